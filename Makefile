@@ -1,0 +1,94 @@
+# Needs make, Python 3.11 or newer and nothing else. Everything is installed into .venv inside the checkout.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PEERS := .venv-bench
+LOCK := .venv-lock
+
+PIP := -m pip --disable-pip-version-check -qq
+INSTALL := $(PIP) install --require-hashes -r
+EDITABLE := $(PIP) install --no-deps --no-build-isolation -e .
+COMPILE := $(LOCK)/bin/pip-compile -q --generate-hashes --strip-extras --allow-unsafe --no-annotate --no-header --no-emit-options $(UPGRADE)
+
+# Prints the requirements of the named parts of pyproject.toml.
+define NEEDS
+import sys, tomllib
+project = tomllib.load(open("pyproject.toml", "rb"))
+extras = project["project"]["optional-dependencies"]
+parts = project["dependency-groups"] | {
+    "build": project["build-system"]["requires"],
+    "core": project["project"]["dependencies"],
+    "extras": [need for extra in extras if extra != "all" for need in extras[extra]],
+}
+print(*[need for part in sys.argv[1:] for need in parts[part]], sep="\n")
+endef
+export NEEDS
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format bench docs lock clean
+
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.all  ## install everything: all extras, test and docs tools
+
+demo: $(VENV)/.core  ## install the core alone and make a first release in out/demo
+	@$(BIN)/sfumato demo -o out/demo
+	@echo "The report is $(CURDIR)/out/demo/report.html"
+
+test: lint  ## lint, then every test
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m ""
+
+lint: $(VENV)/.all  ## ruff, mypy and the arrows between modules
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check . || { echo "ruff: the files above are not formatted: make format"; exit 1; }
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+format: $(VENV)/.all  ## let ruff mend style and layout
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: $(VENV)/.all $(PEERS)/.all  ## measure speed and loss beside the peers
+	@SFUMATO_PEERS_PYTHON=$(CURDIR)/$(PEERS)/bin/python $(BIN)/python -m benchmarks
+
+docs: $(VENV)/.all  ## build the documentation into site/
+	@$(BIN)/zensical build --clean --strict
+
+lock:  ## write the requirements*.lock files, keeping what still fits; UPGRADE=-U for the newest
+	@$(PYTHON) -m venv $(LOCK) && $(LOCK)/bin/python $(PIP) install pip-tools
+	@$(PYTHON) -c "$$NEEDS" build core extras test docs > $(LOCK)/all.in
+	@$(PYTHON) -c "$$NEEDS" build core > $(LOCK)/core.in
+	@$(PYTHON) -c "$$NEEDS" bench > $(LOCK)/bench.in
+	@$(COMPILE) -o requirements.lock $(LOCK)/all.in
+	@$(COMPILE) -c requirements.lock -o requirements-core.lock $(LOCK)/core.in
+	@$(COMPILE) -o requirements-bench.lock $(LOCK)/bench.in
+
+clean:  ## remove what was built; the environments stay
+	@rm -rf out/demo out/demo-input site dist .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A stamp says what an environment holds. The core is part of all, so `make demo` and `make test` share .venv in either order.
+$(VENV)/.core: requirements-core.lock pyproject.toml | $(VENV)/.made
+	@echo "Installing the core of Sfumato into $(VENV) (under a minute) ..."
+	@$(BIN)/python $(INSTALL) requirements-core.lock
+	@$(BIN)/python $(EDITABLE)
+	@touch $@
+
+$(VENV)/.all: requirements.lock pyproject.toml | $(VENV)/.made
+	@echo "Installing Sfumato with all extras and tools into $(VENV) (a few minutes the first time) ..."
+	@$(BIN)/python $(INSTALL) requirements.lock
+	@$(BIN)/python $(EDITABLE)
+	@touch $(VENV)/.core $@
+
+$(PEERS)/.all: requirements-bench.lock | $(PEERS)/.made
+	@echo "Installing the peers of the benchmark into $(PEERS) ..."
+	@$(PEERS)/bin/python $(INSTALL) requirements-bench.lock
+	@touch $@
+
+$(VENV)/.made $(PEERS)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Sfumato needs Python 3.11 or newer. If it has another name here: make PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -m venv $(@D) || { \
+	  echo "Python could not make a virtual environment. On Debian and Ubuntu: sudo apt-get install python3-venv"; exit 1; }
+	@touch $@

@@ -1,0 +1,1 @@
+"""Speed and loss, measured: `python -m benchmarks` writes results.json and results.md."""

@@ -1,0 +1,67 @@
+"""The command line from outside: a million rows of CSV to a release, the first run ever, and the help."""
+
+from __future__ import annotations
+
+import sysconfig
+import tempfile
+from pathlib import Path
+
+from benchmarks.figures import Figure, figure, warm
+from benchmarks.launch import launch
+from benchmarks.tables import MILLION, nine, resample
+
+GROUP = "command line"
+SFUMATO = str(Path(sysconfig.get_path("scripts")) / "sfumato")
+
+
+def run() -> list[Figure]:
+    """Start-up, compilation, then the whole way from file to file."""
+    with tempfile.TemporaryDirectory(prefix="sfumato-bench-") as name:
+        folder = Path(name)
+        return [*_start(folder), *_first(folder), *_whole(folder)]
+
+
+def _start(folder: Path) -> list[Figure]:
+    runs = warm(lambda: launch([SFUMATO, "--help"], folder).seconds, 5)
+    return [figure(GROUP, "sfumato --help", runs, target=0.4)]
+
+
+def _first(folder: Path) -> list[Figure]:
+    """With no compiled kernel on the machine."""
+    _, files = nine()
+    source = next(iter(files.values()))
+    small = str(Path(source).with_name("adult.csv"))
+    commands = {
+        "first run ever, sfumato demo": [SFUMATO, "demo", "-o", "demo"],
+        "first run ever, optimal on Adult": [SFUMATO, "anonymize", small, *_flags(files, True), "-o", "first"],
+    }
+    figures = []
+    for about, command in commands.items():
+        with tempfile.TemporaryDirectory(dir=folder) as empty:
+            done = launch(command, folder, {"NUMBA_CACHE_DIR": empty})
+        says = "compiling" in done.printed
+        figures.append(figure(GROUP, about, [done.seconds], target=20, says_that_it_compiles=says))
+    return figures
+
+
+def _whole(folder: Path) -> list[Figure]:
+    """CSV to CSV, by both searches; every run reads, searches, recodes, verifies, writes and verifies again."""
+    table, files = nine()
+    resample(table, MILLION).write_csv(folder / "million.csv")
+    figures = []
+    for about, optimal in (("mondrian", False), ("optimal, suppression 4%", True)):
+        command = [SFUMATO, "anonymize", "million.csv", *_flags(files, optimal), "-o", "release", "--overwrite"]
+        runs = warm(lambda command=command: launch(command, folder), 3)  # type: ignore[misc]
+        about = f"sfumato anonymize, CSV to CSV, 1M rows, 9 columns, k=5, {about}"
+        figures.append(figure(GROUP, f"{about}: wall", [run.seconds for run in runs], target=6))
+        figures.append(figure(GROUP, f"{about}: peak memory", [run.peak_gib for run in runs], "GiB", 1.5))
+    return figures
+
+
+def _flags(files: dict[str, str], optimal: bool) -> list[str]:
+    flags = ["--quasi", ",".join(files), "--k", "5"]
+    if optimal:
+        flags += ["--search", "optimal", "--suppression", "0.04"]
+        for column, file in files.items():
+            flags += ["--hierarchy", f"{column}={file}"]
+    return flags

@@ -1,0 +1,60 @@
+"""One peer on one table, run by the peers' own interpreter: seconds of its call, and the released labels with counts.
+
+Imports nothing of ours: anjana pins versions of numpy and pandas that Sfumato does not take.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+K = 10
+
+
+def anonypy(table: Any, quasi: list[str], job: dict[str, Any]) -> tuple[float, Any]:
+    """Mondrian. Its result is a list of records: ranges, a sensitive value, a count."""
+    import pandas as pd
+    from anonypy import Preserver
+
+    began = time.perf_counter()
+    records = Preserver(table, quasi, job["sensitive"]).anonymize_k_anonymity(K)
+    seconds = time.perf_counter() - began
+    found = pd.DataFrame(records)
+    for name in quasi:
+        found[name] = found[name].map(lambda label: label[0])  # each label comes in a list of one
+    return seconds, found[[*quasi, "count"]]
+
+
+def anjana(table: Any, quasi: list[str], job: dict[str, Any]) -> tuple[float, Any]:
+    """Full-domain generalisation along hierarchies, with suppression."""
+    import numpy as np
+    from anjana.anonymity import k_anonymity
+
+    ladders = {
+        name: {level: np.array(labels, dtype=np.int64 if level == 0 else object) for level, labels in enumerate(rows)}
+        for name, rows in job["hierarchies"].items()
+    }
+    began = time.perf_counter()
+    found = k_anonymity(table, [], quasi, K, 100 * job["suppression"], ladders)
+    return time.perf_counter() - began, found[quasi].assign(count=1)
+
+
+def main(file: str) -> None:
+    """Read the job, run it, write groups.csv beside it and print the seconds."""
+    import pandas as pd
+
+    path = Path(file)
+    job = json.loads(path.read_text())
+    table = pd.read_csv(job["table"])
+    seconds, found = {"anonypy": anonypy, "anjana": anjana}[job["peer"]](table, job["quasi"], job)
+    groups = found.astype(dict.fromkeys(job["quasi"], str)).groupby(job["quasi"], as_index=False)["count"].sum()
+    groups.to_csv(path.with_name("groups.csv"), index=False)
+    print(json.dumps({"seconds": seconds, "version": version(job["peer"])}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

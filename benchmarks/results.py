@@ -1,0 +1,121 @@
+"""Results as JSON for machines and as Markdown for people; the page in docs/ shows the same Markdown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from benchmarks.figures import Comparison, Figure
+
+HERE = Path(__file__).resolve().parent
+PAGE = HERE.parent / "docs" / "benchmarks.md"
+BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
+
+
+def document(
+    machine: Mapping[str, Any],
+    yardsticks: Mapping[str, float],
+    figures: Sequence[Figure],
+    comparisons: Sequence[Comparison],
+) -> dict[str, Any]:
+    """Everything that was measured, as plain values."""
+    return {
+        "machine": dict(machine),
+        "sort_1m_float64_ms": dict(yardsticks),
+        "figures": [asdict(figure) | {"met": figure.met} for figure in figures],
+        "peers": [asdict(c) | {"times": c.times, "losses": c.losses} for c in comparisons],
+    }
+
+
+def markdown(found: Mapping[str, Any]) -> str:
+    """The tables of a results document."""
+    sorts = found["sort_1m_float64_ms"]
+    parts = [_machine(found["machine"], sorts)]
+    if found["figures"]:
+        rows = [_figure_row(figure, sorts[figure["group"]]) for figure in found["figures"]]
+        parts.append(_table(["figure", "measured", "target", "met", "sorts", "notes"], rows, right=(1, 2, 4)))
+    if found["peers"]:
+        head = ["rows", "method", "tool", "its time", "ours", "times ours", "its loss", "ours", "times ours"]
+        parts.append(_table(head, [_peer_row(peer) for peer in found["peers"]], right=(0, 3, 4, 5, 6, 7, 8)))
+    return "\n\n".join(parts) + "\n"
+
+
+def save(found: Mapping[str, Any]) -> None:
+    """Write results.json, results.md, and the tables in the documentation page."""
+    text = markdown(found)
+    (HERE / "results.json").write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (HERE / "results.md").write_text(text, encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8")
+    before, after = page[: page.index(BEGIN)], page[page.index(END) :]
+    PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n{after}", encoding="utf-8")
+
+
+def number(value: float | None) -> str:
+    """Three digits that count.
+
+    >>> number(0.012345), number(12.345), number(1234.5)
+    ('0.0123', '12.3', '1,234')
+    """
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:#.3g}".rstrip(".")
+
+
+def _machine(facts: Mapping[str, Any], sorts: Mapping[str, float]) -> str:
+    versions = ", ".join(f"{name} {facts[name]}" for name in ("sfumato", "python", "numpy", "numba", "polars"))
+    least, most = min(sorts.values()), max(sorts.values())
+    spread = f"{least:.0f}" + (f" to {most:.0f}" if len(sorts) > 1 else "")
+    return (
+        f"{facts['cpu']}, {facts['cores']} cores, {facts['memory_gib']} GiB, {facts['system']}; {versions}. "
+        f"Yardstick: `np.sort` of a million float64 takes {spread} ms here."
+    )
+
+
+def _figure_row(figure: Mapping[str, Any], sort: float) -> list[str]:
+    unit = f" {figure['unit']}" if figure["unit"] else ""
+    loss = not figure["unit"]
+    show = (lambda x: f"{x:.4f}") if loss else number
+    target = "" if figure["target"] is None else f"{figure['target']:g}{unit}"
+    met = {None: "", True: "yes", False: "**no**"}[figure["met"]]
+    sorts = number(figure["value"] / (sort / 1000)) if figure["unit"] == "s" else ""
+    return [figure["name"], show(figure["value"]) + unit, target, met, sorts, _notes(figure["details"])]
+
+
+def _notes(details: Mapping[str, Any]) -> str:
+    notes = []
+    if "nodes_checked" in details:
+        checked = f"{details['nodes_checked']:,} of {details['lattice']:,} nodes checked"
+        notes.append(f"{checked}, loss {details['loss']:.4f}")
+    if "cells" in details:
+        notes.append(f"{details['cells']:,} cells")
+    if "classes" in details:
+        notes.append(f"{details['classes']:,} classes")
+    if "says_that_it_compiles" in details:
+        notes.append("says that it compiles" if details["says_that_it_compiles"] else "does not say that it compiles")
+    return ", ".join(notes)
+
+
+def _peer_row(peer: Mapping[str, Any]) -> list[str]:
+    suppression = f", suppression {peer['suppression']:.0%}" if peer["suppression"] else ""
+    late = peer["seconds"] is None
+    theirs = f"not finished in {peer['limit']:g} s" if late else f"{number(peer['seconds'])} s"
+    times = f"> {number(peer['limit'] / peer['our_seconds'])}" if late else number(peer["times"])
+    return [
+        f"{peer['rows']:,}",
+        peer["method"] + suppression,
+        peer["tool"],
+        theirs,
+        f"{number(peer['our_seconds'])} s",
+        times,
+        "" if late else f"{peer['loss']:.4f}",
+        f"{peer['our_loss']:.4f}",
+        number(peer["losses"]),
+    ]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
+    rule = ["---:" if i in right else "---" for i in range(len(head))]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))

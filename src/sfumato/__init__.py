@@ -1,0 +1,61 @@
+"""Sfumato releases tables about people safely: it blurs a table, proves what the release still gives away, and says
+what the blurring cost.
+
+    import sfumato as sf
+    release = sf.anonymize(df, quasi=["age", "zip"], sensitive=["disease"], require=[sf.KAnonymity(10)])
+    release.save("out/")
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+# Names are fetched when first used: `sfumato --help` must not wait for Polars and numba.
+_HOMES = {
+    "sfumato.verbs": ("read", "anonymize", "verify", "RoleWarning"),
+    "sfumato.criteria": (
+        "KAnonymity",
+        "DistinctLDiversity",
+        "EntropyLDiversity",
+        "RecursiveCLDiversity",
+        "TCloseness",
+        "AlphaK",
+        "CRITERIA",
+    ),
+    "sfumato.losses": ("LM", "NCP", "Discernibility", "CAvg", "Precision", "Height", "NonUniformEntropy", "LOSSES"),
+    "sfumato.search": ("Optimal", "Mondrian", "SEARCHES"),
+    "sfumato.hierarchies": (
+        "intervals",
+        "redact",
+        "dates",
+        "levels",
+        "order",
+        "tree",
+        "wide",
+        "file",
+        "flat",
+        "learned",
+        "HIERARCHIES",
+    ),
+    "sfumato.hierarchy": ("Hierarchy", "write_edges", "write_wide"),
+    "sfumato.recode.value_map": ("ValueMap",),
+    "sfumato.release": ("Release",),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = ["__version__", "errors", *sorted(_HOME)]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    if name == "errors":
+        return import_module("sfumato.errors")
+    raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

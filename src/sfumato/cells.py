@@ -1,0 +1,147 @@
+"""Cells: the distinct quasi-identifier tuples of a table with their counts, and their grouping into classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sfumato.kernels.group import dense_ranks, group, merge, ranks_of_sorted, total
+
+LARGEST_KEY = 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """How often each value of a sensitive attribute occurs, per cell or class: a run of (value, count) for each.
+
+    The run of class c is start[c]:start[c + 1], values ascending. `whole` counts the table before suppression.
+    """
+
+    start: np.ndarray  # int64 [classes + 1]
+    value: np.ndarray  # int32 [entries]
+    count: np.ndarray  # int64 [entries]
+    whole: np.ndarray  # int64 [values]
+    text: tuple[str | None, ...]
+    ancestor: np.ndarray | None = None  # int32 [levels, values] where the attribute has a hierarchy
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Distinct tuples of codes in lexicographic order, with rows per cell and sensitive histograms per cell."""
+
+    names: tuple[str, ...]
+    codes: np.ndarray  # int32 [columns, cells]
+    count: np.ndarray  # int64 [cells]
+    sizes: tuple[int, ...]  # number of values per column
+    histograms: Mapping[str, Histogram] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+    def take(self, cells: np.ndarray) -> Cells:
+        """Some of the cells, by number, ascending."""
+        histograms = {}
+        for name, h in self.histograms.items():
+            width = h.start[cells + 1] - h.start[cells]
+            start = np.concatenate([[0], np.cumsum(width)])
+            entry = np.arange(start[-1]) - np.repeat(start[:-1] - h.start[cells], width)
+            histograms[name] = Histogram(start, h.value[entry], h.count[entry], h.whole, h.text, h.ancestor)
+        return Cells(self.names, self.codes[:, cells], self.count[cells], self.sizes, histograms)
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """A grouping of cells: the class of each cell, and rows per class."""
+
+    cells: Cells
+    of_cell: np.ndarray  # int32 [cells]
+    size: np.ndarray  # int64 [classes]
+
+    def histogram(self, attribute: str) -> Histogram:
+        """Counts of a sensitive attribute per class."""
+        h = self.cells.histograms[attribute]
+        start, value, count = merge(self.of_cell, len(self.size), h.start, h.value, h.count, len(h.whole))
+        return Histogram(start, value, count, h.whole, h.text, h.ancestor)
+
+
+def classes_of(cells: Cells, of_cell: np.ndarray, classes: int) -> Classes:
+    """The classes that `of_cell` makes of the cells."""
+    return Classes(cells, of_cell, total(of_cell, cells.count, classes))
+
+
+def count_cells(names: Sequence[str], codes: Sequence[np.ndarray], sizes: Sequence[int]) -> tuple[Cells, np.ndarray]:
+    """The one GROUP BY: cells of the coded columns, and the cell of each row."""
+    rows = len(codes[0])
+    key, spent, domain = np.zeros(rows, np.int64), np.zeros(rows, np.int32), 1
+    for code, size in zip(codes, sizes, strict=True):
+        if domain * size >= LARGEST_KEY:  # a wider key would wrap and merge different rows: rank what there is so far
+            distinct, spent = rank_keys(key, domain)
+            key, domain = spent.astype(np.int64), len(distinct)
+        key = key * size + code
+        domain *= size
+    distinct, of_row = rank_keys(key, domain)
+    first = np.empty(len(distinct), np.int64)
+    first[of_row[::-1]] = np.arange(rows - 1, -1, -1)
+    table = np.stack([np.asarray(code, dtype=np.int32)[first] for code in codes])
+    count = np.bincount(of_row, minlength=len(distinct)).astype(np.int64)
+    return Cells(tuple(names), table, count, tuple(sizes)), of_row
+
+
+def rank_keys(key: np.ndarray, domain: int) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct keys in order and the rank of each entry, by table where the domain is small, else by sorting."""
+    if domain <= max(1 << 16, 8 * len(key)):
+        return dense_ranks(key, domain)
+    return ranks_of_sorted(key, np.argsort(key))
+
+
+def count_histogram(
+    of_row: np.ndarray, cells: int, code: np.ndarray, text: tuple[str | None, ...], ancestor: np.ndarray | None
+) -> Histogram:
+    """How often each value of a sensitive attribute occurs in each cell."""
+    values = len(text)
+    keys, of = rank_keys(of_row.astype(np.int64) * values + code, cells * values)
+    start = np.searchsorted(keys, np.arange(cells + 1, dtype=np.int64) * values)
+    count = np.bincount(of, minlength=len(keys)).astype(np.int64)
+    whole = np.bincount(code, minlength=values).astype(np.int64)
+    return Histogram(start.astype(np.int64), (keys % values).astype(np.int32), count, whole, text, ancestor)
+
+
+def roll_up(cells: Cells, tables: Sequence[np.ndarray], columns: Sequence[int]) -> Classes:
+    """The classes of cells under a recoding: tables[i][code] is the label of a value of column columns[i].
+
+    Two cells are one class where all their labels agree. Keys are exact: where the product of the label counts would
+    not fit in 64 bits, the columns so far are ranked first.
+    """
+    of, classes = np.zeros(len(cells), np.int32), 1
+    pending: list[tuple[np.ndarray, np.ndarray, int]] = []
+    domain = 1
+
+    def settle() -> tuple[np.ndarray, int]:
+        every = [(of, np.arange(classes, dtype=np.int64), classes)] if classes > 1 else []
+        every += pending
+        if not every:
+            return of, classes
+        stride, offsets, at = 1, [], 0
+        scaled: list[np.ndarray] = []
+        for _, table, size in reversed(every):
+            scaled.insert(0, table * stride)
+            stride *= size
+        for table in scaled:
+            offsets.append(at)
+            at += len(table)
+        stacked = np.stack([code for code, _, _ in every])
+        return group(stacked, np.concatenate(scaled), np.array(offsets), stride)
+
+    for table, column in zip(tables, columns, strict=True):
+        size = int(table.max()) + 1
+        if size == 1:
+            continue
+        if domain * size >= LARGEST_KEY:
+            of, classes = settle()
+            pending, domain = [], classes
+        pending.append((cells.codes[column], table.astype(np.int64), size))
+        domain *= size
+    of, classes = settle()
+    return classes_of(cells, of, classes)

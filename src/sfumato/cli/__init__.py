@@ -1,0 +1,72 @@
+"""The command line: a file per command. Exit codes: 0 done, 1 a promise does not hold, 2 refused."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from sfumato.cli.anonymize import anonymize
+from sfumato.cli.demo import demo
+from sfumato.cli.faults import INTERRUPTED, quiet_pipe, report
+from sfumato.cli.inspect import inspect_table
+from sfumato.cli.listing import list_variants
+from sfumato.cli.verify import verify
+
+HELP = ["-h", "--help"]
+app = typer.Typer(
+    name="sfumato",
+    help="Release tables about people safely: blur, prove, and say what it cost.",
+    epilog="Exit codes: 0 done, 1 a promise does not hold, 2 refused.",
+    context_settings={"help_option_names": HELP},
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for name, command in (
+    ("demo", demo),
+    ("inspect", inspect_table),
+    ("anonymize", anonymize),
+    ("verify", verify),
+    ("list", list_variants),
+):
+    app.command(name, context_settings={"help_option_names": HELP})(command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"sfumato {version('sfumato')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit code."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    as_json = "--json" in arguments
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal that knows fewer letters is no reason to fail
+    try:
+        code = app(arguments, prog_name="sfumato", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return quiet_pipe()
+    except SystemExit as stop:  # typer's own answer to a closed pipe
+        return quiet_pipe() if stop.code == 1 else int(stop.code or 0)
+    except BaseException as error:  # every fault ends as a message and a code
+        return report(error, as_json)
+    if code == INTERRUPTED:  # typer turns the interrupt into this code
+        return report(KeyboardInterrupt(), as_json)
+    return int(code or 0)

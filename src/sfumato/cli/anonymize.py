@@ -1,0 +1,180 @@
+"""sfumato anonymize: a table in, a proven release out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sfumato.cli import options
+from sfumato.cli.console import complain, number, say, say_json
+from sfumato.cli.options import PROMISES, ROLES, SEARCH, WRITING, option
+
+if TYPE_CHECKING:
+    from sfumato.policy_file import Draft, PolicyFile
+
+
+def anonymize(
+    source: Annotated[Path, typer.Argument(help="A policy file (.toml) or a data file.", metavar="FILE")],
+    quasi: options.Quasi = None,
+    identifying: Annotated[
+        list[str] | None, option("--identifying", help="Columns to drop.", panel=ROLES, shape="A,B")
+    ] = None,
+    sensitive: options.Sensitive = None,
+    insensitive: Annotated[
+        list[str] | None, option("--insensitive", help="Columns to release as they are.", panel=ROLES, shape="A,B")
+    ] = None,
+    weight: Annotated[str | None, option("--weight", help="Column of survey weights.", panel=ROLES, shape="A")] = None,
+    hierarchy: options.Hierarchies = None,
+    levels: Annotated[
+        list[str] | None,
+        option("--levels", help="Least and greatest level, age=1:3; may be repeated.", panel=ROLES, shape="A=N:N"),
+    ] = None,
+    k: options.K = None,
+    require: options.Require = None,
+    suppression: Annotated[
+        str | None,
+        option(
+            "--suppression", help="Rows that may be dropped: 0.02 is a share, 20 a count.", panel=PROMISES, shape="N"
+        ),
+    ] = None,
+    search: Annotated[
+        str | None,
+        option("--search", help='mondrian (default), or as "optimal seconds=10".', panel=SEARCH, shape="NAME"),
+    ] = None,
+    loss: Annotated[
+        str | None,
+        option("--loss", help='What is kept low: lm (default), or as "lm aggregate=sum".', panel=SEARCH, shape="NAME"),
+    ] = None,
+    seed: Annotated[int | None, option("--seed", help="Of anything random.", panel=SEARCH, shape="N")] = None,
+    output: Annotated[
+        Path | None, option("-o", "--output", help="Folder of the release.", panel=WRITING, shape="FOLDER")
+    ] = None,
+    format: Annotated[
+        str | None, option("--format", help="csv (default), tsv, parquet or xlsx.", panel=WRITING, shape="NAME")
+    ] = None,
+    overwrite: Annotated[
+        bool | None, option("--overwrite/--no-overwrite", help="Replace an earlier release.", panel=WRITING, shape="")
+    ] = None,
+    shuffle: Annotated[
+        bool | None, option("--shuffle/--no-shuffle", help="Rows in random order.", panel=WRITING, shape="")
+    ] = None,
+    separator: options.Separator = None,
+    quote: options.Quote = None,
+    encoding: options.Encoding = None,
+    header: options.Header = None,
+    sheet: options.Sheet = None,
+    as_json: options.Json = False,
+) -> int:
+    """Release a table so that it keeps its promises: by a policy file, or by flags.
+
+    Flags beside a policy file override it. Everything is checked, and the release verified, before anything is written.
+    """
+    from sfumato.cli import flags
+    from sfumato.losses import LOSSES
+    from sfumato.search import SEARCHES
+
+    faults: list[str] = []
+
+    def named(text: str | None, key: str, table: Mapping[str, Any], flag: str) -> dict[str, Any] | None:
+        return None if text is None else flags.named(text, key, table, flag, faults)
+
+    given: dict[tuple[str | int, ...], Any] = {
+        **options.reading(separator, quote, encoding, header, sheet),
+        ("roles", "quasi"): flags.names(quasi),
+        ("roles", "identifying"): flags.joined(identifying),
+        ("roles", "sensitive"): flags.joined(sensitive),
+        ("roles", "insensitive"): flags.joined(insensitive),
+        ("roles", "weight"): weight,
+        ("search", "method"): named(search, "method", SEARCHES, "--search"),
+        ("search", "loss"): named(loss, "name", LOSSES, "--loss"),
+        ("search", "suppression"): None if suppression is None else flags.scalar(suppression),
+        ("search", "seed"): seed,
+        ("output", "path"): None if output is None else str(output),
+        ("output", "format"): format,
+        ("output", "overwrite"): overwrite,
+        ("output", "shuffle"): shuffle,
+    }
+    given |= flags.hierarchies(hierarchy, faults)
+    for column, text in flags.pairs(levels, "--levels", faults).items():
+        given["levels", column] = flags.level_range(text)
+    policy = source.suffix.lower() == ".toml"
+    draft = flags.draft(source, given, flags.models(k, require or (), faults), faults, policy)
+    show(*release(draft), as_json)
+    return 0
+
+
+def release(draft: Draft) -> tuple[Any, PolicyFile, Path, list[str]]:
+    """Check the policy against the table, anonymise, save; the release, its policy, its folder, and notes."""
+    import sfumato as sf
+    from sfumato.cli.notes import notes
+    from sfumato.cli.progress import Progress
+    from sfumato.engines.atomic import check_target
+    from sfumato.errors import InputError
+    from sfumato.policy_file import check
+
+    frame, unread, source = None, None, draft.source()
+    with Progress("reading") as progress, notes() as told:
+        if source is not None:
+            try:
+                frame = sf.read(source[0], **source[1])
+            except InputError as error:
+                unread = error
+        policy = check(draft, None if frame is None else frame.columns, unread)
+        check_target(policy.output, policy.overwrite)  # before the work, not after
+        found = sf.anonymize(frame, **policy.keywords(), progress=progress)
+        progress("writing", None)
+        folder = found.save(policy.output, format=policy.format, overwrite=policy.overwrite)
+    return found, policy, Path(folder), told
+
+
+def show(found: Any, policy: PolicyFile, folder: Path, told: list[str], as_json: bool) -> None:
+    """What was done and what it promises."""
+    manifest = found.manifest
+    solution, promises = manifest["solution"], manifest["promises"]
+    files = sorted(str(path) for path in folder.iterdir())
+    if as_json:
+        say_json(
+            {
+                "rows": manifest["data"]["rows"],
+                "suppressed": solution["suppressed"],
+                "search": manifest["policy"]["search"],
+                "loss": {**manifest["policy"]["loss"], "value": solution["loss"]},
+                "optimal": solution["optimal"],
+                "promises": promises,
+                "folder": str(folder),
+                "files": files,
+                "notes": told,
+            }
+        )
+        return
+    for note in told:
+        complain(f"note: {note}")
+    rows, of = manifest["data"]["rows"], manifest["input"]["rows"]
+    say(f"{number(rows)} of {number(of)} rows released, {number(solution['suppressed'])} suppressed")
+    best = ", the least there is" if solution["optimal"] else ""
+    method, loss = manifest["policy"]["search"]["name"], manifest["policy"]["loss"]["name"]
+    say(f"method {method}; loss {loss} {number(solution['loss'])}{best}")
+    say_promises(promises)
+    say("written:")
+    for file in files:
+        say(f"  {file}")
+    say(f"verify it with: sfumato verify {folder}")
+
+
+def say_promises(promises: Iterable[Mapping[str, Any]]) -> None:
+    """One line per promise: does it hold, what was measured, what is asked."""
+    for promise in promises:
+        given = ", ".join(f"{name}={_parameter(value)}" for name, value in promise["parameters"].items())
+        verdict = "holds" if promise["holds"] else "FAILS"
+        about = (f" ({given})" if given else "") + (f" on {', '.join(promise['quasi'])}" if promise["quasi"] else "")
+        say(f"  {verdict}  {promise['model']}{about}")
+        note = f"; {promise['note']}" if promise["note"] else ""
+        measured, bound = number(promise["measured"]), number(promise["bound"])
+        say(f"         {promise['sentence']} Measured {measured}, bound {bound}{note}.")
+
+
+def _parameter(value: object) -> str:
+    return f"{len(value)} values" if isinstance(value, list | tuple) else number(value)

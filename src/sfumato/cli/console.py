@@ -1,0 +1,72 @@
+"""What the commands print: text for people, one JSON document for machines."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def say(text: str = "") -> None:
+    """A line on standard output."""
+    print(clean(text))
+
+
+def complain(text: str) -> None:
+    """A line on standard error."""
+    print(clean(text), file=sys.stderr)
+
+
+def clean(text: str) -> str:
+    """Text that cannot steer a terminal: column and file names come from outside.
+
+    >>> clean("a" + chr(27) + "[31m")
+    'a?[31m'
+    """
+    return "".join("?" if unicodedata.category(c) in ("Cc", "Cs") and c != "\n" else c for c in text)
+
+
+def say_json(document: Any) -> None:
+    """One JSON document on standard output."""
+    print(json.dumps(_plain(document), ensure_ascii=False, indent=2, allow_nan=False))
+
+
+def say_table(head: Sequence[str], rows: Sequence[Sequence[object]], right: Sequence[int] = ()) -> None:
+    """A table as wide as the terminal; where the output is no terminal, as wide as it needs."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for i, name in enumerate(head):
+        table.add_column(name, justify="right" if i in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(clean(str(cell))) for cell in row))
+    width = None if sys.stdout.isatty() else 10_000
+    Console(width=width, highlight=False, emoji=False, markup=False).print(table)
+
+
+def number(value: object) -> str:
+    """A number as people read it."""
+    if isinstance(value, bool) or value is None:
+        return "-" if value is None else str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _plain(value: Any) -> Any:
+    """Values that JSON knows; what is not finite becomes null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "item"):  # a number of numpy
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, str | int | float | bool) or value is None else str(value)

@@ -1,0 +1,63 @@
+"""From an exception to a message and an exit code: 1 a promise does not hold, 2 anything else, 130 interrupted."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from sfumato.cli.console import complain, say_json
+from sfumato.errors import BrokenPromise, SfumatoError
+
+INTERRUPTED = 130
+
+
+def report(error: BaseException, as_json: bool) -> int:
+    """Tell what went wrong, without the values of the table, and give the exit code."""
+    if isinstance(error, KeyboardInterrupt):
+        return _tell({"type": "Interrupted", "message": "interrupted, nothing written"}, as_json, INTERRUPTED)
+    if isinstance(error, SfumatoError):
+        told = {"type": type(error).__name__, "message": str(error)}
+        more = {name: getattr(error, name, None) for name in ("faults", "hint")}
+        told |= {name: value for name, value in more.items() if value}
+        return _tell(told, as_json, 1 if isinstance(error, BrokenPromise) else 2)
+    usage = getattr(error, "format_message", None)  # the parser's own exceptions, wherever its library keeps them
+    if usage is not None:
+        context = getattr(error, "ctx", None)
+        hint = f"{context.command_path} --help" if context is not None else "sfumato --help"
+        return _tell({"type": "UsageError", "message": str(usage()), "hint": f"see {hint}"}, as_json, 2, show_hint=True)
+    if os.environ.get("SFUMATO_DEBUG") == "1":
+        traceback.print_exception(error)
+    message = f"this is a fault of Sfumato: {type(error).__name__} at {_place(error)}"
+    told = {"type": "Fault", "message": message, "hint": "SFUMATO_DEBUG=1 shows the traceback, which may quote values"}
+    return _tell(told, as_json, 2, show_hint=True)
+
+
+def _tell(told: dict[str, Any], as_json: bool, code: int, show_hint: bool = False) -> int:
+    if as_json:
+        say_json({"error": told})
+    else:
+        complain(told["message"] if code == INTERRUPTED else f"error: {told['message']}")
+        if show_hint:
+            complain(told["hint"])
+    return code
+
+
+def _place(error: BaseException) -> str:
+    """File and line of the innermost frame of Sfumato; the message of the exception may quote values and stays out."""
+    root = Path(__file__).resolve().parents[1]
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if Path(frame.filename).resolve().is_relative_to(root)]
+    last = (ours or frames)[-1:]
+    if not last:
+        return "an unknown place"
+    path = Path(last[0].filename).resolve()
+    return f"{path.relative_to(root.parent) if path.is_relative_to(root) else path.name}:{last[0].lineno}"
+
+
+def quiet_pipe() -> int:
+    """Whoever read our output has left: say nothing more, and nothing at exit either."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    return 141

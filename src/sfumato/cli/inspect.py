@@ -1,0 +1,123 @@
+"""sfumato inspect: roles, uniques and risky combinations of a table, before anything is done to it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sfumato.cli import options
+from sfumato.cli.console import number, say, say_json, say_table
+from sfumato.cli.options import WRITING, option
+
+if TYPE_CHECKING:
+    from sfumato.inspection import Inspection
+
+SHOWN = 10  # pairs told to people; machines get all
+
+
+def inspect_table(
+    source: Annotated[Path, typer.Argument(help="A data file.", metavar="FILE")],
+    init: Annotated[
+        Path | None, option("--init", help="Write a policy file with these suggestions.", panel=WRITING, shape="FILE")
+    ] = None,
+    overwrite: Annotated[
+        bool, option("--overwrite", help="Replace that policy file.", panel=WRITING, shape="")
+    ] = False,
+    separator: options.Separator = None,
+    quote: options.Quote = None,
+    encoding: options.Encoding = None,
+    header: options.Header = None,
+    sheet: options.Sheet = None,
+    as_json: options.Json = False,
+) -> int:
+    """Show the columns of a table, suggested roles and hierarchies, and how many people they single out.
+
+    No value of the table is shown. Suggestions are a start to judge, from names and patterns.
+    """
+    import sfumato as sf
+    from sfumato.cli.progress import Progress
+    from sfumato.engines.atomic import atomic_file
+    from sfumato.errors import OutputError
+    from sfumato.inspection import inspect
+
+    if init is not None and init.exists() and not overwrite:
+        raise OutputError(f'the policy file "{init}" exists already', hint="choose another name, or give --overwrite")
+    reader = options.reading(separator, quote, encoding, header, sheet)
+    chosen = {str(key[1]): value for key, value in reader.items() if value is not None}
+    with Progress("inspecting"):
+        found = inspect(sf.read(source, **chosen))
+    if init is not None:
+        with atomic_file(init, overwrite) as part:
+            part.write_text(_policy(found, source, init, chosen), encoding="utf-8", newline="\n")
+    if as_json:
+        say_json(found.as_dict() | ({"policy": str(init)} if init else {}))
+    else:
+        _show(found)
+        if init is not None:
+            say(f"written: {init}. Read it, correct it, then: sfumato anonymize {init}")
+    return 0
+
+
+def _show(found: Inspection) -> None:
+    say(f"{number(found.rows)} rows, {len(found.columns)} columns")
+    head = ["column", "kind", "distinct", "missing", "unique", "suggested role", "hierarchy", "why"]
+    rows = [
+        [c.name, c.kind, number(c.distinct), number(c.missing), _share(c.unique), c.role, _words(c.hierarchy), c.why]
+        for c in found.columns
+    ]
+    say_table(head, rows, right=(2, 3, 4))
+    if not found.risks:
+        say("no column looks quasi-identifying: judge for yourself what others can know")
+        return
+    say("rows that stand alone by what others may know:")
+    alone = [r for r in found.risks if len(r.columns) == 1]
+    whole = [r for r in found.risks if len(r.columns) == len(alone) > 1]
+    pairs = [r for r in found.risks if r not in alone and r not in whole]
+    told = [[", ".join(r.columns), number(r.rows), _share(r.share)] for r in [*alone, *pairs[:SHOWN], *whole]]
+    say_table(["columns", "rows", "share"], told, right=(1, 2))
+    if len(pairs) > SHOWN:
+        say(f"and {len(pairs) - SHOWN} pairs with fewer; --json has them all")
+
+
+def _share(share: float) -> str:
+    return f"{share:.1%}"
+
+
+def _words(hierarchy: dict[str, Any] | None) -> str:
+    if hierarchy is None:
+        return ""
+    kind, value = next(iter(hierarchy.items()))
+    return kind if value is True else f"{kind} {', '.join(map(str, value)) if isinstance(value, list) else value}"
+
+
+def _policy(found: Inspection, source: Path, init: Path, chosen: dict[str, Any]) -> str:
+    """A policy file of the suggestions, ready to run."""
+    from sfumato.policy_file import dump
+
+    roles, reports = found.roles, {c.name: c for c in found.columns}
+    named = {role: list(names) for role, names in roles.named() if role != "weight"}
+    k = min(5, found.rows)
+    diverse = [name for name in roles.sensitive if reports[name].distinct > 1]
+    tables: dict[str, Any] = {
+        "input": {"path": os.path.relpath(source, init.parent), **chosen},
+        "roles": {**named, **({"weight": roles.weight} if roles.weight else {})},
+        "hierarchies": {c.name: c.hierarchy for c in found.columns if c.hierarchy},
+        "require": [
+            {"model": "k-anonymity", "k": k},
+            *({"model": "distinct-l-diversity", "attribute": name, "l": 2} for name in diverse),
+        ],
+        "search": {"method": "mondrian", "loss": "ncp", "suppression": 0.02},
+        "output": {"path": f"{init.stem}-release", "format": "csv"},
+    }
+    why = {role: [f"{c.name}: {c.why}" for c in found.columns if c.role == role] for role in named}
+    comments: dict[tuple[str, ...], str] = {("roles", role): "\n".join(reasons) for role, reasons in why.items()}
+    comments |= {
+        ("input",): "Suggested by `sfumato inspect` from names and patterns: read every line before you trust it.",
+        ("hierarchies",): "How a value gets coarser, level by level; a column without one gets a learned one.",
+        ("require",): f"What the release promises. k = {k}: everybody looks like at least {k - 1} others.",
+        ("search", "suppression"): "A share (0.02) or a count (20) of rows that may be dropped.",
+    }
+    return dump({name: table for name, table in tables.items() if table}, comments)

@@ -1,0 +1,61 @@
+"""sfumato list: what there is to choose from, with parameters and papers."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from sfumato.cli import options
+from sfumato.cli.console import say, say_json
+
+
+class Kind(StrEnum):
+    """The tables of variants."""
+
+    criteria = "criteria"
+    losses = "losses"
+    searches = "searches"
+    hierarchies = "hierarchies"
+
+
+def list_variants(
+    kind: Annotated[Kind | None, typer.Argument(help="Which table; all if not given.", metavar="TABLE")] = None,
+    as_json: options.Json = False,
+) -> int:
+    """List privacy models, losses, searches and hierarchies: name, parameters, what it is, and where it comes from."""
+    found = {str(k): _rows(k) for k in ([kind] if kind else list(Kind))}
+    if as_json:
+        say_json(found)
+        return 0
+    for table, rows in found.items():
+        say(table)
+        for row in rows:
+            cite = f" [{row['cite']}]" if row["cite"] else ""
+            say(f"  {' '.join([row['name'], *row['parameters']])}")
+            say(f"      {row['summary']}{cite}")
+    return 0
+
+
+def _rows(kind: Kind) -> list[dict[str, Any]]:
+    from sfumato.criteria import CRITERIA
+    from sfumato.hierarchies import HIERARCHIES
+    from sfumato.losses import LOSSES
+    from sfumato.search import SEARCHES
+
+    tables = {"criteria": CRITERIA, "losses": LOSSES, "searches": SEARCHES, "hierarchies": HIERARCHIES}
+    return [
+        {"name": name, "parameters": _parameters(v.make), "summary": v.summary, "cite": v.cite}
+        for name, v in tables[kind].items()
+    ]
+
+
+def _parameters(make: Callable[..., Any]) -> list[str]:
+    """Parameters in order: those that must be given by name, the others with their defaults."""
+    return [
+        f"*{name}" if p.kind is p.VAR_POSITIONAL else name if p.default is p.empty else f"{name}={p.default}"
+        for name, p in inspect.signature(make).parameters.items()
+    ]

@@ -1,0 +1,57 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+READING, ROLES, PROMISES, SEARCH, WRITING = "Reading", "Roles", "Promises", "Search", "Writing"
+
+
+def option(*names: str, help: str, panel: str, shape: str | None = None) -> typer.models.OptionInfo:
+    """An option under a heading of the help page; `shape` says what it takes."""
+    found: typer.models.OptionInfo = typer.Option(
+        *names, help=help, rich_help_panel=panel, show_default=False, metavar=shape
+    )
+    return found
+
+
+Separator = Annotated[
+    str | None, option("--separator", help="Between fields; guessed if not given.", panel=READING, shape="CHAR")
+]
+Quote = Annotated[str | None, option("--quote", help='Around fields; "" for none.', panel=READING, shape="CHAR")]
+Encoding = Annotated[
+    str | None, option("--encoding", help="Of the text; guessed if not given.", panel=READING, shape="NAME")
+]
+Header = Annotated[
+    bool | None,
+    option("--header/--no-header", help="Whether the first line names the columns.", panel=READING, shape=""),
+]
+Sheet = Annotated[
+    str | None, option("--sheet", help="Of an Excel file; the first if not given.", panel=READING, shape="NAME")
+]
+Quasi = Annotated[
+    list[str] | None,
+    option("--quasi", help="Quasi-identifying columns; again for another set of them.", panel=ROLES, shape="A,B"),
+]
+Sensitive = Annotated[list[str] | None, option("--sensitive", help="Sensitive columns.", panel=ROLES, shape="A,B")]
+K = Annotated[int | None, option("--k", help="Least number of rows that look alike.", panel=PROMISES, shape="N")]
+Require = Annotated[
+    list[str] | None,
+    option("--require", help='As "entropy-l-diversity disease 3"; may be repeated.', panel=PROMISES, shape="MODEL"),
+]
+Hierarchies = Annotated[
+    list[str] | None,
+    option("--hierarchy", help="As age=intervals:5,10 or job=job.csv; may be repeated.", panel=ROLES, shape="A=KIND"),
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document, for machines.", metavar="")]
+
+
+def reading(
+    separator: str | None, quote: str | None, encoding: str | None, header: bool | None, sheet: str | None
+) -> dict[tuple[str | int, ...], object]:
+    """The reader's options as keys of [input]; a tab can be written \\t."""
+    found = {"separator": "\t" if separator in ("\\t", "tab") else separator, "quote": quote, "encoding": encoding}
+    found |= {"sheet": sheet}
+    return {("input", key): value for key, value in {**found, "header": header}.items()}

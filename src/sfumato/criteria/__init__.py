@@ -1,0 +1,70 @@
+"""The privacy models, one per file, and the table that names them.
+
+>>> criterion("entropy-l-diversity", attribute="disease", l=3)
+EntropyLDiversity(attribute='disease', l=3)
+>>> parse("t-closeness disease 0.2 ordered")
+TCloseness(attribute='disease', t=0.2, distance='ordered')
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfumato.criteria.alpha_k import AlphaK
+from sfumato.criteria.distinct_l_diversity import DistinctLDiversity
+from sfumato.criteria.entropy_l_diversity import EntropyLDiversity
+from sfumato.criteria.k_anonymity import KAnonymity
+from sfumato.criteria.model import Model, model_name
+from sfumato.criteria.named import build, read_line
+from sfumato.criteria.recursive_cl_diversity import RecursiveCLDiversity
+from sfumato.criteria.t_closeness import TCloseness
+from sfumato.variant import Variant
+
+DIVERSITY = "Machanavajjhala et al. 2007"
+CRITERIA: dict[str, Variant] = {
+    model_name(variant.make): variant  # type: ignore[arg-type]
+    for variant in (
+        Variant(KAnonymity, example=KAnonymity(5), cite="Samarati 2001"),
+        Variant(DistinctLDiversity, example=DistinctLDiversity("disease", 3), cite=DIVERSITY),
+        Variant(EntropyLDiversity, example=EntropyLDiversity("disease", 3), cite=DIVERSITY),
+        Variant(RecursiveCLDiversity, example=RecursiveCLDiversity("disease", 4, 3), cite=DIVERSITY),
+        Variant(TCloseness, example=TCloseness("disease", 0.2), cite="Li, Li, Venkatasubramanian 2007"),
+        Variant(AlphaK, example=AlphaK(0.5, 3, "disease"), cite="Wong, Li, Fu, Wang 2006"),
+    )
+}
+
+
+def criterion(name: str, /, **parameters: object) -> Any:
+    """The criterion of that table name with these parameters, as in a policy file or a manifest.
+
+    >>> criterion("k-anonymity", k=10)
+    KAnonymity(k=10)
+    """
+    return build(CRITERIA, name, parameters)
+
+
+def parse(text: str) -> Any:
+    """The criterion that a line of the shell asks for: its name, then its parameters in order or as key=value.
+
+    Quotes keep a name with spaces together; what follows the attribute of alpha-k are values to guard.
+
+    >>> parse("alpha-k 0.5 3 'main diagnosis' HIV syphilis")
+    AlphaK(alpha=0.5, k=3, attribute='main diagnosis', values=('HIV', 'syphilis'))
+    >>> parse("t-closeness attribute=disease t=0.2")
+    TCloseness(attribute='disease', t=0.2, distance='equal')
+    """
+    return read_line(CRITERIA, text)
+
+
+__all__ = [
+    "CRITERIA",
+    "AlphaK",
+    "DistinctLDiversity",
+    "EntropyLDiversity",
+    "KAnonymity",
+    "Model",
+    "RecursiveCLDiversity",
+    "TCloseness",
+    "criterion",
+    "parse",
+]

@@ -1,0 +1,53 @@
+"""k-anonymity: P. Samarati, Protecting respondents' identities in microdata release, IEEE TKDE 13(6), 2001."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+
+from sfumato.criteria.audit import Finding, Groups
+from sfumato.criteria.model import Classes, Closed, Flags, Model, check_integer
+
+
+@dataclass(frozen=True)
+class KAnonymity(Model):
+    """Every class has at least k records.
+
+    Parameters: `k`, a whole number of at least 1.
+
+    >>> KAnonymity(10).sentence()
+    'Every record shares its quasi-identifiers with at least 9 others.'
+    """
+
+    k: int
+
+    closed: ClassVar[Closed] = "superset"
+    bounded_by: ClassVar[str] = "k"
+    wildcard: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_integer(self, "k", 1)
+
+    @property
+    def least_size(self) -> int:
+        """k records."""
+        return self.k
+
+    def sentence(self) -> str:
+        """The promise in words."""
+        if self.k == 1:
+            return "Every record may stand alone: k = 1 promises nothing."
+        return f"Every record shares its quasi-identifiers with at least {self.k - 1} other{'s' if self.k > 2 else ''}."
+
+    def holds(self, classes: Classes) -> Flags:
+        """Which classes satisfy it."""
+        found: Flags = classes.size >= self.k
+        return found
+
+    def audit(self, groups: Groups) -> Finding:
+        """What the released rows say: the smallest class."""
+        size = pl.col("size")
+        smallest, failing = groups.sizes.select(size.min(), (size < self.k).sum().alias("failing")).row(0)
+        return Finding(failing == 0, int(smallest), self.k, int(failing))

@@ -1,0 +1,132 @@
+"""Model: what every privacy model shares, and the checks of their parameters."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import fields
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import PolicyError, did_you_mean
+
+Flags = NDArray[np.bool_]
+Closed = Literal["superset", "merge", "none"]
+
+TOLERANCE = 1e-12  # of the search side; the released side has its own, wider one
+
+
+class Histogram(Protocol):
+    """Counts of a sensitive attribute per class: the run of class c is start[c]:start[c + 1], values ascending."""
+
+    @property
+    def start(self) -> np.ndarray: ...
+    @property
+    def value(self) -> np.ndarray: ...
+    @property
+    def count(self) -> np.ndarray: ...
+    @property
+    def whole(self) -> np.ndarray: ...
+    @property
+    def text(self) -> tuple[str | None, ...]: ...
+    @property
+    def ancestor(self) -> np.ndarray | None: ...
+
+
+class Classes(Protocol):
+    """Equivalence classes, as a search sees them."""
+
+    @property
+    def size(self) -> np.ndarray: ...
+    def histogram(self, attribute: str) -> Histogram: ...
+
+
+class Model:
+    """A privacy model: a function from equivalence classes to yes or no per class."""
+
+    closed: ClassVar[Closed] = "none"
+    bounded_by: ClassVar[str]  # the parameter that what is measured is compared with
+    against_whole: ClassVar[bool] = False  # whether it compares with the distribution in the whole table
+    wildcard: ClassVar[bool] = False  # whether it is defined where a missing value matches any value
+
+    @property
+    def model(self) -> str:
+        """Its name in the table of criteria."""
+        return model_name(type(self))
+
+    @property
+    def bound(self) -> float | int:
+        """What the measured value is compared with."""
+        value: float | int = getattr(self, self.bounded_by)
+        return value
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The sensitive attributes whose histograms it asks for."""
+        attribute = getattr(self, "attribute", None)
+        return () if attribute is None else (attribute,)
+
+    @property
+    def least_size(self) -> int:
+        """No class smaller than this can satisfy it."""
+        return 1
+
+    def parameters(self) -> dict[str, Any]:
+        """Its parameters as plain values, as in a policy file; those left open are left out."""
+        found = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in found.items() if v is not None}
+
+    def _settle(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)  # the dataclasses are frozen; only their own checks may do this
+
+
+def model_name(make: type) -> str:
+    """The table name of a class.
+
+    >>> model_name(type("EntropyLDiversity", (), {})), model_name(type("RecursiveCLDiversity", (), {}))
+    ('entropy-l-diversity', 'recursive-cl-diversity')
+    """
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", make.__name__).lower()
+
+
+def check_integer(of: Model, name: str, least: int) -> None:
+    """Refuse a parameter that is not a whole number of at least `least`."""
+    value = getattr(of, name)
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        allowed = f"a whole number >= {least}"
+        raise PolicyError(f"{of.model}: {name} is out of range", got=_shown(value), allowed=allowed)
+    of._settle(name, int(value))
+
+
+def check_real(of: Model, name: str, least: float, most: float = math.inf, *, open_below: bool = False) -> None:
+    """Refuse a parameter that is not a finite number between `least` and `most`."""
+    value = getattr(of, name)
+    real = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    if not real or value < least or value > most or (open_below and value == least):
+        allowed = f"a number {'>' if open_below else '>='} {least:g}" + (f" and <= {most:g}" if most < math.inf else "")
+        raise PolicyError(f"{of.model}: {name} is out of range", got=_shown(value), allowed=allowed)
+    of._settle(name, int(value) if isinstance(value, Integral) else float(value))
+
+
+def check_column(of: Model, name: str = "attribute") -> None:
+    """Refuse a parameter that cannot be the name of a column."""
+    value = getattr(of, name)
+    if not isinstance(value, str) or not value:
+        raise PolicyError(f"{of.model}: {name} must name a sensitive column", got=_shown(value), allowed="a text")
+
+
+def check_choice(of: Model, name: str, options: Sequence[str]) -> None:
+    """Refuse a parameter that is none of the options."""
+    value = getattr(of, name)
+    if not isinstance(value, str) or value not in options:
+        hint = did_you_mean(value, options) if isinstance(value, str) else None
+        raise PolicyError(f"{of.model}: unknown {name}", got=_shown(value), allowed=", ".join(options), hint=hint)
+
+
+def _shown(value: object) -> str:
+    """A parameter in a message: numbers and texts as they are, of anything else only the kind."""
+    return repr(value) if isinstance(value, str | int | float) else f"a value of type {type(value).__name__}"

@@ -1,0 +1,86 @@
+"""Recursive (c,l)-diversity: A. Machanavajjhala et al., l-diversity: privacy beyond k-anonymity, TKDD 1(1), 2007."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from sfumato.criteria.audit import Finding, Groups, rounded
+from sfumato.criteria.model import TOLERANCE, Classes, Closed, Flags, Model, check_column, check_integer, check_real
+from sfumato.criteria.runs import run_maxima, run_of, run_sums
+
+
+@dataclass(frozen=True)
+class RecursiveCLDiversity(Model):
+    """The most frequent sensitive value is less than c times as frequent as all from the l-th on together.
+
+    With counts r_1 >= r_2 >= ... >= r_m in a class: r_1 < c (r_l + r_{l+1} + ... + r_m). The comparison is strict: a
+    tie fails. A class with fewer than l values fails.
+
+    Parameters: `attribute`, a sensitive column; `c`, a number above 0; `l`, a whole number of at least 1.
+
+    >>> RecursiveCLDiversity("disease", 4, 3).parameters()
+    {'attribute': 'disease', 'c': 4, 'l': 3}
+    """
+
+    attribute: str
+    c: float
+    l: int
+
+    closed: ClassVar[Closed] = "merge"
+    bounded_by: ClassVar[str] = "c"
+
+    def __post_init__(self) -> None:
+        check_column(self)
+        check_real(self, "c", 0, open_below=True)
+        check_integer(self, "l", 1)
+
+    @property
+    def least_size(self) -> int:
+        """l records, for l values."""
+        return self.l
+
+    def sentence(self) -> str:
+        """The promise in words."""
+        tail = "all values" if self.l == 1 else f"the values from number {self.l} on, by frequency,"
+        return (
+            f'In every group of records that look alike, the most frequent value of "{self.attribute}" '
+            f"occurs less than {self.c:g} times as often as {tail} together."
+        )
+
+    def holds(self, classes: Classes) -> Flags:
+        """Which classes satisfy it."""
+        histogram = classes.histogram(self.attribute)
+        start, count = histogram.start, histogram.count
+        of = run_of(start)
+        falling = count[_by_run_then_count(of, count)]
+        rank = np.arange(len(of)) - start[:-1][of]
+        tail = run_sums(np.where(rank >= self.l - 1, falling, 0), start)
+        # strict, so rounding in c * tail must not let a tie pass: the tolerance is taken off, not added
+        found: Flags = run_maxima(count, start) < self.c * tail * (1 - TOLERANCE)
+        return found
+
+    def audit(self, groups: Groups) -> Finding:
+        """What the released rows say: the largest r_1 / (r_l + ... + r_m), infinite where that tail is empty."""
+        falling = groups.counts(self.attribute).sort(["class", "n"], descending=[False, True])
+        ratio = (
+            falling.group_by("class", maintain_order=True)
+            .agg(first=pl.col("n").first(), tail=pl.col("n").slice(self.l - 1).sum())
+            .select(ratio=pl.when(pl.col("tail") > 0).then(pl.col("first") / pl.col("tail")).otherwise(math.inf))
+        )
+        # strict here as well; a margin below the search's, or what the search lets pass could fail here
+        fails = pl.col("ratio") >= self.c * (1 - TOLERANCE / 10)
+        largest, failing = ratio.select(pl.col("ratio").max(), fails.sum().alias("failing")).row(0)
+        return Finding(failing == 0, rounded(largest), self.c, int(failing))
+
+
+def _by_run_then_count(of: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """The order of the entries by run, and within a run by falling count."""
+    top = int(count.max(initial=0)) + 1
+    if len(of) and (int(of[-1]) + 1) * top < 2**62:  # one sort of one key where it fits
+        return np.argsort(of * top + (top - 1 - count), kind="stable")
+    return np.lexsort((-count, of))

@@ -1,0 +1,93 @@
+"""Distances of t-closeness as a search computes them: N. Li, T. Li, S. Venkatasubramanian, t-closeness, ICDE 2007.
+
+Each takes the sizes of the classes and their sparse histogram and gives a distance per class, in time that grows with
+the entries of the histogram: values that are absent from a class are never visited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from sfumato.criteria.model import Histogram
+from sfumato.criteria.runs import run_of, run_sums
+
+
+def equal(size: np.ndarray, histogram: Histogram) -> np.ndarray:
+    """1/2 sum |p - q|, which is the sum of p - q over the values with p > q: those are in the class."""
+    of = run_of(histogram.start)
+    excess = histogram.count / size[of] - (histogram.whole / histogram.whole.sum())[histogram.value]
+    return run_sums(np.maximum(excess, 0.0), histogram.start)
+
+
+def kullback_leibler(size: np.ndarray, histogram: Histogram) -> np.ndarray:
+    """Sum p ln(p/q)."""
+    p = histogram.count / size[run_of(histogram.start)]
+    with np.errstate(divide="ignore"):  # q is 0 only for values that the whole table lacks: infinitely far
+        ratio = p / (histogram.whole / histogram.whole.sum())[histogram.value]
+    return run_sums(p * np.log(ratio), histogram.start)
+
+
+def ordered(size: np.ndarray, histogram: Histogram) -> np.ndarray:
+    """1/(m-1) sum over i of |P(i) - Q(i)|, with P and Q the cumulated distributions over the m values in order.
+
+    From one value of the class to its next, P is constant and Q rises: |P - Q| is P - Q up to the place where Q
+    reaches P and Q - P after it, and both stretches have closed sums through the running sum of Q. That running sum
+    is kept in whole numbers, so that nothing cancels.
+    """
+    m = len(histogram.whole)
+    if m < 2:
+        return np.zeros(len(size))
+    start, first = histogram.start, histogram.value.astype(np.int64)
+    of = run_of(start)
+    rising = np.cumsum(histogram.whole)
+    area = np.concatenate([[0], np.cumsum(rising)])  # area[j] = sum of rising[:j]
+    total = rising[-1]
+    running = np.concatenate([[0], np.cumsum(histogram.count)])
+    level = (running[1:] - running[start[:-1]][of]) / size[of]  # P from this value on
+    after = np.append(first[1:], m)
+    after[start[1:][start[1:] > start[:-1]] - 1] = m  # the last stretch of a class ends with the values
+    turn = np.clip(np.searchsorted(rising / total, level), first, after)
+    below = level * (turn - first) - (area[turn] - area[first]) / total
+    above = (area[after] - area[turn]) / total - level * (after - turn)
+    head = np.zeros(len(size))  # before the first value of the class P is 0
+    filled = start[1:] > start[:-1]
+    head[filled] = area[first[start[:-1][filled]]] / total
+    found: np.ndarray = (run_sums(below + above, start) + head) / (m - 1)
+    return found
+
+
+def hierarchical(size: np.ndarray, histogram: Histogram) -> np.ndarray:
+    """Sum over inner nodes N of height(N)/H min(pos_extra(N), neg_extra(N)).
+
+    min(pos, neg) of a node is pos - max(extra, 0), as extra = pos - neg. Summed over a level, pos is the sum of the
+    positive extras one level below, so the costs telescope: the distance is the mean, over the levels below the root,
+    of the sum of positive extras; and a node with a positive extra is one that the class has.
+    """
+    assert histogram.ancestor is not None
+    height = len(histogram.ancestor) - 1
+    found = np.zeros(len(size))
+    if height == 0:
+        return found
+    of = run_of(histogram.start)
+    for ancestor in histogram.ancestor[:-1]:
+        nodes = int(ancestor.max(initial=0)) + 1
+        q = np.bincount(ancestor, weights=histogram.whole, minlength=nodes) / histogram.whole.sum()
+        pair = of * nodes + ancestor[histogram.value]
+        order = np.argsort(pair, kind="stable") if (np.diff(pair) < 0).any() else slice(None)
+        pair, count = pair[order], histogram.count[order]
+        first = np.flatnonzero(np.concatenate([[True], pair[1:] != pair[:-1]])) if len(pair) else np.zeros(0, np.int64)
+        rows = np.add.reduceat(count, first) if len(first) else count
+        at, node = np.divmod(pair[first], nodes)
+        extra = rows / size[at] - q[node]
+        found += np.bincount(at, weights=np.maximum(extra, 0.0), minlength=len(size))
+    return found / height
+
+
+SEARCHED: dict[str, Callable[[np.ndarray, Histogram], np.ndarray]] = {
+    "equal": equal,
+    "ordered": ordered,
+    "hierarchical": hierarchical,
+    "kl": kullback_leibler,
+}

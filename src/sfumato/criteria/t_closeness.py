@@ -1,0 +1,75 @@
+"""t-closeness: N. Li, T. Li, S. Venkatasubramanian, Privacy beyond k-anonymity and l-diversity, ICDE 2007."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+
+from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
+from sfumato.criteria.model import TOLERANCE, Classes, Closed, Flags, Model, check_choice, check_column, check_real
+from sfumato.criteria.released_distance import RELEASED
+from sfumato.criteria.search_distance import SEARCHED
+from sfumato.errors import PolicyError
+
+DISTANCES = ("equal", "ordered", "hierarchical", "kl")
+
+
+@dataclass(frozen=True)
+class TCloseness(Model):
+    """The distribution of the sensitive attribute in every class is within t of that in the whole table.
+
+    D(p, q) <= t, with p the distribution in the class, q in the table before suppression, and D the earth mover's
+    distance between values that are equally far apart ("equal"), in order ("ordered") or leaves of a hierarchy
+    ("hierarchical"), or the Kullback-Leibler divergence ("kl", which is no distance and may exceed 1).
+
+    Parameters: `attribute`, a sensitive column; `t`, from 0 to 1 (kl: 0 or more); `distance`.
+
+    >>> TCloseness("salary", 0.2, "ordered").parameters()
+    {'attribute': 'salary', 't': 0.2, 'distance': 'ordered'}
+    """
+
+    attribute: str
+    t: float
+    distance: str = "equal"
+
+    closed: ClassVar[Closed] = "merge"
+    bounded_by: ClassVar[str] = "t"
+    against_whole: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_column(self)
+        check_choice(self, "distance", DISTANCES)
+        if self.distance == "kl":
+            check_real(self, "t", 0)
+        else:
+            check_real(self, "t", 0, 1)
+
+    def sentence(self) -> str:
+        """The promise in words."""
+        name = "Kullback-Leibler divergence" if self.distance == "kl" else f"{self.distance} distance"
+        return (
+            f'In every group of records that look alike, "{self.attribute}" is distributed as in the whole table, '
+            f"within {self.t:g} ({name})."
+        )
+
+    def holds(self, classes: Classes) -> Flags:
+        """Which classes satisfy it."""
+        histogram = classes.histogram(self.attribute)
+        if self.distance == "hierarchical" and histogram.ancestor is None:
+            raise PolicyError(
+                f'{self.model}: distance hierarchical needs a hierarchy of "{self.attribute}", and it has none',
+                hint=f'give one in hierarchies for "{self.attribute}", or take distance equal or ordered',
+            )
+        distance = SEARCHED[self.distance](classes.size, histogram)
+        found: Flags = (distance <= self.t + TOLERANCE) & (classes.size > 0)
+        return found
+
+    def audit(self, groups: Groups) -> Finding:
+        """What the released rows say: the largest distance."""
+        distances = RELEASED[self.distance](groups, self.attribute)
+        largest, failing = distances.select(
+            pl.col("distance").max(), (pl.col("distance") > self.t + SLACK).sum().alias("failing")
+        ).row(0)
+        return Finding(failing == 0, rounded(max(largest, 0.0)), self.t, int(failing), groups.source(self.attribute))

@@ -1,0 +1,1 @@
+"""Engines: tables in, tables out."""

@@ -1,0 +1,139 @@
+"""pandas frames in and out, with or without PyArrow."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sfumato.errors import ColumnError, SfumatoError
+
+NESTED = (list, dict, tuple, set, frozenset, np.ndarray, bytes, bytearray)
+# what pandas finds in a column of objects, where Polars has a type for it
+OBJECTS: dict[str, Any] = {
+    "string": pl.String,
+    "boolean": pl.Boolean,
+    "integer": pl.Int64,
+    "floating": pl.Float64,
+    "date": pl.Date,
+    "datetime": None,
+}
+
+
+def from_pandas(frame: Any, names: list[str]) -> pl.DataFrame:
+    """A pandas frame as a Polars frame, column by column; the index stays behind."""
+    columns = {}
+    for i, name in enumerate(names):
+        try:
+            columns[name] = column_from_pandas(frame.iloc[:, i], name)
+        except SfumatoError:
+            raise
+        except Exception:  # whatever a foreign array raises, its message may hold cells
+            raise ColumnError(f'column "{name}" cannot be read', got=f"type {frame.dtypes.iloc[i]}") from None
+    return pl.DataFrame(columns)
+
+
+def column_from_pandas(column: Any, name: str) -> pl.Series:
+    """A pandas column as a Polars column; missing is None, NaN, NaT or NA.
+
+    Numbers, booleans, timestamps and texts keep their type, categories become their values. What a table has no type
+    for (mixed objects, whole numbers beyond 64 bits, decimals, periods, time differences, intervals) becomes its `str`.
+    """
+    import pandas as pd
+
+    dtype, missing = column.dtype, column.isna().to_numpy()
+    if isinstance(dtype, pd.CategoricalDtype):
+        values = column_from_pandas(pd.Series(dtype.categories), name)
+        codes = pl.Series(column.cat.codes.to_numpy()).cast(pl.Int64)
+        return values.gather(codes.set(codes < 0, None))
+    if isinstance(dtype, pd.SparseDtype):
+        return column_from_pandas(column.sparse.to_dense(), name)
+    if isinstance(dtype, pd.ArrowDtype) or getattr(dtype, "storage", None) == "pyarrow":
+        return plain_categories(pl.Series(name, column.array.__arrow_array__()))
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return _zoned(column_from_pandas(column.dt.tz_convert("UTC").dt.tz_localize(None), name), str(dtype.tz))
+    if isinstance(dtype, pd.StringDtype):
+        return pl.Series(name, column.to_numpy(dtype=object, na_value=None).tolist(), pl.String)
+    if dtype.kind == "M":
+        unit = np.datetime_data(dtype)[0]
+        return pl.Series(name, column.to_numpy().astype(f"datetime64[{unit if unit in ('us', 'ns') else 'ms'}]"))
+    if dtype.kind in "biuf":
+        plain = dtype if isinstance(dtype, np.dtype) else dtype.numpy_dtype
+        numbers = column.to_numpy() if isinstance(dtype, np.dtype) else column.to_numpy(plain, na_value=plain.type(0))
+        series = pl.Series(name, numbers.astype("f4" if plain.str[1:] == "f2" else plain.newbyteorder("=")))
+        return series.set(pl.Series(missing), None) if missing.any() else series
+    values = column.astype(object).where(~missing, None).to_list()  # the typed ones know None alone
+    kind = pd.api.types.infer_dtype(column, skipna=True) if dtype.kind == "O" else "other"
+    return objects(values, name, kind)
+
+
+def objects(values: list[Any], name: str, kind: str) -> pl.Series:
+    """A column of Python objects: of one type if pandas says it is of that kind and it fits, else text."""
+    if kind in OBJECTS:
+        try:
+            return pl.Series(name, values, OBJECTS[kind], strict=True)
+        except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError):
+            pass  # such as whole numbers beyond 64 bits, or times in several zones
+    nested = next((type(value).__name__ for value in values if isinstance(value, NESTED)), None)
+    if nested:
+        raise ColumnError(
+            f'column "{name}" holds values that cannot be released as text',
+            got=nested,
+            allowed="text, numbers, booleans, dates, times, categories",
+            hint="leave the column out, or turn it into text first",
+        )
+    # one by one, because 1, 1.0 and True are equal yet print differently
+    return pl.Series(name, [None if _missing(value) else str(value) for value in values], pl.String)
+
+
+def _missing(value: Any) -> bool:
+    if isinstance(value, float | Decimal):
+        return bool(value != value)
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def plain_categories(series: pl.Series) -> pl.Series:
+    """A column of categories as the texts they stand for: an Arrow dictionary may list values that no row has."""
+    return series.cast(pl.String) if isinstance(series.dtype, pl.Categorical | pl.Enum) else series
+
+
+def to_pandas(released: pl.DataFrame, original: Any, rows: np.ndarray | None, untouched: Collection[str]) -> Any:
+    """A released frame as a pandas frame: fresh index, no attributes, untouched columns in their own type."""
+    import pandas as pd
+
+    place = {str(label): i for i, label in enumerate(original.columns)}
+    columns: dict[Any, Any] = {}
+    for name in released.columns:
+        label = original.columns[place[name]] if name in place else name
+        if name in untouched and not str(original.dtypes.iloc[place[name]]).startswith("dictionary<"):
+            column = original.iloc[:, place[name]]
+            column = column.copy() if rows is None else column.take(rows)
+            # a category that only suppressed rows had must not come along
+            column = column.cat.remove_unused_categories() if isinstance(column.dtype, pd.CategoricalDtype) else column
+            columns[label] = column.reset_index(drop=True)
+        else:
+            columns[label] = _to_pandas_column(released.get_column(name))
+    return pd.DataFrame(columns, copy=False)  # all of them are fresh
+
+
+def _to_pandas_column(series: pl.Series) -> Any:
+    import pandas as pd
+
+    series = plain_categories(series)
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        zone = getattr(series.dtype, "time_zone", None)
+        values = pd.Series(series.to_numpy())  # times come out in UTC
+        return values.dt.tz_localize("UTC").dt.tz_convert(zone) if zone else values
+    return series.to_pandas()  # ten times faster for text
+
+
+def _zoned(utc: pl.Series, zone: str) -> pl.Series:
+    try:
+        return utc.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+    except pl.exceptions.PolarsError:  # a fixed offset has no name
+        return utc.dt.replace_time_zone("UTC")

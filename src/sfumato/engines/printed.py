@@ -1,0 +1,64 @@
+"""The printed form of a value: the one text that stands for it in labels, files and comparisons."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from sfumato.errors import ColumnError
+
+
+def printed(series: pl.Series) -> pl.Series:
+    """The printed form of each value of a column, as text; missing stays missing.
+
+    Within a column two values print alike only where they are equal. Whole numbers print as digits; floating point
+    numbers as the shortest text that reads back as the same number (``1.0``, and ``0.0`` for either zero); dates and
+    times as ISO 8601, with fractions of a second only where they are not zero and the offset where there is a time
+    zone; booleans as ``true`` and ``false``; categories as their text. NaN and the empty text are missing.
+
+    Parameters
+    ----------
+    series
+        A column of any type but bytes, lists, structs and objects, which are a ColumnError.
+
+    Examples
+    --------
+    >>> printed(pl.Series([1.0, -0.0, float("nan")])).to_list()
+    ['1.0', '0.0', None]
+
+    References
+    ----------
+    ISO 8601-1:2019; Adams, "Ryū: fast float-to-string conversion", PLDI 2018.
+    """
+    refuse_unprintable(series)
+    dtype = series.dtype
+    if dtype.is_float():
+        value = series.fill_nan(None)
+        zero = value == 0  # zero has two bit patterns but is one value
+        return (value.set(zero, 0.0) if zero.any() else value).cast(pl.String)
+    if isinstance(dtype, pl.Datetime):
+        return series.dt.to_string("%Y-%m-%dT%H:%M:%S%.f%:z" if dtype.time_zone else "%Y-%m-%dT%H:%M:%S%.f")
+    if isinstance(dtype, pl.Time):
+        return series.dt.to_string("%H:%M:%S%.f")
+    if isinstance(dtype, pl.Duration):
+        return series.dt.to_string("iso")
+    text = series.cast(pl.String)
+    if isinstance(dtype, pl.String | pl.Categorical | pl.Enum) and (text == "").any():
+        return text.set(text == "", None)
+    return text
+
+
+def refuse_unprintable(series: pl.Series) -> None:
+    """Raise a ColumnError for a column whose values have no printed form."""
+    dtype = series.dtype
+    if dtype.is_nested() or isinstance(dtype, pl.Binary | pl.Object):
+        raise ColumnError(
+            f'column "{series.name}" holds values that cannot be released as text',
+            got=dtype.base_type().__name__.lower(),
+            allowed="text, numbers, booleans, dates, times, categories",
+            hint="leave the column out, or turn it into text first",
+        )
+
+
+def printed_frame(frame: pl.DataFrame) -> pl.DataFrame:
+    """Every column of a frame in its printed form."""
+    return pl.DataFrame({series.name: printed(series) for series in frame.iter_columns()})

@@ -1,0 +1,104 @@
+"""The exceptions of Sfumato. Everything that Sfumato raises on purpose is one of these.
+
+SfumatoError
+├── InputError           the table that came in
+│   ├── ReadError        a file cannot be read as a table
+│   ├── ColumnError      a column is absent, named twice, empty, or in two roles
+│   └── EmptyTable       the table has no rows
+├── HierarchyError       a hierarchy is not a tree over the values
+├── PolicyError          the policy asks for something that makes no sense
+├── Infeasible           the policy cannot be met by any recoding; carries the closest verdict
+├── OutputError          the release cannot be written where it should go
+├── MissingExtra         an optional library is not installed
+└── BrokenPromise        verify refutes the release: a fault of Sfumato, or a tampered release
+
+Messages say what, got, allowed and a hint. They name columns, parameters and files, never cell values.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+class SfumatoError(Exception):
+    """What went wrong, what was got, what is allowed, and a hint."""
+
+    def __init__(self, what: str, *, got: object = None, allowed: object = None, hint: str | None = None) -> None:
+        self.what, self.got, self.allowed, self.hint = what, got, allowed, hint
+        text = what
+        if got is not None:
+            text += f"; got {got}"
+        if allowed is not None:
+            text += f"; allowed: {allowed}"
+        if hint:
+            text += f". Hint: {hint}"
+        super().__init__(text)
+
+
+class InputError(SfumatoError):
+    """The table that came in."""
+
+
+class ReadError(InputError):
+    """A file cannot be read as a table."""
+
+
+class ColumnError(InputError):
+    """A column is absent, named twice, empty, or in two roles."""
+
+
+class EmptyTable(InputError):
+    """The table has no rows."""
+
+
+class _Faults(SfumatoError):
+    """Several faults, reported together."""
+
+    def __init__(self, what: str, faults: Sequence[str] = (), **more: Any) -> None:
+        self.faults = tuple(faults)
+        if self.faults:
+            what += "".join(f"\n  - {fault}" for fault in self.faults)
+        super().__init__(what, **more)
+
+
+class HierarchyError(_Faults):
+    """A hierarchy is not a tree over the values; `faults` lists all that is wrong."""
+
+
+class PolicyError(_Faults):
+    """The policy asks for something that makes no sense; `faults` lists all that is wrong."""
+
+
+class Infeasible(SfumatoError):
+    """No recoding meets the policy; `closest` is the verdict of the nearest one."""
+
+    def __init__(self, what: str, *, closest: Any = None, **more: Any) -> None:
+        self.closest = closest
+        super().__init__(what, **more)
+
+
+class OutputError(SfumatoError):
+    """The release cannot be written where it should go."""
+
+
+class MissingExtra(SfumatoError):
+    """An optional library is not installed."""
+
+    def __init__(self, library: str, extra: str) -> None:
+        super().__init__(f"this needs {library}, which is not installed", hint=f'pip install "sfumato[{extra}]"')
+
+
+class BrokenPromise(SfumatoError):
+    """Verify refutes the release."""
+
+
+def did_you_mean(name: str, options: Iterable[str]) -> str | None:
+    """A hint naming the options closest to `name`, or None.
+
+    >>> did_you_mean("agee", ["age", "zip"])
+    'did you mean "age"?'
+    """
+    close = difflib.get_close_matches(str(name), [str(option) for option in options], n=2, cutoff=0.6)
+    return "did you mean " + " or ".join(f'"{c}"' for c in close) + "?" if close else None

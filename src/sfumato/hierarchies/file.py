@@ -1,0 +1,43 @@
+"""Hierarchy file: an edge list where it has two columns, the wide form where it has more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from sfumato.categories import Categories
+from sfumato.errors import PolicyError
+from sfumato.hierarchies.rows import Source, source
+from sfumato.hierarchies.tree import from_edges
+from sfumato.hierarchies.wide import from_rows
+from sfumato.hierarchy import Hierarchy
+
+
+@dataclass(frozen=True)
+class File:
+    """A hierarchy file: two columns are an edge list, more are the wide form."""
+
+    source: Source
+
+    def build(self, categories: Categories) -> Hierarchy:
+        """The hierarchy in the file."""
+        rows = self.source.rows()
+        form = from_edges if max(len(row.fields) for row in rows) == 2 else from_rows
+        return form(self.source, rows, categories)
+
+    def describe(self) -> str:
+        """A few words for the manifest."""
+        return f"file {self.source.short}"
+
+
+def file(path: str | Path, delimiter: str | None = None) -> File:
+    """A hierarchy file: two columns are an edge list `child,parent`, more are the wide form `value;level1;...;*`.
+
+    The delimiter is sniffed among , ; | and tab unless given. Values match by their printed form.
+
+    >>> file("data/disease.csv").describe()
+    'file disease.csv'
+    """
+    if not isinstance(path, str | Path):
+        raise PolicyError("file takes a path", got=type(path).__name__)
+    return File(source(path, delimiter))

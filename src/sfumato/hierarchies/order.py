@@ -1,0 +1,88 @@
+"""Explicit order: consecutive values in groups of given fan-outs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.categories import Categories
+from sfumato.errors import HierarchyError, PolicyError
+from sfumato.hierarchies.exact import printed
+from sfumato.hierarchy import Hierarchy, grow, leaves_of
+
+LONGEST_SET = 8  # longer sets print as first..last
+
+
+@dataclass(frozen=True)
+class Order:
+    """Values in a given order; level i joins groups of `fanouts[i - 1]` consecutive nodes of the level below."""
+
+    values: tuple[str, ...]
+    fanouts: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        faults = []
+        twice = sum(count > 1 for count in Counter(self.values).values())
+        if twice:
+            faults.append(f"{twice} values stand twice in order")
+        if not self.values:
+            faults.append("order needs values")
+        if any(isinstance(f, bool) or not isinstance(f, int) or f < 2 for f in self.fanouts):
+            faults.append("every fan-out must be an integer of at least 2")
+        if faults:
+            raise PolicyError("this order makes no hierarchy", faults)
+
+    def build(self, categories: Categories) -> Hierarchy:
+        """One level per fan-out; the level that holds all values is the root and prints as `*`."""
+        known, values = set(self.values), leaves_of(categories)
+        lost = sum(text not in known for text in values)
+        if lost:
+            raise HierarchyError(f'order does not cover {lost} of {len(values)} values of "{categories.name}"')
+        levels, width = [], 1
+        for fanout in self.fanouts:
+            width *= fanout
+            if width >= len(self.values):
+                break
+            runs = [self.values[i : i + width] for i in range(0, len(self.values), width)]
+            levels.append((np.arange(len(self.values)) // width, [group_label(run) for run in runs]))
+        return grow(categories.name, self.values, levels)
+
+    def describe(self) -> str:
+        """A few words for the manifest."""
+        return f"order of {len(self.values)} values, fan-outs {', '.join(map(str, self.fanouts))}"
+
+
+def group_label(values: Sequence[str]) -> str:
+    """How a group of values prints: itself, `{a, b}`, or `first..last` where there are more than eight.
+
+    >>> group_label(["a"]), group_label(["a", "b"]), group_label("abcdefghij")
+    ('a', '{a, b}', 'a..j')
+    """
+    if len(values) == 1:
+        return values[0]
+    return "{" + ", ".join(values) + "}" if len(values) <= LONGEST_SET else f"{values[0]}..{values[-1]}"
+
+
+def order(values: Iterable[object], fanouts: Iterable[int] | None = None) -> Order:
+    """Values in a given order, consecutive ones grouped by fan-outs.
+
+    `fanouts` says how many nodes of a level go into one of the next, from the bottom up; the last group may be smaller.
+    Without fan-outs two nodes make one, level by level. Groups print as `{low, mid}`, those of more than eight
+    values as `first..last`.
+
+    >>> order(["low", "mid", "high", "top"], fanouts=[2, 2]).describe()
+    'order of 4 values, fan-outs 2, 2'
+    """
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise PolicyError("order takes a list of values", got=type(values).__name__)
+    values = list(values)
+    if None in values:
+        raise PolicyError("order takes values, not None: missing values have a place of their own")
+    if fanouts is not None and (isinstance(fanouts, str) or not isinstance(fanouts, Iterable)):
+        raise PolicyError("fanouts of order must be a list of integers", got=type(fanouts).__name__)
+    listed = tuple(map(printed, values))
+    steps = [2] * max(1, (len(listed) - 1).bit_length()) if fanouts is None else fanouts
+    return Order(listed, tuple(steps))

@@ -1,0 +1,61 @@
+"""Redaction: characters masked one by one from the right or the left, as in 47677, 4767*, 476**, ..."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sfumato.categories import Categories
+from sfumato.errors import HierarchyError, PolicyError, did_you_mean
+from sfumato.hierarchy import Hierarchy, by_label, grow, leaves_of
+
+SIDES = ("right", "left")
+MOST_CHARACTERS = 400_000_000  # of labels in all levels together
+
+
+@dataclass(frozen=True)
+class Redact:
+    """Level i masks i characters; shorter values are first filled up to the longest on the masked side."""
+
+    side: str = "right"
+    char: str = "*"
+
+    def __post_init__(self) -> None:
+        if self.side not in SIDES:
+            hint = did_you_mean(str(self.side), SIDES)
+            raise PolicyError("redact masks from one side", got=repr(self.side), allowed="right, left", hint=hint)
+        if not isinstance(self.char, str) or len(self.char) != 1:
+            raise PolicyError("char of redact must be one character", got=repr(self.char))
+
+    def build(self, categories: Categories) -> Hierarchy:
+        """As many levels as the longest value has characters; the last one prints as `*`."""
+        leaves = leaves_of(categories)
+        longest = max(map(len, leaves), default=0)
+        if len(leaves) * longest**2 > MOST_CHARACTERS:
+            raise HierarchyError(
+                f'"{categories.name}" has {len(leaves)} values of up to {longest} characters, too many to redact',
+                hint="group the values in a hierarchy file, or leave the hierarchy out to have one learned",
+            )
+        right = self.side == "right"
+        filled = [text.ljust(longest, self.char) if right else text.rjust(longest, self.char) for text in leaves]
+        levels = []
+        for masked in range(1, longest):
+            mask = self.char * masked
+            levels.append(by_label([text[:-masked] + mask if right else mask + text[masked:] for text in filled]))
+        return grow(categories.name, leaves, levels)
+
+    def describe(self) -> str:
+        """A few words for the manifest."""
+        return f"redact {self.side}" + ("" if self.char == "*" else f" with {self.char}")
+
+
+def redact(side: str = "right", char: str = "*") -> Redact:
+    """Mask characters one by one: 47677, 4767*, 476**, ..., *.
+
+    `side` is where masking starts, right or left. Values of different lengths are filled with `char` on that side up to
+    the longest one: beside 47677, the value 12 reads 12***, then 12***, 12***, 1****, *. Characters are Unicode code
+    points. Level i is a function of level i-1, so the levels are nested whatever the values hold.
+
+    >>> redact("left").describe()
+    'redact left'
+    """
+    return Redact(side, char)

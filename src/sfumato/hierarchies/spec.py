@@ -1,0 +1,166 @@
+"""Specs: the short forms in which a policy or a command line names a hierarchy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import HierarchyError, PolicyError, did_you_mean
+from sfumato.hierarchies.dates import dates
+from sfumato.hierarchies.file import file
+from sfumato.hierarchies.flat import flat
+from sfumato.hierarchies.given import Given
+from sfumato.hierarchies.intervals import intervals
+from sfumato.hierarchies.learned import learned
+from sfumato.hierarchies.levels import levels
+from sfumato.hierarchies.order import order
+from sfumato.hierarchies.redact import redact
+from sfumato.hierarchies.rows import neighbour
+from sfumato.hierarchies.tree import tree
+from sfumato.hierarchies.wide import wide
+from sfumato.hierarchy import Hierarchy, Recipe
+
+ENDINGS = (".csv", ".tsv", ".txt")
+OPTIONS: dict[str, tuple[str, ...]] = {  # the keys that may stand beside the name in a table
+    "intervals": ("origin", "cuts", "bottom", "top"),
+    "cuts": ("origin", "bottom", "top"),
+    "redact": ("char",),
+    "dates": (),
+    "levels": (),
+    "order": ("fanouts",),
+    "tree": ("delimiter",),
+    "wide": ("delimiter",),
+    "file": ("delimiter",),
+    "flat": (),
+    "learned": ("groups",),
+}
+READERS: dict[str, Callable[..., Recipe]] = {"tree": tree, "wide": wide, "file": file}
+
+
+def parse(spec: object, base: str | Path | None = None) -> Recipe:
+    """The recipe that a spec names: a recipe, a Hierarchy, a text, or a table as in a policy file.
+
+    A text is the path of a hierarchy file, or a name with its values after a colon: `intervals:5,10,20`,
+    `intervals:5,10,top=90`, `cuts:18,40,65/40`, `redact:right`, `dates:month,year`, `order:low,mid,high`, `levels:*`,
+    `file:disease.csv`, `flat`, `learned`. A table is `{"intervals": [5, 10, 20], "top": 90}`, `{"redact": "right"}`,
+    `{"file": "disease.csv"}` and so on, or a plain mapping of values to labels. Relative paths start at `base`.
+
+    >>> parse("intervals:5,10,20").describe(), parse({"redact": "left"}).describe(), parse("flat").describe()
+    ('intervals 5, 10, 20', 'redact left', 'flat')
+    """
+    if isinstance(spec, Hierarchy):
+        return Given(spec)
+    if isinstance(spec, Recipe) and not isinstance(spec, type):
+        return spec
+    if isinstance(spec, Path):
+        return _reader("file", spec, {}, base)
+    if isinstance(spec, str):
+        return _from_text(spec, base)
+    if isinstance(spec, Mapping):
+        return _from_table(spec, base)
+    what = "a hierarchy is a recipe such as intervals(5, 10), a Hierarchy, a file name or a table"
+    hint = "call it, as in flat()" if callable(spec) else None
+    raise PolicyError(what, got=type(spec).__name__, hint=hint)
+
+
+def _from_text(text: str, base: str | Path | None) -> Recipe:
+    name, _, rest = text.partition(":")
+    if name in OPTIONS:
+        words, options = _words(rest) if rest else ([], {})
+        if name == "cuts":
+            steps = [level.split(",") for level in rest.split("/")]
+            last, options = _words(",".join(steps[-1]))
+            return make("cuts", [*steps[:-1], last] if last else steps[:-1], options, base)
+        if name in READERS or name == "levels":
+            return make(name, rest if name in READERS else [rest], {}, base)
+        if name == "redact":
+            return make(name, words[0] if words else True, options, base)
+        if isinstance(fanouts := options.get("fanouts"), str):
+            options["fanouts"] = [int(f) if f.isdigit() else f for f in fanouts.split("/")]
+        return make(name, words or True, options, base)
+    path = _resolve(text, base)
+    if path.is_file() or text.lower().endswith(ENDINGS):
+        return _reader("file", text, {}, base)
+    names = ", ".join(OPTIONS)
+    hint = did_you_mean(name, OPTIONS) or "a hierarchy file ends in .csv, .tsv or .txt"
+    raise PolicyError(
+        f'unknown hierarchy "{text}", and no such file', allowed=f"a file name, or one of {names}", hint=hint
+    )
+
+
+def _words(text: str) -> tuple[list[str], dict[str, object]]:
+    """Values and `key=value` options of a text such as `5,10,top=90`."""
+    words: list[str] = []
+    options: dict[str, object] = {}
+    for word in text.split(","):
+        key, equals, value = word.partition("=")
+        if equals and key.strip().isidentifier():
+            options[key.strip()] = value.strip()
+        else:
+            words.append(word.strip())
+    return words, options
+
+
+def _from_table(table: Mapping[Any, Any], base: str | Path | None) -> Recipe:
+    chosen = [key for key in table if key in OPTIONS]
+    if "intervals" in chosen and "cuts" in chosen:
+        chosen.remove("cuts")
+    if len(chosen) == 1:
+        name = chosen[0]
+        return make(name, table[name], {key: value for key, value in table.items() if key != name}, base)
+    if len(chosen) > 1:
+        raise PolicyError("a table names one kind of hierarchy", got=", ".join(chosen))
+    hints = [hint for key in table if (hint := did_you_mean(str(key), OPTIONS))]
+    if len(table) > 1 and not hints and all(isinstance(label, str) for label in table.values()):
+        return levels(table)  # nothing else it could be: values and their labels
+    hint = hints[0] if hints else 'values and labels are written {"levels": [{...}]}'
+    raise PolicyError("this table names no kind of hierarchy", allowed=", ".join(OPTIONS), hint=hint)
+
+
+def make(name: str, value: object, options: Mapping[Any, object], base: str | Path | None = None) -> Recipe:
+    """The recipe of that name from its value and options, all of which may come from a file."""
+    faults = []
+    for key in options:
+        if key not in OPTIONS[name]:
+            hint = did_you_mean(str(key), OPTIONS[name])
+            faults.append(f'{name} has no "{key}"; {hint or "allowed: " + (", ".join(OPTIONS[name]) or "nothing")}')
+    if name in ("flat", "learned") and value is not True and value not in ([], {}):
+        faults.append(f"{name} takes no value; write {name} = true")
+    elif value is False or (value is True and name not in ("flat", "learned", "redact", "dates")):
+        faults.append(f"{name} needs a value")
+    if faults:
+        raise PolicyError(f"this {name} makes no hierarchy", faults)
+    given = dict(options)
+    if name in READERS:
+        return _reader(name, value, given, base)
+    if name == "cuts":
+        return intervals(cuts=value if isinstance(value, list | tuple) else [value], **given)
+    if name == "redact":
+        return redact(*([] if value is True else [value]), **given)  # type: ignore[arg-type]
+    if name == "order":
+        return order(value, **given)  # type: ignore[arg-type]
+    if name in ("flat", "learned"):
+        return flat() if name == "flat" else learned(**_integers(given))
+    values = [] if value is True else list(value) if isinstance(value, list | tuple) else [value]
+    if name == "intervals":
+        return intervals(*values, **given)
+    return dates(*map(str, values)) if name == "dates" else levels(*values)
+
+
+def _integers(options: Mapping[str, object]) -> dict[str, Any]:
+    return {key: int(v) if isinstance(v, str) and v.isdigit() else v for key, v in options.items()}
+
+
+def _reader(name: str, value: object, options: Mapping[str, Any], base: str | Path | None) -> Recipe:
+    if not isinstance(value, str | Path):
+        return READERS[name](value, **options)
+    path = _resolve(value, base)
+    if not path.is_file():
+        raise HierarchyError(f"there is no hierarchy file {path}", hint=neighbour(path))
+    return READERS[name](path, **options)
+
+
+def _resolve(value: str | Path, base: str | Path | None) -> Path:
+    path = Path(value).expanduser()
+    return path if base is None else Path(base) / path

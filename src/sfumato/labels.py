@@ -1,0 +1,171 @@
+"""Labels: what a recoding prints in one column, and what each label covers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from sfumato.microdata import Attribute, encode
+
+LONGEST_SET = 8  # longer sets print as first..last
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The labels of one column. `of` gives the label of each code (a level) or of each class (a partition).
+
+    A label covers the codes `lo`..`hi`, `covered` rows of the table, `leaves` of the `domain` leaves of the attribute
+    (as in the table; `file_leaves` of `file_domain` as in the hierarchy); `fixed_level` is its level if it is a node.
+    `star` marks labels that say nothing: they cover everything, or mix missing values with others.
+    """
+
+    attribute: Attribute
+    of: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+    covered: np.ndarray
+    leaves: np.ndarray
+    file_leaves: np.ndarray
+    file_domain: int
+    fixed_level: np.ndarray | None
+    star: np.ndarray
+    named: tuple[str | None, ...] | None  # None: named by what they cover
+
+    @cached_property
+    def text(self) -> tuple[str | None, ...]:
+        """How each label prints; None for missing values."""
+        if self.named is not None:
+            return self.named
+        text, ordered = self.attribute.categories.text, self.attribute.categories.ordered
+        words: list[str | None] = []
+        for lo, hi, star in zip(self.lo.tolist(), self.hi.tolist(), self.star.tolist(), strict=True):
+            if lo == hi:
+                words.append(text[lo])
+            elif star:
+                words.append("*")
+            else:
+                words.append(f"[{text[lo]}, {text[hi]}]" if ordered else set_text(text[lo : hi + 1]))
+        return tuple(words)
+
+    @cached_property
+    def level(self) -> np.ndarray:
+        """The lowest level of the hierarchy at which all that a label covers stands under one label."""
+        of = self.attribute.ladder.of
+        changes = np.cumsum(np.diff(of, axis=1, prepend=of[:, :1]) != 0, axis=1)
+        meet = np.argmax(changes[:, self.lo] == changes[:, self.hi], axis=0)
+        return np.where(self.star, len(of) - 1, meet) if self.fixed_level is None else self.fixed_level
+
+    @property
+    def domain(self) -> int:
+        """Number of distinct values in the table."""
+        return len(self.attribute.categories)
+
+
+def at_level(attribute: Attribute, level: int) -> Labels:
+    """The labels of one level of the attribute's hierarchy; `of` is per code."""
+    ladder, categories = attribute.ladder, attribute.categories
+    of, count = ladder.of[level], len(ladder.text[level])
+    codes = np.arange(len(categories))
+    lo, hi = np.empty(count, np.int64), np.empty(count, np.int64)
+    lo[of[::-1]], hi[of] = codes[::-1], codes  # the last assignment to a label stays
+    star = np.full(count, level == ladder.height and level > 0)
+    if categories.missing:
+        star |= (hi == len(categories) - 1) & (lo < hi)
+    return Labels(
+        attribute,
+        of,
+        lo,
+        hi,
+        np.bincount(of, weights=categories.count, minlength=count),
+        np.bincount(of, minlength=count),
+        ladder.leaves[level],
+        ladder.domain,
+        np.full(count, level),
+        star,
+        ladder.text[level],
+    )
+
+
+def of_ranges(attribute: Attribute, lo: np.ndarray, hi: np.ndarray) -> Labels:
+    """Labels over the codes lo[class]..hi[class] in value order: numbers print as ranges, others as sets."""
+    categories = attribute.categories
+    pairs, of = _distinct(lo, hi)
+    low, high = pairs[:, 0], pairs[:, 1]
+    mixed = np.zeros(len(low), np.bool_)
+    if categories.missing:
+        mixed = (high == len(categories) - 1) & (low < high)
+    below = np.concatenate([[0], np.cumsum(categories.count)])
+    rank, domain = _file_rank(attribute)
+    return Labels(
+        attribute,
+        of,
+        low,
+        high,
+        below[high + 1] - below[low],
+        high - low + 1,
+        rank[high] - rank[low] + 1,
+        domain,
+        None,
+        mixed,
+        None,
+    )
+
+
+def of_nodes(attribute: Attribute, level: np.ndarray, label: np.ndarray) -> Labels:
+    """Labels that are nodes of the attribute's hierarchy: label number `label[class]` of level `level[class]`."""
+    ladder = attribute.ladder
+    pairs, of = _distinct(level, label)
+    levels = [at_level(attribute, i) for i in range(ladder.levels)]
+
+    def pick(name: str) -> np.ndarray:
+        return np.array([getattr(levels[i], name)[j] for i, j in pairs])
+
+    text = tuple(ladder.text[i][j] for i, j in pairs)
+    return Labels(
+        attribute,
+        of,
+        pick("lo"),
+        pick("hi"),
+        pick("covered"),
+        pick("leaves"),
+        pick("file_leaves"),
+        ladder.domain,
+        pick("fixed_level"),
+        pick("star"),
+        text,
+    )
+
+
+def set_text(values: Sequence[str | None]) -> str:
+    """A set of values as text: `{a, b}`, or `first..last` where it is long.
+
+    >>> set_text(["a", "b"])
+    '{a, b}'
+    """
+    words = [v for v in values if v is not None]
+    return "{" + ", ".join(words) + "}" if len(words) <= LONGEST_SET else f"{words[0]}..{words[-1]}"
+
+
+def _distinct(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct pairs, sorted, and the number of each one's pair."""
+    width = int(second.max()) + 1
+    keys, of = np.unique(first.astype(np.int64) * width + second, return_inverse=True)
+    return np.stack([keys // width, keys % width], axis=1), of.astype(np.int32)
+
+
+def _file_rank(attribute: Attribute) -> tuple[np.ndarray, int]:
+    """The rank of each code among all leaves of the hierarchy, in value order, and how many leaves there are."""
+    categories, hierarchy = attribute.categories, attribute.hierarchy
+    if hierarchy is None or not categories.ordered:
+        return np.arange(len(categories)), len(categories)
+    everything, codes = encode(pl.Series(attribute.name, list(hierarchy.labels[0]), dtype=pl.String))
+    place = dict(zip(hierarchy.labels[0], codes.tolist(), strict=True))
+    total = len(everything)
+    if everything.kind == "text":  # leaves that are no numbers stand after those that are: count only the present order
+        return np.arange(len(categories)), max(total, len(categories))
+    rank = np.array([place.get(v, total) if v is not None else total for v in categories.text])
+    return rank, total + int(categories.missing)

@@ -1,0 +1,60 @@
+"""Information losses: one file each. A loss of labels costs a row per column, a loss of classes is made of sizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfumato.errors import PolicyError, did_you_mean
+from sfumato.losses.c_avg import CAvg
+from sfumato.losses.discernibility import Discernibility
+from sfumato.losses.height import Height
+from sfumato.losses.label_loss import LabelLoss
+from sfumato.losses.lm import LM
+from sfumato.losses.ncp import NCP
+from sfumato.losses.non_uniform_entropy import NonUniformEntropy
+from sfumato.losses.precision import Precision
+from sfumato.variant import Variant
+
+__all__ = [
+    "LM",
+    "LOSSES",
+    "NCP",
+    "CAvg",
+    "Discernibility",
+    "Height",
+    "LabelLoss",
+    "NonUniformEntropy",
+    "Precision",
+    "loss",
+    "loss_name",
+]
+
+LOSSES = {
+    "lm": Variant(LM, example=LM(), cite="Iyengar 2002"),
+    "ncp": Variant(NCP, example=NCP(), cite="Xu et al. 2006"),
+    "discernibility": Variant(Discernibility, example=Discernibility(), cite="Bayardo and Agrawal 2005"),
+    "c-avg": Variant(CAvg, example=CAvg(), cite="LeFevre et al. 2006"),
+    "precision": Variant(Precision, example=Precision(), cite="Sweeney 2002"),
+    "height": Variant(Height, example=Height(), cite="Samarati 2001"),
+    "non-uniform-entropy": Variant(NonUniformEntropy, example=NonUniformEntropy(), cite="Gionis and Tassa 2009"),
+}
+
+
+def loss(spec: Any) -> Any:
+    """A loss from its name, or a loss as it is.
+
+    >>> loss("ncp")
+    NCP(aggregate='mean', weights=None)
+    """
+    if not isinstance(spec, str):
+        if type(spec) not in [variant.make for variant in LOSSES.values()]:
+            raise PolicyError("not a loss", got=type(spec).__name__, allowed=", ".join(LOSSES))
+        return spec
+    if spec not in LOSSES:
+        raise PolicyError("unknown loss", got=repr(spec), allowed=", ".join(LOSSES), hint=did_you_mean(spec, LOSSES))
+    return LOSSES[spec].make()
+
+
+def loss_name(value: Any) -> str:
+    """The table name of a loss."""
+    return next(name for name, variant in LOSSES.items() if variant.make is type(value))

@@ -1,0 +1,32 @@
+"""Height: the sum of the levels. Samarati, 2001."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.errors import PolicyError
+from sfumato.labels import Labels
+from sfumato.losses.label_loss import LabelLoss
+from sfumato.microdata import Attribute
+
+
+@dataclass(frozen=True)
+class Height(LabelLoss):
+    """Sum of the levels of a level vector; suppression is free. Only for full-domain recoding."""
+
+    aggregate: str = "sum"
+
+    def cost(self, labels: Labels) -> np.ndarray:
+        """Cost of a row under each label."""
+        if labels.fixed_level is None or len(set(labels.fixed_level.tolist())) > 1:
+            raise PolicyError(
+                "the loss height is defined for level vectors only",
+                hint='use lm, ncp or precision with this search, or search="optimal"',
+            )
+        return labels.fixed_level.astype(np.float64)
+
+    def suppressed(self, attribute: Attribute) -> None:
+        """Suppression is free."""
+        return

@@ -1,0 +1,81 @@
+"""What the losses over labels have in common: how rows, columns and weights are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import PolicyError
+from sfumato.labels import Labels
+from sfumato.microdata import Attribute
+
+AGGREGATES = ("mean", "sum", "geometric", "maximum")
+
+
+@dataclass(frozen=True)
+class LabelLoss:
+    """A cost in 0..1 per row and column, averaged over the rows, aggregated over the columns with weights.
+
+    `aggregate`: "mean" (0..1), "sum", "geometric" (prod (1 + x)^(w/sum w) - 1) or "maximum".
+    `weights`: a weight per column, 1 where none is given.
+    """
+
+    aggregate: str = "mean"
+    weights: Mapping[str, float] | None = None
+
+    def __post_init__(self) -> None:
+        if self.aggregate not in AGGREGATES:
+            raise PolicyError("unknown aggregate of a loss", got=repr(self.aggregate), allowed=", ".join(AGGREGATES))
+        for name, weight in (self.weights or {}).items():
+            if not weight >= 0 or weight == float("inf"):
+                raise PolicyError(f'the weight of column "{name}" must be a number >= 0', got=weight)
+
+    def cost(self, labels: Labels) -> np.ndarray:
+        """Cost of a row under each label."""
+        raise AssertionError("each loss has its own")
+
+    def own(self, attribute: Attribute) -> np.ndarray:
+        """What a value costs unchanged: taken off the cost of its label."""
+        return np.zeros(len(attribute.categories))
+
+    def suppressed(self, attribute: Attribute) -> np.ndarray | None:
+        """Cost of a suppressed row, per value; None where suppression is free."""
+        return np.ones(len(attribute.categories))
+
+    def weight(self, attribute: Attribute) -> float:
+        """Weight of a column in the aggregate."""
+        return float((self.weights or {}).get(attribute.name, 1.0))
+
+    def combine(self, x: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Aggregate over the last axis."""
+        whole = weights.sum()
+        if whole == 0:
+            return np.zeros(x.shape[:-1])
+        if self.aggregate == "sum":
+            return x @ weights
+        if self.aggregate == "geometric":
+            return np.exp(np.log1p(x) @ (weights / whole)) - 1
+        if self.aggregate == "maximum":
+            return np.asarray((x * weights).max(axis=-1) / weights.max())
+        return x @ weights / whole
+
+    def parameters(self) -> dict[str, Any]:
+        """Plain values, for the manifest."""
+        found = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {
+            name: dict(value) if isinstance(value, Mapping) else value
+            for name, value in found.items()
+            if value is not None
+        }
+
+
+def range_share(labels: Labels) -> np.ndarray:
+    """(hi - lo)/(max - min) of each label over an ordered column; 1 for labels that say nothing."""
+    place, span = labels.attribute.positions, labels.attribute.span
+    if span == 0:
+        return np.where(labels.star, 1.0, 0.0)
+    wide = (place[labels.hi] - place[labels.lo]) / span
+    return np.where(labels.star, 1.0, np.nan_to_num(wide, nan=0.0))  # nan: the label of missing values alone

@@ -1,0 +1,39 @@
+"""LM, the loss metric: the share of the domain that a label covers. Iyengar, KDD 2002."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.errors import PolicyError
+from sfumato.labels import Labels
+from sfumato.losses.label_loss import LabelLoss, range_share
+
+
+@dataclass(frozen=True)
+class LM(LabelLoss):
+    """Share of the domain's leaves that a label covers beyond its own: (M - 1)/(A - 1), a suppressed row 1.
+
+    Leaves are those present in the table, or with `leaves="hierarchy"` all those of the hierarchy. A numeric column
+    without a hierarchy costs (hi - lo)/(max - min).
+    """
+
+    leaves: str = "present"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.leaves not in ("present", "hierarchy"):
+            raise PolicyError("unknown count of leaves for lm", got=repr(self.leaves), allowed="present, hierarchy")
+
+    def cost(self, labels: Labels) -> np.ndarray:
+        """Cost of a row under each label."""
+        attribute = labels.attribute
+        if attribute.categories.ordered and attribute.hierarchy is None:
+            return range_share(labels)
+        covered, domain = (
+            (labels.leaves, labels.domain) if self.leaves == "present" else (labels.file_leaves, labels.file_domain)
+        )
+        if domain == 1:
+            return np.zeros(len(covered))
+        return np.where(labels.star, 1.0, (covered - 1) / (domain - 1))

@@ -1,0 +1,1 @@
+"""Measures: what a released table gives away. Read-only."""

@@ -1,0 +1,225 @@
+"""Microdata: a table as integer codes with dictionaries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sfumato.categories import Categories
+from sfumato.engines.printed import printed
+from sfumato.hierarchies import learned
+from sfumato.hierarchy import Hierarchy
+from sfumato.ladder import Ladder, climb
+
+NUMBER = r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?$"
+INTEGER = r"^[+-]?\d+$"
+DATE = r"^\d{4}-\d{2}-\d{2}$"
+DATETIME = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?$"
+
+
+@dataclass(frozen=True, eq=False)
+class Attribute:
+    """A column: its role, its values, and the hierarchy it is generalised by."""
+
+    name: str
+    role: str
+    categories: Categories
+    hierarchy: Hierarchy | None = None  # None: none was given, one is learned where a search needs it
+
+    @property
+    def kind(self) -> str:
+        """The kind of its values: one of `categories.KINDS`."""
+        return self.categories.kind
+
+    @cached_property
+    def ladder(self) -> Ladder:
+        """The hierarchy, standing on the values that occur in the table."""
+        return climb(self.hierarchy or learned().build(self.categories), self.categories)
+
+    @cached_property
+    def span(self) -> float:
+        """Greatest minus least position of an ordered column."""
+        known = self.positions[: len(self.categories) - self.categories.missing]
+        return float(known[-1] - known[0]) if len(known) else 0.0
+
+    @cached_property
+    def positions(self) -> np.ndarray:
+        """Where each code stands on a line: its number or time, or its rank where those are not finite or not there."""
+        place = self.categories.position
+        known = len(self.categories) - self.categories.missing
+        if place is not None:
+            with np.errstate(over="ignore", invalid="ignore"):
+                finite = known == 0 or bool(
+                    np.isfinite(place[:known]).all() and np.isfinite(place[known - 1] - place[0])
+                )
+            if finite:
+                return place
+        return np.arange(len(self.categories), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Microdata:
+    """The columns that matter to a search, as codes; `weights` are survey weights, one per row."""
+
+    rows: int
+    schema: tuple[Attribute, ...]
+    codes: Mapping[str, np.ndarray]  # int32 per row
+    weights: np.ndarray | None = field(default=None)
+
+    def attribute(self, name: str) -> Attribute:
+        """The attribute of that name."""
+        return next(a for a in self.schema if a.name == name)
+
+
+def encode(series: pl.Series) -> tuple[Categories, np.ndarray]:
+    """The categories of a column and the code of each row.
+
+    Codes follow the sorted values; missing values (null, NaN, the empty string) take the last code. Values that print
+    the same are the same value: what is released is the printed form.
+    """
+    name = series.name
+    series = _plain(series)
+    distinct, codes = _ranked(series)
+    known = distinct.drop_nulls()
+    kind, order, place = _sorted(known)
+    text: list[Any] = (
+        known.gather(order).cast(pl.String).to_list() if known.dtype == pl.String else printed(known).to_list()
+    )
+    if not np.array_equal(order, np.arange(len(order))):
+        rank = np.empty(len(distinct), np.int32)
+        rank[order] = np.arange(len(order), dtype=np.int32)
+        rank[len(order) :] = len(order)
+        codes = rank[codes]
+    if len(known) < len(distinct):
+        text.append(None)
+        place = None if place is None else np.append(place, np.nan)
+    count = np.bincount(codes, minlength=len(text)).astype(np.int64)
+    return Categories(name, kind, tuple(text), place, count), codes
+
+
+def _plain(series: pl.Series) -> pl.Series:
+    """The column as integers, floats, dates, datetimes or text, with one form of missing and one of zero."""
+    dtype = series.dtype
+    if dtype.is_float():
+        value = series.cast(pl.Float64).fill_nan(None)
+        return value.set(value == 0, 0.0)  # zero has two bit patterns but is one value
+    if dtype.is_integer() or dtype in (pl.Date,) or isinstance(dtype, pl.Datetime):
+        return series
+    return printed(series)
+
+
+def _ranked(series: pl.Series) -> tuple[pl.Series, np.ndarray]:
+    """Distinct values sorted, null last, and the rank of each row."""
+    if series.dtype == pl.String:
+        distinct = series.unique().sort(nulls_last=True)
+        known = distinct.drop_nulls()
+        if len(known) < 1 << 16:
+            codes = series.cast(pl.Enum(known)).to_physical().cast(pl.Int32)
+        else:
+            codes = (series.rank("dense").cast(pl.Int64) - 1).cast(pl.Int32)
+        return distinct, codes.fill_null(len(known)).to_numpy().astype(np.int32, copy=False)
+    physical = series.to_physical()
+    if series.dtype.is_integer() or series.dtype == pl.Date:
+        low: Any = physical.min()
+        high: Any = physical.max()
+        if (
+            low is not None
+            and abs(low) < 1 << 62
+            and abs(high) < 1 << 62
+            and high - low < max(1 << 16, 4 * len(series))
+        ):
+            return _ranked_dense(series, physical, int(low), int(high))
+    distinct = series.unique().sort(nulls_last=True)
+    known_count = len(distinct) - distinct.null_count()
+    codes = (physical.rank("dense").cast(pl.Int64) - 1).cast(pl.Int32).fill_null(known_count)
+    return distinct, codes.to_numpy().astype(np.int32, copy=False)
+
+
+def _ranked_dense(series: pl.Series, physical: pl.Series, low: int, high: int) -> tuple[pl.Series, np.ndarray]:
+    """The same for integers in a small range, by a table instead of a sort."""
+    filled = physical.cast(pl.Int64).fill_null(high + 1).to_numpy() - low
+    present = np.zeros(high - low + 2, dtype=np.bool_)
+    present[filled] = True
+    rank = np.cumsum(present, dtype=np.int32) - 1
+    values = pl.Series(series.name, np.flatnonzero(present[:-1]) + low).cast(physical.dtype).cast(series.dtype)
+    if physical.null_count():
+        values = values.extend_constant(None, 1)
+    return values, rank[filled].astype(np.int32, copy=False)
+
+
+def _sorted(known: pl.Series) -> tuple[str, np.ndarray, np.ndarray | None]:
+    """Kind, order and positions of the distinct known values (which come sorted)."""
+    as_is = np.arange(len(known))
+    dtype = known.dtype
+    if dtype.is_integer():
+        return "integer", as_is, known.cast(pl.Float64).to_numpy()
+    if dtype.is_float():
+        return "decimal", as_is, known.to_numpy()
+    if dtype == pl.Date:
+        return "date", as_is, known.to_physical().cast(pl.Float64).to_numpy()
+    if isinstance(dtype, pl.Datetime):
+        return (
+            "datetime",
+            as_is,
+            known.to_physical().cast(pl.Float64).to_numpy() / {"ms": 1e3, "us": 1e6, "ns": 1e9}[dtype.time_unit],
+        )
+    if len(known) == 0:
+        return "text", as_is, None
+    place: np.ndarray
+    if known.str.contains(NUMBER).all():
+        kind = "integer" if known.str.contains(INTEGER).all() else "decimal"
+        place = known.str.strip_prefix("+").cast(pl.Float64).to_numpy()
+        if np.abs(place).max() < 2**53:
+            order = np.argsort(place, kind="stable")
+        else:  # floats cannot tell such numbers apart
+            exact = [Decimal(v) for v in known.to_list()]
+            order = np.array(sorted(range(len(exact)), key=lambda i: (exact[i], i)))
+        return kind, order, place[order]
+    if known.str.contains(DATE).all():
+        parsed = known.str.to_date("%Y-%m-%d", strict=False)
+        if parsed.null_count() == 0:
+            return "date", as_is, parsed.to_physical().cast(pl.Float64).to_numpy()
+    elif known.str.contains(DATETIME).all():
+        parsed = (
+            known.str.replace(" ", "T", literal=True)
+            .str.replace(r"(T\d\d:\d\d)$", "${1}:00")
+            .str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False)
+        )
+        if parsed.null_count() == 0:
+            place = parsed.to_physical().cast(pl.Float64).to_numpy() / 1e6
+            order = np.argsort(place, kind="stable")
+            return "datetime", order, place[order]
+    return ("boolean" if set(known.to_list()) <= {"true", "false"} else "text"), as_is, None
+
+
+def microdata(
+    frame: pl.DataFrame, roles: Mapping[str, str], hierarchies: Mapping[str, Any], weights: np.ndarray | None = None
+) -> Microdata:
+    """Encode the columns named in `roles`; `hierarchies` maps a column to its recipe."""
+    schema: list[Attribute] = []
+    codes: dict[str, np.ndarray] = {}
+    for name, role in roles.items():
+        categories, codes[name] = encode(frame.get_column(name))
+        recipe = hierarchies.get(name)
+        schema.append(Attribute(name, role, categories, None if recipe is None else recipe.build(categories)))
+    return Microdata(frame.height, tuple(schema), codes, weights)
+
+
+def kind_of(dtype: pl.DataType) -> str:
+    """The kind of a column by its type alone.
+
+    >>> kind_of(pl.Int8())
+    'integer'
+    """
+    if dtype.is_integer():
+        return "integer"
+    if dtype.is_float() or dtype.is_decimal():
+        return "decimal"
+    names = {pl.Boolean: "boolean", pl.Date: "date", pl.Datetime: "datetime"}
+    return names.get(dtype.base_type(), "text")

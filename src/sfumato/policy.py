@@ -1,0 +1,202 @@
+"""Policy: what a release must satisfy, and what it should lose least of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from sfumato.cells import Cells, Classes, classes_of
+from sfumato.errors import PolicyError
+from sfumato.labels import Labels
+from sfumato.microdata import Attribute
+
+TOLERANCE = 1e-12
+
+
+class Criterion(Protocol):
+    """A privacy model: a function from classes to yes or no per class.
+
+    `closed` says what a search may conclude: "superset" (any class that contains a satisfying one satisfies), "merge"
+    (the union of satisfying classes satisfies) or "none". No class smaller than `least_size` satisfies it.
+    """
+
+    @property
+    def model(self) -> str: ...
+    @property
+    def closed(self) -> str: ...
+    @property
+    def needs(self) -> tuple[str, ...]: ...
+    @property
+    def least_size(self) -> int: ...
+    def holds(self, classes: Classes) -> np.ndarray: ...
+    def audit(self, groups: Any) -> Any: ...
+    def parameters(self) -> dict[str, Any]: ...
+    def sentence(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class ClassStatistics:
+    """What class-size losses are made of."""
+
+    rows: int
+    suppressed: int
+    classes: int  # before suppression
+    squares: float  # sum of squared sizes before suppression
+    kept_classes: int
+    kept_squares: float
+    k: int
+    limit: int
+
+
+class ClassLoss(Protocol):
+    """A loss of class sizes; `floor` never falls under generalisation."""
+
+    def value(self, statistics: ClassStatistics) -> float: ...
+    def floor(self, statistics: ClassStatistics) -> float: ...
+
+
+class LabelLoss(Protocol):
+    """A loss of labels: a cost per row and column, averaged over rows, aggregated over columns.
+
+    The cost of a row under a label is `cost[label] - own[code]`, that of a suppressed row `suppressed[code]`.
+    """
+
+    def cost(self, labels: Labels) -> np.ndarray: ...
+    def own(self, attribute: Attribute) -> np.ndarray: ...
+    def suppressed(self, attribute: Attribute) -> np.ndarray | None: ...
+    def weight(self, attribute: Attribute) -> float: ...
+    def combine(self, x: np.ndarray, weights: np.ndarray) -> np.ndarray: ...
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Criteria for every quasi-identifier set, how many rows may be suppressed, and the loss to minimise."""
+
+    quasi: tuple[tuple[str, ...], ...]
+    require: tuple[Criterion, ...]
+    suppression: float | int = 0
+    loss: Any = None
+
+    def limit(self, rows: int) -> int:
+        """How many rows may be suppressed: a count as it is, a share rounded down.
+
+        >>> Policy((("a",),), (), 0.04).limit(30162)
+        1206
+        """
+        if isinstance(self.suppression, bool) or not isinstance(self.suppression, int | float):
+            raise PolicyError(
+                "suppression must be a number",
+                got=type(self.suppression).__name__,
+                allowed="a share 0.0 to 1.0 or a count of rows",
+            )
+        if isinstance(self.suppression, int):
+            if self.suppression < 0:
+                raise PolicyError(
+                    "suppression must not be negative", got=self.suppression, allowed="a count of rows >= 0"
+                )
+            return min(self.suppression, rows)
+        if not 0 <= self.suppression <= 1:
+            raise PolicyError(
+                "suppression as a share must lie in 0 to 1",
+                got=self.suppression,
+                allowed="0.0 to 1.0, or an integer count of rows",
+            )
+        return math.floor(self.suppression * rows + 1e-9)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All quasi-identifiers, each once, in the order given."""
+        return tuple(dict.fromkeys(name for names in self.quasi for name in names))
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The sensitive attributes whose histograms the criteria need."""
+        return tuple(dict.fromkeys(name for criterion in self.require for name in criterion.needs))
+
+    @property
+    def least_size(self) -> int:
+        """No class smaller than this satisfies all criteria."""
+        return max((criterion.least_size for criterion in self.require), default=1)
+
+    @property
+    def k(self) -> int:
+        """The k of the strictest criterion that has one, for C_avg."""
+        return max((int(k) for c in self.require if (k := c.parameters().get("k"))), default=1)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a recoding comes to."""
+
+    satisfied: bool
+    suppressed: int
+    loss: float
+    per_attribute: dict[str, float]
+
+
+def holds(criteria: Sequence[Criterion], classes: Classes) -> np.ndarray:
+    """Per class, whether all criteria hold."""
+    good = np.ones(len(classes.size), np.bool_)
+    for criterion in criteria:
+        good &= criterion.holds(classes)
+    return good
+
+
+def check(policy: Policy, cells: Cells, groupings: Sequence[Classes]) -> np.ndarray:
+    """Which cells are kept: those whose class satisfies every criterion in every quasi-identifier set.
+
+    With several sets a suppressed row shrinks classes of the others, so the check runs to a fixpoint.
+    """
+    first = groupings[0]
+    kept: np.ndarray = holds(policy.require, first)[first.of_cell]
+    if len(groupings) == 1:
+        return kept
+    changed = True
+    while changed and kept.any():
+        changed = False
+        for grouping in groupings:
+            rest = np.flatnonzero(kept)
+            present, of = np.unique(grouping.of_cell[rest], return_inverse=True)
+            good = holds(policy.require, classes_of(cells.take(rest), of.astype(np.int32), len(present)))
+            if not good.all():
+                kept[rest[~good[of]]] = False
+                changed = True
+                if not kept.any():
+                    break
+    return kept
+
+
+def label_losses(
+    loss: LabelLoss,
+    columns: Sequence[tuple[Labels, np.ndarray, np.ndarray]],
+    count: np.ndarray,
+    kept: np.ndarray,
+    rows: int,
+) -> np.ndarray:
+    """The loss of each column: `columns` holds its labels, and per cell the number of its label and its code."""
+    x = np.empty(len(columns))
+    for i, (labels, label, code) in enumerate(columns):
+        cost = loss.cost(labels)[label] - loss.own(labels.attribute)[code]
+        gone = loss.suppressed(labels.attribute)
+        x[i] = (np.where(kept, cost, cost if gone is None else gone[code]) * count).sum() / rows
+    return x
+
+
+def class_statistics(policy: Policy, size: np.ndarray, kept: np.ndarray, rows: int) -> ClassStatistics:
+    """Statistics of class sizes, `kept` per class."""
+    stay = size[kept]
+    squared = size.astype(np.float64) ** 2
+    return ClassStatistics(
+        rows,
+        rows - int(stay.sum()),
+        len(size),
+        float(squared.sum()),
+        len(stay),
+        float(squared[kept].sum()),
+        policy.k,
+        policy.limit(rows),
+    )

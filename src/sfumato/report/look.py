@@ -1,0 +1,57 @@
+"""Reading a manifest whose parts may be null or missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Manifest = Mapping[str, Any]
+
+
+def look(manifest: Manifest, *path: str) -> Any:
+    """What stands at a path, or None where the way there breaks off.
+
+    >>> look({"data": {"rows": 5}}, "data", "rows"), look({"data": None}, "data", "rows")
+    (5, None)
+    """
+    found: Any = manifest
+    for step in path:
+        found = found.get(step) if isinstance(found, Mapping) else None
+    return found
+
+
+def table(manifest: Manifest, *path: str) -> dict[str, Any]:
+    """The mapping at a path, empty where there is none."""
+    found = look(manifest, *path)
+    return {str(key): value for key, value in found.items()} if isinstance(found, Mapping) else {}
+
+
+def rows(manifest: Manifest, *path: str) -> list[Any]:
+    """The list at a path without its nulls, empty where there is none; a single mapping or text is a list of one."""
+    found = look(manifest, *path)
+    if isinstance(found, Mapping | str):
+        return [found]
+    return [one for one in found if one is not None] if isinstance(found, Sequence) else []
+
+
+def promises(manifest: Manifest) -> list[Manifest]:
+    return [promise for promise in rows(manifest, "promises") if isinstance(promise, Mapping)]
+
+
+def measured(manifest: Manifest) -> list[Manifest]:
+    """What was measured, one entry per set of quasi-identifiers."""
+    return [entry for entry in rows(manifest, "measured") if isinstance(entry, Mapping)]
+
+
+def quasi(manifest: Manifest) -> list[list[str]]:
+    """The sets of quasi-identifiers; one flat list of names is one set."""
+    sets = rows(manifest, "policy", "quasi")
+    if any(isinstance(one, str) for one in sets):
+        return [[str(column) for column in sets]]
+    return [[str(column) for column in one if column is not None] for one in sets]
+
+
+def of_set(manifest: Manifest, entry: Manifest) -> list[str]:
+    """The columns of a measured entry, or of the only set where it does not say."""
+    sets = quasi(manifest)
+    return [str(column) for column in rows(entry, "quasi")] or (sets[0] if len(sets) == 1 else [])

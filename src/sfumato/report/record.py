@@ -1,0 +1,58 @@
+"""For the record: the suppressed rows, and what it takes to check and to repeat the release."""
+
+from __future__ import annotations
+
+from sfumato.report.look import Manifest, look, table
+from sfumato.report.markup import Markup, facts, join, names, section, tag
+from sfumato.report.words import count, number, percent
+
+REPEAT = "The same input, policy and seed give the same bytes."
+NO_REPEAT = "The search reached a limit on time or nodes: another run may give another release."
+
+
+def suppression(manifest: Manifest) -> Markup:
+    """The section of suppressed rows."""
+    absent, limit = look(manifest, "solution", "suppressed"), look(manifest, "solution", "suppression_limit")
+    before = look(manifest, "input", "rows")
+    if absent is None:
+        told = "The manifest does not say how many rows were suppressed."
+    elif absent == 0:
+        told = "No row was suppressed."
+    else:
+        told = f"{count(absent, 'row')} could not be hidden among others and {'is' if absent == 1 else 'are'} left out."
+    pairs = [
+        ("Suppressed", number(absent) if absent is not None else None),
+        ("Share of the input", percent(absent / before) if absent is not None and before else None),
+        ("Allowed", count(limit, "row") if limit is not None else None),
+        ("Allowed share", percent(limit / before) if limit is not None and before else None),
+    ]
+    return section("suppression", "Suppressed rows", tag("p", told), facts(pairs))
+
+
+def reproduction(manifest: Manifest) -> Markup:
+    """The section of what it takes to check and to repeat the release."""
+    data, whole = table(manifest, "data"), sorted(table(manifest, "whole"))
+    versions = [f"{library} {version}" for library, version in table(manifest, "versions").items() if version]
+    seed = look(manifest, "seed")
+    pairs = [
+        ("Sfumato", look(manifest, "sfumato")),
+        ("Released file", _code(data.get("file"))),
+        ("Format", data.get("format")),
+        ("SHA-256 of the file", _code(data.get("sha256"))),
+        ("Fingerprint of the input", _code(look(manifest, "input", "fingerprint"))),
+        ("Seed", "none" if seed is None else str(seed)),
+        ("Versions", ", ".join(versions) or None),
+        ("Spreadsheet formulas", "guarded: no cell is run as a formula" if data.get("guarded") else None),
+        ("Also in the manifest", join(["frequencies of ", names(whole), " in the whole table"]) if whole else None),
+    ]
+    told = NO_REPEAT if look(manifest, "solution", "reproducible") is False else REPEAT
+    check = [
+        "To check the promises again from the released file alone, run ",
+        tag("code", "sfumato verify"),
+        " on its folder.",
+    ]
+    return section("reproduction", "Reproduction", tag("p", told), facts(pairs, "record"), tag("p", *check))
+
+
+def _code(value: object) -> Markup | None:
+    return tag("code", tag("bdi", value)) if value else None

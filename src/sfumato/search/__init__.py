@@ -1,0 +1,39 @@
+"""Searches: one algorithm per file, each a frozen value that maps a Problem to a Solution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfumato.errors import PolicyError, did_you_mean
+from sfumato.search.mondrian import Mondrian
+from sfumato.search.optimal import Optimal
+from sfumato.variant import Variant
+
+__all__ = ["SEARCHES", "Mondrian", "Optimal", "search", "search_name"]
+
+SEARCHES = {
+    "optimal": Variant(Optimal, example=Optimal(), cite="Kohlmayer et al. 2012"),
+    "mondrian": Variant(Mondrian, example=Mondrian(), cite="LeFevre et al. 2006"),
+}
+
+
+def search(spec: Any) -> Any:
+    """A search from its name, or a search as it is.
+
+    >>> search("optimal")
+    Optimal(seconds=None, nodes=None)
+    """
+    if not isinstance(spec, str):
+        if type(spec) not in [variant.make for variant in SEARCHES.values()]:
+            raise PolicyError("not a search", got=type(spec).__name__, allowed=", ".join(SEARCHES))
+        return spec
+    if spec not in SEARCHES:
+        raise PolicyError(
+            "unknown search", got=repr(spec), allowed=", ".join(SEARCHES), hint=did_you_mean(spec, SEARCHES)
+        )
+    return SEARCHES[spec].make()
+
+
+def search_name(value: Any) -> str:
+    """The table name of a search."""
+    return next(name for name, variant in SEARCHES.items() if variant.make is type(value))

@@ -1,0 +1,128 @@
+"""Optimal full-domain recoding: the best node of the generalisation lattice. After Kohlmayer et al. 2012 (Flash)."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.errors import PolicyError
+from sfumato.lattice import lattice
+from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns
+from sfumato.search.walk import LISTED, Walk
+
+BATCH = 16  # nodes checked together; fixed, so that the result does not depend on the number of cores
+WINDOW = 512  # nodes looked at for the next batch
+PATIENCE = 60.0  # seconds for a lattice too large to list, where no limit is given
+
+
+@dataclass(frozen=True)
+class Optimal:
+    """The level vector of least loss among all that satisfy the policy (AG_TS, exact).
+
+    Nodes are visited from the most general on. A node is passed over where the loss of its labels alone exceeds the
+    best found, and where a generalisation of it already suppresses too much: for criteria closed under supersets at any
+    limit, for those closed under merging only when nothing may be suppressed. `seconds` and `nodes` limit the search;
+    a limited result carries the best found and a bound that no solution can be below.
+    """
+
+    code: ClassVar[str] = "AG_TS"
+    guarantee: ClassVar[str] = "exact"
+    seconds: float | None = None
+    nodes: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("seconds", "nodes"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise PolicyError(f"optimal: {name} must be positive", got=value)
+
+    def __call__(self, problem: Problem) -> Solution:
+        """Search the lattice of the problem."""
+        began = time.perf_counter()
+        with ThreadPoolExecutor(1) as pool:
+            walk = Walk(problem, lattice(problem.attributes, problem.levels), pool)
+            walk.stop_after(self.seconds, self.nodes)
+            descend(walk)
+            finished = sweep(walk) if len(walk.lattice) <= LISTED else climb(walk, self.seconds or PATIENCE)
+        if walk.best is None:
+            raise walk.infeasible(finished)
+        loss, _, node = walk.best
+        seconds = time.perf_counter() - began
+        kept, verdict, _ = judge(problem, level_columns(problem, node))
+        levels = Levels({a.name: n for a, n in zip(problem.attributes, node, strict=True)})
+        bound = loss if finished else min(walk.open_bound, loss)
+        return Solution(levels, verdict, kept, finished, walk.checks, seconds, not walk.timed_out, bound)
+
+
+def descend(walk: Walk) -> None:
+    """A first good node: from the root, lower the level that helps most while the policy holds."""
+    here = walk.greatest
+    if not walk.examine(here[None, :]).good[0]:
+        return
+    steps = np.eye(walk.d, dtype=np.int64)
+    while not walk.over():
+        lower = (here - steps)[here > walk.least]
+        before = walk.best
+        if not len(lower):
+            return
+        walk.examine(lower)
+        if walk.best is None or walk.best == before:
+            return
+        here = np.array(walk.best[2], dtype=np.int64)
+
+
+def sweep(walk: Walk) -> bool:
+    """Visit every node of the lattice that is still in question, the most general first; says whether it finished."""
+    nodes = walk.lattice.nodes().astype(np.int64)
+    ahead = np.flatnonzero(walk.promising(walk.bounds(nodes)))
+    reach = np.prod(nodes[ahead] - walk.least + 1.0, axis=1)
+    order = ahead[np.argsort(-reach, kind="stable")]
+    seen = np.zeros(len(nodes), np.bool_)
+    at = 0
+    while at < len(order):
+        window = order[at : at + WINDOW]
+        alive = window[~seen[window] & (walk.floor[window] <= walk.limit)]
+        alive = alive[walk.promising(walk.bounds(nodes[alive], alive))] if len(alive) else alive
+        if not len(alive):
+            at += WINDOW
+            continue
+        if walk.over():
+            rest = order[at:]
+            rest = rest[~seen[rest] & (walk.floor[rest] <= walk.limit)]
+            walk.open_bound = float(walk.bounds(nodes[rest], rest).min())
+            return False
+        seen[alive[:BATCH]] = True
+        walk.examine(nodes[alive[:BATCH]])
+        walk.problem.progress("searching the lattice", at / len(order))
+    return True
+
+
+def climb(walk: Walk, seconds: float) -> bool:
+    """A lattice too large to list: visit nodes by rising bound, so that what is left cannot be below the last one."""
+    walk.deadline = min(walk.deadline, time.perf_counter() + seconds)
+    least = walk.lattice.least
+    heap = [(float(walk.bounds(walk.least[None, :])[0]), least, 0)]
+    while heap:
+        if walk.over():
+            walk.open_bound = heap[0][0]
+            return False
+        bound, node, first = heapq.heappop(heap)
+        if not walk.promising(np.array([bound]))[0]:
+            return True
+        walk.examine(np.array([node], dtype=np.int64))
+        for upper, a in _above(node, first, walk.lattice.greatest):
+            heapq.heappush(heap, (float(walk.bounds(np.array([upper]))[0]), upper, a))
+    return True
+
+
+def _above(node: tuple[int, ...], first: int, greatest: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], int]]:
+    """The nodes one level up from attribute `first` on: every node is reached in one way only."""
+    for a in range(first, len(node)):
+        if node[a] < greatest[a]:
+            yield (*node[:a], node[a] + 1, *node[a + 1 :]), a

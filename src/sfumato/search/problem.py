@@ -1,0 +1,169 @@
+"""Problem: what every search is given. It sees cells, never rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sfumato.cells import Cells, Classes, roll_up
+from sfumato.errors import PolicyError
+from sfumato.labels import Labels, at_level
+from sfumato.microdata import Attribute
+from sfumato.policy import ClassStatistics, Policy, Verdict, check, class_statistics, label_losses
+
+Progress = Callable[[str, float | None], None]
+
+
+def quiet(message: str, share: float | None) -> None:
+    """Progress that nobody looks at."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Cells over all quasi-identifiers, the policy, and the levels allowed."""
+
+    attributes: tuple[Attribute, ...]
+    cells: Cells
+    policy: Policy
+    rows: int
+    levels: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    progress: Progress = quiet
+
+    @property
+    def limit(self) -> int:
+        """How many rows may be suppressed."""
+        return self.policy.limit(self.rows)
+
+    @property
+    def sets(self) -> tuple[tuple[int, ...], ...]:
+        """The quasi-identifier sets as positions among the attributes."""
+        place = {a.name: i for i, a in enumerate(self.attributes)}
+        return tuple(tuple(place[name] for name in names) for names in self.policy.quasi)
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """A level per column: every value of the column is replaced by its label at that level."""
+
+    levels: Mapping[str, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """A label per value and column: `labels[column].of` gives each code its label."""
+
+    labels: Mapping[str, Labels]
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """A class per cell; `labels[column].of` gives each class its label."""
+
+    of_cell: np.ndarray
+    labels: Mapping[str, Labels]
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A recoding and what it comes to. `kept` says which cells stay; `bound` is a loss that nothing can be below."""
+
+    recoding: Levels | Columns | Partition
+    verdict: Verdict
+    kept: np.ndarray
+    optimal: bool
+    checks: int
+    seconds: float
+    reproducible: bool = True
+    bound: float | None = None
+
+    @property
+    def levels(self) -> dict[str, int] | None:
+        """Column to level, where the recoding is a level vector."""
+        return dict(self.recoding.levels) if isinstance(self.recoding, Levels) else None
+
+
+def refuse_unprunable(problem: Problem, search: str) -> None:
+    """Refuse criteria that a search cannot prune by: with suppression, those that are not closed under supersets."""
+    allowed = ("superset", "merge") if problem.limit == 0 else ("superset",)
+    wrong = [c.model for c in problem.policy.require if c.closed not in allowed]
+    if wrong:
+        raise PolicyError(
+            f"{search} prunes the lattice, which {', '.join(wrong)} does not allow where rows may be suppressed",
+            got=f"suppression of up to {problem.limit} rows",
+            allowed="k-anonymity and distinct-l-diversity, or no suppression",
+            hint='set suppression to 0, or use search="optimal"',
+        )
+
+
+def level_columns(problem: Problem, node: Sequence[int]) -> list[tuple[Labels, np.ndarray]]:
+    """Labels and label of each cell per attribute, at the levels of a node."""
+    codes = problem.cells.codes
+    found = [at_level(a, int(level)) for a, level in zip(problem.attributes, node, strict=True)]
+    return [(labels, labels.of[codes[i]]) for i, labels in enumerate(found)]
+
+
+def judge(problem: Problem, columns: list[tuple[Labels, np.ndarray]]) -> tuple[np.ndarray, Verdict, ClassStatistics]:
+    """The plain way to a verdict on any recoding: group by labels, check, and measure the loss.
+
+    `columns` holds, per attribute, its labels and the label of each cell.
+    """
+    cells, policy = problem.cells, problem.policy
+    groupings = [group_labels(problem, columns, members) for members in problem.sets]
+    kept = check(policy, cells, groupings)
+    suppressed = int(cells.count[~kept].sum())
+    everything = groupings[0] if len(groupings) == 1 else group_labels(problem, columns, range(len(columns)))
+    kept_class = np.zeros(len(everything.size), np.bool_)
+    kept_class[everything.of_cell[kept]] = True
+    size = (
+        everything.size
+        if kept.all()
+        else np.bincount(everything.of_cell, weights=cells.count * kept, minlength=len(everything.size))
+    )
+    statistics = class_statistics(policy, everything.size, kept_class, problem.rows)
+    if len(groupings) > 1:  # a class may be suppressed in part
+        stay = size[kept_class]
+        statistics = ClassStatistics(
+            problem.rows,
+            suppressed,
+            len(size),
+            statistics.squares,
+            len(stay),
+            float((stay**2).sum()),
+            policy.k,
+            problem.limit,
+        )
+    satisfied = suppressed <= problem.limit and suppressed < problem.rows
+    value, per_attribute = measure(problem, columns, kept, statistics)
+    return kept, Verdict(satisfied, suppressed, value, per_attribute), statistics
+
+
+def group_labels(problem: Problem, columns: list[tuple[Labels, np.ndarray]], members: Any) -> Classes:
+    """Classes of cells with equal labels in the member columns. Labels are compared as they print."""
+    cells = problem.cells
+    numbers = [same_print(columns[i][0])[columns[i][1]] for i in members]
+    stacked = Cells((), np.stack(numbers), cells.count, tuple(int(n.max()) + 1 for n in numbers), cells.histograms)
+    return roll_up(stacked, [np.arange(size) for size in stacked.sizes], range(len(numbers)))
+
+
+def same_print(labels: Labels) -> np.ndarray:
+    """A number per label, equal where two labels print the same."""
+    first: dict[str | None, int] = {}
+    return np.array([first.setdefault(text or None, len(first)) for text in labels.text], dtype=np.int32)
+
+
+def measure(
+    problem: Problem, columns: list[tuple[Labels, np.ndarray]], kept: np.ndarray, statistics: ClassStatistics
+) -> tuple[float, dict[str, float]]:
+    """The loss of a recoding and its share per column (LM where the loss is one of class sizes)."""
+    from sfumato.losses import LM, LabelLoss
+
+    loss = problem.policy.loss
+    by_label: Any = loss if isinstance(loss, LabelLoss) else LM()
+    per_column = [(labels, label, problem.cells.codes[i]) for i, (labels, label) in enumerate(columns)]
+    x = label_losses(by_label, per_column, problem.cells.count, kept, problem.rows)
+    weights = np.array([by_label.weight(a) for a in problem.attributes])
+    value = float(by_label.combine(x, weights)) if by_label is loss else float(loss.value(statistics))
+    return value, {a.name: float(v) for a, v in zip(problem.attributes, x, strict=True)}

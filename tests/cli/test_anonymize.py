@@ -1,0 +1,225 @@
+"""sfumato anonymize: by a policy file and by flags, to a release that verifies, or to a refusal that writes nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from .conftest import Run, policy_text
+
+FLAGS = ("--quasi", "age,zip,sex", "--identifying", "name", "--sensitive", "disease", "--k", "4")
+
+
+def manifest(folder: Path) -> dict[str, dict[str, object]]:
+    found: dict[str, dict[str, object]] = json.loads((folder / "manifest.json").read_text())
+    return found
+
+
+def test_flags(run: Run, patients: Path, tmp_path: Path) -> None:
+    done = run("anonymize", patients, *FLAGS, "--loss", "ncp", "--suppression", "2", "-o", "out")
+    assert done.code == 0, done.err
+    for part in (
+        "of 40 rows released",
+        "suppressed",
+        "mondrian",
+        "ncp",
+        "k-anonymity (k=4)",
+        "Measured",
+        "sfumato verify out",
+    ):
+        assert part in done.out
+    assert all(f"out/{name}" in done.out for name in ("data.csv", "manifest.json", "report.html"))
+    policy = manifest(tmp_path / "out")["policy"]
+    assert policy["suppression"] == 2
+    assert policy["quasi"] == [["age", "zip", "sex"]]
+    assert "name" not in (tmp_path / "out" / "data.csv").read_text().splitlines()[0]
+    assert run("verify", "out").code == 0
+
+
+def test_every_flag(run: Run, patients: Path, tmp_path: Path) -> None:
+    (tmp_path / "disease.csv").write_text("flu;lung;*\nasthma;lung;*\ncold;nose;*\nulcer;stomach;*\n")
+    text = patients.read_text().replace(",", ";")
+    body = "".join(f"{line};{i}\n" for i, line in enumerate(text.splitlines()[1:], 1))
+    (tmp_path / "bare.csv").write_text(body, encoding="utf-16")
+    columns = pl.read_csv((tmp_path / "bare.csv").read_text("utf-16").encode(), separator=";", has_header=False).columns
+    names = [f"column_{i}" for i in range(1, len(columns) + 1)]
+    done = run(
+        "anonymize", "bare.csv", "--separator", ";", "--encoding", "utf-16", "--no-header", "--quote", '"',
+        "--identifying", names[0], "--quasi", f"{names[1]},{names[2]}", "--quasi", f"{names[1]}, {names[3]}",
+        "--sensitive", names[4], "--weight", names[5],
+        "--k", "2", "--require", f"distinct-l-diversity {names[4]} 2",
+        "--require", f"t-closeness {names[4]} 0.9 hierarchical", "--hierarchy", f"{names[4]}=disease.csv",
+        "--hierarchy", f"{names[1]}=intervals:5,10,20", "--levels", f"{names[1]}=1:2",
+        "--search", "optimal nodes=100000", "--loss", "lm aggregate=geometric leaves=hierarchy",
+        "--seed", "3", "--shuffle", "--format", "parquet", "--overwrite", "-o", "out", "--json",
+    )  # fmt: skip
+    assert done.code == 0, done.out
+    found = done.json
+    assert found["rows"] + found["suppressed"] == 40
+    assert found["search"]["name"] == "optimal"
+    assert found["loss"]["aggregate"] == "geometric"
+    assert found["files"][0].endswith("data.parquet")
+    assert len(found["promises"]) == 6
+    assert all(promise["holds"] for promise in found["promises"])
+    told = manifest(tmp_path / "out")
+    assert told["seed"] == 3
+    assert told["policy"]["levels"] == {names[1]: [1, 2]}
+    assert told["policy"]["quasi"] == [[names[1], names[2]], [names[1], names[3]]]
+    weights = pl.read_parquet(tmp_path / "out" / "data.parquet")[names[5]]
+    assert weights.to_list() != sorted(weights.to_list(), key=str)  # shuffled
+
+
+def test_names_with_commas(run: Run, tmp_path: Path) -> None:
+    rows = "".join(f"{i % 3},{i % 2}\n" for i in range(12))
+    (tmp_path / "t.csv").write_text('"a,b",c\n' + rows)
+    done = run("anonymize", "t.csv", "--quasi", '"a,b",c', "--hierarchy", '"a,b"=flat', "--k", "2", "-o", "out")
+    assert done.code == 0, done.err
+    assert manifest(tmp_path / "out")["policy"]["quasi"] == [["a,b", "c"]]
+
+
+def test_policy_file_and_flags_over_it(run: Run, patients: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "deep"
+    folder.mkdir()
+    patients.rename(folder / "patients.csv")
+    require = '[[require]]\nmodel = "distinct-l-diversity"\nattribute = "disease"\nl = 2\n'
+    (folder / "policy.toml").write_text(policy_text() + require)
+    assert run("anonymize", "deep/policy.toml").code == 0
+    assert manifest(folder / "release")["policy"]["require"] == [
+        {"model": "k-anonymity", "k": 4},
+        {"model": "distinct-l-diversity", "attribute": "disease", "l": 2},
+    ]
+    done = run(
+        "anonymize", "deep/policy.toml", "--k", "8", "--quasi", "age,sex", "-o", "here", "--loss", "lm", "--json"
+    )
+    assert done.code == 0, done.out
+    policy = manifest(tmp_path / "here")["policy"]
+    assert policy["quasi"] == [["age", "sex"]]
+    assert policy["require"] == [
+        {"model": "distinct-l-diversity", "attribute": "disease", "l": 2},
+        {"model": "k-anonymity", "k": 8},
+    ]
+    assert done.json["loss"]["name"] == "lm"
+    assert policy["hierarchies"] == {"age": "intervals 5, 10"}
+
+
+def test_the_same_run_twice_gives_the_same_bytes(run: Run, patients: Path, tmp_path: Path) -> None:
+    assert run("anonymize", patients, *FLAGS, "-o", "one").code == 0
+    assert run("anonymize", patients, *FLAGS, "-o", "two").code == 0
+    for name in ("data.csv", "manifest.json", "report.html"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_columns_that_look_identifying_get_a_note(run: Run, patients: Path) -> None:
+    done = run("anonymize", patients, "--quasi", "age,zip", "--k", "4", "-o", "out", "--json")
+    assert done.code == 0
+    assert len(done.json["notes"]) == 1
+    assert '"name"' in done.json["notes"][0]
+    done = run("anonymize", patients, "--quasi", "age,zip", "--k", "4", "-o", "out2")
+    assert done.err.startswith("note: ")
+    assert run("anonymize", patients, *FLAGS, "-o", "out3").err == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--quasi", "agee", "--k", "4"), ["--quasi", "agee", 'did you mean "age"?']),
+        (("--quasi", "age", "--k", "0"), ["--k", "got 0"]),
+        (("--quasi", "age", "--k", "41"), ["41", "40"]),
+        (("--quasi", "age"), ["--k or --require", "no privacy model"]),
+        (("--k", "4"), ["--quasi", "quasi is empty"]),
+        (
+            ("--quasi", "age,disease", "--sensitive", "disease", "--k", "4"),
+            ['"disease" has 2 roles: quasi and sensitive'],
+        ),
+        (("--quasi", "age", "--require", "entropy-l-diversty disease 3"), ["--require", "entropy-l-diversity"]),
+        (("--quasi", "age", "--require", "entropy-l-diversity disease"), ["--require", '"l"']),
+        (("--quasi", "age", "--require", "entropy-l-diversity age 3"), ["--require", "must then be sensitive"]),
+        (("--quasi", "age", "--require", "k-anonymity 'x"), ["--require", "quote"]),
+        (("--quasi", "age", "--k", "4", "--loss", "nop"), ["--loss", 'did you mean "ncp"?']),
+        (("--quasi", "age", "--k", "4", "--loss", "lm agregate=sum"), ["--loss", 'did you mean "aggregate"?']),
+        (("--quasi", "age", "--k", "4", "--search", "optimul"), ["--search", 'did you mean "optimal"?']),
+        (("--quasi", "age", "--k", "4", "--search", "optimal 1 2 3"), ["--search", "too many values"]),
+        (("--quasi", "age", "--k", "4", "--search", ""), ["--search"]),
+        (("--quasi", "age", "--k", "4", "--suppression", "1.5"), ["--suppression", "1.5"]),
+        (("--quasi", "age", "--k", "4", "--suppression", "few"), ["--suppression", "share"]),
+        (("--quasi", "age", "--k", "4", "--hierarchy", "age"), ["--hierarchy", "column=value"]),
+        (
+            ("--quasi", "age", "--k", "4", "--hierarchy", "age=interval:5"),
+            ["--hierarchy age", 'did you mean "intervals"?'],
+        ),
+        (("--quasi", "age", "--k", "4", "--hierarchy", "ages=flat"), ["--hierarchy ages", 'did you mean "age"?']),
+        (("--quasi", "age", "--k", "4", "--levels", "age=x:y"), ["--levels age", "whole numbers"]),
+        (("--quasi", "age", "--k", "4", "--format", "pdf"), ["--format", "parquet"]),
+        (("--quasi", "age", "--k", "4", "--weight", "name"), ["name"]),
+        (("--quasi", "age", "--k", "4", "--separator", "ab"), ["--separator", "one character"]),
+        (("--quasi", "age", "--require", "distinct-l-diversity disease 5"), []),
+    ],
+)
+def test_refusals_exit_2_and_write_nothing(
+    run: Run, patients: Path, tmp_path: Path, arguments: tuple[str, ...], words: list[str]
+) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    done = run("anonymize", patients, *arguments, "-o", "out")
+    assert done.code == 2, done.out
+    assert done.out == ""
+    assert all(word in done.err for word in words), done.err
+    assert "Traceback" not in done.err
+    done = run("anonymize", patients, *arguments, "-o", "out", "--json")
+    assert done.code == 2
+    assert all(word in done.json["error"]["message"] for word in words)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_faults_of_flags_are_told_together(run: Run, patients: Path) -> None:
+    done = run("anonymize", patients, "--quasi", "agee", "--k", "0", "--loss", "nop", "--json")
+    assert done.code == 2
+    assert [fault.split(":")[0] for fault in done.json["error"]["faults"]] == ["-o", "--quasi", "--k", "--loss"]
+
+
+def test_a_policy_with_three_faults(run: Run, patients: Path, tmp_path: Path) -> None:
+    text = policy_text(k="k = 0", loss='loss = "nop"', quasi='quasi = ["age", "zop"]')
+    (tmp_path / "policy.toml").write_text(text)
+    done = run("anonymize", "policy.toml")
+    assert done.code == 2
+    assert "3 faults" in done.err
+    for part in ("[roles] quasi (line 5)", "[[require]] 1 (line 9)", "[search] loss (line 14)"):
+        assert part in done.err
+    assert not (tmp_path / "release").exists()
+
+
+def test_output_that_exists(run: Run, patients: Path, tmp_path: Path) -> None:
+    assert run("anonymize", patients, *FLAGS, "-o", "out").code == 0
+    before = (tmp_path / "out" / "data.csv").read_bytes()
+    done = run("anonymize", patients, *FLAGS, "--k", "8", "-o", "out")
+    assert (done.code, done.out) == (2, "")
+    assert "exists" in done.err
+    assert (tmp_path / "out" / "data.csv").read_bytes() == before
+    assert run("anonymize", patients, *FLAGS, "--k", "8", "-o", "out", "--overwrite").code == 0
+    assert manifest(tmp_path / "out")["policy"]["require"] == [{"model": "k-anonymity", "k": 8}]
+    (tmp_path / "out" / "mine.txt").write_text("x")
+    assert run("anonymize", patients, *FLAGS, "-o", "out", "--overwrite").code == 2
+    assert (tmp_path / "out" / "mine.txt").exists()
+
+
+@pytest.mark.parametrize("text", ["", "name,age\n", "a,a\n1,2\n"])
+def test_tables_that_are_none(run: Run, tmp_path: Path, text: str) -> None:
+    (tmp_path / "t.csv").write_text(text)
+    done = run("anonymize", "t.csv", "--quasi", "age", "--k", "1", "-o", "out")
+    assert done.code == 2
+    assert done.err.startswith("error: ")
+    assert "fault of Sfumato" not in done.err
+
+
+def test_files_that_are_not_there(run: Run) -> None:
+    assert "does not exist" in run("anonymize", "none.csv", "--quasi", "a", "--k", "2", "-o", "out").err
+    assert "cannot be read" in run("anonymize", "none.toml").err
+
+
+def test_column_names_cannot_steer_the_terminal(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a\x1b[31m,b\n" + "1,2\n" * 4)
+    done = run("anonymize", "t.csv", "--quasi", "zzz", "--k", "2", "-o", "out")
+    assert done.code == 2
+    assert "\x1b" not in done.err

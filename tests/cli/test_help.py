@@ -1,0 +1,107 @@
+"""Help, version, arguments that make no sense, and the documentation of all of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from sfumato.cli import app, main
+
+DOCS = (Path(__file__).parents[2] / "docs" / "cli.md").read_text("utf-8")
+COMMAND: Any = typer.main.get_command(app)
+COMMANDS: dict[str, Any] = COMMAND.commands
+
+
+def test_the_commands() -> None:
+    assert list(COMMANDS) == ["demo", "inspect", "anonymize", "verify", "list"]
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_every_command_and_option_is_documented(name: str) -> None:
+    _, _, section = DOCS.partition(f"\n## sfumato {name}\n")
+    assert section, f"docs/cli.md has no section on {name}"
+    assert f"sfumato {name}" in section.partition("\n## ")[0]
+    for parameter in COMMANDS[name].params:
+        for option in (*parameter.opts, *parameter.secondary_opts):
+            if option.startswith("-"):
+                # options for reading are described once, with anonymize
+                assert f"`{option}`" in DOCS, f"{name} {option}"
+
+
+@pytest.mark.parametrize("option", [o for p in COMMAND.params for o in p.opts])
+def test_every_option_of_the_root_is_documented(option: str) -> None:
+    assert f"sfumato {option}" in DOCS or f"`{option}`" in DOCS
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_help_of_every_command(name: str, flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name, flag]) == 0
+    out = capsys.readouterr().out
+    assert f"sfumato {name}" in out
+    assert "--json" in out
+
+
+@pytest.mark.parametrize("arguments", [[], ["-h"], ["--help"]])
+def test_help_of_the_root(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in COMMANDS)
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    import sfumato
+
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"sfumato {sfumato.__version__}\n"
+
+
+def test_help_is_quick_and_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from sfumato.cli import main; code = main(['--help']); "
+        "heavy = {'polars', 'numba', 'numpy', 'pydantic', 'narwhals'} & set(sys.modules); "
+        "print(sorted(heavy)); sys.exit(code)"
+    )
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        times.append(time.perf_counter() - start)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines()[-1] == "[]"
+    assert min(times) < 0.4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["anonymise"], ["anonymize"]),
+        (["anonymize"], ["FILE"]),
+        (["anonymize", "x.csv", "--kk", "3"], ["--kk"]),
+        (["anonymize", "x.csv", "--k", "three"], ["--k"]),
+        (["list", "nothing"], ["criteria"]),
+        (["demo", "--rows", "0"], ["--rows"]),
+    ],
+)
+def test_arguments_that_make_no_sense(
+    arguments: list[str], words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("error: ")
+    assert "--help" in told.err
+    assert all(word in told.err for word in words)
+    assert main([*arguments, "--json"]) == 2
+    told = capsys.readouterr()
+    assert told.err == ""
+    error = json.loads(told.out)["error"]
+    assert error["type"] == "UsageError"
+    assert all(word in error["message"] for word in words)

@@ -1,0 +1,34 @@
+"""sfumato list: every variant of every table, for people and for machines."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import sfumato as sf
+from sfumato.cli import main
+
+TABLES = {"criteria": sf.CRITERIA, "losses": sf.LOSSES, "searches": sf.SEARCHES, "hierarchies": sf.HIERARCHIES}
+
+
+@pytest.mark.parametrize("kind", list(TABLES))
+def test_one_table(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", kind]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    named = [line.split()[0] for line in lines[1:] if line.startswith("  ") and not line.startswith("   ")]
+    assert lines[0] == kind
+    assert named == list(TABLES[kind])
+    for variant in TABLES[kind].values():
+        assert any(variant.summary in line and variant.cite in line for line in lines)
+
+
+def test_all_tables_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {kind: [row["name"] for row in rows] for kind, rows in found.items()} == {
+        k: list(t) for k, t in TABLES.items()
+    }
+    t_closeness = next(row for row in found["criteria"] if row["name"] == "t-closeness")
+    assert t_closeness["parameters"] == ["attribute", "t", "distance=equal"]
+    assert "2007" in t_closeness["cite"]

@@ -1,0 +1,81 @@
+"""Optimal equals exhaustive search, for every criterion and loss."""
+
+from __future__ import annotations
+
+import random
+
+import polars as pl
+import pytest
+
+import sfumato as sf
+from sfumato.losses import LOSSES
+from sfumato.microdata import microdata
+
+from .plain import best_node
+
+CRITERIA = {
+    "k-anonymity": sf.KAnonymity(3),
+    "distinct-l-diversity": sf.DistinctLDiversity("s", 2),
+    "entropy-l-diversity": sf.EntropyLDiversity("s", 1.8),
+    "recursive-cl-diversity": sf.RecursiveCLDiversity("s", 2.0, 2),
+    "t-closeness": sf.TCloseness("s", 0.3),
+    "t-closeness ordered": sf.TCloseness("s", 0.25, "ordered"),
+    "t-closeness hierarchical": sf.TCloseness("s", 0.25, "hierarchical"),
+    "t-closeness kl": sf.TCloseness("s", 0.4, "kl"),
+    "alpha-k": sf.AlphaK(0.6, 2, "s"),
+}
+TREES = {
+    "a": sf.wide([(v, v[0], "*") for v in ("p1", "p2", "q1", "q2", "q3")]),
+    "b": sf.wide(
+        [(v, g, h, "*") for v, g, h in (("u", "uv", "uvw"), ("v", "uv", "uvw"), ("w", "w", "uvw"), ("x", "x", "x"))]
+    ),
+    "c": sf.flat(),
+    "s": sf.wide([("flu", "lung", "*"), ("asthma", "lung", "*"), ("ulcer", "gut", "*"), ("reflux", "gut", "*")]),
+}
+PATHS = {
+    "flu": ["flu", "lung", "*"],
+    "asthma": ["asthma", "lung", "*"],
+    "ulcer": ["ulcer", "gut", "*"],
+    "reflux": ["reflux", "gut", "*"],
+}
+
+
+def test_every_criterion_is_tried() -> None:
+    assert {name.split()[0] for name in CRITERIA} == set(sf.CRITERIA)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_optimal_is_exhaustive(criterion: str, loss: str) -> None:
+    rng = random.Random(f"{criterion} {loss}")
+    feasible = 0
+    for trial in range(6):
+        n = rng.randint(4, 22)
+        domains = {"a": ["p1", "p2", "q1", "q2", "q3"], "b": ["u", "v", "w", "x"], "c": ["m", "n"]}
+        skew = rng.random()
+        draw = {c: [rng.choice(d[: 2 if rng.random() < skew else None]) for _ in range(n)] for c, d in domains.items()}
+        secret = [rng.choice(list(PATHS)) for _ in range(n)]
+        frame = pl.DataFrame(draw | {"s": secret})
+        limit = rng.choice([0, 0, n // 5, n])
+        require = [CRITERIA[criterion]] if trial % 2 else [sf.KAnonymity(2), CRITERIA[criterion]]
+        attributes = [microdata(frame, {c: "quasi"}, TREES).attribute(c) for c in domains]
+        rows = list(zip(*draw.values(), strict=True))
+        expected = best_node(attributes, rows, secret, require, LOSSES[loss].example, limit, PATHS)
+        options = {
+            "quasi": list(domains),
+            "require": require,
+            "search": "optimal",
+            "loss": loss,
+            "suppression": limit,
+            "hierarchies": TREES,
+        }
+        if expected is None:
+            with pytest.raises(sf.errors.Infeasible):
+                sf.anonymize(frame, **options)
+            continue
+        feasible += 1
+        solution = sf.anonymize(frame, **options).solution
+        assert solution.optimal
+        assert solution.verdict.loss == pytest.approx(expected[0], abs=1e-9)
+        assert tuple(solution.levels.values()) == expected[2]
+    assert feasible

@@ -1,0 +1,29 @@
+"""What every test may use: the `shared` folder, and Hypothesis settings that repeat."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parent.parent
+CI = os.environ.get("CI") == "true"
+
+# The first example of a test may compile kernels, so no example has a deadline.
+settings.register_profile("local", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("ci" if CI else "local")
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of data, oracles and definitions beside the checkout, or where SFUMATO_SHARED says."""
+    folder = Path(os.environ.get("SFUMATO_SHARED") or ROOT.parent / "shared")
+    if not folder.is_dir():
+        missing = f"the shared folder is not at {folder}; set SFUMATO_SHARED to where it is"
+        if CI:
+            pytest.fail(missing)
+        pytest.skip(missing)
+    return folder

@@ -1,0 +1,115 @@
+"""The code in the README, the docs and the docstrings runs, and the site builds without calling home."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src" / "sfumato"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<code>.*?)^(?P=indent)```[ ]*$", re.MULTILINE | re.DOTALL)
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@dataclass(frozen=True)
+class Block:
+    line: int  # of the first line of code, from 0
+    code: str
+
+
+def blocks(text: str) -> list[Block]:
+    """The Python blocks of a page, those marked `notest` left out."""
+    found = []
+    for match in FENCE.finditer(text):
+        info = match["info"].split()
+        if info and info[0] in ("python", "py", "pycon") and "notest" not in info:
+            indent = len(match["indent"])
+            code = "".join(line[indent:] if line.strip() else "\n" for line in match["code"].splitlines(keepends=True))
+            found.append(Block(text.count("\n", 0, match.start("code")), code))
+    return found
+
+
+def run(block: Block, page: str, names: dict[str, object]) -> None:
+    if block.code.lstrip().startswith(">>>"):
+        example = doctest.DocTestParser().get_doctest(block.code, names, page, page, block.line)
+        example.globs = names  # the parser copies; the blocks of a page share their names
+        report: list[str] = []
+        doctest.DocTestRunner(optionflags=FLAGS).run(example, out=report.append, clear_globs=False)
+        assert not report, "".join(report)
+    else:
+        # Blank lines before the code make a traceback point at the page's own line.
+        exec(compile("\n" * block.line + block.code, page, "exec", dont_inherit=True), names)
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if blocks(page.read_text("utf-8"))], ids=lambda page: page.name
+)
+def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "__main__"}
+    for block in blocks(page.read_text("utf-8")):
+        run(block, str(page), names)
+
+
+def test_readme_shows_code() -> None:
+    assert blocks((ROOT / "README.md").read_text("utf-8"))
+
+
+def test_blocks_are_found() -> None:
+    page = "a\n```python\nx = 1\n```\n```python notest\nno\n```\n- b\n\n"
+    page += "  ```py\n  if x:\n      y = 2\n  ```\n```sh\nls\n```\n"
+    assert [block.code for block in blocks(page)] == ["x = 1\n", "if x:\n    y = 2\n"]
+    assert [block.line for block in blocks(page)] == [2, 10]
+
+
+def test_blocks_share_names_and_fail_aloud() -> None:
+    names: dict[str, object] = {}
+    run(Block(0, "x = 1\n"), "page", names)
+    run(Block(3, ">>> y = x + 1\n>>> y\n2\n"), "page", names)
+    assert names["y"] == 2
+    with pytest.raises(AssertionError, match="Expected"):
+        run(Block(6, ">>> y\n3\n"), "page", names)
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=module_name)
+def test_docstring_examples(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if path.name == "__main__.py":
+        pytest.skip("runs the command line when imported")
+    module = importlib.import_module(module_name(path))
+    monkeypatch.chdir(tmp_path)
+    assert doctest.testmod(module, optionflags=FLAGS).failed == 0
+
+
+def test_site_builds_and_calls_no_host(tmp_path: Path) -> None:
+    pytest.importorskip("zensical", reason="zensical is not installed (make setup)")
+    # Zensical writes beside its configuration and follows no link out of its folder, so it gets a copy.
+    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    command = [sys.executable, "-m", "zensical", "build", "--strict", "--config-file", "mkdocs.yml"]
+    built = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert built.returncode == 0, built.stdout + built.stderr
+    pages = sorted((tmp_path / "site").rglob("*.html"))
+    assert len(pages) >= len(PAGES) - 1
+    fetched = re.compile(
+        r"""<(?:script|img|iframe)\b[^>]*\bsrc=["']?(?:https?:)?//|<link\b[^>]*\bhref=["']?(?:https?:)?//"""
+    )
+    assert [page.name for page in pages if fetched.search(page.read_text("utf-8"))] == []
+
+
+def test_no_diagram_is_drawn_by_another_host() -> None:
+    # The theme fetches mermaid from a CDN when a page holds such a block.
+    assert [page.name for page in PAGES if "```mermaid" in page.read_text("utf-8")] == []

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import datetime as dt
+import sys
+
+import polars as pl
+import pytest
+
+from sfumato.engines.files import read
+from sfumato.errors import ColumnError, EmptyTable, MissingExtra, ReadError
+
+TABLE = pl.DataFrame({"age": [30.0, None, 41.0], "cost": [1.5, 2.0, None], "town": ["Rome", "", "Paris"]})
+
+
+def test_parquet_keeps_its_types(tmp_path):
+    frame = pl.DataFrame(
+        {"a": [1, None], "b": [dt.date(2024, 1, 1), None], "c": pl.Series(["x", "y"], dtype=pl.Categorical)}
+    )
+    frame.write_parquet(tmp_path / "t[1].parquet")
+    assert read(tmp_path / "t[1].parquet").equals(frame)
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1 secret PAR1")
+    with pytest.raises(ReadError, match=r"bad\.parquet") as caught:
+        read(tmp_path / "bad.parquet")
+    assert "secret" not in str(caught.value)
+    frame.head(0).write_parquet(tmp_path / "empty.parquet")
+    with pytest.raises(EmptyTable):
+        read(tmp_path / "empty.parquet")
+
+
+@pytest.mark.parametrize(
+    ("name", "writer"),
+    [("t.sav", "write_sav"), ("t.zsav", "write_sav"), ("t.dta", "write_dta"), ("t.xpt", "write_xport")],
+)
+def test_statistics_packages(tmp_path, name, writer):
+    pyreadstat = pytest.importorskip("pyreadstat")
+    options = {"compress": True} if name.endswith("zsav") else {}
+    getattr(pyreadstat, writer)(TABLE, str(tmp_path / name), **options)
+    frame = read(tmp_path / name)
+    # whole numbers are integers again, an empty text is missing
+    assert frame.to_dict(as_series=False) == {
+        "age": [30, None, 41],
+        "cost": [1.5, 2.0, None],
+        "town": ["Rome", None, "Paris"],
+    }
+    assert frame.schema["age"] == pl.Int64
+
+
+@pytest.mark.parametrize("name", ["t.sav", "t.dta", "t.xpt", "t.sas7bdat", "t.xlsx"])
+def test_a_damaged_file_says_only_its_name(tmp_path, name):
+    (tmp_path / name).write_bytes(b"secret" * 100)
+    with pytest.raises(ReadError, match=name) as caught:
+        read(tmp_path / name)
+    assert "secret" not in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    ("name", "library", "extra"),
+    [("t.xlsx", "fastexcel", "excel"), ("t.sav", "pyreadstat", "stats"), ("t.xpt", "pyreadstat", "stats")],
+)
+def test_a_missing_library_names_its_extra(tmp_path, monkeypatch, name, library, extra):
+    (tmp_path / name).write_bytes(b"x")
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(MissingExtra, match=rf"sfumato\[{extra}\]"):
+        read(tmp_path / name)
+
+
+@pytest.fixture
+def book(tmp_path):
+    xlsxwriter = pytest.importorskip("xlsxwriter")
+
+    def make(sheets: dict[str, list[list[object]]]):
+        path = tmp_path / "t.xlsx"
+        with xlsxwriter.Workbook(str(path), {"default_date_format": "yyyy-mm-dd"}) as book:
+            for name, rows in sheets.items():
+                sheet = book.add_worksheet(name)
+                for i, row in enumerate(rows):
+                    for j, cell in enumerate(row):
+                        if cell is not None:
+                            sheet.write(i, j, cell)
+        return path
+
+    return make
+
+
+def test_excel(book):
+    path = book(
+        {
+            "people": [["name", "age", "cost", None], ["Ann", 30, 1.5, "x"], [], ["Bob", 41, 2, None]],
+            "other": [["a"], [1]],
+        }
+    )
+    frame = read(path)
+    assert frame.columns == ["name", "age", "cost", "column_4"]
+    assert frame.rows() == [("Ann", 30, 1.5, "x"), ("Bob", 41, 2.0, None)]
+    assert frame.schema["age"] == pl.Int64
+    assert read(path, sheet="other").rows() == [(1,)]
+    assert read(path, sheet=1).columns == ["a"]
+    assert read(path, sheet="other", header=False).rows() == [("a",), ("1",)]
+    with pytest.raises(ReadError, match='did you mean "other"'):
+        read(path, sheet="others")
+
+
+def test_excel_with_faults(book):
+    with pytest.raises(ColumnError, match='"a"'):
+        read(book({"s": [["a", "a"], [1, 2]]}))
+    with pytest.raises(EmptyTable):
+        read(book({"s": [["a", "b"]]}))
+    with pytest.raises(EmptyTable):
+        read(book({"s": []}))

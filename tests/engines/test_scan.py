@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.engines import scan as module
+from sfumato.engines.delimited import parse
+from sfumato.engines.scan import scan
+from sfumato.engines.sniff import Dialect, reader
+from sfumato.errors import ReadError
+
+
+@pytest.mark.parametrize(
+    ("text", "regular", "rows"),
+    [
+        (b"a,b\n1,2\n", True, 2),
+        (b"a,b\n1,2", True, 2),
+        (b"a,b\r\n1,2\r\n", True, 2),
+        (b'a,b\n"x,y\nz",2\n', True, 2),
+        (b'a,b\n"x""y",\n', True, 2),
+        (b"a,b\n1\n2,3,4\n", False, 3),  # one short and one long have the right number of separators
+        (b"a,b\n\n1,2\n", False, 3),
+        (b'a,b\n5" pipe,1\n', False, 2),
+        (b'a,b\n"x" y,1\n', False, 2),
+        (b'a,b\n"x,1\n', False, 1),
+    ],
+)
+def test_every_line_must_have_its_fields(text, regular, rows):
+    lines = scan(text, ",", '"', 2)
+    assert lines.regular is regular
+    if regular:
+        assert lines.rows == rows
+
+
+@pytest.mark.parametrize("text", [b"a\n\nb\n", b"\na\n", b"a\r\n\r\nb\r\n"])
+def test_a_blank_line_in_a_single_column_is_not_a_row(text):
+    assert not scan(text, ",", '"', 1).regular
+
+
+@settings(max_examples=300)
+@given(st.text(alphabet='ab,"\n\r 1', max_size=40), st.integers(1, 3), st.sampled_from(['"', None]), st.integers(1, 7))
+def test_the_fast_way_reads_what_the_plain_reader_reads(body, columns, quote, chunk):
+    """Differential: Polars behind the scan against Python's reader, on chunks of any size."""
+    names = tuple(f"c{i}" for i in range(columns))
+    text = ",".join(names) + "\n" + body
+    before, module.CHUNK = module.CHUNK, chunk
+    try:
+        rows = parse(text.encode(), Dialect(",", quote, header=True, skip_spaces=False, names=names), "x.csv").rows()
+    except ReadError:
+        rows = None
+    finally:
+        module.CHUNK = before
+    expected = _plain(text, quote, columns)
+    if expected is None:
+        # a return in the middle of a line is a letter to Polars and a fault to Python
+        assert rows is None or "\r" in body
+    else:
+        assert rows == expected
+
+
+def _plain(text, quote, columns):
+    import csv
+
+    try:
+        rows = [row for row in reader(text, ",", quote, skip_spaces=False, strict=True) if row]
+    except csv.Error:
+        return None
+    rows = [row for row in rows if len(row) == columns or not (len(row) == 1 and row[0].isspace())]
+    if any(len(row) != columns for row in rows):
+        return None
+    return [tuple(cell or None for cell in row) for row in rows[1:]]

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import hashlib
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from sfumato.engines.files import read
+from sfumato.engines.printed import printed_frame
+from sfumato.engines.write import FORMATS, read_back, sha256, write_table
+from sfumato.errors import ColumnError, EmptyTable, OutputError, ReadError
+
+TYPED = pl.DataFrame(
+    {
+        "text": ["=1+1", None, "", "a,b", 'say "hi"', "line\nbreak", "\r", " x ", "'=1", "-5"],
+        "whole": [1, -5, None, 4, 5, 6, 7, 8, 9, 10],
+        "big": [10**17, None, 3, 4, 5, 6, 7, 8, 9, 10],
+        "real": [1.0, -0.0, None, float("nan"), 0.1, 2.5, 1e300, 1e-7, 3.0, 4.0],
+        "fine": [0.1 + 0.2, 1.0, float("inf"), float("-inf"), 2.0, None, 1.0, 1.0, 1.0, 1.0],
+        "flag": [True, False, None, True, True, True, True, True, True, True],
+        "day": [dt.date(2024, 2, 29), None, *[dt.date(1500, 1, 1)] * 8],
+        "time": [dt.datetime(2024, 2, 29, 13, 45), None, *[dt.datetime(2024, 1, 1, 0, 0, 0, 5)] * 8],
+        "kind": pl.Series(["a", None, *["b"] * 8], dtype=pl.Categorical),
+        "=name": ["x"] * 10,
+        "a,\n\"b\"": ["x"] * 10,
+        "": ["x"] * 10,
+    }
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_file_holds_the_printed_form_of_every_type(tmp_path, format):
+    path = tmp_path / f"t.{format}"
+    write_table(TYPED, path, format)
+    assert read_back(path, format).equals(printed_frame(TYPED))
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_the_same_table_gives_the_same_bytes(tmp_path, format):
+    write_table(TYPED, tmp_path / "a", format)
+    write_table(TYPED, tmp_path / "b", format)
+    assert sha256(tmp_path / "a") == sha256(tmp_path / "b")
+
+
+CELL = st.one_of(
+    st.none(),
+    st.text(),
+    st.text(alphabet="'=+-@\t\r\n \"',;|x\ufeff\0_", max_size=6),
+    st.sampled_from(
+        ["", "''", '"', '""', "\n", "\r\n", "<r>x</r>", "_x0041_", "&amp;", "null", "NaN", "1.10", "\ufeffx"]
+    ),
+)
+TABLES = st.integers(1, 3).flatmap(
+    lambda width: st.tuples(
+        st.lists(CELL.map(lambda name: name or ""), min_size=width, max_size=width, unique=True),
+        st.lists(st.tuples(*[CELL] * width), max_size=6),
+    )
+)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
+@given(table=TABLES)
+def test_nasty_text_comes_back_exactly(tmp_path, format, table):
+    names, rows = table
+    frame = pl.DataFrame({name: pl.Series([row[i] for row in rows], dtype=pl.String) for i, name in enumerate(names)})
+    path = tmp_path / f"t.{format}"
+    cells = [*names, *(cell or "" for row in rows for cell in row)]
+    assume(format != "xlsx" or not {"\ufffe", "\uffff"} & set("".join(cells)))
+    write_table(frame, path, format)
+    expected = {name: [row[i] or None for row in rows] for i, name in enumerate(names)}
+    assert read_back(path, format).to_dict(as_series=False) == expected
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@given(values=st.lists(st.one_of(st.none(), st.floats(), st.floats(-1e6, 1e6).map(lambda x: round(x, 2))), min_size=1))
+def test_numbers_come_back_exactly_from_excel(tmp_path, values):
+    frame = pl.DataFrame({"x": pl.Series(values, dtype=pl.Float64)})
+    write_table(frame, tmp_path / "t.xlsx", "xlsx")
+    assert read_back(tmp_path / "t.xlsx", "xlsx").equals(printed_frame(frame))
+
+
+def test_csv_is_what_every_reader_expects(tmp_path):
+    write_table(pl.DataFrame({"age": ["[20, 30)", None], "=x": ["=1", 'a"b'], "n": [1, None]}), tmp_path / "t.csv")
+    assert (tmp_path / "t.csv").read_bytes() == b'age,\'=x,n\n"[20, 30)",\'=1,1\n,"a""b",\n'
+    with (tmp_path / "t.csv").open(newline="") as file:
+        assert list(csv.reader(file)) == [["age", "'=x", "n"], ["[20, 30)", "'=1", "1"], ["", 'a"b', ""]]
+
+
+def test_a_lone_missing_value_is_not_a_blank_line(tmp_path):
+    write_table(pl.DataFrame({"a": ["x", None, "y"]}), tmp_path / "t.csv")
+    assert (tmp_path / "t.csv").read_bytes() == b'a\nx\n""\ny\n'
+    assert read(tmp_path / "t.csv").get_column("a").to_list() == ["x", None, "y"]
+
+
+def test_slices_join_without_a_seam(tmp_path, monkeypatch):
+    monkeypatch.setattr("sfumato.engines.write.SLICE", 3)
+    write_table(TYPED, tmp_path / "t.csv")
+    assert read_back(tmp_path / "t.csv").equals(printed_frame(TYPED))
+
+
+def test_the_guard_can_be_left_on(tmp_path):
+    write_table(pl.DataFrame({"=a": ["=1"]}), tmp_path / "t.csv")
+    assert read_back(tmp_path / "t.csv", guarded=False).to_dict(as_series=False) == {"'=a": ["'=1"]}
+    write_table(pl.DataFrame({"=a": ["=1", "'=1"]}), tmp_path / "t.parquet", "parquet")
+    assert read_back(tmp_path / "t.parquet", "parquet").to_dict(as_series=False) == {"=a": ["=1", "'=1"]}
+
+
+def test_parquet_lists_no_category_that_no_row_has(tmp_path):
+    column = pl.Series(["rare", "a"], dtype=pl.Enum(["a", "rare"]))
+    write_table(pl.DataFrame({"x": column}).tail(1), tmp_path / "t.parquet", "parquet")
+    assert b"rare" not in (tmp_path / "t.parquet").read_bytes()
+    assert read_back(tmp_path / "t.parquet", "parquet").rows() == [("a",)]
+
+
+def test_excel_has_numbers_where_they_are_exact_and_never_a_formula(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    write_table(TYPED, tmp_path / "t.xlsx", "xlsx")
+    book = openpyxl.load_workbook(tmp_path / "t.xlsx")
+    header, first, *rest = book["data"].iter_rows()
+    kinds = {h.value: cell.data_type for h, cell in zip(header, first, strict=True)}
+    assert (kinds["text"], kinds["whole"], kinds["big"], kinds["real"], kinds["fine"]) == ("s", "n", "s", "n", "s")
+    assert kinds["flag"] == "b"
+    assert all(cell.data_type != "f" for row in [first, *rest] for cell in row)
+    assert first[0].value == "'=1+1"
+    assert book.properties.created == dt.datetime(2000, 1, 1)
+
+
+def test_excel_has_limits(tmp_path, monkeypatch):
+    with pytest.raises(OutputError, match=r'"a".*32767'):
+        write_table(pl.DataFrame({"a": ["x" * 32_768]}), tmp_path / "t.xlsx", "xlsx")
+    with pytest.raises(OutputError, match=r'"a".*32767'):
+        write_table(pl.DataFrame({"a": ["𝄞" * 16_384]}), tmp_path / "t.xlsx", "xlsx")
+    write_table(pl.DataFrame({"a": ["x" * 32_767]}), tmp_path / "t.xlsx", "xlsx")
+    assert read_back(tmp_path / "t.xlsx", "xlsx").item() == "x" * 32_767
+    for frame in (pl.DataFrame({"a": ["x\ufffe"]}), pl.DataFrame({"\uffff": [1]})):
+        with pytest.raises(OutputError, match="characters"):
+            write_table(frame, tmp_path / "u.xlsx", "xlsx")
+    monkeypatch.setattr("sfumato.engines.excel.ROWS", 3)
+    with pytest.raises(OutputError, match="too large for Excel"):
+        write_table(pl.DataFrame({"a": [1, 2, 3, 4]}), tmp_path / "u.xlsx", "xlsx")
+    assert not (tmp_path / "u.xlsx").exists()
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_what_cannot_be_written(tmp_path, format):
+    with pytest.raises(ColumnError, match='"odd"'):
+        write_table(pl.DataFrame({"odd": [[1]]}), tmp_path / "t", format)
+    with pytest.raises(EmptyTable, match="no columns"):
+        write_table(pl.DataFrame(), tmp_path / "t", format)
+    with pytest.raises(OutputError, match="cannot be written"):
+        write_table(pl.DataFrame({"a": [1]}), tmp_path / "nowhere" / "t", format)
+
+
+def test_unknown_formats(tmp_path):
+    with pytest.raises(OutputError, match='did you mean "parquet"'):
+        write_table(TYPED, tmp_path / "t", "parket")
+    with pytest.raises(ReadError, match='did you mean "parquet"'):
+        read_back(tmp_path / "t", "parket")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\n",
+        b"\na\nsecret\n",
+        b"=a,'=a\n1,secret\n",
+        b"a,b\nsecret\n",
+        b"a,b\n1,2,secret\n",
+        b"a,a\n1,2\n",
+        b"a,b\n\xff,secret\n",
+        b'a,b\n"secret,2\n',
+    ],
+)
+def test_a_tampered_file_is_refused_without_its_content(tmp_path, content):
+    (tmp_path / "t.csv").write_bytes(content)
+    with pytest.raises(ReadError) as caught:
+        read_back(tmp_path / "t.csv")
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("format", ["parquet", "xlsx"])
+def test_a_tampered_binary_file_is_refused(tmp_path, format):
+    (tmp_path / "t").write_bytes(b"secret")
+    with pytest.raises(ReadError) as caught:
+        read_back(tmp_path / "t", format)
+    assert "secret" not in str(caught.value)
+    with pytest.raises(ReadError, match="does not exist"):
+        read_back(tmp_path / "u", format)
+
+
+def test_sha256(tmp_path):
+    (tmp_path / "t").write_bytes(b"abc")
+    assert sha256(tmp_path / "t") == hashlib.sha256(b"abc").hexdigest()
+    with pytest.raises(ReadError, match="cannot be read"):
+        sha256(tmp_path / "u")

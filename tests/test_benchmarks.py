@@ -1,0 +1,103 @@
+"""The benchmarks import, and their tables say what was measured."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import polars as pl
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+MODULES = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py") if path.stem != "__init__")
+MACHINE = dict.fromkeys(["cpu", "system", "cores", "memory_gib", "sfumato", "python", "numpy", "numba", "polars"], 2)
+
+
+@pytest.fixture
+def module(monkeypatch: pytest.MonkeyPatch):
+    """A module of benchmarks/, which is no part of the package."""
+    monkeypatch.syspath_prepend(str(ROOT))
+
+    def load(name: str) -> ModuleType:
+        return importlib.import_module(f"benchmarks.{name}")
+
+    return load
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_imports(name: str, module) -> None:
+    assert module(name).__doc__
+
+
+def test_figure_is_the_median_beside_its_target(module) -> None:
+    figures = module("figures")
+    found = figures.figure("g", "n", [0.3, 0.1, 0.2], target=0.2, cells=5)
+    assert (found.value, found.least, found.runs, found.met) == (0.2, 0.1, 3, True)
+    assert figures.figure("g", "n", [0.3], target=0.2).met is False
+    assert figures.figure("g", "n", [0.3]).met is None
+
+
+def test_warm_leaves_the_first_call_out(module) -> None:
+    calls = iter(range(9))
+    assert module("figures").warm(lambda: next(calls), 3) == [1, 2, 3]
+
+
+def test_markdown(module) -> None:
+    figures, results = module("figures"), module("results")
+    quick = figures.Figure("optimal", "quick", 0.01, "s", 0.015, details={"cells": 1234})
+    large = figures.Figure("optimal", "large", 2.0, "GiB", 1.5)
+    done = figures.Comparison(1000, "peer 1", "mondrian", 0.0, 3.0, 0.5, 0.1, 0.25, 120.0)
+    late = figures.Comparison(1000, "slow", "full domain", 0.04, None, None, 0.1, 0.25, 120.0)
+    found = json.loads(json.dumps(results.document(MACHINE, {"optimal": 50.0}, [quick, large], [done, late])))
+    lines = results.markdown(found).splitlines()
+    assert "| quick | 0.0100 s | 0.015 s | yes | 0.200 | 1,234 cells |" in lines
+    assert "| large | 2.00 GiB | 1.5 GiB | **no** |  |  |" in lines
+    assert "| 1,000 | mondrian | peer 1 | 3.00 s | 0.100 s | 30.0 | 0.5000 | 0.2500 | 2.00 |" in lines
+    assert (
+        "| 1,000 | full domain, suppression 4% | slow | not finished in 120 s | 0.100 s | > 1,200 |  | 0.2500 |  |"
+        in lines
+    )
+
+
+def test_committed_results_agree(module) -> None:
+    results = module("results")
+    found = json.loads((ROOT / "benchmarks/results.json").read_text("utf-8"))
+    text = results.markdown(found)
+    assert (ROOT / "benchmarks/results.md").read_text("utf-8") == text
+    assert text in (ROOT / "docs/benchmarks.md").read_text("utf-8")
+    assert {figure["group"] for figure in found["figures"]} == {"optimal", "mondrian", "command line"}
+    assert {peer["tool"].split()[0] for peer in found["peers"]} == {"anjana", "anonypy"}
+
+
+def test_resample_repeats_and_redraws(module) -> None:
+    resample = module("tables").resample
+    table = pl.DataFrame({"a": range(100), "b": range(100)})
+    large = resample(table, 10_000)
+    assert large.equals(resample(table, 10_000))
+    assert not large.equals(resample(table, 10_000, seed=2))
+    assert resample(table, 10_000, redraw=0.0).select(pl.col("a") == pl.col("b")).to_series().all()
+    together = large.select(pl.col("a") == pl.col("b")).to_series().mean()
+    assert together == pytest.approx(0.49 + 0.51 / 100, abs=0.02)  # neither of the two was drawn anew, or by chance
+
+
+def test_range_loss_of_labels(module) -> None:
+    """Two attributes of span 10: half of the rows cost 0.4 + 0, a quarter 0 + 1, a quarter is suppressed."""
+    peers = module("peers")
+    table = pl.DataFrame({"a": [0, 4, 5, 10], "b": [0, 0, 0, 10]})
+    groups = pl.DataFrame({"a": ["0-4", "5"], "b": ["0", "0-10"], "count": [2, 1]})
+    known = {name: peers.ranges(groups.get_column(name).to_list()) for name in ("a", "b")}
+    assert peers.range_loss(table, groups, known) == pytest.approx((2 * 0.4 + 1.0 + 2.0) / 4)
+
+
+def test_launch_measures_another_process(module, tmp_path: Path) -> None:
+    launch = module("launch").launch
+    code = "import time; held = bytearray(200 << 20); time.sleep(0.1); print('done')"
+    found = launch([sys.executable, "-c", code], tmp_path)
+    assert found.printed == "done\n"
+    assert found.seconds >= 0.1
+    assert 0.19 < found.peak_gib < 0.4
+    with pytest.raises(RuntimeError, match="failed with code 3: why"):
+        launch([sys.executable, "-c", "import sys; print('why'); sys.exit(3)"], tmp_path)

@@ -1,0 +1,168 @@
+"""The project holds together: version, exported names, locks, docs, and the rules that no linter knows."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sfumato
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = sorted((ROOT / "src").rglob("*.py"))
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
+
+EXPORTED = [
+    "AlphaK",
+    "CAvg",
+    "CRITERIA",
+    "Discernibility",
+    "DistinctLDiversity",
+    "EntropyLDiversity",
+    "HIERARCHIES",
+    "Height",
+    "Hierarchy",
+    "KAnonymity",
+    "LM",
+    "LOSSES",
+    "Mondrian",
+    "NCP",
+    "NonUniformEntropy",
+    "Optimal",
+    "Precision",
+    "RecursiveCLDiversity",
+    "Release",
+    "RoleWarning",
+    "SEARCHES",
+    "TCloseness",
+    "ValueMap",
+    "__version__",
+    "anonymize",
+    "dates",
+    "errors",
+    "file",
+    "flat",
+    "intervals",
+    "learned",
+    "levels",
+    "order",
+    "read",
+    "redact",
+    "tree",
+    "verify",
+    "wide",
+    "write_edges",
+    "write_wide",
+]
+
+
+def canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", re.split(r"[\s<>=!~;\[]", name, maxsplit=1)[0]).lower()
+
+
+def locked(name: str) -> dict[str, str]:
+    """Package to version, as a lock file pins them."""
+    text = (ROOT / name).read_text("utf-8")
+    return {canonical(package): version for package, version in re.findall(r"^([\w.-]+)==(\S+)", text, re.MULTILINE)}
+
+
+def pages() -> list[str]:
+    docs = ROOT / "docs"
+    return sorted(page.relative_to(docs).as_posix() for page in docs.rglob("*.md"))
+
+
+def nav() -> list[str]:
+    text = (ROOT / "mkdocs.yml").read_text("utf-8")
+    return sorted(re.findall(r"[\w/.-]+\.md\b", text[text.index("\nnav:") :]))
+
+
+def test_version_is_one() -> None:
+    assert sfumato.__version__ == PROJECT["project"]["version"]
+
+
+def test_changelog_has_the_version() -> None:
+    assert f"## [{sfumato.__version__}]" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+def test_exported_names_are_pinned() -> None:
+    assert sorted(sfumato.__all__) == EXPORTED
+
+
+@pytest.mark.parametrize("name", EXPORTED)
+def test_exported_name_is_there(name: str) -> None:
+    assert getattr(sfumato, name) is not None
+
+
+def test_import_is_light() -> None:
+    heavy = "{'numpy', 'numba', 'polars', 'pandas', 'pyarrow', 'pydantic'}"
+    code = f"import sys, sfumato; print(*sorted({heavy} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == ""
+
+
+def test_files_are_short() -> None:
+    lines = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8").count("\n") for path in SOURCE}
+    assert {path: count for path, count in lines.items() if count > 500} == {}
+
+
+def test_source_names_no_cdn() -> None:
+    cdn = re.compile(r"\bcdn\.|cdnjs|jsdelivr|unpkg|googleapis|gstatic|bootstrapcdn|cloudflare|esm\.sh|skypack")
+    kinds = {".py", ".html", ".css", ".js", ".svg", ".toml"}
+    files = [path for path in (ROOT / "src").rglob("*") if path.suffix in kinds]
+    assert len(files) >= len(SOURCE)
+    assert [str(path) for path in files if cdn.search(path.read_text("utf-8").lower())] == []
+
+
+def test_every_page_is_in_the_nav() -> None:
+    assert nav() == pages()
+
+
+def test_all_holds_every_extra() -> None:
+    [everything] = EXTRAS["all"]
+    assert set(re.findall(r"\w+", everything.removeprefix("sfumato"))) == set(EXTRAS) - {"all"}
+
+
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-core.lock", "requirements-bench.lock"])
+def test_lock_holds_names_versions_and_hashes_only(lock: str) -> None:
+    text = (ROOT / lock).read_text("utf-8")
+    entry = r"[\w.-]+==[\w.+!-]+(?: \\\n    --hash=sha256:[0-9a-f]{64})+\n"
+    assert re.fullmatch(f"(?:{entry})+", text)
+
+
+def test_locks_cover_the_dependencies() -> None:
+    core = PROJECT["project"]["dependencies"] + PROJECT["build-system"]["requires"]
+    groups = PROJECT["dependency-groups"]
+    extras = [need for extra, needs in EXTRAS.items() if extra != "all" for need in needs]
+    for lock, needs in (
+        ("requirements-core.lock", core),
+        ("requirements.lock", core + extras + groups["test"] + groups["docs"]),
+        ("requirements-bench.lock", groups["bench"]),
+    ):
+        assert {canonical(need) for need in needs} - set(locked(lock)) == set(), lock
+
+
+def test_core_lock_is_part_of_the_lock() -> None:
+    assert locked("requirements-core.lock").items() <= locked("requirements.lock").items()
+
+
+def test_core_has_neither_pandas_nor_pyarrow() -> None:
+    assert {"pandas", "pyarrow"} & set(locked("requirements-core.lock")) == set()
+
+
+def test_ci_runs_make_test_and_nothing_else() -> None:
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    commands = [line for line in script.read_text("utf-8").splitlines() if line and not line.startswith("#")]
+    assert [line.split()[0] for line in commands] == ["set", "cd", "make"]
+    assert commands[-1] == "make test"
+
+
+def test_make_lists_its_targets() -> None:
+    listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert set(re.findall(r"make (\w+)", listed)) >= {"setup", "demo", "test", "lint", "bench", "docs", "clean", "help"}
