@@ -217,8 +217,10 @@ class Walk:
         good = holds(self.policy.require, classes)
         statistics = class_statistics(self.policy, classes.size, good, self.rows)
         suppressed, kept = statistics.suppressed, statistics.kept_classes
+        if suppressed > self.limit or not kept:  # it will not be taken, whatever it loses
+            return np.inf, suppressed, kept
         if not self.costs.by_label:
-            return (float(self.policy.loss.value(statistics)) if kept else np.inf), suppressed, kept
+            return float(self.policy.loss.value(statistics)), suppressed, kept
         extra = np.zeros(self.d)
         if suppressed:
             extra = source.extra(np.flatnonzero(~good[classes.of_cell]), self.costs.gaps, gap_at)
