@@ -154,9 +154,9 @@ class Source:
                 extra[m] = (count * gaps[gap_at[m] + self.cells.codes[a, gone]]).sum()
         return extra
 
-    def without(self, member: int) -> Source:
-        """The same cells with one attribute at its root, which drops it."""
-        keep = [i for i, m in enumerate(self.members) if m != member]
+    def without(self, members: np.ndarray) -> Source:
+        """The same cells with some attributes at their root, which drops them."""
+        keep = [i for i, m in enumerate(self.members) if m not in members]
         tables = [np.arange(self.ladders.values[self.members[i]]) for i in keep]
         rolled = roll_up(self.cells, tables, keep)
         first = np.empty(len(rolled.size), np.int64)

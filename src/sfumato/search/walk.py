@@ -24,39 +24,37 @@ class Costs:
     """Per attribute and level: the loss with nothing suppressed, and what suppressing a row of each value adds."""
 
     def __init__(self, problem: Problem) -> None:
-        loss = problem.policy.loss
+        self.loss = loss = problem.policy.loss
         self.by_label = isinstance(loss, LabelLoss)
-        self.full: list[np.ndarray] = []
-        self.least_gap: list[np.ndarray] = []  # suppressing a row adds at least this
-        self.top_gap = np.zeros(len(problem.attributes))  # at the root it adds this for every value
-        self.at: list[np.ndarray] = []  # where the gaps of a level begin
+        attributes = problem.attributes
+        shape = len(attributes), max(a.ladder.levels for a in attributes)
+        self.full = np.zeros(shape)
+        self.least_gap = np.zeros(shape)  # suppressing a row adds at least this
+        self.top_gap = np.zeros(len(attributes))  # at the root it adds this for every value
+        self.at = np.zeros(shape, np.int64)  # where the gaps of a level begin
+        self.columns = np.arange(len(attributes))
         tables, at = [], 0
-        for i, attribute in enumerate(problem.attributes):
+        for i, attribute in enumerate(attributes):
             count = attribute.categories.count
-            levels = attribute.ladder.levels
-            full, least = np.zeros(levels), np.zeros(levels)
-            for level in range(levels):
+            for level in range(attribute.ladder.levels):
                 gap = np.zeros(len(count))
                 if isinstance(loss, LabelLoss):
                     labels = at_level(attribute, level)
                     cost = loss.cost(labels)[labels.of] - loss.own(attribute)
                     gone = loss.suppressed(attribute)
                     gap = gap if gone is None else gone - cost
-                    full[level] = (cost * count).sum() / problem.rows
-                    least[level] = max(gap.min(), 0.0)
+                    self.full[i, level] = (cost * count).sum() / problem.rows
+                    self.least_gap[i, level] = max(gap.min(), 0.0)
                 tables.append(gap)
+                self.at[i, level] = at
+                at += len(gap)
             self.top_gap[i] = gap.max()
-            self.full.append(full)
-            self.least_gap.append(least)
-            self.at.append(at + len(count) * np.arange(levels))
-            at += len(count) * levels
         self.gaps = np.concatenate(tables)
-        self.weights = np.array([loss.weight(a) if isinstance(loss, LabelLoss) else 0.0 for a in problem.attributes])
-        self.loss = loss
+        self.weights = np.array([loss.weight(a) if isinstance(loss, LabelLoss) else 0.0 for a in attributes])
 
     def per_attribute(self, nodes: np.ndarray) -> np.ndarray:
         """The loss of each attribute at each node, with nothing suppressed."""
-        return np.stack([full[nodes[:, a]] for a, full in enumerate(self.full)], axis=1)
+        return self.full[self.columns, nodes]
 
     def bounds(self, nodes: np.ndarray, suppressed: np.ndarray | None, rows: int) -> np.ndarray:
         """A loss that each node cannot be below, given how many rows it suppresses at least."""
@@ -64,10 +62,7 @@ class Costs:
             return np.zeros(len(nodes))
         x = self.per_attribute(nodes)
         if suppressed is not None and suppressed.any():
-            x += (
-                np.stack([gap[nodes[:, a]] for a, gap in enumerate(self.least_gap)], axis=1)
-                * (suppressed / rows)[:, None]
-            )
+            x += self.least_gap[self.columns, nodes] * (suppressed / rows)[:, None]
         return np.asarray(self.loss.combine(x, self.weights))
 
 
@@ -136,19 +131,22 @@ class Walk:
         return bounds <= (self.best[0] + TOLERANCE if self.best else np.inf)
 
     def serve(self, nodes: np.ndarray) -> np.ndarray:
-        """The smallest source for each node: the widest attributes that stand at their root are dropped."""
+        """The smallest source for each node: the widest attributes that stand at their root are dropped, first one,
+        then two at a time."""
         at_root = nodes[:, self.widest[:-1]] == self.tops[self.widest[:-1]]
         drop = np.logical_and.accumulate(at_root, axis=1).sum(axis=1)
-        while len(self.sources) <= drop.max():
-            self.sources.append(self.sources[-1].without(int(self.widest[len(self.sources) - 1])))
-        return drop
+        number = (drop + 1) // 2
+        while len(self.sources) <= number.max():
+            dropped = 2 * len(self.sources) - 1
+            self.sources.append(self.sources[-1].without(self.widest[max(dropped - 2, 0) : dropped]))
+        return number
 
     def examine(self, nodes: np.ndarray) -> Checked:
         """Check nodes (int64 [nodes, attributes]), keep the best, learn what they say of others."""
         self.checks += len(nodes)
         found, extra = np.zeros((len(nodes), 5)), np.zeros((len(nodes), self.d))
         served = self.serve(nodes)
-        gap_at = np.stack([at[nodes[:, a]] for a, at in enumerate(self.costs.at)], axis=1)
+        gap_at = self.costs.at[self.costs.columns, nodes]
         gap_at[nodes == self.tops] = -1
         if self.one_set:
             limit = self.limit if self.by_size and self.costs.by_label else -1
