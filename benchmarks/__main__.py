@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
+from collections.abc import Callable, Sequence
 
 from benchmarks import command_line, mondrian, optimal, peers
 from benchmarks.figures import Comparison, Figure, say
 from benchmarks.machine import facts, yardstick
 from benchmarks.results import document, markdown, save
 
-GROUPS = {
+GROUPS: dict[str, Callable[[], Sequence[Figure | Comparison]]] = {
     "optimal": optimal.run,
     "mondrian": mondrian.run,
     "command line": command_line.run,
@@ -23,18 +25,25 @@ def main() -> None:
     names = [name.replace(" ", "-") for name in GROUPS]
     parser.add_argument("--only", choices=names, help="measure one group; print its results and write nothing")
     only = parser.parse_args().only
+    whole = not only and bool(os.environ.get(peers.PYTHON))
+    if not only and not whole:
+        say(f"{peers.PYTHON} is not set, so the peers are left out and nothing is written; `make bench` sets it")
     yardsticks: dict[str, float] = {}
     figures: list[Figure] = []
     comparisons: list[Comparison] = []
     for name, run in GROUPS.items():
         if only and name.replace(" ", "-") != only:
             continue
-        yardsticks[name] = yardstick()
-        say(f"{name}: np.sort of a million float64 takes {yardsticks[name]:.1f} ms")
+        before = yardstick()
+        say(f"{name}: np.sort of a million float64 takes {before:.1f} ms")
         for found in run():
-            (figures if isinstance(found, Figure) else comparisons).append(found)  # type: ignore[arg-type]
+            if isinstance(found, Figure):
+                figures.append(found)
+            else:
+                comparisons.append(found)
+        yardsticks[name] = (before + yardstick()) / 2  # the machine may not be as quiet all the time
     results = document(facts(), yardsticks, figures, comparisons)
-    if not only:
+    if whole:
         save(results)
     print(markdown(results), end="")
 

@@ -49,10 +49,10 @@ def _whole(folder: Path) -> list[Figure]:
     table, files = nine()
     resample(table, MILLION).write_csv(folder / "million.csv")
     figures = []
-    for about, optimal in (("mondrian", False), ("optimal, suppression 4%", True)):
+    for about, optimal in (("mondrian", False), ("optimal with suppression 4%", True)):
         command = [SFUMATO, "anonymize", "million.csv", *_flags(files, optimal), "-o", "release", "--overwrite"]
         runs = warm(lambda command=command: launch(command, folder), 3)  # type: ignore[misc]
-        about = f"sfumato anonymize, CSV to CSV, 1M rows, 9 columns, k=5, {about}"
+        about = f"CSV to CSV, 1M rows, 9 columns, k=5, {about}"
         figures.append(figure(GROUP, f"{about}: wall", [run.seconds for run in runs], target=6))
         figures.append(figure(GROUP, f"{about}: peak memory", [run.peak_gib for run in runs], "GiB", 1.5))
     return figures

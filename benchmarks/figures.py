@@ -66,7 +66,7 @@ def figure(
     """
     found = Figure(group, name, statistics.median(values), unit, target, min(values), len(values), details)
     goal = "" if target is None else f", target {target:g}, {'met' if found.met else 'MISSED'}"
-    say(f"{group}: {name}: {found.value:.3g} {unit}".rstrip() + goal)
+    say(f"  {name}: {found.value:.3g} {unit}".rstrip() + goal)
     return found
 
 

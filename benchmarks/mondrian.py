@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
@@ -27,7 +28,7 @@ class Timing:
 
 def measure(table: pl.DataFrame) -> Timing:
     """One call of anonymize, all columns quasi-identifiers."""
-    reached = {}
+    reached: dict[str, float] = {}
     began = time.perf_counter()
 
     def note(message: str, share: float | None) -> None:
@@ -43,13 +44,13 @@ def run() -> list[Figure]:
     """Loss, then a million rows with few cells, then a million rows of which every one is a cell."""
     small = adult().select(THREE)
     release = measure(small).release
-    about = f"mondrian, 3 attributes of Adult ({small.height:,} rows), k=10: sum of LM"
+    about = f"mondrian k=10, 3 attributes, {small.height:,} rows: sum of LM"
     figures = [figure(GROUP, about, [release.solution.verdict.loss], "", 0.0602, **_facts(release))]
 
     table = resample(small, MILLION)
     runs = warm(lambda: measure(table), 7)
     facts = _facts(runs[0].release)
-    about = "mondrian, 3 attributes, 1M rows, k=10"
+    about = "mondrian k=10, 3 attributes, 1M rows"
     figures.append(figure(GROUP, f"{about}: search", [r.search for r in runs], target=0.15, **facts))
     figures.append(figure(GROUP, f"{about}: frame to labels", [r.labels for r in runs], target=0.6, **facts))
     figures.append(figure(GROUP, f"{about}: anonymize with verify", [r.whole for r in runs], **facts))
@@ -57,11 +58,11 @@ def run() -> list[Figure]:
     normal = continuous(MILLION)
     runs = warm(lambda: measure(normal), 5)
     facts = _facts(runs[0].release)
-    about = "mondrian, 3 continuous columns, 1M rows, k=10"
+    about = "mondrian k=10, 3 continuous columns, 1M rows"
     figures.append(figure(GROUP, f"{about}: search", [r.search for r in runs], target=1.0, **facts))
     figures.append(figure(GROUP, f"{about}: anonymize with verify", [r.whole for r in runs], **facts))
     return figures
 
 
-def _facts(release: sf.Release) -> dict[str, int]:
+def _facts(release: sf.Release) -> dict[str, Any]:
     return {"cells": len(release.solution.kept), "classes": release.verification.classes[0]["classes"]}

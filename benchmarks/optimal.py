@@ -10,7 +10,7 @@ from benchmarks.figures import Figure, figure, warm
 from benchmarks.tables import nine
 
 RUNS = 9
-LOSSES = {"LM, geometric, leaves of the hierarchy": sf.LM(aggregate="geometric", leaves="hierarchy"), "LM": sf.LM()}
+LOSSES = {"LM (geometric, all leaves)": sf.LM(aggregate="geometric", leaves="hierarchy"), "LM": sf.LM()}
 TARGETS = {0.0: 0.015, 0.04: 0.1, 1.0: 0.33}
 
 
@@ -22,11 +22,11 @@ def run() -> list[Figure]:
     for name, loss in LOSSES.items():
         for limit, target in TARGETS.items():
             options = {"quasi": table.columns, "require": sf.KAnonymity(5), "suppression": limit, "loss": loss}
-            about = f"optimal, 9 attributes, k=5, suppression {limit:.0%}, {name}"
+            about = f"optimal k=5, 9 attributes, suppression {limit:.0%}, {name}"
             figures.append(_search(about, target, table, options, files))
         require = [sf.KAnonymity(5), sf.EntropyLDiversity("occupation", 3)]
         options = {"quasi": eight, "require": require, "suppression": 0.04, "loss": loss}
-        about = f"optimal, 8 attributes, k=5, entropy 3-diversity, suppression 4%, {name}"
+        about = f"optimal k=5 and entropy 3-diversity, 8 attributes, suppression 4%, {name}"
         figures.append(_search(about, 0.05, table, options, files))
     return figures
 

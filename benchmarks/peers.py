@@ -23,6 +23,7 @@ from benchmarks.tables import MILLION, THREE, adult, resample
 from sfumato.labels import of_ranges
 from sfumato.microdata import microdata
 
+PYTHON = "SFUMATO_PEERS_PYTHON"  # the variable that names the peers' interpreter
 LIMIT = 120.0  # seconds a peer may take, start included
 SUPPRESSION = 0.04
 WIDTHS = {"age": (5, 10, 20), "education_num": (2, 4, 8), "hours_per_week": (5, 10, 20)}
@@ -33,9 +34,9 @@ Covers = dict[str, tuple[int, int]]
 
 def run() -> list[Comparison]:
     """Adult as it is, then 100,000 and a million rows."""
-    python = os.environ.get("SFUMATO_PEERS_PYTHON")
+    python = os.environ.get(PYTHON)
     if not python:
-        say("peers: left out; set SFUMATO_PEERS_PYTHON to a Python that has anjana and anonypy, or use `make bench`")
+        say(f"peers: left out; set {PYTHON} to a Python that has anjana and anonypy, or use `make bench`")
         return []
     small = adult()
     found: list[Comparison] = []
@@ -46,7 +47,7 @@ def run() -> list[Comparison]:
             tool = f"{peer} {version}".strip()
             found.append(Comparison(table.height, tool, method, suppression, seconds, loss, *ours, LIMIT))
             theirs = f"not finished in {LIMIT:g} s" if seconds is None else f"{seconds:.3g} s, loss {loss:.4f}"
-            say(f"peers: {table.height:,} rows, {method}: {tool} {theirs}; sfumato {ours[0]:.3g} s, loss {ours[1]:.4f}")
+            say(f"  {table.height:,} rows, {method}: {tool} {theirs}; sfumato {ours[0]:.3g} s, loss {ours[1]:.4f}")
     return found
 
 
@@ -71,7 +72,7 @@ def _theirs(python: str, peer: str, table: pl.DataFrame, suppression: float) -> 
     with tempfile.TemporaryDirectory(prefix="sfumato-bench-") as name:
         folder = Path(name)
         table.write_csv(folder / "table.csv")
-        job = {"peer": peer, "table": str(folder / "table.csv"), "quasi": THREE, "sensitive": "class"}
+        job: dict[str, Any] = {"peer": peer, "table": str(folder / "table.csv"), "quasi": THREE, "sensitive": "class"}
         job |= {"suppression": suppression, "hierarchies": levels}
         (folder / "job.json").write_text(json.dumps(job))
         command = [python, "-I", str(WORKER), str(folder / "job.json")]

@@ -26,7 +26,7 @@ def shared() -> Path:
 
 def adult() -> pl.DataFrame:
     """Three numeric attributes and the class of UCI Adult, rows with a missing value in any column dropped."""
-    table = sf.read(shared() / "data/adult/adult.data", header=False)
+    table: pl.DataFrame = sf.read(shared() / "data/adult/adult.data", header=False)
     table = table.filter(~pl.any_horizontal(pl.all() == "?"))
     chosen = table.select(pl.col(table.columns[place]).alias(name) for name, place in PLACES.items())
     return chosen.with_columns(pl.col(THREE).cast(pl.Int64))

@@ -15,7 +15,8 @@ __version__ = "0.1.0"
 
 # Names are fetched when first used: `sfumato --help` must not wait for Polars and numba.
 _HOMES = {
-    "sfumato.verbs": ("read", "anonymize", "verify", "RoleWarning"),
+    "sfumato.verbs": ("read", "anonymize", "verify"),
+    "sfumato.arguments": ("RoleWarning",),
     "sfumato.criteria": (
         "KAnonymity",
         "DistinctLDiversity",

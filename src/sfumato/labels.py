@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from sfumato.microdata import Attribute, encode
+from sfumato.microdata import DATE, DATETIME, NUMBER, Attribute, encode
 
 LONGEST_SET = 8  # longer sets print as first..last
 
@@ -48,7 +48,14 @@ class Labels:
             elif star:
                 words.append("*")
             else:
-                words.append(f"[{text[lo]}, {text[hi]}]" if ordered else set_text(text[lo : hi + 1]))
+                few = hi - lo < LONGEST_SET
+                words.append(
+                    f"[{text[lo]}, {text[hi]}]"
+                    if ordered
+                    else set_text(text[lo : hi + 1])
+                    if few
+                    else f"{text[lo]}..{text[hi]}"
+                )
         return tuple(words)
 
     @cached_property
@@ -72,7 +79,7 @@ def at_level(attribute: Attribute, level: int) -> Labels:
     codes = np.arange(len(categories))
     lo, hi = np.empty(count, np.int64), np.empty(count, np.int64)
     lo[of[::-1]], hi[of] = codes[::-1], codes  # the last assignment to a label stays
-    star = np.full(count, level == ladder.height and level > 0)
+    star = np.full(count, level == ladder.height and len(categories) > 1)
     if categories.missing:
         star |= (hi == len(categories) - 1) & (lo < hi)
     return Labels(
@@ -162,10 +169,14 @@ def _file_rank(attribute: Attribute) -> tuple[np.ndarray, int]:
     categories, hierarchy = attribute.categories, attribute.hierarchy
     if hierarchy is None or not categories.ordered:
         return np.arange(len(categories)), len(categories)
-    everything, codes = encode(pl.Series(attribute.name, list(hierarchy.labels[0]), dtype=pl.String))
-    place = dict(zip(hierarchy.labels[0], codes.tolist(), strict=True))
-    total = len(everything)
-    if everything.kind == "text":  # leaves that are no numbers stand after those that are: count only the present order
-        return np.arange(len(categories)), max(total, len(categories))
-    rank = np.array([place.get(v, total) if v is not None else total for v in categories.text])
-    return rank, total + int(categories.missing)
+    leaves = pl.Series(attribute.name, [leaf for leaf in hierarchy.labels[0] if leaf], dtype=pl.String)
+    alike = leaves.filter(_like(leaves, attribute.kind))  # leaves that are no numbers stand after those that are
+    everything, codes = encode(alike)
+    place = dict(zip(alike.to_list(), codes.tolist(), strict=True))
+    total = len(leaves) + int(categories.missing)
+    return np.array([total - 1 if v is None else place.get(v, len(everything)) for v in categories.text]), total
+
+
+def _like(leaves: pl.Series, kind: str) -> pl.Series:
+    """Which leaves are of the kind of an ordered column."""
+    return leaves.str.contains({"date": DATE, "datetime": DATETIME}.get(kind, NUMBER))

@@ -26,7 +26,9 @@ class Lattice:
         """Number of levels per attribute."""
         return tuple(high - low + 1 for low, high in zip(self.least, self.greatest, strict=True))
 
-    def __len__(self) -> int:
+    @property
+    def size(self) -> int:
+        """Number of level vectors; may be far beyond what a list can hold."""
         return math.prod(self.shape)
 
     def nodes(self) -> np.ndarray:
@@ -45,7 +47,8 @@ def lattice(attributes: Sequence[Attribute], levels: Mapping[str, tuple[int, int
     least, greatest = [], []
     for attribute in attributes:
         height = attribute.ladder.height
-        low, high = levels.get(attribute.name, (0, height))
+        useful = height if len(attribute.categories) > 1 else 0  # generalising a constant column gains nothing
+        low, high = levels.get(attribute.name, (0, useful))
         if not 0 <= low <= high <= height:
             raise PolicyError(
                 f'levels of "{attribute.name}" must be a least and a greatest level',

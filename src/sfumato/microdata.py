@@ -13,14 +13,14 @@ import polars as pl
 
 from sfumato.categories import Categories
 from sfumato.engines.printed import printed
-from sfumato.hierarchies import learned
+from sfumato.hierarchies.learned import Learned
 from sfumato.hierarchy import Hierarchy
 from sfumato.ladder import Ladder, climb
 
-NUMBER = r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?$"
-INTEGER = r"^[+-]?\d+$"
-DATE = r"^\d{4}-\d{2}-\d{2}$"
-DATETIME = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?$"
+NUMBER = r"^[+-]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?|inf)$"
+INTEGER = r"^[+-]?[0-9]+$"
+DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+DATETIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?$"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +31,7 @@ class Attribute:
     role: str
     categories: Categories
     hierarchy: Hierarchy | None = None  # None: none was given, one is learned where a search needs it
+    learner: Learned = field(default_factory=Learned)
 
     @property
     def kind(self) -> str:
@@ -40,7 +41,7 @@ class Attribute:
     @cached_property
     def ladder(self) -> Ladder:
         """The hierarchy, standing on the values that occur in the table."""
-        return climb(self.hierarchy or learned().build(self.categories), self.categories)
+        return climb(self.hierarchy or self.learner.build(self.categories), self.categories)
 
     @cached_property
     def span(self) -> float:
@@ -50,17 +51,16 @@ class Attribute:
 
     @cached_property
     def positions(self) -> np.ndarray:
-        """Where each code stands on a line: its number or time, or its rank where those are not finite or not there."""
+        """Where each code stands on a line: its number or time, or its rank where floats cannot tell those apart."""
         place = self.categories.position
         known = len(self.categories) - self.categories.missing
-        if place is not None:
-            with np.errstate(over="ignore", invalid="ignore"):
-                finite = known == 0 or bool(
-                    np.isfinite(place[:known]).all() and np.isfinite(place[known - 1] - place[0])
-                )
-            if finite:
-                return place
-        return np.arange(len(self.categories), dtype=np.float64)
+        if place is None or known == 0:
+            return np.arange(len(self.categories), dtype=np.float64)
+        low, high = place[0], place[known - 1]
+        with np.errstate(over="ignore", invalid="ignore"):
+            finite = bool(np.isfinite(high - low))
+        huge = finite and max(abs(low), abs(high)) >= 2**53 and bool((place[1:known] == place[: known - 1]).any())
+        return place if finite and not huge else np.arange(len(self.categories), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +107,7 @@ def _plain(series: pl.Series) -> pl.Series:
     """The column as integers, floats, dates, datetimes or text, with one form of missing and one of zero."""
     dtype = series.dtype
     if dtype.is_float():
-        value = series.cast(pl.Float64).fill_nan(None)
+        value = series.fill_nan(None)
         return value.set(value == 0, 0.0)  # zero has two bit patterns but is one value
     if dtype.is_integer() or dtype in (pl.Date,) or isinstance(dtype, pl.Datetime):
         return series
@@ -160,7 +160,7 @@ def _sorted(known: pl.Series) -> tuple[str, np.ndarray, np.ndarray | None]:
     if dtype.is_integer():
         return "integer", as_is, known.cast(pl.Float64).to_numpy()
     if dtype.is_float():
-        return "decimal", as_is, known.to_numpy()
+        return "decimal", as_is, known.cast(pl.Float64).to_numpy()
     if dtype == pl.Date:
         return "date", as_is, known.to_physical().cast(pl.Float64).to_numpy()
     if isinstance(dtype, pl.Datetime):
@@ -179,21 +179,18 @@ def _sorted(known: pl.Series) -> tuple[str, np.ndarray, np.ndarray | None]:
             order = np.argsort(place, kind="stable")
         else:  # floats cannot tell such numbers apart
             exact = [Decimal(v) for v in known.to_list()]
-            order = np.array(sorted(range(len(exact)), key=lambda i: (exact[i], i)))
+            order = np.array(sorted(range(len(exact)), key=exact.__getitem__))
         return kind, order, place[order]
     if known.str.contains(DATE).all():
         parsed = known.str.to_date("%Y-%m-%d", strict=False)
         if parsed.null_count() == 0:
             return "date", as_is, parsed.to_physical().cast(pl.Float64).to_numpy()
     elif known.str.contains(DATETIME).all():
-        parsed = (
-            known.str.replace(" ", "T", literal=True)
-            .str.replace(r"(T\d\d:\d\d)$", "${1}:00")
-            .str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False)
-        )
+        form = known.str.replace(" ", "T", literal=True).str.replace(r"(T[0-9]{2}:[0-9]{2})$", "${1}:00")
+        parsed = form.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False)
         if parsed.null_count() == 0:
             place = parsed.to_physical().cast(pl.Float64).to_numpy() / 1e6
-            order = np.argsort(place, kind="stable")
+            order = np.lexsort((form.rank("dense").to_numpy(), place))  # digits beyond the microsecond order as text
             return "datetime", order, place[order]
     return ("boolean" if set(known.to_list()) <= {"true", "false"} else "text"), as_is, None
 
@@ -207,7 +204,10 @@ def microdata(
     for name, role in roles.items():
         categories, codes[name] = encode(frame.get_column(name))
         recipe = hierarchies.get(name)
-        schema.append(Attribute(name, role, categories, None if recipe is None else recipe.build(categories)))
+        if recipe is None or isinstance(recipe, Learned):  # what is learned is no given hierarchy: built when needed
+            schema.append(Attribute(name, role, categories, None, recipe or Learned()))
+        else:
+            schema.append(Attribute(name, role, categories, recipe.build(categories)))
     return Microdata(frame.height, tuple(schema), codes, weights)
 
 

@@ -11,21 +11,24 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from sfumato.arguments import path_of
+from sfumato.engines.printed import printed
 from sfumato.engines.write import FORMATS, atomic_folder, sha256, write_table
 from sfumato.errors import BrokenPromise, OutputError, PolicyError, did_you_mean
 from sfumato.fingerprint import fingerprint, key
-from sfumato.labels import at_level
 from sfumato.losses import loss_name
 from sfumato.measures.verify import Verification, verify_folder
 from sfumato.microdata import Microdata, kind_of
 from sfumato.policy import Policy
+from sfumato.recode.texts import global_labels, texts_of_labels
 from sfumato.recode.value_map import ValueMap
 from sfumato.report import report
 from sfumato.roles import Roles
 from sfumato.search import search_name
-from sfumato.search.problem import Columns, Levels, Partition, Solution
+from sfumato.search.problem import Levels, Partition, Solution
 
 NAMES = {"csv": "data.csv", "tsv": "data.tsv", "parquet": "data.parquet", "xlsx": "data.xlsx"}
 
@@ -40,6 +43,7 @@ class Release:
     verification: Verification
     table: pl.DataFrame  # the released rows, as Polars
     microdata: Microdata
+    cell_codes: np.ndarray  # codes of each cell, as in `Cells`
     roles: Roles
     search: Any
     recipes: Mapping[str, str]  # column to a description of its hierarchy
@@ -117,9 +121,7 @@ class Release:
             for name in criterion.needs:
                 ladder = self.microdata.attribute(name).ladder
                 text = self.microdata.attribute(name).categories.text
-                shown = set(self.table.get_column(name).cast(pl.String).to_list()) | set(
-                    (self.whole or {}).get(name, {})
-                )
+                shown = set(printed(self.table.get_column(name)).to_list()) | set((self.whole or {}).get(name, {}))
                 paths[name] = [
                     [ladder.text[level][ladder.of[level, code]] or "" for level in range(ladder.levels)]
                     for code in range(len(text))
@@ -129,14 +131,14 @@ class Release:
 
     def save(self, path: str | Path, format: str = "csv", overwrite: bool = False) -> Path:
         """Write data, manifest.json and report.html into a new folder: all of it, verified from the file, or none."""
-        if format not in FORMATS:
+        if not isinstance(format, str) or format not in FORMATS:
             raise OutputError(
                 "unknown output format",
                 got=repr(format),
                 allowed=", ".join(FORMATS),
                 hint=did_you_mean(format, FORMATS),
             )
-        target = Path(path)
+        target = path_of(path)
         with atomic_folder(target, overwrite) as folder:
             file = folder / NAMES[format]
             write_table(self.table, file, format)
@@ -182,17 +184,16 @@ class Release:
                 hint='use a full-domain search, such as search="optimal"',
             )
         columns: dict[str, dict[str, str | None]] = {}
-        for name in self.policy.columns:
+        kept = np.flatnonzero(self.solution.kept)
+        for i, name in enumerate(self.policy.columns):
             attribute = self.microdata.attribute(name)
-            labels = (
-                recoding.labels[name] if isinstance(recoding, Columns) else at_level(attribute, recoding.levels[name])
-            )
-            columns[name] = {(v or ""): labels.text[labels.of[c]] for c, v in enumerate(attribute.categories.text)}
+            labels = global_labels(attribute, recoding)
+            words = texts_of_labels(labels, self.cell_codes[i, kept])
+            columns[name] = {(v or ""): words[labels.of[c]] for c, v in enumerate(attribute.categories.text)}
             if isinstance(recoding, Levels) and attribute.hierarchy is not None:  # also values absent from this table
                 tree, level = attribute.hierarchy, min(recoding.levels[name], attribute.hierarchy.height)
-                columns[name] = {
-                    v: tree.labels[level][tree.ancestor[level, i]] for i, v in enumerate(tree.labels[0])
-                } | columns[name]
+                named = {v: tree.labels[level][tree.ancestor[level, i]] for i, v in enumerate(tree.labels[0])}
+                columns[name] = named | columns[name]
         return ValueMap(columns)
 
 

@@ -115,7 +115,8 @@ def looks_identifying(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
     >>> looks_identifying(pl.DataFrame({"e-mail": ["x"], "age": [3]}), ["e-mail", "age"])
     ['e-mail']
     """
-    return [s.column for s in suggest(frame.select(columns)) if s.role == "identifying"]
+    some = type(frame)({name: frame.get_column(name) for name in columns})  # `select` would expand a name such as "*"
+    return [s.column for s in suggest(some) if s.role == "identifying"]
 
 
 def _suggestion(column: pl.Series, body: bool) -> Suggestion:

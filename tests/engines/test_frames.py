@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sfumato.engines.frames import enter, leave
+from sfumato.engines.frames import enter, forget_others, leave
 from sfumato.errors import ColumnError, EmptyTable, InputError
 
 FRAME = pl.DataFrame({"age": [30, 41, None], "town": ["Rome", None, "Paris"]})
@@ -92,7 +92,7 @@ def test_faults_of_a_dict():
 def test_an_enumeration_forgets_what_no_row_has():
     frame = pl.DataFrame({"a": pl.Series(["x", "rare", "y"], dtype=pl.Enum(["y", "rare", "x"]))})
     entered, kind = enter(frame)
-    released = leave(entered[[0, 2]], frame, kind, np.array([0, 2]), ["a"])
+    released = leave(forget_others(entered[[0, 2]]), frame, kind, np.array([0, 2]), ["a"])
     assert released.schema["a"] == pl.Enum(["y", "x"])
     assert released.get_column("a").to_list() == ["x", "y"]
 

@@ -43,7 +43,10 @@ def enter(data: Any) -> tuple[pl.DataFrame, Kind]:
     >>> enter({"age": [30, 41]})[1]
     'dict'
     """
-    frame, kind = _enter(data)
+    try:
+        frame, kind = _enter(data)
+    except UnicodeEncodeError:
+        raise InputError("a text is not valid Unicode", hint="remove lone surrogates first") from None
     if frame.width == 0 or frame.height == 0:
         raise EmptyTable("the table has no rows" if frame.width else "the table has no columns")
     frame = _text_objects(frame)
@@ -92,7 +95,6 @@ def leave(
     """
     if kind == "pandas":
         return to_pandas(released, original, rows, untouched)
-    released = _forget_unused(released)
     if kind == "arrow":
         return _to_arrow(released, original, untouched)
     if kind == "dict":
@@ -127,6 +129,8 @@ def _from_arrow(table: Any, names: list[str]) -> pl.DataFrame:
     columns = {}
     for name, column in zip(names, table.columns, strict=True):
         try:
+            if str(column.type).startswith("decimal256"):  # Polars stops the process over it
+                raise TypeError
             columns[name] = plain_categories(pl.Series(name, column))
         except Exception:  # a type that Polars does not know; its message may hold cells
             raise ColumnError(f'column "{name}" cannot be read', got=f"type {column.type}") from None
@@ -139,7 +143,10 @@ def _to_arrow(released: pl.DataFrame, original: Any, untouched: Collection[str])
     columns = dict(zip(released.columns, released.to_arrow(compat_level=pl.CompatLevel.oldest()).columns, strict=True))
     for name in columns.keys() & set(untouched):
         kind = original.schema.field(name).type
-        columns[name] = columns[name].dictionary_encode() if pa.types.is_dictionary(kind) else columns[name].cast(kind)
+        if pa.types.is_dictionary(kind):
+            columns[name] = columns[name].dictionary_encode()
+        elif not pa.types.is_null(kind):
+            columns[name] = columns[name].cast(kind)
     return pa.table(columns)
 
 
@@ -174,10 +181,12 @@ def _from_narwhals(data: Any) -> pl.DataFrame:
         raise wrong from None
 
 
-def _forget_unused(frame: pl.DataFrame) -> pl.DataFrame:
-    """Enumerations reduced to the values in use: one that only suppressed rows had must not come along."""
+def forget_others(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame alone: rows that were left out must not come along in the buffers of texts or in enumerations."""
     reduced = []
     for series in frame.iter_columns():
+        if series.dtype == pl.String:
+            reduced.append((series + "x").str.strip_suffix("x"))  # the one way that copies only what is there
         if isinstance(series.dtype, pl.Enum):
             used = set(series.unique())
             values = [value for value in series.dtype.categories if value in used]

@@ -108,7 +108,10 @@ def to_pandas(released: pl.DataFrame, original: Any, rows: np.ndarray | None, un
     columns: dict[Any, Any] = {}
     for name in released.columns:
         label = original.columns[place[name]] if name in place else name
-        if name in untouched and not str(original.dtypes.iloc[place[name]]).startswith("dictionary<"):
+        dtype = original.dtypes.iloc[place[name]] if name in place else None
+        # objects that were read as text leave as that text: an object may hold more than it prints
+        as_text = dtype is not None and str(dtype) == "object" and released.schema[name] == pl.String
+        if name in untouched and not as_text and not str(dtype).startswith("dictionary<"):
             column = original.iloc[:, place[name]]
             column = column.copy() if rows is None else column.take(rows)
             # a category that only suppressed rows had must not come along

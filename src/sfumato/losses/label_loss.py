@@ -29,9 +29,14 @@ class LabelLoss:
     def __post_init__(self) -> None:
         if self.aggregate not in AGGREGATES:
             raise PolicyError("unknown aggregate of a loss", got=repr(self.aggregate), allowed=", ".join(AGGREGATES))
-        for name, weight in (self.weights or {}).items():
-            if not weight >= 0 or weight == float("inf"):
-                raise PolicyError(f'the weight of column "{name}" must be a number >= 0', got=weight)
+        if self.weights is None:
+            return
+        if not isinstance(self.weights, Mapping):
+            raise PolicyError("weights of a loss must map columns to numbers", got=type(self.weights).__name__)
+        for name, weight in self.weights.items():
+            if not isinstance(weight, int | float | np.number) or not 0 <= weight < float("inf"):
+                raise PolicyError(f'the weight of column "{name}" must be a number >= 0', got=type(weight).__name__)
+        object.__setattr__(self, "weights", {str(name): float(weight) for name, weight in self.weights.items()})
 
     def cost(self, labels: Labels) -> np.ndarray:
         """Cost of a row under each label."""

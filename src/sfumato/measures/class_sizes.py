@@ -27,8 +27,8 @@ def class_sizes(released: pl.DataFrame, quasi: Sequence[str]) -> dict[str, Any]:
     (2, 1, {'1': 1, '3': 1}, 0.5)
     """
     names = list(dict.fromkeys(quasi))
-    keys = pl.DataFrame([printed(released.get_column(name)) for name in names])
-    return summary(keys.group_by(names).agg(pl.len()).to_series(len(names)), names)
+    keys = pl.DataFrame([printed(released.get_column(name)).alias(f"q{i}") for i, name in enumerate(names)])
+    return summary(keys.group_by(keys.columns).agg(size=pl.len()).get_column("size"), names)
 
 
 def summary(sizes: pl.Series, quasi: Sequence[str]) -> dict[str, Any]:

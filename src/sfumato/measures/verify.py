@@ -363,7 +363,11 @@ def _whole_faults(manifest: _Manifest, table: pl.DataFrame) -> list[str]:
     """The table before suppression cannot have fewer records of a value than the release."""
     faults = []
     for name, counts in (manifest.whole or {}).items():
-        released = dict(printed(table.get_column(name)).value_counts().iter_rows()) if name in table.columns else {}
+        released = (
+            dict(printed(table.get_column(name)).alias("value").value_counts(name="number of rows").iter_rows())
+            if name in table.columns
+            else {}
+        )
         short = sum(n > counts.get(value or "", 0) for value, n in released.items())
         if short or (manifest.input is not None and sum(counts.values()) != manifest.input.rows):
             faults.append(f'the manifest\'s distribution of "{name}" before suppression contradicts the rows')

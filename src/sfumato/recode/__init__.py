@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from sfumato.labels import Labels, at_level, set_text
-from sfumato.microdata import Microdata
-from sfumato.search.problem import Columns, Partition, Solution
+from sfumato.microdata import Attribute, Microdata
+from sfumato.recode.texts import global_labels, texts_of_labels
+from sfumato.search.problem import Partition, Solution
 
 
 def recode(
@@ -18,46 +18,27 @@ def recode(
     A column in which nothing was blurred keeps its type; the others become text.
     """
     rows = np.flatnonzero(solution.kept[of_row]) if not solution.kept.all() else np.arange(len(of_row))
-    recoding, released = solution.recoding, {}
+    released = {}
     for name in columns:
         attribute = micro.attribute(name)
-        if isinstance(recoding, Partition):
-            labels, number = recoding.labels[name], recoding.of_cell[of_row[rows]]
-            text = [labels.text[label] for label in labels.of]
+        if isinstance(solution.recoding, Partition):
+            labels, number = solution.recoding.labels[name], solution.recoding.of_cell[of_row[rows]]
+            words = list(labels.text)
         else:
-            number = micro.codes[name][rows]
-            labels = (
-                recoding.labels[name] if isinstance(recoding, Columns) else at_level(attribute, recoding.levels[name])
-            )
-            text = _texts_of_codes(labels, number)
-        if _unblurred(labels):
+            labels, number = global_labels(attribute, solution.recoding), micro.codes[name][rows]
+            words = texts_of_labels(labels, number)
+        if _unblurred(attribute, labels.lo, labels.leaves, words):
             released[name] = _as_it_is(frame.get_column(name), rows)
         else:
+            used = np.bincount(number, minlength=len(labels.of)) > 0  # what no kept row has must not be in memory
+            text = [words[label] if there else None for label, there in zip(labels.of, used, strict=True)]
             released[name] = pl.Series(name, text, dtype=pl.String).gather(number)
     return rows, released
 
 
-def _texts_of_codes(labels: Labels, kept: np.ndarray) -> list[str | None]:
-    """The label of each code. Learned sets are printed from the kept rows alone: a value that occurs only in
-    suppressed rows must not show."""
-    attribute = labels.attribute
-    texts = [labels.text[label] for label in labels.of]
-    if attribute.hierarchy is None and not attribute.categories.ordered:
-        members: dict[int, list[str | None]] = {}
-        present = np.flatnonzero(np.bincount(kept, minlength=len(texts)))
-        for code in present:
-            members.setdefault(int(labels.of[code]), []).append(attribute.categories.text[code])
-        for code in present:
-            label, values = int(labels.of[code]), members[int(labels.of[code])]
-            if not labels.star[label]:
-                texts[code] = values[0] if len(values) == 1 else set_text(values)
-    return texts
-
-
-def _unblurred(labels: Labels) -> bool:
+def _unblurred(attribute: Attribute, lo: np.ndarray, leaves: np.ndarray, words: list[str | None]) -> bool:
     """Whether every label is the one value that it covers."""
-    values = labels.attribute.categories.text
-    return bool((labels.leaves == 1).all()) and [values[i] for i in labels.lo] == list(labels.text)
+    return bool((leaves == 1).all()) and [attribute.categories.text[i] for i in lo] == words
 
 
 def _as_it_is(series: pl.Series, rows: np.ndarray) -> pl.Series:

@@ -11,9 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.errors import PolicyError
 from sfumato.lattice import lattice
-from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns
+from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns, limits
 from sfumato.search.walk import LISTED, Walk
 
 BATCH = 16  # nodes checked together; fixed, so that the result does not depend on the number of cores
@@ -37,10 +36,7 @@ class Optimal:
     nodes: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("seconds", "nodes"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise PolicyError(f"optimal: {name} must be positive", got=value)
+        limits("optimal", seconds=self.seconds, whole=self.nodes)
 
     def __call__(self, problem: Problem) -> Solution:
         """Search the lattice of the problem."""
@@ -49,7 +45,7 @@ class Optimal:
             walk = Walk(problem, lattice(problem.attributes, problem.levels), pool)
             walk.stop_after(self.seconds, self.nodes)
             descend(walk)
-            finished = sweep(walk) if len(walk.lattice) <= LISTED else climb(walk, self.seconds or PATIENCE)
+            finished = sweep(walk) if walk.lattice.size <= LISTED else climb(walk, self.seconds or PATIENCE)
         if walk.best is None:
             raise walk.infeasible(finished)
         loss, _, node = walk.best
@@ -71,7 +67,7 @@ def descend(walk: Walk) -> None:
         before = walk.best
         if not len(lower):
             return
-        walk.examine(lower)
+        walk.examine(lower[: walk.room(len(lower))])
         if walk.best is None or walk.best == before:
             return
         here = np.array(walk.best[2], dtype=np.int64)
@@ -97,8 +93,9 @@ def sweep(walk: Walk) -> bool:
             rest = rest[~seen[rest] & (walk.floor[rest] <= walk.limit)]
             walk.open_bound = float(walk.bounds(nodes[rest], rest).min())
             return False
-        seen[alive[:BATCH]] = True
-        walk.examine(nodes[alive[:BATCH]])
+        batch = alive[: walk.room(BATCH)]
+        seen[batch] = True
+        walk.examine(nodes[batch])
         walk.problem.progress("searching the lattice", at / len(order))
     return True
 

@@ -85,6 +85,16 @@ class Solution:
         return dict(self.recoding.levels) if isinstance(self.recoding, Levels) else None
 
 
+def limits(search: str, seconds: Any = None, whole: Any = None) -> None:
+    """Check the limits of a search: seconds a number above 0, or None; a count a whole number above 0, or None."""
+    if seconds is not None and (
+        isinstance(seconds, bool) or type(seconds) not in (int, float) or not 0 < seconds < 1e9
+    ):
+        raise PolicyError(f"{search}: seconds must be a number above 0", got=repr(seconds))
+    if whole is not None and (type(whole) is not int or whole < 1):
+        raise PolicyError(f"{search}: a limit on nodes must be a whole number above 0", got=repr(whole))
+
+
 def refuse_unprunable(problem: Problem, search: str) -> None:
     """Refuse criteria that a search cannot prune by: with suppression, those that are not closed under supersets."""
     allowed = ("superset", "merge") if problem.limit == 0 else ("superset",)

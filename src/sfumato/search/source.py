@@ -47,9 +47,11 @@ class Source:
         self.ladders, self.cells = ladders, cells
         self.members = np.array(members, dtype=np.int64)  # position of each column among all attributes
         self.columns: list[list[int]] = []  # columns that are fused together
-        for i, m in enumerate(members):
-            fused = math.prod(ladders.values[members[j]] for j in self.columns[-1]) if self.columns else FUSED + 1
-            if fused * ladders.values[m] <= FUSED:
+        for i in range(len(members)):
+            together = [*self.columns[-1], i] if self.columns else []
+            values = math.prod(ladders.values[members[j]] for j in together)
+            levels = math.prod(len(ladders.at[members[j]]) for j in together)
+            if together and values <= FUSED and levels <= FUSED:
                 self.columns[-1].append(i)
             else:
                 self.columns.append([i])

@@ -102,7 +102,7 @@ class Walk:
         self.closest: tuple[int, tuple[int, ...]] | None = None
         self.checks, self.open_bound = 0, 0.0
         self.timed_out, self.deadline, self.most = False, float("inf"), float("inf")
-        listed = len(lattice) if len(lattice) <= LISTED else 0
+        listed = lattice.size if lattice.size <= LISTED else 0
         self.least, self.greatest = np.array(lattice.least, dtype=np.int64), np.array(lattice.greatest, dtype=np.int64)
         self.stride = lattice.strides if listed else np.zeros(self.d, np.int64)
         self.floor = np.zeros(listed)
@@ -118,6 +118,10 @@ class Walk:
         if time.perf_counter() > self.deadline:
             self.timed_out = True
         return self.timed_out or self.checks >= self.most
+
+    def room(self, most: int) -> int:
+        """How many nodes may be checked next, at most `most`, at least one."""
+        return int(max(1, min(most, self.most - self.checks)))
 
     def bounds(self, nodes: np.ndarray, places: np.ndarray | None = None) -> np.ndarray:
         """A loss that each node cannot be below, by all that is known; `places` are the nodes' numbers."""
