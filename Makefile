@@ -25,7 +25,7 @@ endef
 export NEEDS
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench docs lock clean
+.PHONY: help setup demo test lint format bench study docs lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ format: $(VENV)/.all  ## let ruff mend style and layout
 
 bench: $(VENV)/.all $(PEERS)/.all  ## measure speed and loss beside the peers
 	@SFUMATO_PEERS_PYTHON=$(CURDIR)/$(PEERS)/bin/python $(BIN)/python -m benchmarks
+
+study: $(VENV)/.all  ## repeat the reference study: its figures beside ours, plots and page
+	@$(BIN)/python -m benchmarks.study
 
 docs: $(VENV)/.all  ## build the documentation into site/
 	@$(BIN)/zensical build --clean --strict

@@ -27,7 +27,7 @@ _HOMES = {
         "CRITERIA",
     ),
     "sfumato.losses": ("LM", "NCP", "Discernibility", "CAvg", "Precision", "Height", "NonUniformEntropy", "LOSSES"),
-    "sfumato.search": ("Optimal", "Mondrian", "SEARCHES"),
+    "sfumato.search": ("Samarati", "Incognito", "OLA", "Optimal", "Mondrian", "SEARCHES"),
     "sfumato.hierarchies": (
         "intervals",
         "redact",

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from sfumato import arguments, kernels
-from sfumato.cells import Cells, classes_of, count_cells, count_histogram
+from sfumato.cells import Cells, classes_of
 from sfumato.engines.files import read
 from sfumato.engines.frames import enter, forget_others, leave
 from sfumato.engines.printed import printed
@@ -27,6 +27,7 @@ from sfumato.release import Release
 from sfumato.roles import Roles
 from sfumato.search import search as parse_search
 from sfumato.search import search_name
+from sfumato.search.pose import counted
 from sfumato.search.problem import Problem, Progress, Solution, quiet
 
 __all__ = ["anonymize", "read", "verify"]
@@ -99,12 +100,12 @@ def anonymize(
     wanted = dict.fromkeys(policy.columns, "quasi") | dict.fromkeys(looks_at, "sensitive")
     micro = microdata(frame, wanted, recipes, weights)
     began = time.perf_counter()
-    cells, of_row = _count(micro, policy, looks_at)
-    counted = time.perf_counter() - began
+    cells, of_row = counted(micro, policy.columns, looks_at)
+    counting = time.perf_counter() - began
     attributes = tuple(micro.attribute(name) for name in policy.columns)
     say("searching", None)
     solution: Solution = method(Problem(attributes, cells, policy, frame.height, bounds, say))
-    solution = replace(solution, seconds=solution.seconds + counted)
+    solution = replace(solution, seconds=solution.seconds + counting)
     say("recoding", None)
     rows, released = recode(frame, micro, solution, of_row, policy.columns)
     if shuffle:
@@ -191,20 +192,6 @@ def _looks_at(frame: pl.DataFrame, search: Any, policy: Policy, roles: Roles) ->
                 hint=did_you_mean(name, frame.columns),
             )
     return tuple(dict.fromkeys((*policy.needs, *wanted)))
-
-
-def _count(micro: Microdata, policy: Policy, looks_at: tuple[str, ...]) -> tuple[Cells, np.ndarray]:
-    """Cells over all quasi-identifiers, with the histograms that the criteria or the search need."""
-    columns = [micro.attribute(name) for name in policy.columns]
-    cells, of_row = count_cells(
-        policy.columns, [micro.codes[a.name] for a in columns], [len(a.categories) for a in columns]
-    )
-    histograms = {}
-    for name in looks_at:
-        attribute = micro.attribute(name)
-        ancestor = None if attribute.hierarchy is None else attribute.ladder.of
-        histograms[name] = count_histogram(of_row, len(cells), micro.codes[name], attribute.categories.text, ancestor)
-    return replace(cells, histograms=histograms), of_row
 
 
 def _assemble(frame: pl.DataFrame, rows: np.ndarray, released: Mapping[str, pl.Series], roles: Roles) -> pl.DataFrame:

@@ -12,6 +12,7 @@ from sfumato.cli.anonymize import anonymize
 from sfumato.cli.demo import demo
 from sfumato.cli.faults import INTERRUPTED, quiet_pipe, report
 from sfumato.cli.inspect import inspect_table
+from sfumato.cli.lattice import lattice
 from sfumato.cli.listing import list_variants
 from sfumato.cli.verify import verify
 
@@ -29,6 +30,7 @@ for name, command in (
     ("inspect", inspect_table),
     ("anonymize", anonymize),
     ("verify", verify),
+    ("lattice", lattice),
     ("list", list_variants),
 ):
     app.command(name, context_settings={"help_option_names": HELP})(command)

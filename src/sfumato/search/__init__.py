@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from sfumato.errors import PolicyError, did_you_mean
+from sfumato.search.incognito import Incognito
 from sfumato.search.mondrian import Mondrian
+from sfumato.search.ola import OLA
 from sfumato.search.optimal import Optimal
+from sfumato.search.samarati import Samarati
 from sfumato.variant import Variant
 
-__all__ = ["SEARCHES", "Mondrian", "Optimal", "search", "search_name"]
+__all__ = ["OLA", "SEARCHES", "Incognito", "Mondrian", "Optimal", "Samarati", "search", "search_name"]
 
 SEARCHES = {
+    "samarati": Variant(Samarati, example=Samarati(), cite="Samarati 2001"),
+    "incognito": Variant(Incognito, example=Incognito(), cite="LeFevre et al. 2005"),
+    "ola": Variant(OLA, example=OLA(), cite="El Emam et al. 2009"),
     "optimal": Variant(Optimal, example=Optimal(), cite="Kohlmayer et al. 2012"),
     "mondrian": Variant(Mondrian, example=Mondrian(), cite="LeFevre et al. 2006"),
 }

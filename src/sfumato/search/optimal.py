@@ -15,7 +15,7 @@ from sfumato.lattice import lattice
 from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns, limits
 from sfumato.search.walk import LISTED, Walk
 
-BATCH = 16  # nodes checked together; fixed, so that the result does not depend on the number of cores
+BATCH = 32  # nodes checked together; fixed, so that the result does not depend on the number of cores
 WINDOW = 512  # nodes looked at for the next batch
 PATIENCE = 60.0  # seconds for a lattice too large to list, where no limit is given
 

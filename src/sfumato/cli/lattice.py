@@ -1,0 +1,275 @@
+"""sfumato lattice: which generalisations satisfy a policy, which of them are minimal, and a drawing of them all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sfumato.cli import options
+from sfumato.cli.console import number, say, say_json, say_table
+from sfumato.cli.options import PROMISES, ROLES, SEARCH, WRITING, option
+
+if TYPE_CHECKING:
+    from sfumato.policy_file import PolicyFile
+    from sfumato.search.minimal import Minimal
+    from sfumato.search.problem import Problem, Solution
+    from sfumato.search.subsets import Incognita
+
+SHOWN = 40  # rows of a table told to people; machines get all
+LISTED = 10_000  # nodes of a lattice that machines are told one by one
+
+
+def lattice(
+    source: Annotated[Path, typer.Argument(help="A policy file (.toml) or a data file.", metavar="FILE")],
+    quasi: options.Quasi = None,
+    sensitive: options.Sensitive = None,
+    hierarchy: options.Hierarchies = None,
+    levels: Annotated[
+        list[str] | None,
+        option("--levels", help="Least and greatest level, age=1:3; may be repeated.", panel=ROLES, shape="A=N:N"),
+    ] = None,
+    k: options.K = None,
+    require: options.Require = None,
+    suppression: Annotated[
+        str | None,
+        option(
+            "--suppression", help="Rows that may be dropped: 0.02 is a share, 20 a count.", panel=PROMISES, shape="N"
+        ),
+    ] = None,
+    search: Annotated[
+        str,
+        option("--search", help="Which search marks its choice: optimal (default).", panel=SEARCH, shape="NAME"),
+    ] = "optimal",
+    loss: Annotated[
+        str | None,
+        option("--loss", help='What is kept low: lm (default), or as "lm aggregate=sum".', panel=SEARCH, shape="NAME"),
+    ] = None,
+    subsets: Annotated[
+        bool, option("--subsets", help="Also what each set of the columns takes.", panel=SEARCH, shape="")
+    ] = False,
+    output: Annotated[
+        Path | None, option("-o", "--output", help="Draw the lattice, as SVG.", panel=WRITING, shape="FILE")
+    ] = None,
+    overwrite: Annotated[bool, option("--overwrite", help="Replace that drawing.", panel=WRITING, shape="")] = False,
+    separator: options.Separator = None,
+    quote: options.Quote = None,
+    encoding: options.Encoding = None,
+    header: options.Header = None,
+    sheet: options.Sheet = None,
+    as_json: options.Json = False,
+) -> int:
+    """Show the minimal generalisations of a table: the level vectors that satisfy while no smaller one does.
+
+    Nothing is released. With --subsets also what every combination of the columns takes, and which are dangerous.
+    """
+    from sfumato.cli import flags
+    from sfumato.cli.progress import Progress
+    from sfumato.engines.atomic import atomic_file
+    from sfumato.errors import OutputError
+    from sfumato.losses import LOSSES
+    from sfumato.report.lattice import draw
+    from sfumato.search import SEARCHES
+    from sfumato.search.incognito import incognito
+    from sfumato.search.minimal import minimal_nodes
+
+    if output is not None and output.exists() and not overwrite:
+        raise OutputError(f'the drawing "{output}" exists already', hint="choose another name, or give --overwrite")
+    faults: list[str] = []
+    given: dict[tuple[str | int, ...], Any] = {
+        **options.reading(separator, quote, encoding, header, sheet),
+        ("roles", "quasi"): flags.names(quasi),
+        ("roles", "sensitive"): flags.joined(sensitive),
+        ("search", "method"): flags.named(search, "method", SEARCHES, "--search", faults),
+        ("search", "loss"): None if loss is None else flags.named(loss, "name", LOSSES, "--loss", faults),
+        ("search", "suppression"): None if suppression is None else flags.scalar(suppression),
+        ("output", "path"): ".",  # no release is written
+    }
+    given |= flags.hierarchies(hierarchy, faults)
+    for column, text in flags.pairs(levels, "--levels", faults).items():
+        given["levels", column] = flags.level_range(text)
+    asked = flags.models(k, require or (), faults)
+    with Progress("reading") as progress:
+        problem, policy = _pose(flags.draft(source, given, asked, faults, source.suffix.lower() == ".toml"), progress)
+        solution = _choose(problem, policy)
+        found = minimal_nodes(problem)
+        every = incognito(problem) if subsets else None
+    chosen = tuple((solution.levels or {}).values())
+    if output is not None:
+        with atomic_file(output, overwrite) as part:
+            part.write_text(draw(found, chosen, _about(problem)), encoding="utf-8", newline="\n")
+    if as_json:
+        say_json(_document(problem, policy, found, solution, every) | {"file": None if output is None else str(output)})
+        return 0
+    _show(problem, policy, found, solution)
+    if every is not None:
+        _show_subsets(every)
+    if output is not None:
+        say(f"written: {output}")
+    return 0
+
+
+def _pose(draft: Any, progress: Any) -> tuple[Problem, PolicyFile]:
+    """The table and the checked policy as the problem of a search."""
+    import sfumato as sf
+    from sfumato.engines.printed import printed
+    from sfumato.errors import ColumnError, InputError
+    from sfumato.policy import Policy
+    from sfumato.policy_file import check
+    from sfumato.search.pose import pose
+
+    source = draft.source()
+    frame, unread = None, None
+    try:
+        frame = sf.read(source[0], **source[1]) if source else None
+    except InputError as error:
+        unread = error
+    checked = check(draft, None if frame is None else frame.columns, unread)
+    assert frame is not None  # a table that cannot be read is a fault
+    policy = Policy(checked.roles.quasi, checked.require, checked.suppression, checked.loss)
+    for name in (*policy.columns, *policy.needs):
+        if printed(frame.get_column(name)).null_count() == frame.height:
+            raise ColumnError(f'column "{name}" is empty: it has no value in any row', hint="leave it out")
+    progress("counting", None)
+    return pose(frame, policy, checked.hierarchies, checked.levels, progress), checked
+
+
+def _choose(problem: Problem, policy: PolicyFile) -> Solution:
+    """What the search decides for; refused where that is no level vector."""
+    from sfumato.errors import PolicyError
+    from sfumato.search import SEARCHES, search_name
+
+    known = [name for name, variant in SEARCHES.items() if variant.example.code == "AG_TS"]
+    name = search_name(policy.search)
+    solution: Solution | None = policy.search(problem) if name in known else None
+    if solution is None or solution.levels is None:
+        allowed = ", ".join(n for n in known if n != name)
+        raise PolicyError(f"--search: {name} does not decide for a level vector", allowed=allowed)
+    return solution
+
+
+def _about(problem: Problem) -> str:
+    """What is asked of a node, in a line."""
+    from sfumato.losses import loss_name
+
+    asked = [" ".join(map(str, (c.model, *_plain(c.parameters())))) for c in problem.policy.require]
+    told = f"{'; '.join(asked)} on {number(problem.rows)} rows"
+    limit = problem.limit
+    told += f", of which up to {number(limit)} may be suppressed" if limit else ", none of which may be suppressed"
+    return f"{told}; loss {loss_name(problem.policy.loss)}."
+
+
+def _plain(parameters: dict[str, Any]) -> list[object]:
+    """Parameters without lists of values: those may come from the table."""
+    return [value for value in parameters.values() if isinstance(value, str | int | float)]
+
+
+def _show(problem: Problem, policy: PolicyFile, found: Minimal, solution: Solution) -> None:
+    from sfumato.search import search_name
+
+    good, count, checked = int(found.satisfied.sum()), len(found.satisfied), int(found.checked.sum())
+    say(_about(problem))
+    say(f"{number(count)} level vectors: {number(good)} satisfy, {number(count - good)} do not")
+    say(f"{number(checked)} of them were checked, {number(count - checked)} follow from those")
+    say(f"{_count(len(found.nodes), 'k-minimal generalisation')}:")
+    ranked = sorted(found.nodes, key=lambda node: (node.loss, node.height, node.levels))
+    chosen = tuple((solution.levels or {}).values())
+    head = [*found.columns, "height", "suppressed", "loss", "classes", ""]
+    rows = [
+        [*n.levels, n.height, number(n.suppressed), number(n.loss), number(n.classes), "chosen" * (n.levels == chosen)]
+        for n in ranked[:SHOWN]
+    ]
+    say_table(head, rows, right=range(len(head) - 1))
+    if len(ranked) > SHOWN:
+        say(f"and {number(len(ranked) - SHOWN)} that lose more; --json has them all")
+    named = ", ".join(f"{column} {level}" for column, level in zip(found.columns, chosen, strict=True))
+    minimal = "k-minimal" if chosen in {n.levels for n in found.nodes} else "not k-minimal: it suppresses less"
+    verdict = solution.verdict
+    say(f"{search_name(policy.search)} chooses {named} ({minimal})")
+    say(f"  loss {number(verdict.loss)}, {number(verdict.suppressed)} rows suppressed")
+
+
+def _show_subsets(every: Incognita) -> None:
+    subsets, worst = list(every.subsets.values()), {s.columns for s in every.dangerous}
+    risky = [s for s in subsets if not s.safe]
+    safe = len(subsets) - len(risky)
+    told = {0: "none satisfies as it is", 1: "1 satisfies as it is"}.get(safe, f"{number(safe)} satisfy as they are")
+    say(f"{_count(len(subsets), 'set')} of columns: {told}")
+    if not risky:
+        return
+    say("the others, with what they take:")
+    rows = [
+        [
+            ", ".join(s.columns),
+            f"{number(int(s.good.sum()))} of {number(s.good.size)}",
+            _vectors(s.minimal),
+            "smallest that is dangerous" if s.columns in worst else "",
+        ]
+        for s in risky[:SHOWN]
+    ]
+    say_table(["columns", "satisfy", "minimal levels", ""], rows, right=(1,))
+    if len(risky) > SHOWN:
+        say(f"and {number(len(risky) - SHOWN)} larger sets; --json has them all")
+
+
+def _count(count: int, what: str) -> str:
+    return f"{number(count)} {what}{'' if count == 1 else 's'}"
+
+
+def _vectors(nodes: tuple[tuple[int, ...], ...], most: int = 4) -> str:
+    told = " ".join(",".join(map(str, node)) for node in nodes[:most])
+    return told + (f" and {number(len(nodes) - most)} more" if len(nodes) > most else "") if nodes else "none"
+
+
+def _document(
+    problem: Problem, policy: PolicyFile, found: Minimal, solution: Solution, every: Incognita | None
+) -> dict[str, Any]:
+    from sfumato.losses import loss_name
+    from sfumato.search import search_name
+
+    chosen = tuple((solution.levels or {}).values())
+    document: dict[str, Any] = {
+        "rows": problem.rows,
+        "suppression_limit": problem.limit,
+        "loss": {"name": loss_name(policy.loss), **policy.loss.parameters()},
+        "columns": list(found.columns),
+        "nodes": len(found.satisfied),
+        "satisfying": int(found.satisfied.sum()),
+        "checks": found.checks,
+        "minimal": [
+            {
+                "levels": dict(zip(found.columns, node.levels, strict=True)),
+                "height": node.height,
+                "suppressed": node.suppressed,
+                "loss": node.loss,
+                "classes": node.classes,
+            }
+            for node in found.nodes
+        ],
+        "chosen": {
+            "search": search_name(policy.search),
+            "levels": solution.levels,
+            "suppressed": solution.verdict.suppressed,
+            "loss": solution.verdict.loss,
+            "minimal": chosen in {node.levels for node in found.nodes},
+        },
+        "lattice": None,
+    }
+    if len(found.satisfied) <= LISTED:
+        listed = zip(found.lattice.nodes().tolist(), found.status(), found.satisfied.tolist(), strict=True)
+        document["lattice"] = [{"vector": v, "status": status, "satisfies": good} for v, status, good in listed]
+    if every is not None:
+        worst = {subset.columns for subset in every.dangerous}
+        document["subsets"] = [
+            {
+                "columns": list(subset.columns),
+                "nodes": subset.good.size,
+                "satisfying": int(subset.good.sum()),
+                "minimal": [list(node) for node in subset.minimal],
+                "safe": subset.safe,
+                "smallest_dangerous": subset.columns in worst,
+            }
+            for subset in every.subsets.values()
+        ]
+    return document
