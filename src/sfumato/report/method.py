@@ -13,6 +13,7 @@ from sfumato.report.words import LOSSES, SEARCHES, count, model, number, paramet
 RECODINGS = {
     "partition": "local: every class has ranges and sets of its own",
     "levels": "global: one level of the hierarchy per column",
+    "columns": "global: one label per value of a column",
 }
 OPTIMAL = {True: "yes: no better one exists for this method and loss", False: "not claimed"}
 

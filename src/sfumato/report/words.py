@@ -26,6 +26,18 @@ LOSSES = {
 SEARCHES = {
     "mondrian": "Mondrian: cuts the table into ever smaller boxes while every box keeps the promises",
     "optimal": "Optimal: looks for the best of all level vectors",
+    "samarati": "Samarati: looks for a level vector of least height",
+    "incognito": "Incognito: finds all level vectors that keep the promises and takes the best",
+    "ola": "Optimal lattice anonymisation: finds all minimal level vectors and takes the best",
+    "lightning": "Lightning: goes from the most general level vector to better ones until its time is over",
+    "datafly": "Datafly: generalises the column with the most values, then suppresses outliers",
+    "mu-argus": "mu-Argus: recodes columns, then blanks single cells",
+    "tds": "Top-down specialisation: replaces general labels by finer ones while the promises hold",
+    "k-optimize": "k-Optimize: looks for the best intervals in every column",
+    "genetic": "Genetic: breeds ever better cuts of the columns",
+    "annealing": "Annealing: changes the cuts of the columns step by step, less and less wildly",
+    "tuple-suppression": "Tuple suppression: only rows are suppressed",
+    "attribute-suppression": "Attribute suppression: the fewest columns are dropped",
 }
 AT_LEAST = frozenset({"k-anonymity", "distinct-l-diversity", "entropy-l-diversity"})
 AT_MOST = frozenset({"t-closeness", "alpha-k"})
