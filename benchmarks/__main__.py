@@ -6,7 +6,7 @@ import argparse
 import os
 from collections.abc import Callable, Sequence
 
-from benchmarks import command_line, mondrian, optimal, peers
+from benchmarks import command_line, mondrian, optimal, peers, searches
 from benchmarks.figures import Comparison, Figure, say
 from benchmarks.machine import facts, yardstick
 from benchmarks.results import document, markdown, save
@@ -14,6 +14,7 @@ from benchmarks.results import document, markdown, save
 GROUPS: dict[str, Callable[[], Sequence[Figure | Comparison]]] = {
     "optimal": optimal.run,
     "mondrian": mondrian.run,
+    "searches": searches.run,
     "command line": command_line.run,
     "peers": peers.run,
 }

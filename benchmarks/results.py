@@ -87,8 +87,10 @@ def _figure_row(figure: Mapping[str, Any], sort: float) -> list[str]:
 def _notes(details: Mapping[str, Any]) -> str:
     notes = []
     if "nodes_checked" in details:
-        checked = f"{details['nodes_checked']:,} of {details['lattice']:,} nodes checked"
-        notes.append(f"{checked}, loss {details['loss']:.4f}")
+        of = f" of {details['lattice']:,} nodes" if "lattice" in details else ""
+        notes.append(f"{details['nodes_checked']:,}{of} checked, loss {details['loss']:.4f}")
+    if "gap" in details:
+        notes.append(f"gap {details['gap']:.2%}" if details["gap"] else "proven")
     if "cells" in details:
         notes.append(f"{details['cells']:,} cells")
     if "classes" in details:
