@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfumato.errors import PolicyError, did_you_mean
 from sfumato.losses.c_avg import CAvg
 from sfumato.losses.discernibility import Discernibility
 from sfumato.losses.height import Height
@@ -13,7 +12,7 @@ from sfumato.losses.lm import LM
 from sfumato.losses.ncp import NCP
 from sfumato.losses.non_uniform_entropy import NonUniformEntropy
 from sfumato.losses.precision import Precision
-from sfumato.variant import Variant
+from sfumato.variant import Variant, name_of, variant
 
 __all__ = [
     "LM",
@@ -46,15 +45,9 @@ def loss(spec: Any) -> Any:
     >>> loss("ncp")
     NCP(aggregate='mean', weights=None)
     """
-    if not isinstance(spec, str):
-        if type(spec) not in [variant.make for variant in LOSSES.values()]:
-            raise PolicyError("not a loss", got=type(spec).__name__, allowed=", ".join(LOSSES))
-        return spec
-    if spec not in LOSSES:
-        raise PolicyError("unknown loss", got=repr(spec), allowed=", ".join(LOSSES), hint=did_you_mean(spec, LOSSES))
-    return LOSSES[spec].make()
+    return variant(LOSSES, "loss", spec)
 
 
 def loss_name(value: Any) -> str:
     """The table name of a loss."""
-    return next(name for name, variant in LOSSES.items() if variant.make is type(value))
+    return name_of(LOSSES, value)

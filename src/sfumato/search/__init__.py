@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfumato.errors import PolicyError, did_you_mean
 from sfumato.search.attribute_suppression import AttributeSuppression
 from sfumato.search.datafly import Datafly
 from sfumato.search.incognito import Incognito
@@ -16,7 +15,7 @@ from sfumato.search.optimal import Optimal
 from sfumato.search.samarati import Samarati
 from sfumato.search.tds import TDS
 from sfumato.search.tuple_suppression import TupleSuppression
-from sfumato.variant import Variant
+from sfumato.variant import Variant, name_of, variant
 
 __all__ = [
     "OLA",
@@ -58,17 +57,9 @@ def search(spec: Any) -> Any:
     >>> search("optimal")
     Optimal(seconds=None, nodes=None)
     """
-    if not isinstance(spec, str):
-        if type(spec) not in [variant.make for variant in SEARCHES.values()]:
-            raise PolicyError("not a search", got=type(spec).__name__, allowed=", ".join(SEARCHES))
-        return spec
-    if spec not in SEARCHES:
-        raise PolicyError(
-            "unknown search", got=repr(spec), allowed=", ".join(SEARCHES), hint=did_you_mean(spec, SEARCHES)
-        )
-    return SEARCHES[spec].make()
+    return variant(SEARCHES, "search", spec)
 
 
 def search_name(value: Any) -> str:
     """The table name of a search."""
-    return next(name for name, variant in SEARCHES.items() if variant.make is type(value))
+    return name_of(SEARCHES, value)
