@@ -39,8 +39,8 @@ model = "entropy-l-diversity"
 attribute = "disease"
 l = 3
 [search]
-method = "mondrian"
-cut = "lower-median"
+method = "optimal"
+seconds = 60
 loss = { name = "lm", aggregate = "geometric", leaves = "hierarchy" }
 suppression = 0.02
 seed = 7
@@ -76,7 +76,7 @@ def test_the_policy_of_the_plan(tmp_path: Path) -> None:
     assert asked["sensitive"] == ["disease"]
     assert asked["weight"] == "w"
     assert asked["require"] == (sf.KAnonymity(10), sf.EntropyLDiversity("disease", 3))
-    assert asked["search"] == sf.Mondrian(cut="lower-median")
+    assert asked["search"] == sf.Optimal(seconds=60)
     assert asked["loss"] == sf.LM(aggregate="geometric", leaves="hierarchy")
     assert (asked["suppression"], asked["seed"], asked["shuffle"]) == (0.02, 7, True)
     assert asked["levels"] == {"age": (1, 3)}
@@ -135,8 +135,8 @@ def test_count_and_share_of_suppression(tmp_path: Path) -> None:
             ["[[require]] 2", 'no column "diseas"', 'did you mean "disease"?'],
         ),
         ('attribute = "disease"', 'attribute = "age"', ["[[require]] 2", '"age"', "must then be sensitive; got quasi"]),
-        ('method = "mondrian"', 'method = "mondrain"', ["[search]", 'did you mean "mondrian"?']),
-        ('cut = "lower-median"', 'cutt = "x"', ["[search] cutt (line 25)", 'did you mean "cut"?']),
+        ('method = "optimal"', 'method = "optmal"', ["[search]", 'did you mean "optimal"?']),
+        ("seconds = 60", 'secondss = "x"', ["[search] secondss (line 25)", 'did you mean "seconds"?']),
         ('name = "lm"', 'name = "nope"', ["[search] loss (line 26)", "unknown loss", "lm, ncp"]),
         ("0.02", "1.5", ["[search] suppression (line 27)", "share from 0.0 to 1.0", "got 1.5"]),
         ("0.02", "-1", ["[search] suppression", "got -1"]),
@@ -159,7 +159,7 @@ def test_each_fault_has_a_place_and_a_hint(tmp_path: Path, old: str, new: str, w
 
 
 def test_many_faults_are_told_together_in_the_order_of_the_file(tmp_path: Path) -> None:
-    text = DESIGN.replace("separator", "seperator").replace("k = 10", "k = 0").replace('"mondrian"', '"x"')
+    text = DESIGN.replace("separator", "seperator").replace("k = 10", "k = 0").replace('"optimal"', '"x"')
     text = text.replace('weight = "w"', "weight = 3").replace("0.02", '"much"')
     found = faults(tmp_path, text)
     assert [fault.split(":")[0] for fault in found] == [

@@ -17,7 +17,7 @@ MAXSUPS = 0, 10, 20, 50, 80, 100, 150, 200, 300
 TIMES = 5  # the least of them counts: what else the machine does only adds
 FULL_DOMAIN = {
     "Samarati": Samarati(),
-    "Samarati by distance vectors": Samarati(method="vectors"),
+    "Samarati by distance vectors": Samarati(by="vectors"),
     "least loss": sf.Optimal(),
 }
 MONDRIAN = {"plain cut": PLAIN, "plain cut, first column": FIRST, "balanced cut": sf.Mondrian()}

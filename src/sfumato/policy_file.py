@@ -103,9 +103,14 @@ def check(draft: Draft, columns: Sequence[str] | None = None, unread: InputError
     roles = _roles(draft, *read["roles"], columns, faults)
     require = _requirements(draft, faults)
     roles = _protected(draft, roles, require, columns, faults)
+    _unknown_attributes(draft, roles, require, columns, faults)
     search, loss = _method(draft, parts["search"], faults)
     hierarchies = _hierarchies(draft, columns, faults)
     levels = _levels(draft, roles, "quasi" not in read["roles"][1], faults)
+    if levels and getattr(search, "code", "").startswith("CG"):
+        from sfumato.search import search_name
+
+        faults.append(f"{draft.places.at('levels')}: levels bound full-domain searches, not {search_name(search)}")
     if faults:
         if unread is not None:
             faults.append(f"{draft.places.at('input', 'path')}: {unread}")
@@ -238,6 +243,19 @@ def _protected(
         elif role != "sensitive":
             faults.append(f'{place}: protects the column "{name}", which must then be sensitive; got {role}')
     return replace(roles, sensitive=tuple(dict.fromkeys([*roles.sensitive, *free])))
+
+
+def _unknown_attributes(
+    draft: Draft, roles: Roles, require: Mapping[int, Any], columns: Sequence[str] | None, faults: list[str]
+) -> None:
+    """A model that could not be made may name a column that is not there as well: told together."""
+    written = draft.tables.get("require", [])
+    for i, item in enumerate(written if isinstance(written, list) else []):
+        name = item.get("attribute") if isinstance(item, dict) and i not in require else None
+        if isinstance(name, str) and columns is not None and name not in columns and roles.role(name) is None:
+            hint = did_you_mean(name, columns)
+            place = draft.places.at("require", i, "attribute")
+            faults.append(f'{place}: the table has no column "{name}"' + (f"; {hint}" if hint else ""))
 
 
 def _method(draft: Draft, table: Table, faults: list[str]) -> tuple[Any, Any]:

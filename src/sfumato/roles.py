@@ -121,11 +121,15 @@ def looks_identifying(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
 
 def _suggestion(column: pl.Series, body: bool) -> Suggestion:
     """A pattern of the values decides, then the name, then how many different values there are."""
-    column = _plain(column)
+    rows, column = len(column), _plain(column)
+    if not len(column):
+        return Suggestion(column.name, "insensitive", "it has no values")
     pattern = _pattern(column)
     if pattern:
         return Suggestion(column.name, "identifying", f"the values look like {pattern}")
     named = _role_of_name(column.name, column.dtype.is_numeric(), body)
+    if named and named[0] == "weight" and (len(column) < rows or not bool((column > 0).all())):
+        named = None  # a weight is a number above 0 in every row
     return Suggestion(column.name, *(named or _role_of_values(column)))
 
 

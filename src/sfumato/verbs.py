@@ -27,6 +27,7 @@ from sfumato.release import Release
 from sfumato.roles import Roles
 from sfumato.search import search as parse_search
 from sfumato.search import search_name
+from sfumato.search.interruptible import interruptible
 from sfumato.search.pose import counted
 from sfumato.search.problem import Problem, Progress, Solution, quiet
 
@@ -99,13 +100,7 @@ def anonymize(
     say("reading the columns", None)
     wanted = dict.fromkeys(policy.columns, "quasi") | dict.fromkeys(looks_at, "sensitive")
     micro = microdata(frame, wanted, recipes, weights)
-    began = time.perf_counter()
-    cells, of_row = counted(micro, policy.columns, looks_at)
-    counting = time.perf_counter() - began
-    attributes = tuple(micro.attribute(name) for name in policy.columns)
-    say("searching", None)
-    solution: Solution = method(Problem(attributes, cells, policy, frame.height, bounds, say))
-    solution = replace(solution, seconds=solution.seconds + counting)
+    cells, of_row, solution = interruptible(lambda tell: _solve(method, micro, policy, looks_at, bounds, tell), say)
     say("recoding", None)
     rows, released = recode(frame, micro, solution, of_row, policy.columns)
     if shuffle:
@@ -180,6 +175,19 @@ def _check_size(policy: Policy, rows: int) -> None:
                 allowed=f"at most {rows}",
                 closest={"suppressed": rows},
             )
+
+
+def _solve(
+    method: Any, micro: Microdata, policy: Policy, looks_at: tuple[str, ...], bounds: Mapping[str, Any], say: Progress
+) -> tuple[Cells, np.ndarray, Solution]:
+    """Count and search; the cells, the cell of each row, and the solution with the seconds of both."""
+    began = time.perf_counter()
+    cells, of_row = counted(micro, policy.columns, looks_at)
+    counting = time.perf_counter() - began
+    attributes = tuple(micro.attribute(name) for name in policy.columns)
+    say("searching", None)
+    solution: Solution = method(Problem(attributes, cells, policy, micro.rows, bounds, say))
+    return cells, of_row, replace(solution, seconds=solution.seconds + counting)
 
 
 def _looks_at(frame: pl.DataFrame, search: Any, policy: Policy, roles: Roles) -> tuple[str, ...]:

@@ -192,7 +192,7 @@ def test_subsets_refuse_what_they_cannot_prune(run: Run, patients: Path) -> None
     assert run(*flags, "--subsets").code == 0
     done = run(*flags, "--suppression", "3", "--subsets")
     assert done.code == 2
-    assert "incognito prunes the lattice" in done.err
+    assert "--subsets prunes the lattice" in done.err
     assert run(*flags, "--suppression", "3").code == 0
 
 

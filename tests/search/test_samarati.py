@@ -41,7 +41,7 @@ def chosen(problem: Problem, **options: Any) -> tuple[int, ...]:
     ],
 )
 def test_race_and_zip(method: str, limit: int, prefer: str, node: tuple[int, int]) -> None:
-    assert chosen(five(2, limit), method=method, prefer=prefer) == node
+    assert chosen(five(2, limit), by=method, prefer=prefer) == node
 
 
 def test_preferences_among_all_minimal_vectors() -> None:
@@ -56,12 +56,12 @@ def test_preferences_among_all_minimal_vectors() -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_adult(method: str, shared: Path) -> None:
     problem = study(shared)
-    solution = Samarati(method=method)(problem)
+    solution = Samarati(by=method)(problem)
     assert tuple((solution.levels or {}).values()) == (1, 0, 1, 2)
     assert solution.verdict.suppressed == 7
     assert solution.verdict.loss == pytest.approx(2.0554451968758, abs=1e-9)
     assert int(problem.cells.count[solution.kept].sum()) == 30155
-    assert chosen(problem, method=method, prefer="loss", among="minimal") == (4, 0, 0, 1)
+    assert chosen(problem, by=method, prefer="loss", among="minimal") == (4, 0, 0, 1)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -85,7 +85,7 @@ def test_bank(
     shared: Path,
 ) -> None:
     problem = bank(shared, 3, rows, levels)
-    solution = Samarati(method=method, prefer=prefer)(problem)
+    solution = Samarati(by=method, prefer=prefer)(problem)
     assert tuple((solution.levels or {}).values()) == node
     assert solution.verdict.suppressed == suppressed
     assert problem.rows - suppressed == kept
@@ -96,9 +96,9 @@ def test_bank(
 def test_the_top_is_validated(method: str, shared: Path) -> None:
     """Where job is not generalised, the top of Bank has a class of 38 and one more row than may go from k = 39 on."""
     unread = slice(1, None), {"job": (0, 0)}
-    assert chosen(bank(shared, 38, *unread), method=method) == (4, 0)
-    with pytest.raises(sf.errors.Infeasible, match="at best 38 of 4520 rows") as caught:
-        Samarati(method=method)(bank(shared, 39, *unread))
+    assert chosen(bank(shared, 38, *unread), by=method) == (4, 0)
+    with pytest.raises(sf.errors.Infeasible, match="at least 38 of 4520 rows") as caught:
+        Samarati(by=method)(bank(shared, 39, *unread))
     assert caught.value.closest == {"levels": {"age": 4, "job": 0}, "suppressed": 38}
 
 
@@ -136,7 +136,7 @@ def test_the_height_is_the_least(problem: Problem, prefer: str, among: str) -> N
 @settings(max_examples=120)
 @given(problems(st.just([])), st.sampled_from(PREFERENCES), st.sampled_from(AMONG))
 def test_vectors_answer_as_tables(problem: Problem, prefer: str, among: str) -> None:
-    vectors = Samarati(method="vectors", prefer=prefer, among=among)
+    vectors = Samarati(by="vectors", prefer=prefer, among=among)
     if len(problem.sets) > 1:
         with pytest.raises(sf.errors.PolicyError, match="k-anonymity on one quasi-identifier set"):
             vectors(problem)
@@ -156,10 +156,10 @@ def test_vectors_answer_as_tables(problem: Problem, prefer: str, among: str) -> 
 def test_vectors_refuse_what_they_cannot_count(shared: Path) -> None:
     table = {"a": list("xxyy"), "s": list("pqpq")}
     diverse = posed(table, ["a"], [sf.KAnonymity(2), sf.DistinctLDiversity("s", 2)])
-    with pytest.raises(sf.errors.PolicyError, match=r'distinct-l-diversity on 1 sets.*Hint: use method="tables"'):
-        Samarati(method="vectors")(diverse)
+    with pytest.raises(sf.errors.PolicyError, match=r'distinct-l-diversity on 1 sets.*Hint: use by="tables"'):
+        Samarati(by="vectors")(diverse)
     with pytest.raises(sf.errors.PolicyError, match=r"18739 outliers times 19502 cells; allowed: at most 67108864"):
-        Samarati(method="vectors")(nine(shared, 0.04))
+        Samarati(by="vectors")(nine(shared, 0.04))
 
 
 def test_a_lattice_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +171,7 @@ def test_a_lattice_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     assert module.MOST_PAIRS == 67108864
 
 
-@pytest.mark.parametrize("name", ["method", "prefer", "among"])
+@pytest.mark.parametrize("name", ["by", "prefer", "among"])
 def test_parameters_that_make_no_sense(name: str) -> None:
     with pytest.raises(sf.errors.PolicyError, match=f"samarati: unknown value of {name}; got 'odd'"):
         Samarati(**{name: "odd"})
@@ -184,7 +184,7 @@ def test_nasty_tables(table: dict[str, list[Any]], k: int, suppression: float, m
     drop = [name for name in table if name == "unique"]
     try:
         release = sf.anonymize(
-            table, quasi=names, identifying=drop, require=sf.KAnonymity(k), search=Samarati(method=method),
+            table, quasi=names, identifying=drop, require=sf.KAnonymity(k), search=Samarati(by=method),
             suppression=suppression,
         )  # fmt: skip
     except (sf.errors.Infeasible, sf.errors.ColumnError) as no:

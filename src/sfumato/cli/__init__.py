@@ -1,4 +1,4 @@
-"""The command line: a file per command. Exit codes: 0 done, 1 a promise does not hold, 2 refused."""
+"""The command line: a file per command. Exit codes: 0 done, 1 a promise does not hold, 2 refused, 130 interrupted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from sfumato.cli.anonymize import anonymize
 from sfumato.cli.demo import demo
-from sfumato.cli.faults import INTERRUPTED, quiet_pipe, report
+from sfumato.cli.faults import INTERRUPTED, quiet_pipe, told
 from sfumato.cli.inspect import inspect_table
 from sfumato.cli.lattice import lattice
 from sfumato.cli.listing import list_variants
@@ -20,7 +20,7 @@ HELP = ["-h", "--help"]
 app = typer.Typer(
     name="sfumato",
     help="Release tables about people safely: blur, prove, and say what it cost.",
-    epilog="Exit codes: 0 done, 1 a promise does not hold, 2 refused.",
+    epilog="Exit codes: 0 done, 1 a promise does not hold, 2 refused, 130 interrupted.",
     context_settings={"help_option_names": HELP},
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as stop:  # typer's own answer to a closed pipe
         return quiet_pipe() if stop.code == 1 else int(stop.code or 0)
     except BaseException as error:  # every fault ends as a message and a code
-        return report(error, as_json)
+        return told(error, as_json)
     if code == INTERRUPTED:  # typer turns the interrupt into this code
-        return report(KeyboardInterrupt(), as_json)
+        return told(KeyboardInterrupt(), as_json)
     return int(code or 0)

@@ -14,6 +14,16 @@ from sfumato.errors import BrokenPromise, SfumatoError
 INTERRUPTED = 130
 
 
+def told(error: BaseException, as_json: bool) -> int:
+    """Tell what went wrong; where nobody listens any more, or there is no room to write, say nothing."""
+    try:
+        code = report(error, as_json)
+        sys.stdout.flush()
+        return code
+    except OSError:
+        return quiet_pipe()
+
+
 def report(error: BaseException, as_json: bool) -> int:
     """Tell what went wrong, without the values of the table, and give the exit code."""
     if isinstance(error, KeyboardInterrupt):
@@ -28,6 +38,8 @@ def report(error: BaseException, as_json: bool) -> int:
         context = getattr(error, "ctx", None)
         hint = f"{context.command_path} --help" if context is not None else "sfumato --help"
         return _tell({"type": "UsageError", "message": str(usage()), "hint": f"see {hint}"}, as_json, 2, show_hint=True)
+    if isinstance(error, OSError):
+        return _tell({"type": "OSError", "message": f"the system says: {error.strerror}"}, as_json, 2)
     if os.environ.get("SFUMATO_DEBUG") == "1":
         traceback.print_exception(error)
     message = f"this is a fault of Sfumato: {type(error).__name__} at {_place(error)}"
@@ -59,5 +71,7 @@ def _place(error: BaseException) -> str:
 
 def quiet_pipe() -> int:
     """Whoever read our output has left: say nothing more, and nothing at exit either."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for number, stream in ((1, sys.__stdout__), (2, sys.__stderr__)):
+        os.dup2(nowhere, stream.fileno() if stream else number)
     return 141

@@ -99,7 +99,7 @@ def _policy(found: Inspection, source: Path, init: Path, chosen: dict[str, Any])
 
     roles, reports = found.roles, {c.name: c for c in found.columns}
     named = {role: list(names) for role, names in roles.named() if role != "weight"}
-    k = min(5, found.rows)
+    k = max(2, min(5, found.rows))
     diverse = [name for name in roles.sensitive if reports[name].distinct > 1]
     tables: dict[str, Any] = {
         "input": {"path": os.path.relpath(source, init.parent), **chosen},

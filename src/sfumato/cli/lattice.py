@@ -72,7 +72,9 @@ def lattice(
     from sfumato.report.lattice import draw
     from sfumato.search import SEARCHES
     from sfumato.search.incognito import incognito
+    from sfumato.search.interruptible import interruptible
     from sfumato.search.minimal import minimal_nodes
+    from sfumato.search.problem import quiet, refuse_unprunable
 
     if output is not None and output.exists() and not overwrite:
         raise OutputError(f'the drawing "{output}" exists already', hint="choose another name, or give --overwrite")
@@ -90,11 +92,15 @@ def lattice(
     for column, text in flags.pairs(levels, "--levels", faults).items():
         given["levels", column] = flags.level_range(text)
     asked = flags.models(k, require or (), faults)
+    if output is not None and output.suffix.lower() != ".svg":
+        raise OutputError("the lattice is drawn as SVG", got=f'"{output.name}"', allowed="a name that ends in .svg")
     with Progress("reading") as progress:
         problem, policy = _pose(flags.draft(source, given, asked, faults, source.suffix.lower() == ".toml"), progress)
-        solution = _choose(problem, policy)
-        found = minimal_nodes(problem)
-        every = incognito(problem) if subsets else None
+        if subsets:
+            refuse_unprunable(problem, "--subsets")
+        solution = interruptible(lambda _: _choose(problem, policy), quiet)
+        found = interruptible(lambda _: minimal_nodes(problem), quiet)
+        every = interruptible(lambda _: incognito(problem), quiet) if subsets else None
     chosen = tuple((solution.levels or {}).values())
     if output is not None:
         with atomic_file(output, overwrite) as part:

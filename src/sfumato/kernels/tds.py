@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from sfumato.kernels import kernel
@@ -16,7 +18,7 @@ def split_sizes(
     children: int,
     count: np.ndarray,
     first: np.ndarray,
-) -> tuple[int, np.ndarray]:
+) -> tuple[Any, np.ndarray]:
     """The smallest class after the cells' classes are split by child[code], and rows per (class, child).
 
     `first[class]` is the number of a class among those of the cells, -1 elsewhere; it is left as it was found.

@@ -136,7 +136,7 @@ def _unsolved(problem: Problem, walk: Descent) -> Infeasible:
         "dropping columns does not satisfy the policy"
         if not walk.timed_out
         else "no set of columns dropped satisfied the policy before the limit",
-        got=f"at best {suppressed} of {problem.rows} rows would have to be suppressed",
+        got=f"the nearest found would suppress at least {suppressed} of {problem.rows} rows",
         allowed=f"at most {min(problem.limit, problem.rows - 1)}",
         hint="allow more suppression, ask for less, or let more columns be dropped",
         closest={"dropped": dropped, "suppressed": suppressed},

@@ -63,7 +63,7 @@ def _unsolved(problem: Problem, walk: Walk) -> Infeasible:
     suppressed, node = walk.closest or (problem.rows, walk.lattice.greatest)
     return Infeasible(
         "datafly reached the most general levels, and the policy still does not hold",
-        got=f"at best {suppressed} of {problem.rows} rows would have to be suppressed",
+        got=f"the nearest found would suppress at least {suppressed} of {problem.rows} rows",
         allowed=f"at most {min(problem.limit, problem.rows - 1)}",
         hint='allow more suppression, ask for less, or use search="optimal", which looks at every level vector',
         closest={

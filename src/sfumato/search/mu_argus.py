@@ -190,7 +190,7 @@ def _unsolved(problem: Problem, closest: int) -> Infeasible:
     models = ", ".join(c.model for c in problem.policy.require)
     return Infeasible(
         f"mu-argus makes classes of {problem.policy.least_size} rows, and at no step they satisfied {models}",
-        got=f"at best {closest} of {problem.rows} rows would have to be suppressed",
+        got=f"the nearest found would suppress at least {closest} of {problem.rows} rows",
         allowed=f"at most {min(problem.limit, problem.rows - 1)}",
         hint='allow more suppression, ask for less, or use search="optimal" or "mondrian", which look for them',
         closest={"suppressed": closest},

@@ -104,7 +104,7 @@ def refuse_unprunable(problem: Problem, search: str) -> None:
             f"{search} prunes the lattice, which {', '.join(wrong)} does not allow where rows may be suppressed",
             got=f"suppression of up to {problem.limit} rows",
             allowed="k-anonymity and distinct-l-diversity, or no suppression",
-            hint='set suppression to 0, or use search="optimal"',
+            hint='set suppression to 0, or search with "optimal", which does not need to prune by them',
         )
 
 

@@ -29,7 +29,7 @@ AMONG = ("height", "minimal")
 class Samarati:
     """A satisfying level vector of least height, by binary search on the height (AG_TS, k-minimal).
 
-    `method`: "tables" counts the classes of each vector tried; "vectors" computes no generalised table: it keeps, for
+    `by`: "tables" counts the classes of each vector tried; "vectors" computes no generalised table: it keeps, for
     each cell smaller than k, its distance vectors to all cells, and counts those within the vector tried (k-anonymity
     only; quadratic in cells: up to 67,108,864 pairs).
     `prefer`: what decides between vectors: "first" in lexicographic order, least "height", least "relative-height" (sum
@@ -40,12 +40,12 @@ class Samarati:
 
     code: ClassVar[str] = "AG_TS"
     guarantee: ClassVar[str] = "k-minimal"
-    method: str = "tables"
+    by: str = "tables"
     prefer: str = "first"
     among: str = "height"
 
     def __post_init__(self) -> None:
-        for name, allowed in (("method", METHODS), ("prefer", PREFERENCES), ("among", AMONG)):
+        for name, allowed in (("by", METHODS), ("prefer", PREFERENCES), ("among", AMONG)):
             if getattr(self, name) not in allowed:
                 got, words = repr(getattr(self, name)), ", ".join(allowed)
                 raise PolicyError(f"samarati: unknown value of {name}", got=got, allowed=words)
@@ -58,7 +58,7 @@ class Samarati:
         refuse_large(whole)
         with ThreadPoolExecutor(1) as pool:
             walk = Walk(problem, whole, pool)
-            test: Satisfies = _Vectors(walk) if self.method == "vectors" else _Tables(walk)
+            test: Satisfies = _Vectors(walk) if self.by == "vectors" else _Tables(walk)
             nodes = _minimal(walk, test) if self.among == "minimal" else self._lowest(walk, test)
             if not len(nodes):
                 walk.examine(walk.greatest[None, :])
@@ -126,18 +126,18 @@ class _Vectors:
         cells, self.limit, self.k, self.rows = walk.problem.cells, walk.limit, walk.policy.least_size, walk.rows
         if not walk.by_size:
             raise PolicyError(
-                'samarati: method "vectors" counts rows at a distance',
+                'samarati: by "vectors" counts rows at a distance',
                 got=", ".join(c.model for c in walk.policy.require) + f" on {len(walk.problem.sets)} sets",
                 allowed="k-anonymity on one quasi-identifier set",
-                hint='use method="tables"',
+                hint='use by="tables"',
             )
         outliers = np.flatnonzero(cells.count < self.k)
         if len(outliers) * len(cells) > MOST_PAIRS:
             raise PolicyError(
-                'samarati: method "vectors" is quadratic in the cells, which are too many here',
+                'samarati: by "vectors" is quadratic in the cells, which are too many here',
                 got=f"{len(outliers)} outliers times {len(cells)} cells",
                 allowed=f"at most {MOST_PAIRS} pairs",
-                hint='use method="tables"',
+                hint='use by="tables"',
             )
         ladders = Ladders.of(walk.attributes)
         where = np.array([at[0] for at in ladders.at])

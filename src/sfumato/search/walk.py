@@ -260,7 +260,7 @@ class Walk:
             "no level vector satisfies the policy"
             if finished
             else "no level vector satisfied the policy before the limit",
-            got=f"at best {suppressed} of {self.rows} rows would have to be suppressed",
+            got=f"the nearest found would suppress at least {suppressed} of {self.rows} rows",
             allowed=f"at most {min(self.limit, self.rows - 1)}",
             hint="allow more suppression, ask for less, or let columns generalise further",
             closest={
