@@ -31,7 +31,7 @@ def run() -> list[Figure]:
     adult = {"quasi": table.columns, "require": sf.KAnonymity(5), "hierarchies": files}
     figures = [_quick(name, table, adult, limit, target) for name, (limit, target) in QUICK.items()]
     figures.append(_quick("incognito", table, adult, 0.0, 1.0))
-    return [*figures, *_lightning()]
+    return [*figures, *_evaluations(table, adult), *_lightning()]
 
 
 def _quick(name: str, table: pl.DataFrame, options: dict[str, Any], limit: float, target: float | None) -> Figure:
@@ -44,6 +44,18 @@ def _quick(name: str, table: pl.DataFrame, options: dict[str, Any], limit: float
 def _details(solution: Any) -> dict[str, Any]:
     verdict = solution.verdict
     return {"nodes_checked": solution.checks, "loss": verdict.loss, "suppressed": verdict.suppressed}
+
+
+def _evaluations(table: pl.DataFrame, options: dict[str, Any]) -> list[Figure]:
+    """Milliseconds per evaluation of genetic and annealing: 0.5 is two thousand per second."""
+    loss = sf.LM(aggregate="geometric", leaves="hierarchy")
+    figures = []
+    for search in (sf.Genetic(seconds=5), sf.Annealing(seconds=5)):
+        found = warm(lambda s=search: sf.anonymize(table, **options, search=s, suppression=0.04, loss=loss).solution, 1)
+        each = [1000 * solution.seconds / solution.checks for solution in found]
+        about = f"{type(search).__name__.lower()} on Adult, 9 attributes, suppression 4%: an evaluation"
+        figures.append(figure("searches", about, each, "ms", 0.5, **_details(found[0])))
+    return figures
 
 
 def _lightning() -> list[Figure]:

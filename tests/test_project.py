@@ -21,6 +21,7 @@ EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
 
 EXPORTED = [
     "AlphaK",
+    "Annealing",
     "AttributeSuppression",
     "CAvg",
     "CRITERIA",
@@ -28,6 +29,7 @@ EXPORTED = [
     "Discernibility",
     "DistinctLDiversity",
     "EntropyLDiversity",
+    "Genetic",
     "HIERARCHIES",
     "Height",
     "Hierarchy",

@@ -36,6 +36,8 @@ _HOMES = {
         "Datafly",
         "MuArgus",
         "TDS",
+        "Genetic",
+        "Annealing",
         "TupleSuppression",
         "AttributeSuppression",
         "Mondrian",

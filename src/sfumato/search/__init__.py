@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from sfumato.search.annealing import Annealing
 from sfumato.search.attribute_suppression import AttributeSuppression
 from sfumato.search.datafly import Datafly
+from sfumato.search.genetic import Genetic
 from sfumato.search.incognito import Incognito
 from sfumato.search.lightning import Lightning
 from sfumato.search.mondrian import Mondrian
@@ -21,8 +23,10 @@ __all__ = [
     "OLA",
     "SEARCHES",
     "TDS",
+    "Annealing",
     "AttributeSuppression",
     "Datafly",
+    "Genetic",
     "Incognito",
     "Lightning",
     "Mondrian",
@@ -42,6 +46,8 @@ SEARCHES = {
     "lightning": Variant(Lightning, example=Lightning(), cite="Prasser et al. 2016"),
     "datafly": Variant(Datafly, example=Datafly(), cite="Sweeney 1997"),
     "mu-argus": Variant(MuArgus, example=MuArgus(), cite="Hundepool and Willenborg 1996"),
+    "genetic": Variant(Genetic, example=Genetic(), cite="Iyengar 2002"),
+    "annealing": Variant(Annealing, example=Annealing(), cite="Winkler 2002"),
     "tds": Variant(TDS, example=TDS(), cite="Fung, Wang and Yu 2005"),
     "tuple-suppression": Variant(TupleSuppression, example=TupleSuppression(), cite="Ciriani et al. 2007"),
     "attribute-suppression": Variant(
