@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sfumato.kernels.group import dense_ranks, group, merge, ranks_of_sorted, total
+from sfumato.kernels.group import dense_ranks, group, merge, radix_order, ranks_of_sorted, total
 
 LARGEST_KEY = 2**62
 
@@ -93,7 +93,7 @@ def rank_keys(key: np.ndarray, domain: int) -> tuple[np.ndarray, np.ndarray]:
     """The distinct keys in order and the rank of each entry, by table where the domain is small, else by sorting."""
     if domain <= max(1 << 16, 8 * len(key)):
         return dense_ranks(key, domain)
-    return ranks_of_sorted(key, np.argsort(key))
+    return ranks_of_sorted(key, radix_order(key, domain))
 
 
 def count_histogram(

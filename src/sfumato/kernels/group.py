@@ -34,6 +34,34 @@ def dense_ranks(key: np.ndarray, domain: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @kernel
+def radix_order(key: np.ndarray, domain: int) -> np.ndarray:
+    """The order that sorts keys below `domain`, ties by place: eleven bits at a time, the lowest first."""
+    n = len(key)
+    keys, order = key.astype(np.uint64), np.arange(n).astype(np.uint32)
+    keys2, order2 = np.empty_like(keys), np.empty_like(order)
+    start = np.empty(2048, np.uint64)
+    shift = np.uint64(0)
+    while np.uint64(domain - 1) >> shift > 0:
+        start[:] = 0
+        for i in range(n):
+            start[(keys[i] >> shift) & np.uint64(2047)] += np.uint64(1)
+        total = np.uint64(0)
+        for d in range(2048):
+            start[d], total = total, total + start[d]
+        for i in range(n):
+            d = (keys[i] >> shift) & np.uint64(2047)
+            keys2[start[d]] = keys[i]
+            order2[start[d]] = order[i]
+            start[d] += np.uint64(1)
+        keys, keys2 = keys2, keys
+        order, order2 = order2, order
+        shift += np.uint64(11)
+        if shift >= np.uint64(64):
+            break
+    return order
+
+
+@kernel
 def ranks_of_sorted(key: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The same from an order that sorts the keys."""
     of = np.empty(len(key), np.int32)

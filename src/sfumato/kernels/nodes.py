@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.kernels import kernel
-from sfumato.kernels.group import EMPTY, SPREAD
+
+FREE = np.uint64(2**64 - 1)
+SCATTER = np.uint64(11400714819323198485)  # Fibonacci hashing
 
 
 @kernel
@@ -42,20 +44,22 @@ def check_nodes(
         for g in range(groups):
             domains[b] *= map_size[b, g]
         slots_needed = max(slots_needed, domains[b] if domains[b] <= dense_limit else capacity)
-    slot = np.empty(cells, np.int64)
+    slot = np.empty(
+        cells, np.uint64
+    )  # unsigned, as all indices here: numba then leaves out the wrap-around of negatives
     size = np.empty(slots_needed, np.int64)
-    keys = np.empty(0, np.int64)
+    keys = np.empty(0, np.uint64)
     for b in range(nodes):
-        stride = np.int64(1)
+        stride = np.uint64(1)
         for g in range(groups):
-            at = map_at[b, g]
+            at = np.uint64(map_at[b, g])
             if g == 0:
                 for i in range(cells):
-                    slot[i] = maps[at + fused[g, i]]
+                    slot[i] = np.uint64(maps[at + np.uint64(fused[g, i])])
             else:
                 for i in range(cells):
-                    slot[i] += maps[at + fused[g, i]] * stride
-            stride *= map_size[b, g]
+                    slot[i] += np.uint64(maps[at + np.uint64(fused[g, i])]) * stride
+            stride *= np.uint64(map_size[b, g])
         if domains[b] <= dense_limit:
             slots = domains[b]
             size[:slots] = 0
@@ -63,15 +67,16 @@ def check_nodes(
                 size[slot[i]] += count[i]
         else:
             slots = capacity
+            mask = np.uint64(capacity - 1)
             if len(keys) == 0:
-                keys = np.empty(capacity, np.int64)
-            keys[:] = EMPTY
+                keys = np.empty(capacity, np.uint64)
+            keys[:] = FREE
             size[:slots] = 0
             for i in range(cells):
                 key = slot[i]
-                j = ((key * SPREAD) >> 32) & (capacity - 1)
-                while keys[j] != EMPTY and keys[j] != key:
-                    j = (j + 1) & (capacity - 1)
+                j = ((key * SCATTER) >> np.uint64(32)) & mask
+                while keys[j] != FREE and keys[j] != key:
+                    j = (j + np.uint64(1)) & mask
                 keys[j] = key
                 slot[i] = j
                 size[j] += count[i]
