@@ -68,7 +68,7 @@ def test_committed_results_agree(module) -> None:
     text = results.markdown(found)
     assert (ROOT / "benchmarks/results.md").read_text("utf-8") == text
     assert text in (ROOT / "docs/benchmarks.md").read_text("utf-8")
-    assert {figure["group"] for figure in found["figures"]} == {"optimal", "mondrian", "command line"}
+    assert {figure["group"] for figure in found["figures"]} == {"optimal", "mondrian", "searches", "command line"}
     assert {peer["tool"].split()[0] for peer in found["peers"]} == {"anjana", "anonypy"}
 
 
