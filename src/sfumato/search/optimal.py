@@ -15,6 +15,7 @@ from sfumato.lattice import lattice
 from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns, limits
 from sfumato.search.walk import LISTED, Walk
 
+ASIDE = 2  # wide columns that are tried at their root first
 BATCH = 32  # nodes checked together; fixed, so that the result does not depend on the number of cores
 WINDOW = 512  # nodes looked at for the next batch
 PATIENCE = 60.0  # seconds for a lattice too large to list, where no limit is given
@@ -94,10 +95,29 @@ def sweep(walk: Walk) -> bool:
             walk.open_bound = float(walk.bounds(nodes[rest], rest).min())
             return False
         batch = alive[: walk.room(BATCH)]
-        seen[batch] = True
-        walk.examine(nodes[batch])
+        if walk.by_size and walk.limit < walk.rows // 2:  # else a look aside costs as much as it saves
+            for column in walk.widest[:ASIDE]:
+                batch = _without(walk, nodes, seen, batch, int(column))
+        if len(batch):
+            seen[batch] = True
+            walk.examine(nodes[batch[: walk.room(BATCH)]])
         walk.problem.progress("searching the lattice", at / len(order))
     return True
+
+
+def _without(walk: Walk, nodes: np.ndarray, seen: np.ndarray, batch: np.ndarray, column: int) -> np.ndarray:
+    """What is left of a batch when its nodes were tried with one wide column at its root: that is cheap to check, and
+    where it suppresses too much already, so do all nodes below it."""
+    top = walk.greatest[column]
+    if top != walk.tops[column] or not len(batch):
+        return batch
+    raised = np.unique(batch + (top - nodes[batch, column]) * walk.stride[column])
+    raised = raised[~seen[raised] & (walk.floor[raised] <= walk.limit)]
+    raised = np.setdiff1d(raised, batch)[: walk.room(BATCH)]
+    if len(raised):
+        seen[raised] = True
+        walk.examine(nodes[raised])
+    return batch[walk.floor[batch] <= walk.limit]
 
 
 def climb(walk: Walk, seconds: float) -> bool:
