@@ -210,8 +210,9 @@ def _assemble(frame: pl.DataFrame, rows: np.ndarray, released: Mapping[str, pl.S
         if name in released:
             columns[name] = released[name]
         elif name not in roles.identifying:
-            columns[name] = frame.get_column(name) if every else frame.get_column(name).gather(rows)
-    return forget_others(pl.DataFrame(columns))
+            column = frame.get_column(name) if every else frame.get_column(name).gather(rows)
+            columns[name] = forget_others(pl.DataFrame({name: column})).get_column(name)
+    return pl.DataFrame(columns)
 
 
 def _distribution(micro: Microdata, name: str) -> dict[str, int]:

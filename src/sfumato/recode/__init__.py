@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from sfumato.engines.frames import forget_others
 from sfumato.microdata import Attribute, Microdata
 from sfumato.recode.texts import global_labels, texts_of_labels
 from sfumato.search.problem import Partition, Solution
@@ -28,7 +29,8 @@ def recode(
             labels, number = global_labels(attribute, solution.recoding), micro.codes[name][rows]
             words = texts_of_labels(labels, number)
         if _unblurred(attribute, labels.lo, labels.leaves, words):
-            released[name] = _as_it_is(frame.get_column(name), rows)
+            as_it_is = pl.DataFrame({name: _as_it_is(frame.get_column(name), rows)})
+            released[name] = forget_others(as_it_is).get_column(name)
         else:
             used = np.bincount(number, minlength=len(labels.of)) > 0  # what no kept row has must not be in memory
             text = [words[label] if there else None for label, there in zip(labels.of, used, strict=True)]
