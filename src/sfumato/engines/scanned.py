@@ -1,0 +1,152 @@
+"""Scanned: a table in files, larger than memory, counted and recoded by Polars as a stream."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+
+from sfumato.engines.printed import printed_frame
+from sfumato.engines.scanned_count import PART, Ticker, count, merged, stream, tally
+from sfumato.engines.scanned_map import Mapper
+from sfumato.engines.scanned_source import sources, written
+from sfumato.engines.scanned_text import BLOCK
+from sfumato.engines.scanned_write import write
+from sfumato.engines.store import COUNT, Plan, Say, plain
+from sfumato.errors import ColumnError, EmptyTable, ReadError
+
+PIECES = 8  # places of a table that a sample is taken from
+
+
+class Scanned:
+    """A table in CSV or Parquet files: one file, a pattern, a folder (also a partitioned one), or a list of those.
+
+    Parameters
+    ----------
+    path: the files. All of them have the same columns, of the same types.
+    format, separator, encoding: where the names and beginnings of the files do not say it.
+    part: rows counted between two savings of a count. block: bytes of text that are parsed at a time.
+
+    >>> Scanned("admissions/*.parquet").rows()  # doctest: +SKIP
+    100000000
+    """
+
+    def __init__(
+        self,
+        path: str | Path | Sequence[str | Path],
+        *,
+        format: str | None = None,
+        separator: str | None = None,
+        encoding: str | None = None,
+        part: int = PART,
+        block: int = BLOCK,
+    ) -> None:
+        self.files = sources(path, format, separator, encoding, block)
+        self.part = part
+        if not self.files[0].schema:
+            raise EmptyTable("the table has no columns")
+        if all(source.exact and not source.rows for source in self.files):
+            raise EmptyTable("the table has no rows")
+
+    def schema(self) -> dict[str, pl.DataType]:
+        """Column to type, in order."""
+        return dict(self.files[0].schema)
+
+    def rows(self) -> int:
+        """How many rows there are; of text files a guess from their bytes."""
+        return sum(source.rows for source in self.files)
+
+    def sample(self, rows: int) -> pl.DataFrame:
+        """Some rows of all columns, from several places of the table."""
+        every, each = self.rows(), max(1, rows // PIECES)
+        if every <= rows:
+            return stream(self._frame.head(rows))  # the rows of text are a guess: there may be more
+        pieces, passed = [], 0
+        places = [i * every // PIECES for i in range(PIECES)]
+        for source in self.files:
+            here = [place - passed for place in places if passed <= place < passed + source.rows]
+            # text has no middle to begin at: of a file with several places the beginning stands for all of them
+            pieces += [(source, low, each) for low in here] if source.exact else [(source, 0, each * len(here))]
+            passed += source.rows
+        return pl.concat([stream(source.frame.slice(low, n)) for source, low, n in pieces])
+
+    def positive(self, column: str) -> bool:
+        """Whether every row has a finite number above 0 in a column."""
+        dtype = self.files[0].schema[column]
+        if not dtype.is_numeric() and dtype != pl.String:
+            return False
+        number = pl.col(column).cast(pl.Float64, strict=False)
+        good = (number.is_finite() & (number > 0)).fill_null(False)
+        return bool(stream(self._frame.select(good.all())).item())
+
+    def fingerprint(self, secret: bytes | None) -> str | None:
+        """HMAC-SHA256 of the bytes of the files, in order: of the files, not of the values."""
+        if secret is None:
+            return None
+        mac = hmac.new(secret, digestmod=hashlib.sha256)
+        for source in self.files:
+            try:
+                with source.path.open("rb") as file:
+                    while data := file.read(1 << 22):
+                        mac.update(data)
+            except OSError:
+                raise ReadError(f"{source.path} cannot be read") from None
+            mac.update(source.bytes.to_bytes(8, "big"))
+        return "hmac-sha256-files:" + mac.hexdigest()
+
+    def count(self, columns: Sequence[str], say: Say, most: int, work: Path | None = None) -> pl.DataFrame:
+        """Distinct tuples of columns, and in `COUNT` how many rows have them."""
+        return count(self.files, columns, say, most, work, self.part)
+
+    def recode(self, plan: Plan, file: Path, format: str, say: Say) -> ScannedFile:
+        """Write the rows as the plan says, in their order."""
+        schema = self.files[0].schema
+        apply = Mapper(plan, schema)
+        needed = [name for name in schema if name in {*plan.keys, *plan.columns}]
+        ticker = Ticker(say, "recoding rows", self.rows())
+        rows = self._frame.select(needed).map_batches(
+            lambda frame: apply(ticker(frame)), streamable=True, schema=apply.schema(schema)
+        )
+        write(rows, file, format)
+        return ScannedFile(file, format)
+
+    @cached_property
+    def _frame(self) -> pl.LazyFrame:
+        return pl.concat([source.frame for source in self.files])
+
+
+class ScannedFile:
+    """A released file, to be counted again: of the plan that made it it knows nothing."""
+
+    def __init__(self, file: Path, format: str) -> None:
+        self.file, self.format = file, format
+
+    def schema(self) -> dict[str, pl.DataType]:
+        """Column to type, in order, as the file has them."""
+        return dict(written(self.file, self.format).collect_schema())
+
+    def count(self, columns: Sequence[str], say: Say) -> pl.DataFrame:
+        """The distinct tuples of the printed texts of columns, and in `COUNT` how many rows have them."""
+        frame = written(self.file, self.format)
+        names, known = list(columns), frame.collect_schema()
+        for name in names:
+            if name not in known:
+                raise ColumnError(f'the release has no column "{name}"')
+        exact = self.format == "parquet"
+        total = int(stream(frame.select(pl.len())).item()) if exact else 0
+        ticker = Ticker(say, "verifying", total)
+        lows = range(0, total, PART) if exact else [0]
+        cells: pl.DataFrame | None = None
+        for low in lows:
+            rows = ticker.on(frame.select(names).slice(low, PART if exact else None))
+            rows = rows.select(plain(name, known[name]) for name in names)
+            found = tally(rows.with_columns(pl.col(pl.String).cast(pl.Categorical)), names, exact)
+            cells = found if cells is None else merged([cells, found], names)
+        if cells is None:
+            cells = pl.DataFrame(schema={**dict.fromkeys(names, pl.String), COUNT: pl.Int64})
+        # plain values that differ print differently, so what was counted apart is apart
+        return printed_frame(cells.select(names)).with_columns(cells.get_column(COUNT))

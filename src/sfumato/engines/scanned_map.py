@@ -1,0 +1,147 @@
+"""A Plan applied to some rows of a stream: values to codes, codes to labels, with tables that are built once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+
+from sfumato.engines.store import LABEL, Plan, plain
+from sfumato.errors import ReadError
+
+DENSE = 1 << 22  # positions of a table that is worth its memory for any number of entries
+LARGEST_KEY = 1 << 62
+WHOLE = (pl.Boolean, pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)  # what 64 bits hold
+
+
+class Codes:
+    """The code of each value of a column: its rank among the known ones, then one for missing, one for unknown."""
+
+    def __init__(self, values: pl.Series) -> None:
+        self.known = values.drop_nulls().unique().sort()
+        self.missing, self.unknown = len(self.known), len(self.known) + 1
+        self.size = len(self.known) + 2
+        self.kind = pl.Enum(self.known) if values.dtype == pl.String else None
+        physical = self.known.to_physical()
+        self.whole = physical.cast(pl.Int64) if physical.dtype in WHOLE else None
+
+    def __call__(self, values: pl.Series) -> pl.Series:
+        """Codes as Int64, without nulls."""
+        lacks = values.is_null()
+        if self.kind is not None:
+            code = values.cast(self.kind, strict=False).to_physical().cast(pl.Int64)
+        elif self.whole is not None:
+            code = _ranks(self.whole, values.to_physical().cast(pl.Int64))
+        else:
+            code = _ranks(self.known, values)
+        return code.fill_null(self.unknown).set(lacks, self.missing)
+
+
+def _ranks(known: pl.Series, values: pl.Series) -> pl.Series:
+    """The rank of each value among sorted ones, null where it is not one of them."""
+    if not len(known):
+        return pl.repeat(None, len(values), dtype=pl.Int64, eager=True)
+    rank = known.search_sorted(values.fill_null(known[0])).cast(pl.Int64)
+    rank = rank.clip(0, len(known) - 1)
+    return rank.zip_with(known.gather(rank).eq_missing(values), pl.repeat(None, len(rank), dtype=pl.Int64, eager=True))
+
+
+class Tuples:
+    """The place of a tuple in a frame of distinct ones, by an exact key: `absent` where it is not there."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        names = frame.columns
+        self.absent = frame.height
+        self.codes = {name: Codes(frame.get_column(name)) for name in names}
+        self.before: Tuples | None = None
+        domain, start = 1, 0
+        for i, name in enumerate(names):
+            if domain * self.codes[name].size >= LARGEST_KEY:  # a wider key would wrap: number the tuples so far
+                self.before, start = Tuples(frame.select(names[:i]).unique(maintain_order=True)), i
+                domain = self.before.absent + 1
+            domain *= self.codes[name].size
+        self.names = names[start:]
+        key = self._key(frame)
+        self.table: pl.Series | None = None
+        if domain <= max(DENSE, 8 * frame.height):
+            table = np.full(domain, self.absent, np.uint32)
+            table[key.to_numpy()] = np.arange(frame.height, dtype=np.uint32)
+            self.table = pl.Series(table)
+        else:
+            self.order = key.arg_sort()
+            self.sorted = key.gather(self.order)
+
+    def __call__(self, frame: pl.DataFrame) -> pl.Series:
+        """The place of each row's tuple."""
+        key = self._key(frame)
+        if self.table is not None:
+            return self.table.gather(key)
+        rank = _ranks(self.sorted, key)
+        return self.order.gather(rank.fill_null(0)).cast(pl.UInt32).set(rank.is_null(), self.absent)
+
+    def _key(self, frame: pl.DataFrame) -> pl.Series:
+        key = pl.repeat(0, frame.height, dtype=pl.Int64, eager=True)
+        if self.before is not None:
+            key = self.before(frame).cast(pl.Int64)
+        for name in self.names:
+            codes = self.codes[name]
+            key = key * codes.size + codes(frame.get_column(name))
+        return key
+
+
+class Mapper:
+    """The rows that a plan releases, from rows as they came."""
+
+    def __init__(self, plan: Plan, schema: Mapping[str, pl.DataType]) -> None:
+        self.plan, self.keys = plan, list(plan.keys)
+        touched = dict.fromkeys((*plan.keys, *plan.plain, *plan.maps))
+        self.plain = [plain(name, schema[name]) for name in touched]
+        self.gone = None if plan.gone is None else Tuples(plan.gone.select(self.keys))
+        self.cells = None if plan.cells is None else Tuples(plan.cells.select(self.keys))
+        self.maps = {name: _Map(frame, name) for name, frame in plan.maps.items()}
+
+    def schema(self, given: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
+        """Column to type of what is released."""
+        cells = () if self.plan.cells is None else self.plan.cells.columns
+        text = {name for name in self.plan.columns if name in self.maps or LABEL + name in cells}
+        return {name: pl.String() if name in text else given[name] for name in self.plan.columns}
+
+    def __call__(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Those of the rows that stay, with their labels, in their order."""
+        level = rows.select(self.plain)
+        made: dict[str, pl.Series] = {}
+        if self.gone is not None:
+            rows, level, _ = _kept(rows, level, self.gone(level) == self.gone.absent)
+        if self.cells is not None and self.plan.cells is not None:
+            place = self.cells(level)
+            rows, level, place = _kept(rows, level, place != self.cells.absent, place)
+            for name in self.plan.cells.columns:
+                if name.startswith(LABEL):
+                    made[name.removeprefix(LABEL)] = self.plan.cells.get_column(name).gather(place).cast(pl.String)
+        for name, of in self.maps.items():
+            made[name] = of(level.get_column(name))
+        for name in self.plan.plain:
+            made[name] = level.get_column(name)
+        return pl.DataFrame({name: made[name] if name in made else rows[name] for name in self.plan.columns})
+
+
+class _Map:
+    def __init__(self, frame: pl.DataFrame, name: str) -> None:
+        self.codes = Codes(frame.get_column(name))
+        label = [None] * self.codes.size
+        texts = frame.get_column(LABEL + name).cast(pl.String)
+        self.labels = pl.Series(label, dtype=pl.String).scatter(self.codes(frame.get_column(name)), texts)
+
+    def __call__(self, values: pl.Series) -> pl.Series:
+        code = self.codes(values)
+        if len(code) and code.max() == self.codes.unknown:
+            raise ReadError("the table has other values than when it was counted: it was changed while it was read")
+        return self.labels.gather(code)
+
+
+def _kept(
+    rows: pl.DataFrame, level: pl.DataFrame, stay: pl.Series, place: pl.Series | None = None
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.Series]:
+    where = stay if place is None else place
+    return (rows, level, where) if stay.all() else (rows.filter(stay), level.filter(stay), where.filter(stay))

@@ -1,0 +1,155 @@
+"""The files of a table: one file, a pattern, or a folder, as one table with one schema."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from urllib.parse import unquote
+
+import polars as pl
+
+from sfumato.engines.scanned_text import BLOCK, released_text, text_file
+from sfumato.engines.store import refuse_names
+from sfumato.errors import ReadError, did_you_mean
+
+TEXT = {"csv": None, "tsv": "\t", "tab": "\t", "txt": None}  # ending to separator; None is guessed
+ENDINGS = ("parquet", *TEXT)
+MISSING = "__HIVE_DEFAULT_PARTITION__"  # what partitioned folders call a missing value
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file: its lazy frame, its rows, and its bytes. Rows of text are a guess, and text cannot be cut."""
+
+    path: Path
+    frame: pl.LazyFrame = field(compare=False)
+    schema: dict[str, pl.DataType] = field(compare=False)
+    rows: int
+    exact: bool
+    bytes: int
+    changed: int  # when it was written, in nanoseconds
+
+
+def sources(
+    given: str | Path | Sequence[str | Path],
+    format: str | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    block: int = BLOCK,
+) -> list[Source]:
+    """The files of a table in the order of their names, each with the columns of the first.
+
+    `given` is a file, a pattern such as "2024-*.parquet", a folder, or a list of those. The folders of a partitioned
+    table (`year=2024/part-0.parquet`) give columns of text.
+    """
+    if format is not None and format not in ENDINGS:
+        hint = did_you_mean(format, ENDINGS)
+        raise ReadError(f'format "{format}" cannot be streamed', allowed=", ".join(ENDINGS), hint=hint)
+    found = []
+    for path, folder in _files(given, format):
+        kind = format or _ending(path)
+        if kind == "parquet":
+            found.append(_source(path, folder, _parquet(path), None))
+        else:
+            text = text_file(path, separator or TEXT[kind], encoding, block)
+            found.append(_source(path, folder, text.scan(), text.rows))
+    first = found[0]
+    return [first, *(_alike(other, first) for other in found[1:])]
+
+
+def written(path: Path, format: str) -> pl.LazyFrame:
+    """A table that was written as `write_table` does, as text or typed; text without its formula guard."""
+    return _parquet(path) if format == "parquet" else released_text(path, "," if format == "csv" else "\t").scan()
+
+
+def _files(given: str | Path | Sequence[str | Path], format: str | None) -> Iterator[tuple[Path, Path]]:
+    """Every file, with the folder that was named for it."""
+    seen = set()
+    for one in [given] if isinstance(given, str | Path) else given:
+        path = Path(one)
+        if path.is_file():
+            pairs = [(path, path.parent)]
+        elif path.is_dir():
+            inside = sorted(p for p in path.rglob("*") if p.is_file() and not _hidden(p.relative_to(path)))
+            pairs = [(p, path) for p in inside if format or _known(p)]
+        else:
+            pairs = [(Path(p), Path(_root(str(one)))) for p in sorted(glob.glob(str(one), recursive=True))]
+            pairs = [(p, folder) for p, folder in pairs if p.is_file()]
+        if not pairs:
+            near = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+            what = "holds no file that can be streamed" if path.is_dir() else "is no file, folder or pattern of files"
+            hint = did_you_mean(path.name, near)
+            raise ReadError(f"{one} {what}", allowed=", ".join(ENDINGS), hint=hint)
+        for p, folder in pairs:
+            if p.resolve() not in seen:
+                seen.add(p.resolve())
+                yield p, folder
+
+
+def _root(pattern: str) -> str:
+    """The folder above the first part of a pattern that is one."""
+    parts = []
+    for part in Path(pattern).parts:
+        if glob.has_magic(part):
+            break
+        parts.append(part)
+    return str(Path(*parts)) if parts else "."
+
+
+def _hidden(path: Path) -> bool:
+    return any(part.startswith((".", "_")) for part in path.parts)
+
+
+def _known(path: Path) -> bool:
+    return path.name.lower().removesuffix(".gz").rpartition(".")[2] in ENDINGS
+
+
+def _ending(path: Path) -> str:
+    ending = path.name.lower().removesuffix(".gz").rpartition(".")[2]
+    if ending not in ENDINGS:
+        raise ReadError(f"{path.name}: its ending names no format that can be streamed", allowed=", ".join(ENDINGS))
+    return ending
+
+
+def _parquet(path: Path) -> pl.LazyFrame:
+    return pl.scan_parquet(path, glob=False, hive_partitioning=False)
+
+
+def _source(path: Path, folder: Path, frame: pl.LazyFrame, guess: int | None) -> Source:
+    try:
+        schema = dict(frame.collect_schema())
+        rows = int(frame.select(pl.len()).collect().item()) if guess is None else guess
+        state = path.stat()
+    except (pl.exceptions.PolarsError, OSError):
+        raise ReadError(f"{path.name} is not a Parquet file, or a damaged one") from None
+    refuse_names(schema)
+    # categories of different files have different numbers, and a column without any value has no type
+    loose = [name for name, t in schema.items() if isinstance(t, pl.Categorical | pl.Enum | pl.Null)]
+    frame = frame.with_columns(pl.col(name).cast(pl.String) for name in loose) if loose else frame
+    for part in path.relative_to(folder).parent.parts if path.is_relative_to(folder) else ():
+        name, sign, value = part.partition("=")
+        if sign and name not in schema:
+            frame = frame.with_columns(pl.lit(None if value == MISSING else unquote(value), pl.String).alias(name))
+            schema[name] = pl.String()
+    schema |= dict.fromkeys(loose, pl.String())
+    return Source(path, frame, schema, rows, guess is None, state.st_size, state.st_mtime_ns)
+
+
+def _alike(source: Source, first: Source) -> Source:
+    """The file with its columns in the order of the first file."""
+    lacks = [name for name in first.schema if name not in source.schema]
+    more = [name for name in source.schema if name not in first.schema]
+    if lacks or more:
+        what = " and ".join(f'{verb} "{names[0]}"' for verb, names in (("lacks", lacks), ("adds", more)) if names)
+        raise ReadError(f"{source.path} has other columns than {first.path}: it {what}")
+    for name, dtype in first.schema.items():
+        if source.schema[name] != dtype:
+            raise ReadError(
+                f'column "{name}" has another type in {source.path} than in {first.path}',
+                got=f"{source.schema[name]}",
+                allowed=f"{dtype}",
+                hint="write both files with one type",
+            )
+    return replace(source, frame=source.frame.select(list(first.schema)), schema=first.schema)

@@ -1,0 +1,115 @@
+"""Store: a table that does not live in this process's memory. It owes two things: one GROUP BY and one map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import polars as pl
+
+from sfumato.engines.printed import refuse_unprintable
+from sfumato.errors import ColumnError, PolicyError
+
+OURS = "sfumato: "  # column names that start so are ours
+COUNT = OURS + "rows"  # the column of counts
+LABEL = OURS + "label of "  # stands before a column's name where its label stands beside its value
+
+Say = Callable[[str, float | None], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a search decided, as frames that any engine can join.
+
+    `columns` are released, in this order. `maps` gives a column's label per value: the column, and `LABEL + column`.
+    `cells` gives the labels per tuple of `keys`; rows whose tuple is not in it are left out. `gone` are tuples of
+    `keys` whose rows are left out. A column that is in `plain` keeps its values and its type. Values are matched in
+    their plain form (see `plain`), and a missing value matches a missing value.
+    """
+
+    columns: tuple[str, ...]
+    keys: tuple[str, ...]
+    plain: tuple[str, ...] = ()
+    maps: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    cells: pl.DataFrame | None = None
+    gone: pl.DataFrame | None = None
+
+
+class Written(Protocol):
+    """A released table that was written, to be counted again."""
+
+    def schema(self) -> dict[str, pl.DataType]:
+        """Column to type, in order, as it was written."""
+
+    def count(self, columns: Sequence[str], say: Say) -> pl.DataFrame:
+        """The distinct tuples of the printed texts of columns, and in `COUNT` how many rows have them."""
+
+
+class Store(Protocol):
+    """A table that is counted and mapped where it lives."""
+
+    def schema(self) -> dict[str, pl.DataType]:
+        """Column to type, in order."""
+
+    def rows(self) -> int:
+        """How many rows there are: about so many, where only a count can tell."""
+
+    def sample(self, rows: int) -> pl.DataFrame:
+        """Some rows, of all columns, from all over the table; the same ones each time."""
+
+    def positive(self, column: str) -> bool:
+        """Whether every row has a finite number above 0 in a column."""
+
+    def fingerprint(self, secret: bytes | None) -> str | None:
+        """A keyed fingerprint of the table, or None without a key."""
+
+    def count(self, columns: Sequence[str], say: Say, most: int, work: Path | None = None) -> pl.DataFrame:
+        """The one GROUP BY: distinct tuples of columns in their plain form, and in `COUNT` how many rows have them.
+
+        More than `most` tuples are a PolicyError. What an interrupted count has found so far is kept in the folder
+        `work`, and taken up there.
+        """
+
+    def recode(self, plan: Plan, file: Path, format: str, say: Say) -> Written:
+        """The one map: write the rows as the plan says."""
+
+
+def plain(name: str, dtype: pl.DataType) -> pl.Expr:
+    """A column in its plain form: null, NaN and the empty text are one missing value, either zero is 0.0.
+
+    >>> pl.DataFrame({"x": [-0.0, float("nan")]}).select(plain("x", pl.Float64()))["x"].to_list()
+    [0.0, None]
+    """
+    column = pl.col(name)
+    if dtype.is_float():
+        known = column.fill_nan(None)
+        return pl.when(known == 0).then(pl.lit(0.0, dtype)).otherwise(known).alias(name)
+    if dtype == pl.String:
+        return pl.when(column != "").then(column).alias(name)
+    return column
+
+
+def refuse_many(found: int, most: int) -> None:
+    """Raise a PolicyError where there are more different tuples than memory was given for."""
+    if found > most:
+        raise PolicyError(
+            "the columns have too many different combinations of values to be held in memory",
+            got=f"more than {most:,}",
+            allowed=f"max_cells={most:,}",
+            hint="leave out or coarsen the columns with the most values, or allow more max_cells",
+        )
+
+
+def refuse_names(names: Iterable[str]) -> None:
+    """Raise a ColumnError for names that an engine would not take for names."""
+    for name in names:
+        if name == "*" or (name.startswith("^") and name.endswith("$")) or name.startswith(OURS):
+            raise ColumnError(f'a column is named "{name}", which has a meaning of its own here', hint="rename it")
+
+
+def refuse_types(schema: Mapping[str, pl.DataType], columns: Iterable[str]) -> None:
+    """Raise a ColumnError where a column holds what cannot be released as text."""
+    for name in columns:
+        refuse_unprintable(pl.Series(name, [], dtype=schema[name]))

@@ -1,0 +1,102 @@
+"""What is asked of a table that is not in memory, checked before it is counted and after."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sfumato.cells import Cells, classes_of
+from sfumato.engines.store import Store
+from sfumato.errors import ColumnError, Infeasible, PolicyError, did_you_mean
+from sfumato.measures.verify import Verification
+from sfumato.microdata import Microdata
+from sfumato.policy import Policy, holds
+from sfumato.roles import Roles
+from sfumato.search import search_name
+from sfumato.search.problem import Solution
+
+
+def looks_at(columns: Collection[str], search: Any, policy: Policy, roles: Roles) -> tuple[str, ...]:
+    """The columns whose histograms the criteria or the search need, such as a class attribute."""
+    wanted = tuple(getattr(search, "needs", ()))
+    for name in wanted:
+        if name not in columns or name in roles.identifying or name in policy.columns:
+            raise ColumnError(
+                f'{search_name(search)} needs a column "{name}" that is released and not a quasi-identifier',
+                hint=did_you_mean(name, columns),
+            )
+    return tuple(dict.fromkeys((*policy.needs, *wanted)))
+
+
+def check_weights(store: Store, name: str | None) -> None:
+    """Survey weights: numbers above 0, none missing."""
+    if name is not None and not store.positive(name):
+        raise ColumnError(f'the weights in column "{name}" must be numbers above 0, with none missing')
+
+
+def check_size(policy: Policy, rows: int) -> None:
+    """No table can have a class larger than itself."""
+    for criterion in policy.require:
+        if criterion.least_size > rows:
+            raise Infeasible(
+                f"{type(criterion).__name__} asks for classes of at least {criterion.least_size} rows",
+                got=f"a table of {rows}",
+                allowed=f"at most {rows}",
+                closest={"suppressed": rows},
+            )
+
+
+def check_solution(solution: Solution, search: Any, policy: Policy, rows: int) -> None:
+    """Raise Infeasible where a search found nothing that satisfies the policy."""
+    if not solution.verdict.satisfied:
+        raise Infeasible(
+            f"{search_name(search)} found no recoding that satisfies the policy",
+            got=f"{solution.verdict.suppressed} of {rows} rows would have to be suppressed",
+            allowed=f"at most {min(policy.limit(rows), rows - 1)}",
+            hint="allow more suppression, ask for less, or use another search",
+            closest={"suppressed": solution.verdict.suppressed},
+        )
+
+
+def distribution(micro: Microdata, name: str) -> dict[str, int]:
+    """Printed value to rows in the whole table; the empty string stands for missing."""
+    categories = micro.attribute(name).categories
+    return {(text or ""): int(n) for text, n in zip(categories.text, categories.count, strict=True)}
+
+
+def publishable(
+    policy: Policy, cells: Cells, solution: Solution, whole: Mapping[str, Mapping[str, int]], released: pl.DataFrame
+) -> dict[str, Mapping[str, int]] | None:
+    """The distributions that verify needs and that may be published, or None where one may not.
+
+    With the release they give the suppressed rows away, as one class, which must satisfy the policy too; and no value
+    may be in them that the release does not have.
+    """
+    needed = dict.fromkeys(name for c in policy.require if getattr(c, "against_whole", False) for name in c.needs)
+    gone = np.flatnonzero(~solution.kept)
+    if len(gone):
+        rest = classes_of(cells.take(gone), np.zeros(len(gone), np.int32), 1)
+        if not holds(policy.require, rest).all():
+            return None
+        for name in needed:
+            if set(whole[name]) != set(released.get_column(name).fill_null("").unique()):
+                return None
+    return {name: whole[name] for name in needed}
+
+
+def refuse_hidden(policy: Policy, found: Verification) -> None:
+    """Raise a PolicyError where a promise holds against a distribution that may not be published."""
+    require: tuple[Any, ...] = policy.require
+    against = {c.model: c.bounded_by for c in require if getattr(c, "against_whole", False)}
+    broken = dict.fromkeys(promise.model for promise in found.promises if not promise.holds)
+    models = [model for model in broken if model in against]
+    if models:
+        raise PolicyError(
+            f"{' and '.join(models)} {'hold' if len(models) > 1 else 'holds'} against the whole table, "
+            "but cannot be shown from the release alone: "
+            "the distribution of the whole table would give the suppressed rows away",
+            hint=f"set suppression to 0, or ask for a larger {' and '.join(against[model] for model in models)}",
+        )
