@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,6 +22,10 @@ class Criterion(Protocol):
 
     `closed` says what a search may conclude: "superset" (any class that contains a satisfying one satisfies), "merge"
     (the union of satisfying classes satisfies) or "none". No class smaller than `least_size` satisfies it.
+
+    A criterion about the table as a whole has two more: `holds_table(sizes)`, whether a table of classes of these sizes
+    satisfies it, and `enough_size`, with which in every class it does. It stays satisfied where the smallest classes
+    are left out.
     """
 
     @property
@@ -124,8 +128,16 @@ class Policy:
 
     @property
     def k(self) -> int:
-        """The k of the strictest criterion that has one, for C_avg."""
-        return max((int(k) for c in self.require if (k := c.parameters().get("k"))), default=1)
+        """The k of the strictest criterion that has one, for C_avg; the rows it takes where k counts a population."""
+        return max((min(int(k), c.least_size) for c in self.require if (k := c.parameters().get("k"))), default=1)
+
+    @property
+    def by_class(self) -> Policy:
+        """The policy for a search that looks at one class at a time: each criterion about the table as a whole asks
+        every class for enough rows instead. What satisfies it satisfies this policy."""
+        if not table_criteria(self.require):
+            return self
+        return replace(self, require=tuple(getattr(c, "enough", c) for c in self.require))
 
 
 @dataclass(frozen=True)
@@ -146,13 +158,42 @@ def holds(criteria: Sequence[Criterion], classes: Classes) -> np.ndarray:
     return good
 
 
+def table_criteria(criteria: Sequence[Any]) -> list[Any]:
+    """Those of the criteria that are about the table as a whole."""
+    return [criterion for criterion in criteria if _of_table(criterion)]
+
+
+def _of_table(criterion: Any) -> bool:
+    return hasattr(criterion, "holds_table")
+
+
+def kept_classes(criteria: Sequence[Criterion], classes: Classes) -> np.ndarray:
+    """Per class, whether it stays: all criteria hold for it, and for the table of all that stay.
+
+    Where a criterion about the table fails, the smallest classes go until it holds, all those of one size together, so
+    that it does not depend on the order of the classes. The least size that stays is found by bisection: a criterion
+    that holds without the classes below a size holds without those below a larger one, while any are left.
+    """
+    good = holds(criteria, classes)
+    whole = table_criteria(criteria)
+    if not whole or not good.any() or all(c.holds_table(classes.size[good]) for c in whole):
+        return good
+    steps = np.unique(classes.size[good])
+    low, high = 0, len(steps)  # from steps[low] on it fails; at the end, no class is left
+    while high - low > 1:
+        middle = (low + high) // 2
+        rest = classes.size[good & (classes.size >= steps[middle])]
+        low, high = (low, middle) if all(c.holds_table(rest) for c in whole) else (middle, high)
+    return good & (classes.size >= steps[high]) if high < len(steps) else np.zeros_like(good)
+
+
 def check(policy: Policy, cells: Cells, groupings: Sequence[Classes]) -> np.ndarray:
-    """Which cells are kept: those whose class satisfies every criterion in every quasi-identifier set.
+    """Which cells are kept: those whose class stays in every quasi-identifier set.
 
     With several sets a suppressed row shrinks classes of the others, so the check runs to a fixpoint.
     """
     first = groupings[0]
-    kept: np.ndarray = holds(policy.require, first)[first.of_cell]
+    kept: np.ndarray = kept_classes(policy.require, first)[first.of_cell]
     if len(groupings) == 1:
         return kept
     changed = True
@@ -161,7 +202,7 @@ def check(policy: Policy, cells: Cells, groupings: Sequence[Classes]) -> np.ndar
         for grouping in groupings:
             rest = np.flatnonzero(kept)
             present, of = np.unique(grouping.of_cell[rest], return_inverse=True)
-            good = holds(policy.require, classes_of(cells.take(rest), of.astype(np.int32), len(present)))
+            good = kept_classes(policy.require, classes_of(cells.take(rest), of.astype(np.int32), len(present)))
             if not good.all():
                 kept[rest[~good[of]]] = False
                 changed = True

@@ -8,6 +8,7 @@ from collections import Counter
 from typing import Any
 
 import sfumato as sf
+from sfumato.criteria.released_uniqueness import RELEASED_UNIQUENESS
 from sfumato.microdata import Attribute
 
 
@@ -52,7 +53,31 @@ def class_holds(
                     cost += level / height * min(positive, negative)
                 extra = {node: sum(children) for node, children in above.items()}
             return cost <= t + 1e-12
+        case sf.BetaLikeness(beta=beta, kind=kind):
+            most = {v: min(beta, -math.log(q[v])) if kind == "enhanced" else beta for v in whole}
+            return all((p[v] - q[v]) / q[v] <= most[v] + 1e-9 for v in whole if p[v] > q[v])
+        case sf.DeltaDisclosure(delta=delta):
+            return all(p[v] and abs(math.log2(p[v] / q[v])) < delta - 1e-9 for v in whole)
+        case sf.KMap(k=k, sampling_fraction=f, significance=level):  # zero-truncated
+            mean = k * f
+            below = sum(math.exp(-mean) * mean**i / math.factorial(i) for i in range(1, n))
+            return n >= k or 1 - below / (1 - math.exp(-mean)) <= level
+        case sf.AverageRisk() | sf.SampleUniqueness() | sf.PopulationUniqueness():
+            return True
     raise AssertionError(criterion)
+
+
+def table_holds(criterion: Any, sizes: list[int]) -> bool:
+    """Whether a table of classes of these sizes satisfies a criterion about the table as a whole."""
+    rows = sum(sizes)
+    match criterion:
+        case sf.AverageRisk(t=t):
+            return rows > 0 and sum(n * (1 / n) for n in sizes) / rows <= t + 1e-12
+        case sf.SampleUniqueness(t=t):
+            return rows > 0 and sizes.count(1) / rows <= t + 1e-12
+        case sf.PopulationUniqueness(t=t, sampling_fraction=f):
+            return rows > 0 and RELEASED_UNIQUENESS["dankar"](Counter(sizes), f) <= t + 1e-12
+    return True
 
 
 def loss_of(
@@ -111,7 +136,7 @@ def best_node(
 ) -> tuple[float, int, tuple[int, ...]] | None:
     """Exhaustive search: the least (loss, height, levels) among all level vectors that satisfy the criteria."""
     whole, order = Counter(secret), sorted(set(secret))
-    k = max((c.k for c in criteria if hasattr(c, "k")), default=1)
+    k = max((c.least_size if isinstance(c, sf.KMap) else c.k for c in criteria if hasattr(c, "k")), default=1)
     found = []
     for node in itertools.product(*(range(a.ladder.levels) for a in attributes)):
         labels = [tuple(label(a, level, v) for a, level, v in zip(attributes, node, row, strict=True)) for row in rows]
@@ -122,7 +147,13 @@ def best_node(
             lab: all(class_holds(c, [secret[i] for i in members], whole, order, paths) for c in criteria)
             for lab, members in classes.items()
         }
-        kept = [good[lab] for lab in labels]
+        sizes = {lab: len(members) for lab, members in classes.items() if good[lab]}
+        for least in sorted({0, *sizes.values()}):  # the smallest classes go while the table fails
+            if all(table_holds(c, [n for n in sizes.values() if n >= least]) for c in criteria):
+                break
+        else:
+            least = len(rows) + 1
+        kept = [good[lab] and len(classes[lab]) >= least for lab in labels]
         if kept.count(False) <= limit and any(kept):
             found.append((loss_of(loss, attributes, node, rows, kept, k), sum(node), node))
     return min(found, key=lambda f: (round(f[0], 9), f[1], f[2])) if found else None

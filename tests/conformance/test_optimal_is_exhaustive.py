@@ -23,6 +23,13 @@ CRITERIA = {
     "t-closeness hierarchical": sf.TCloseness("s", 0.25, "hierarchical"),
     "t-closeness kl": sf.TCloseness("s", 0.4, "kl"),
     "alpha-k": sf.AlphaK(0.6, 2, "s"),
+    "beta-likeness": sf.BetaLikeness("s", 1.0),
+    "beta-likeness enhanced": sf.BetaLikeness("s", 1.5, "enhanced"),
+    "delta-disclosure": sf.DeltaDisclosure("s", 1.2),
+    "k-map": sf.KMap(6, 0.2),
+    "average-risk": sf.AverageRisk(0.25),
+    "sample-uniqueness": sf.SampleUniqueness(0.1),
+    "population-uniqueness": sf.PopulationUniqueness(0.1, 0.2),
 }
 TREES = {
     "a": sf.wide([(v, v[0], "*") for v in ("p1", "p2", "q1", "q2", "q3")]),

@@ -22,6 +22,13 @@ POLICIES: list[tuple[list[Any], float]] = [
     ([sf.KAnonymity(3)], 0.2),
     ([sf.KAnonymity(2), sf.DistinctLDiversity("s", 2)], 0.2),
     ([sf.KAnonymity(2), sf.EntropyLDiversity("s", 1.5)], 0),
+    ([sf.KMap(5, 0.2)], 0.2),
+    ([sf.KAnonymity(2), sf.BetaLikeness("s", 1.5)], 0.1),
+    ([sf.DeltaDisclosure("s", 2, "skipped")], 0),
+    ([sf.AverageRisk(0.3)], 0),
+    ([sf.AverageRisk(0.3), sf.DistinctLDiversity("s", 2)], 0.2),
+    ([sf.SampleUniqueness(0.1)], 0.2),
+    ([sf.KAnonymity(1), sf.PopulationUniqueness(0.05, 0.2)], 0),
 ]
 
 
@@ -99,8 +106,8 @@ def test_the_same_result_twice(name: str) -> None:
 @pytest.mark.parametrize("name", sf.SEARCHES)
 def test_a_search_says_what_it_is(name: str) -> None:
     search = sf.SEARCHES[name].example
-    assert search.code in {"AG_TS", "AG_", "AG_CS", "CG_", "_TS", "_AS"}
-    assert search.guarantee in {"exact", "k-minimal", "heuristic"}
+    assert search.code in {"AG_TS", "AG_", "AG_CS", "CG_", "_CS", "_TS", "_AS", "any"}
+    assert search.guarantee in {"exact", "k-minimal", "heuristic", "approximation", "as picked"}
     first = (type(search).__doc__ or "").strip().splitlines()[0]
     assert first.endswith(f"({search.code}, {search.guarantee}).")
     assert sf.SEARCHES[name].cite

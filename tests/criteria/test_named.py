@@ -14,10 +14,16 @@ import sfumato.criteria
 from sfumato.criteria import (
     CRITERIA,
     AlphaK,
+    AverageRisk,
+    BetaLikeness,
+    DeltaDisclosure,
     DistinctLDiversity,
     EntropyLDiversity,
     KAnonymity,
+    KMap,
+    PopulationUniqueness,
     RecursiveCLDiversity,
+    SampleUniqueness,
     TCloseness,
     criterion,
     parse,
@@ -43,6 +49,13 @@ from sfumato.errors import PolicyError
         ("alpha-k 0.5 3 disease HIV 'type 2 diabetes'", AlphaK(0.5, 3, "disease", ("HIV", "type 2 diabetes"))),
         ("alpha-k 0.5 3 disease values=HIV values=flu", AlphaK(0.5, 3, "disease", ("HIV", "flu"))),
         ("distinct-l-diversity 2020 3", DistinctLDiversity("2020", 3)),
+        ("beta-likeness disease 2 enhanced", BetaLikeness("disease", 2, "enhanced")),
+        ("delta-disclosure disease 1.5 absent=skipped", DeltaDisclosure("disease", 1.5, "skipped")),
+        ("k-map 20 0.1", KMap(20, 0.1)),
+        ("k-map 20 0.1 poisson 0.01", KMap(20, 0.1, "poisson", 0.01)),
+        ("average-risk 0.05", AverageRisk(0.05)),
+        ("sample-uniqueness t=0", SampleUniqueness(0)),
+        ("population-uniqueness 0.01 0.1 snb", PopulationUniqueness(0.01, 0.1, "snb")),
     ],
 )
 def test_parse(line, expected):
@@ -64,6 +77,12 @@ def test_parse(line, expected):
         ("t-closeness disease 0.2 orderd", 'did you mean "ordered"'),
         ("t-closeness disease nan", "a number >= 0 and <= 1"),
         ("entropy-l-diversity 'main disease 3", "closing"),
+        ("k-map 20", 'missing parameter "sampling_fraction"'),
+        ("k-map 20 0.1 nan", "zero-truncated-poisson"),
+        ("k-map 2000000000000 0.1", "at most 1099511627776"),
+        ("population-uniqueness 0.01 0.1 pitmann", 'did you mean "pitman"'),
+        ("beta-likeness disease 1 enhancd", 'did you mean "enhanced"'),
+        ("average-risk 0", "a number > 0 and <= 1"),
     ],
 )
 def test_parse_refuses(line, says):
@@ -77,7 +96,7 @@ def test_parameters_are_json_and_build_the_same_criterion(asked):
     assert criterion(asked.model, **parameters) == asked
     assert hash(criterion(asked.model, **parameters)) == hash(asked)
     assert asked.sentence().endswith(".")
-    assert asked.needs == (() if asked.model == "k-anonymity" else (asked.attribute,))
+    assert asked.needs == ((asked.attribute,) if hasattr(asked, "attribute") else ())
 
 
 def test_the_table_is_named_after_its_classes():
@@ -88,6 +107,12 @@ def test_the_table_is_named_after_its_classes():
         "recursive-cl-diversity": "RecursiveCLDiversity",
         "t-closeness": "TCloseness",
         "alpha-k": "AlphaK",
+        "beta-likeness": "BetaLikeness",
+        "delta-disclosure": "DeltaDisclosure",
+        "k-map": "KMap",
+        "average-risk": "AverageRisk",
+        "sample-uniqueness": "SampleUniqueness",
+        "population-uniqueness": "PopulationUniqueness",
     }
     for name, variant in CRITERIA.items():
         assert variant.example.model == name
@@ -121,6 +146,8 @@ def test_all_faults_of_the_parameters_are_told_at_once():
         lambda: AlphaK(0.5, 0, "s"),
         *(lambda v=v: AlphaK(0.5, 2, "s", v) for v in ([], [True], [""], [1.5], {"a": 1})),
         *(lambda a=a: DistinctLDiversity(a, 2) for a in ("", None, 3)),
+        *(lambda d=d: DeltaDisclosure("s", d) for d in (0, float("inf"), 10**400, True)),
+        *(lambda f=f: KMap(5, f) for f in (0, 1.1, float("nan"))),
     ],
 )
 def test_parameters_out_of_range_are_refused(make):
@@ -149,6 +176,9 @@ def test_least_size_is_what_a_class_needs():
     assert AlphaK(0.1, 3, "s").least_size == 10
     assert AlphaK(0.3, 3, "s").least_size == 4
     assert AlphaK(0.1, 3, "s", ["x"]).least_size == 3
+    assert KMap(5, 1).least_size == 5
+    assert KMap(50, 0.1).least_size == 10
+    assert AverageRisk(0.05).least_size == 1
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])

@@ -11,12 +11,18 @@ from __future__ import annotations
 from typing import Any
 
 from sfumato.criteria.alpha_k import AlphaK
+from sfumato.criteria.average_risk import AverageRisk
+from sfumato.criteria.beta_likeness import BetaLikeness
+from sfumato.criteria.delta_disclosure import DeltaDisclosure
 from sfumato.criteria.distinct_l_diversity import DistinctLDiversity
 from sfumato.criteria.entropy_l_diversity import EntropyLDiversity
 from sfumato.criteria.k_anonymity import KAnonymity
+from sfumato.criteria.k_map import KMap
 from sfumato.criteria.model import Model, model_name
 from sfumato.criteria.named import build, read_line
+from sfumato.criteria.population_uniqueness import PopulationUniqueness
 from sfumato.criteria.recursive_cl_diversity import RecursiveCLDiversity
+from sfumato.criteria.sample_uniqueness import SampleUniqueness
 from sfumato.criteria.t_closeness import TCloseness
 from sfumato.variant import Variant
 
@@ -30,6 +36,12 @@ CRITERIA: dict[str, Variant] = {
         Variant(RecursiveCLDiversity, example=RecursiveCLDiversity("disease", 4, 3), cite=DIVERSITY),
         Variant(TCloseness, example=TCloseness("disease", 0.2), cite="Li, Li, Venkatasubramanian 2007"),
         Variant(AlphaK, example=AlphaK(0.5, 3, "disease"), cite="Wong, Li, Fu, Wang 2006"),
+        Variant(BetaLikeness, example=BetaLikeness("disease", 2), cite="Cao, Karras 2012"),
+        Variant(DeltaDisclosure, example=DeltaDisclosure("disease", 1), cite="Brickell, Shmatikov 2008"),
+        Variant(KMap, example=KMap(20, 0.1), cite="El Emam, Dankar 2008"),
+        Variant(AverageRisk, example=AverageRisk(0.05), cite="El Emam 2013"),
+        Variant(SampleUniqueness, example=SampleUniqueness(0.05), cite="Dalenius 1986"),
+        Variant(PopulationUniqueness, example=PopulationUniqueness(0.01, 0.1), cite="Dankar et al. 2012"),
     )
 }
 
@@ -59,11 +71,17 @@ def parse(text: str) -> Any:
 __all__ = [
     "CRITERIA",
     "AlphaK",
+    "AverageRisk",
+    "BetaLikeness",
+    "DeltaDisclosure",
     "DistinctLDiversity",
     "EntropyLDiversity",
     "KAnonymity",
+    "KMap",
     "Model",
+    "PopulationUniqueness",
     "RecursiveCLDiversity",
+    "SampleUniqueness",
     "TCloseness",
     "criterion",
     "parse",

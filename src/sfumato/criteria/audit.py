@@ -35,13 +35,21 @@ class Groups:
 
     `keys` holds that text, a column per quasi-identifier; `text` the printed sensitive attributes; both null where a
     cell is missing. `given` maps an attribute to its counts in the table before suppression, where they are known,
-    `trees` to its hierarchy.
+    `trees` to its hierarchy. With `times` an entry stands for so many rows: distinct tuples that an engine counted.
     """
 
     keys: pl.DataFrame
     text: Mapping[str, pl.Series]
     given: Mapping[str, Counts] = field(default_factory=dict)
     trees: Mapping[str, Wide] = field(default_factory=dict)
+    times: pl.Series | None = None
+
+    def _grouped(self, frame: pl.DataFrame, on: list[str], name: str) -> pl.DataFrame:
+        """Rows per group of equal entries."""
+        if self.times is None:
+            return frame.group_by(on).agg(pl.len().cast(pl.Int64).alias(name))
+        counted = frame.with_columns(self.times.cast(pl.Int64).alias(name))
+        return counted.group_by(on).agg(pl.col(name).sum())
 
     @cached_property
     def _codes(self) -> pl.DataFrame:
@@ -52,7 +60,7 @@ class Groups:
 
     @cached_property
     def _classes(self) -> pl.DataFrame:
-        return self._codes.group_by(self._codes.columns).agg(size=pl.len().cast(pl.Int64)).with_row_index("class")
+        return self._grouped(self._codes, self._codes.columns, "size").with_row_index("class")
 
     @property
     def sizes(self) -> pl.DataFrame:
@@ -62,9 +70,9 @@ class Groups:
     def counts(self, attribute: str) -> pl.DataFrame:
         """How often each value occurs in each class: class, value, n; sorted, so that sums repeat to the last bit."""
         on = self._codes.columns
-        cells = self._codes.with_columns(value=self.text[attribute]).group_by([*on, "value"]).agg(n=pl.len())
+        cells = self._grouped(self._codes.with_columns(value=self.text[attribute]), [*on, "value"], "n")
         found = cells.join(self._classes, on=on, nulls_equal=True).sort(["class", "value"])
-        return found.select("class", "value", pl.col("n").cast(pl.Int64))
+        return found.select("class", "value", "n")
 
     def variety(self, attribute: str, enough: int) -> pl.DataFrame:
         """How many different values each class has: class, values. Missing is a value. Above `enough` a lower bound."""
@@ -76,7 +84,7 @@ class Groups:
             table = self.given[attribute]
             frame = pl.DataFrame({"value": [v or None for v in table], "n": list(table.values())}, schema=_WHOLE)
         else:
-            frame = pl.DataFrame({"value": self.text[attribute]}).group_by("value").agg(n=pl.len().cast(pl.Int64))
+            frame = self._grouped(pl.DataFrame({"value": self.text[attribute]}), ["value"], "n")
         return frame.filter(pl.col("n") > 0).sort("value")
 
     def source(self, attribute: str) -> str | None:

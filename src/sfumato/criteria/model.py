@@ -105,7 +105,7 @@ def check_integer(of: Model, name: str, least: int) -> None:
 def check_real(of: Model, name: str, least: float, most: float = math.inf, *, open_below: bool = False) -> None:
     """Refuse a parameter that is not a finite number between `least` and `most`."""
     value = getattr(of, name)
-    real = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    real = isinstance(value, Real) and not isinstance(value, bool) and _finite(value)
     if not real or value < least or value > most or (open_below and value == least):
         allowed = f"a number {'>' if open_below else '>='} {least:g}" + (f" and <= {most:g}" if most < math.inf else "")
         raise PolicyError(f"{of.model}: {name} is out of range", got=_shown(value), allowed=allowed)
@@ -125,6 +125,13 @@ def check_choice(of: Model, name: str, options: Sequence[str]) -> None:
     if not isinstance(value, str) or value not in options:
         hint = did_you_mean(value, options) if isinstance(value, str) else None
         raise PolicyError(f"{of.model}: unknown {name}", got=_shown(value), allowed=", ".join(options), hint=hint)
+
+
+def _finite(value: Real) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number that no float holds
+        return False
 
 
 def _shown(value: object) -> str:

@@ -50,7 +50,7 @@ def read_line(table: Mapping[str, Variant], text: str) -> Any:
 
 
 _HINT = 'write for example "k-anonymity 10" or "entropy-l-diversity \'main diagnosis\' 3"'
-_TEXTS = {"attribute", "distance"}
+_TEXTS = {"attribute", "distance", "kind", "absent", "estimator"}
 
 
 def _fields(table: Mapping[str, Variant], name: str) -> dict[str, bool]:

@@ -1,0 +1,66 @@
+"""Average risk: K. El Emam, Guide to the de-identification of personal health information, 2013."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
+from sfumato.criteria.enough_rows import EnoughRows
+from sfumato.criteria.model import TOLERANCE, Classes, Closed, Flags, Model, check_real
+
+
+@dataclass(frozen=True)
+class AverageRisk(Model):
+    """The mean over all released records of 1/n, n the size of the record's class, is at most t.
+
+    That mean is classes/rows: what somebody who links every record achieves (the marketer). It is a promise about the
+    table as a whole: no class alone breaks it. Merging classes lowers it, and so does leaving out the smallest.
+
+    Parameters: `t`, above 0 and at most 1.
+
+    >>> AverageRisk(0.05).holds_table(np.array([10, 30])), AverageRisk(0.05).enough_size
+    (True, 20)
+    """
+
+    t: float
+
+    closed: ClassVar[Closed] = "merge"
+    bounded_by: ClassVar[str] = "t"
+
+    def __post_init__(self) -> None:
+        check_real(self, "t", 0, 1, open_below=True)
+
+    @property
+    def enough_size(self) -> int:
+        """A table whose classes all have at least so many records satisfies it."""
+        return max(1, math.ceil(1 / (self.t + TOLERANCE) - TOLERANCE))
+
+    @property
+    def enough(self) -> EnoughRows:
+        """What stands for it where a search looks at one class at a time."""
+        return EnoughRows(self)
+
+    def sentence(self) -> str:
+        """The promise in words."""
+        return f"On average, at most {self.t * 100:g}% of guesses at a record among those that look alike are right."
+
+    def holds(self, classes: Classes) -> Flags:
+        """No class alone breaks it."""
+        found: Flags = classes.size > 0
+        return found
+
+    def holds_table(self, sizes: np.ndarray) -> bool:
+        """Whether a table of classes of these sizes satisfies it."""
+        rows = int(sizes.sum())
+        return rows > 0 and len(sizes) <= (self.t + TOLERANCE) * rows
+
+    def audit(self, groups: Groups) -> Finding:
+        """What the released rows say: the mean of 1/n."""
+        n = pl.col("size")
+        mean = groups.sizes.select((n * (1 / n)).sum() / n.sum()).item()
+        return Finding(mean <= self.t + SLACK, rounded(mean), self.t, 0)

@@ -1,0 +1,83 @@
+"""beta-likeness: J. Cao, P. Karras, Publishing microdata with a robust privacy guarantee, PVLDB 5(11), 2012."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
+from sfumato.criteria.model import TOLERANCE, Classes, Closed, Flags, Model, check_choice, check_column, check_real
+from sfumato.criteria.runs import run_maxima, run_of
+
+KINDS = ("basic", "enhanced")
+
+
+@dataclass(frozen=True)
+class BetaLikeness(Model):
+    """No sensitive value gains more than beta in any class, relative to its share in the whole table.
+
+    For every value with p > q: (p - q)/q <= beta ("basic"), or <= min(beta, -ln q) ("enhanced", which keeps a common
+    value from becoming near certain). p is the share in the class, q in the table before suppression.
+
+    Parameters: `attribute`, a sensitive column; `beta`, a number above 0; `kind`.
+
+    >>> BetaLikeness("disease", 2, "enhanced").parameters()
+    {'attribute': 'disease', 'beta': 2, 'kind': 'enhanced'}
+    """
+
+    attribute: str
+    beta: float
+    kind: str = "basic"
+
+    closed: ClassVar[Closed] = "merge"  # p of a union lies between those of its parts
+    bounded_by: ClassVar[str] = "beta"
+    against_whole: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_column(self)
+        check_real(self, "beta", 0, open_below=True)
+        check_choice(self, "kind", KINDS)
+
+    def sentence(self) -> str:
+        """The promise in words."""
+        cap = ", less for common values" if self.kind == "enhanced" else ""
+        return (
+            f'In every group of records that look alike, no value of "{self.attribute}" is more than '
+            f"{1 + self.beta:g} times as frequent as in the whole table{cap}."
+        )
+
+    def holds(self, classes: Classes) -> Flags:
+        """Which classes satisfy it."""
+        histogram = classes.histogram(self.attribute)
+        q = histogram.whole / histogram.whole.sum()
+        with np.errstate(all="ignore"):  # a value that the whole table lacks gains infinitely
+            bound = np.minimum(self.beta, -np.log(q)) if self.kind == "enhanced" else np.full(len(q), float(self.beta))
+            gain = histogram.count / (classes.size[run_of(histogram.start)] * q[histogram.value]) - 1
+            over = gain > (bound + TOLERANCE * (1 + bound))[histogram.value]
+        found: Flags = (run_maxima(over.astype(np.int64), histogram.start) == 0) & (classes.size > 0)
+        return found
+
+    def audit(self, groups: Groups) -> Finding:
+        """What the released rows say: the largest gain (p - q)/q."""
+        whole = groups.whole(self.attribute).with_columns(q=pl.col("n") / pl.col("n").sum()).select("value", "q")
+        p = groups.counts(self.attribute).with_columns(p=pl.col("n") / pl.col("n").sum().over("class"))
+        shares = p.join(whole, on="value", how="left", nulls_equal=True).with_columns(pl.col("q").fill_null(0.0))
+        gains = shares.select(
+            "class",
+            gain=(pl.col("p") - pl.col("q")) / pl.col("q"),
+            cap=-pl.col("q").log() if self.kind == "enhanced" else pl.lit(float("inf")),
+        )
+        worst = gains.group_by("class").agg(
+            gain=pl.col("gain").max(),
+            capped=(pl.col("gain") > pl.col("cap") + SLACK * (1 + pl.col("cap"))).any(),
+        )
+        fails = (pl.col("gain") > self.beta + SLACK * (1 + self.beta)) | pl.col("capped")
+        largest, failing, capped = worst.select(
+            pl.col("gain").max(), fails.sum().alias("failing"), pl.col("capped").sum()
+        ).row(0)
+        notes = [f"in {capped} classes a value gains more than -ln q"] if capped else []
+        notes += [source] if (source := groups.source(self.attribute)) else []
+        return Finding(failing == 0, rounded(max(largest, 0.0)), self.beta, int(failing), "; ".join(notes) or None)

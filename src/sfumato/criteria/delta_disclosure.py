@@ -1,0 +1,87 @@
+"""delta-disclosure privacy: J. Brickell, V. Shmatikov, The cost of privacy, KDD 2008."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from sfumato.criteria.audit import Finding, Groups, rounded
+from sfumato.criteria.model import TOLERANCE, Classes, Closed, Flags, Model, check_choice, check_column, check_real
+from sfumato.criteria.runs import run_maxima, run_of
+
+ABSENT = ("violates", "skipped")
+
+
+@dataclass(frozen=True)
+class DeltaDisclosure(Model):
+    """The share of every sensitive value in every class is within a factor 2^delta of that in the whole table.
+
+    abs(log2(p/q)) < delta for every value of the table, p its share in the class, q in the table before suppression.
+    The comparison is strict: a tie fails. A value that a class lacks has p = 0 and violates; with absent="skipped" it
+    is passed over, as ARX does, and then the union of satisfying classes need not satisfy.
+
+    Parameters: `attribute`, a sensitive column; `delta`, a number above 0; `absent`.
+
+    >>> DeltaDisclosure("disease", 1).sentence()
+    'In every group of records that look alike, every value of "disease" is less than 2 times as frequent or rare as in the whole table.'
+    """  # noqa: E501
+
+    attribute: str
+    delta: float
+    absent: str = "violates"
+
+    bounded_by: ClassVar[str] = "delta"
+    against_whole: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_column(self)
+        check_real(self, "delta", 0, open_below=True)
+        check_choice(self, "absent", ABSENT)
+
+    @property
+    def closed(self) -> Closed:  # type: ignore[override]
+        """Merging keeps p between those of the parts; a skipped value of one part dilutes the other's."""
+        return "merge" if self.absent == "violates" else "none"
+
+    def sentence(self) -> str:
+        """The promise in words."""
+        occurs = "" if self.absent == "violates" else " that occurs there"
+        factor = f"{2**self.delta:g}" if self.delta <= 64 else f"2^{self.delta:g}"
+        return (
+            f'In every group of records that look alike, every value of "{self.attribute}"{occurs} is less than '
+            f"{factor} times as frequent or rare as in the whole table."
+        )
+
+    def holds(self, classes: Classes) -> Flags:
+        """Which classes satisfy it."""
+        histogram = classes.histogram(self.attribute)
+        whole = histogram.whole.astype(np.float64)
+        n = classes.size[run_of(histogram.start)]
+        with np.errstate(divide="ignore"):
+            ratio = histogram.count * whole.sum() / (n * whole[histogram.value])
+        # strict, so rounding must not let a tie pass: the tolerance is taken off, not added
+        over = ~(np.abs(np.log2(ratio)) < self.delta - TOLERANCE * (1 + self.delta))
+        found: Flags = (run_maxima(over.astype(np.int64), histogram.start) == 0) & (classes.size > 0)
+        if self.absent == "violates":
+            found &= np.diff(histogram.start) >= np.count_nonzero(whole)
+        return found
+
+    def audit(self, groups: Groups) -> Finding:
+        """What the released rows say: the largest abs(log2(p/q)), infinite where a class lacks a value."""
+        whole = groups.whole(self.attribute).select("value", q=pl.col("n") / pl.col("n").sum())
+        values = whole.height
+        p = groups.counts(self.attribute).with_columns(p=pl.col("n") / pl.col("n").sum().over("class"))
+        shares = p.join(whole, on="value", how="left", nulls_equal=True)
+        gap = (pl.col("p").log(2) - pl.col("q").log(2)).abs().fill_null(math.inf)  # null: the whole table lacks it
+        worst = shares.group_by("class").agg(gap=gap.max(), known=pl.col("q").count())
+        if self.absent == "violates":
+            lacks = pl.col("known") < values
+            worst = worst.with_columns(gap=pl.when(lacks).then(pl.lit(math.inf)).otherwise(pl.col("gap")))
+        # strict here as well; a margin below the search's, or what the search lets pass could fail here
+        fails = pl.col("gap") >= self.delta - TOLERANCE / 10 * (1 + self.delta)
+        largest, failing = worst.select(pl.col("gap").max(), fails.sum().alias("failing")).row(0)
+        return Finding(failing == 0, rounded(largest), self.delta, int(failing), groups.source(self.attribute))

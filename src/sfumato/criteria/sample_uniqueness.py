@@ -1,0 +1,65 @@
+"""Sample uniqueness: T. Dalenius, Finding a needle in a haystack, Journal of Official Statistics 2(3), 1986."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
+from sfumato.criteria.enough_rows import EnoughRows
+from sfumato.criteria.model import TOLERANCE, Classes, Closed, Flags, Model, check_real
+
+
+@dataclass(frozen=True)
+class SampleUniqueness(Model):
+    """At most a share t of the released records is alone in its class.
+
+    It is a promise about the table as a whole. Merging classes lowers it, and so does leaving out records that stand
+    alone.
+
+    Parameters: `t`, from 0 to 1.
+
+    >>> SampleUniqueness(0.05).holds_table(np.array([1] + [3] * 7))
+    True
+    """
+
+    t: float
+
+    closed: ClassVar[Closed] = "merge"
+    bounded_by: ClassVar[str] = "t"
+
+    def __post_init__(self) -> None:
+        check_real(self, "t", 0, 1)
+
+    @property
+    def enough_size(self) -> int:
+        """A table whose classes all have at least so many records satisfies it."""
+        return 1 if self.t >= 1 else 2
+
+    @property
+    def enough(self) -> EnoughRows:
+        """What stands for it where a search looks at one class at a time."""
+        return EnoughRows(self)
+
+    def sentence(self) -> str:
+        """The promise in words."""
+        return f"At most {self.t * 100:g}% of the records are the only ones with their quasi-identifiers."
+
+    def holds(self, classes: Classes) -> Flags:
+        """No class alone breaks it."""
+        found: Flags = classes.size > 0
+        return found
+
+    def holds_table(self, sizes: np.ndarray) -> bool:
+        """Whether a table of classes of these sizes satisfies it."""
+        rows = int(sizes.sum())
+        return rows > 0 and int(np.count_nonzero(sizes == 1)) <= (self.t + TOLERANCE) * rows
+
+    def audit(self, groups: Groups) -> Finding:
+        """What the released rows say: the share of records that stand alone."""
+        size = pl.col("size")
+        share = groups.sizes.select(size.filter(size == 1).sum() / size.sum()).item()
+        return Finding(share <= self.t + SLACK, rounded(share), self.t, 0)
