@@ -100,9 +100,11 @@ def verify_table(
     for names in sets:
         groups = rows.groups(names, {a for c in require for a in c.needs})
         classes.append(summary(groups.sizes["size"], names))
-        if stars is not None:
+        if stars is None:
+            promises += [examined(c, names, groups) for c in require]
+        else:
             groups = WildcardGroups(_starred(groups.keys, stars), groups.text, groups.given, groups.trees)
-        promises += [examined(c, names, groups) for c in require]
+            promises += [_matching(examined(c, names, groups)) for c in require]
     return _verification(released.height, promises, classes)
 
 
@@ -146,7 +148,13 @@ def verify_folder(path: str | Path) -> Verification:
             continue
         groups = rows.groups(names, {a for c in mine for a in c.needs if a in table.columns})
         classes.append(summary(groups.sizes["size"], names))
-        promises += [_against(claim, c, names, groups) for c, claim in mine.items()]
+        if not manifest.policy.wildcard:
+            promises += [_against(claim, c, names, groups) for c, claim in mine.items()]
+            continue
+        groups = WildcardGroups(groups.keys, groups.text, groups.given, groups.trees)
+        for c, claim in mine.items():
+            undefined = broken(c, names, "it is not defined where a missing value matches any value")
+            promises.append(_matching(_against(claim, c, names, groups)) if c.wildcard else undefined)
     faults += _size_faults(manifest, classes) + _whole_faults(manifest, table)
     return _verification(table.height, [_integrity(faults), *promises], classes)
 
@@ -166,6 +174,11 @@ class _Rows:
     def groups(self, names: Sequence[str], attributes: Iterable[str]) -> Groups:
         keys = pl.DataFrame([self.text(name) for name in names])
         return Groups(keys, {a: self.text(a) for a in attributes}, self.whole, self.trees)
+
+
+def _matching(promise: Promise) -> Promise:
+    """A promise under the reading where a missing value matches any value, which its sentence says."""
+    return replace(promise, sentence=promise.sentence.removesuffix(".") + ", where a missing value matches any value.")
 
 
 def _verification(rows: int, promises: Sequence[Promise], classes: Sequence[dict[str, Any]]) -> Verification:
@@ -219,6 +232,7 @@ class _Policy:
     quasi: list[list[str]]
     require: list[dict[str, Any]]
     identifying: list[str] = field(default_factory=list)
+    wildcard: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,131 @@
+"""sfumato utility: what a release is still good for, beside the table it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sfumato.cli import figures, options
+from sfumato.cli.console import number, say, say_json, say_table
+from sfumato.cli.options import ROLES, option
+
+MEASURES = "Measures"
+ERRORS = ("mean-squared-error", "mean-absolute-error", "mean-variation")
+
+
+def utility(
+    original: Annotated[Path, typer.Argument(help="The table behind the release.", metavar="ORIGINAL")],
+    released: Annotated[
+        Path, typer.Argument(help="The folder of a release, or a released file of any tool.", metavar="RELEASED")
+    ],
+    quasi: options.Quasi = None,
+    target: Annotated[
+        str | None, option("--target", help="A column to predict from the others.", panel=ROLES, shape="A")
+    ] = None,
+    key: Annotated[
+        str | None,
+        option("--key", help="A column in both that names each record once.", panel=ROLES, shape="A"),
+    ] = None,
+    hierarchy: options.Hierarchies = None,
+    k: Annotated[
+        int | None, option("--k", help="The class size asked for, for c-avg.", panel=MEASURES, shape="N")
+    ] = None,
+    queries: Annotated[
+        int, option("--queries", help="Random counts to compare: 200 (default); 0 for none.", panel=MEASURES, shape="N")
+    ] = 200,
+    dimension: Annotated[
+        int, option("--dimension", help="Columns of a contingency table: 2 (default).", panel=MEASURES, shape="N")
+    ] = 2,
+    seed: Annotated[int, option("--seed", help="Of queries and learning: 0 (default).", panel=MEASURES, shape="N")] = 0,
+    output: figures.Output = None,
+    overwrite: figures.Overwrite = False,
+    separator: options.Separator = None,
+    quote: options.Quote = None,
+    encoding: options.Encoding = None,
+    header: options.Header = None,
+    sheet: options.Sheet = None,
+    as_json: options.Json = False,
+) -> int:
+    """Measure what a release is still good for: information losses, errors, distributions, queries, learning.
+
+    Rows are compared in order. Where those of a release are fewer or in another order, a note says what is left out.
+
+    A column of --key tells which row is which.
+    """
+    import sfumato as sf
+    from sfumato.cli import flags
+    from sfumato.cli.notes import notes
+    from sfumato.cli.progress import Progress
+
+    figures.check_output(output, overwrite)
+    given = figures.chosen(options.reading(separator, quote, encoding, header, sheet))
+    with Progress("reading") as progress, notes() as told:
+        before = sf.read(original, **given)
+        after = figures.table(released, given, other=True)
+        figures.warn_of_compiling(progress)
+        progress("measuring", None)
+        found = sf.utility(
+            before,
+            after,
+            quasi=flags.joined(quasi),
+            target=target,
+            key=key,
+            hierarchies=figures.recipes(hierarchy),
+            k=k,
+            queries=queries,
+            dimension=dimension,
+            seed=seed,
+        )
+    figures.write(found, output, overwrite)
+    if as_json:
+        say_json(found)
+        return 0
+    figures.tell([*told, *found["notes"]])
+    _show(found)
+    if output is not None:
+        say(f"written: {output}")
+    return 0
+
+
+def _show(found: Mapping[str, Any]) -> None:
+    rows = found["rows"]
+    how = "compared row by row" if rows["aligned"] else "compared by their distributions"
+    say(f"{number(rows['original'])} original and {number(rows['released'])} released rows, {how}")
+    measures = {measure["name"]: measure for measure in found["measures"]}
+    parts = {
+        f"information loss of {', '.join(found['quasi'])}": list(found["loss"]),
+        "categories": list(found["categories"]),
+        "distributions": ["total-variation"],
+        "queries": ["query-error"],
+        "learning": ["learning"],
+    }
+    for title, names in parts.items():
+        those = [measures[name] for name in names if name in measures]
+        if those:
+            say(title)
+            figures.say_measures(those)
+        if title == "distributions":
+            _show_columns(found["distributions"]["per_column"])
+    if found["numbers"]:
+        _show_numbers(found["numbers"], measures)
+
+
+def _show_columns(columns: Mapping[str, Mapping[str, float | None]]) -> None:
+    head = ["total-variation", "hellinger", "jensen-shannon", "kolmogorov-smirnov", "wasserstein"]
+    rows = [[name, *(_short(of.get(distance)) for distance in head)] for name, of in columns.items()]
+    say_table(["column", *head], rows, right=range(1, 6))
+
+
+def _show_numbers(numbers: Mapping[str, Any], measures: Mapping[str, Any]) -> None:
+    say("numeric columns")
+    head = ["values", "means", "covariances", "correlations"]
+    rows = [[error, *(_short(numbers[error][what]) for what in head)] for error in ERRORS if error in numbers]
+    say_table(["error of", *head], rows, right=range(1, 5))
+    figures.say_measures([measures[name] for name in ("il1s", "eigenvalues") if name in measures])
+
+
+def _short(value: float | None) -> str:
+    return "-" if value is None else figures.figure(value)

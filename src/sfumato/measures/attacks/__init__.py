@@ -1,0 +1,100 @@
+"""Attacks: what somebody with a released table, and perhaps another one, can find out. One attack per file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from sfumato.measures.attacks.background_knowledge import background_knowledge
+from sfumato.measures.attacks.homogeneity import homogeneity
+from sfumato.measures.attacks.inference import inference
+from sfumato.measures.attacks.intersection import intersection
+from sfumato.measures.attacks.linkability import linkability
+from sfumato.measures.attacks.membership import membership
+from sfumato.measures.attacks.negative_disclosure import negative_disclosure
+from sfumato.measures.attacks.result import Attack
+from sfumato.measures.attacks.similarity import similarity
+from sfumato.measures.attacks.singling_out import singling_out
+from sfumato.measures.attacks.skewness import skewness
+from sfumato.measures.attacks.summary import attack_summary
+from sfumato.variant import Variant
+
+__all__ = [
+    "ATTACKS",
+    "Attack",
+    "attack_summary",
+    "background_knowledge",
+    "cluster_linkage",
+    "deterministic_linkage",
+    "distance_linkage",
+    "homogeneity",
+    "inference",
+    "intersection",
+    "linkability",
+    "membership",
+    "negative_disclosure",
+    "probabilistic_linkage",
+    "similarity",
+    "singling_out",
+    "skewness",
+]
+
+
+def _later(module: str, name: str, words: str) -> Callable[..., Attack]:
+    """A function whose module is imported when it is first called."""
+
+    def attack(*given: Any, **options: Any) -> Attack:
+        found: Attack = getattr(import_module(f"sfumato.measures.attacks.{module}"), name)(*given, **options)
+        return found
+
+    attack.__name__, attack.__doc__ = f"{name}_linkage", words
+    return attack
+
+
+deterministic_linkage = _later(
+    "linkage_deterministic",
+    "deterministic",
+    "How many people of a table are found by what their values may have become.",
+)
+probabilistic_linkage = _later(
+    "linkage_probabilistic", "probabilistic", "How many people of a table are found by weighing which columns agree."
+)
+distance_linkage = _later(
+    "linkage_distance", "distance", "How many people of a table have their own record as the nearest released one."
+)
+cluster_linkage = _later(
+    "linkage_clusters", "clusters", "How many people are found without common columns, by matching clusters."
+)
+
+L_DIVERSITY = "Machanavajjhala et al., ICDE 2006"
+T_CLOSENESS = "Li, Li and Venkatasubramanian, ICDE 2007"
+UNIFIED = "Giomi et al., PoPETs 2023; Article 29 Working Party, Opinion 05/2014"
+
+# an example is the keywords of a call on a release with columns age, zip, disease and salary
+ATTACKS = {
+    "deterministic-linkage": Variant(deterministic_linkage, {"columns": ["age", "zip"]}, "Sweeney 2002"),
+    "probabilistic-linkage": Variant(
+        probabilistic_linkage, {"columns": ["age", "zip"], "upper": 0.9, "lower": 0.5}, "Fellegi and Sunter, JASA 1969"
+    ),
+    "distance-linkage": Variant(
+        distance_linkage, {"columns": ["age", "zip"], "metric": "gower"}, "Domingo-Ferrer and Torra 2005; Gower 1971"
+    ),
+    "cluster-linkage": Variant(cluster_linkage, {"groups": 4}, "Bacher, Brand and Bender 2002"),
+    "homogeneity": Variant(homogeneity, {"quasi": ["age", "zip"], "sensitive": "disease"}, L_DIVERSITY),
+    "background-knowledge": Variant(
+        background_knowledge, {"quasi": ["age", "zip"], "sensitive": "disease", "rule_out": 1}, L_DIVERSITY
+    ),
+    "skewness": Variant(skewness, {"quasi": ["age", "zip"], "sensitive": "disease", "threshold": 0.25}, T_CLOSENESS),
+    "similarity": Variant(similarity, {"quasi": ["age", "zip"], "sensitive": "salary", "width": 0.25}, T_CLOSENESS),
+    "negative-disclosure": Variant(
+        negative_disclosure, {"quasi": ["age", "zip"], "sensitive": "disease", "common": 0.1}, L_DIVERSITY
+    ),
+    "membership": Variant(membership, {"quasi": ["age", "zip"]}, "Nergiz, Atzori and Clifton, SIGMOD 2007"),
+    "intersection": Variant(
+        intersection, {"quasi": ["age", "zip"], "sensitive": "disease"}, "Ganta, Kasiviswanathan and Smith, KDD 2008"
+    ),
+    "singling-out": Variant(singling_out, {"columns": ["age", "zip"], "mode": "multivariate"}, UNIFIED),
+    "linkability": Variant(linkability, {"first": ["age"], "second": ["zip"]}, UNIFIED),
+    "inference": Variant(inference, {"known": ["age", "zip"], "secret": "disease"}, UNIFIED),
+}

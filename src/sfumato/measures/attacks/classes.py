@@ -1,0 +1,124 @@
+"""Classes of a released table, with the sensitive values in each: what the attacks on one table look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sfumato.arguments import column_names
+from sfumato.categories import Categories
+from sfumato.cells import Histogram, count_cells, count_histogram
+from sfumato.engines.frames import enter
+from sfumato.errors import ColumnError, PolicyError, did_you_mean
+from sfumato.microdata import Attribute, encode
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A released table as an attacker sees it: the class of each row, and the values of one sensitive column."""
+
+    rows: int
+    quasi: tuple[str, ...]
+    sensitive: Attribute
+    of_row: np.ndarray  # int32 [rows]
+    code: np.ndarray  # int32 [rows]: the sensitive value
+    size: np.ndarray  # int64 [classes]
+
+    @cached_property
+    def histogram(self) -> Histogram:
+        """How often each sensitive value occurs in each class."""
+        return count_histogram(self.of_row, len(self.size), self.code, self.sensitive.categories.text, None)
+
+    @cached_property
+    def everyone(self) -> View:
+        """The same table to an attacker who knows no quasi-identifier: everybody is in one class."""
+        nobody = np.zeros(self.rows, np.int32)
+        return View(self.rows, (), self.sensitive, nobody, self.code, np.array([self.rows], np.int64))
+
+    @cached_property
+    def entry_of_row(self) -> np.ndarray:
+        """The entry of the histogram that counts each row."""
+        h, values = self.histogram, len(self.sensitive.categories)
+        owner = np.repeat(np.arange(len(self.size)), np.diff(h.start))
+        return np.searchsorted(owner * values + h.value, self.of_row.astype(np.int64) * values + self.code)
+
+    @cached_property
+    def size_of_entry(self) -> np.ndarray:
+        """The size of the class that each entry of the histogram belongs to."""
+        return np.repeat(self.size, np.diff(self.histogram.start))
+
+
+def view(released: Any, quasi: Any, sensitive: str, hierarchy: Any = None) -> View:
+    """The classes of a released table over its quasi-identifiers, as they print; missing is a value of its own.
+
+    A View of the same columns stays as it is, so that several attacks can share one.
+    """
+    from sfumato.measures.labels_cover import hierarchy_of
+
+    names = tuple(dict.fromkeys(column_names(quasi, "quasi")))
+    if isinstance(released, View):
+        if (released.quasi, released.sensitive.name) != (names, sensitive):
+            raise PolicyError("the view is of other columns")
+        if hierarchy is None:
+            return released
+        categories = released.sensitive.categories
+        tree = hierarchy_of(hierarchy, categories.text, sensitive)
+        return replace(released, sensitive=Attribute(sensitive, "sensitive", categories, tree))
+    frame = enter(released)[0]
+    require(frame, (*names, sensitive))
+    if sensitive in names:
+        raise PolicyError(f'the column "{sensitive}" is both quasi-identifying and sensitive', allowed="one role")
+    categories, code = encode(frame.get_column(sensitive))
+    tree = hierarchy_of(hierarchy, categories.text, sensitive)
+    of_row, size = classes(frame, names)
+    return View(frame.height, names, Attribute(sensitive, "sensitive", categories, tree), of_row, code, size)
+
+
+def classes(frame: pl.DataFrame, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """The class of each row and the size of each class."""
+    if not names:
+        return np.zeros(frame.height, np.int32), np.array([frame.height], np.int64)
+    coded = [encode(frame.get_column(name)) for name in names]
+    cells, of_row = count_cells(names, [codes for _, codes in coded], [len(categories) for categories, _ in coded])
+    return of_row, cells.count
+
+
+class Encoded:
+    """Columns as codes, each encoded once however often it is looked at."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[int, str], tuple[pl.DataFrame, Categories, np.ndarray]] = {}
+
+    def __call__(self, frame: pl.DataFrame, name: str) -> tuple[Categories, np.ndarray]:
+        key = (id(frame), name)
+        if key not in self._kept:
+            self._kept[key] = (frame, *encode(frame.get_column(name)))  # the frame stays, or its id could be another's
+        return self._kept[key][1:]
+
+
+def require(frame: pl.DataFrame, names: Sequence[str], what: str = "the table") -> None:
+    """Every column must be there."""
+    for name in names:
+        if name not in frame.columns:
+            raise ColumnError(f'{what} has no column "{name}"', hint=did_you_mean(name, frame.columns))
+
+
+def of_values(view: View, values: Any) -> np.ndarray:
+    """Which codes of the sensitive column are among the values given, by printed form."""
+    if isinstance(values, str) or not isinstance(values, Sequence | set | frozenset):
+        raise PolicyError("values must be a list of values of the sensitive column", got=type(values).__name__)
+    wanted = {None if value is None else str(value) for value in values}
+    return np.array([text in wanted for text in view.sensitive.categories.text], np.bool_)
+
+
+def share_of(value: object, name: str) -> float:
+    """A parameter from 0 to 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= float(value) <= 1:
+        got = type(value).__name__ if isinstance(value, bool) or not isinstance(value, int | float) else value
+        raise PolicyError(f"{name} must be a number from 0 to 1", got=got)
+    return float(value)

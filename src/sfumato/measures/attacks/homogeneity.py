@@ -1,0 +1,70 @@
+"""Homogeneity: all records of a class share their sensitive value, so finding the class is finding the value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sfumato.measures.attacks.classes import View, share_of, view
+from sfumato.measures.attacks.result import MOST, Attack, outcome, percent, records, worst
+
+
+def homogeneity(released: Any, quasi: Any, sensitive: str, *, share: float = 1.0, most: int = MOST) -> Attack:
+    """The share of records whose class gives their sensitive value away.
+
+    A class does where its most frequent value has at least `share` of its records (1: all of them). The baseline is
+    the same for an attacker who knows no quasi-identifier. `details` also say how often the best guess, the most
+    frequent value of the class, is right, and how often that of the whole table is.
+
+    Parameters
+    ----------
+    released
+        The released table.
+    quasi, sensitive
+        Its quasi-identifying columns, and the sensitive one.
+    share
+        From which share of one value on a class counts as homogeneous.
+    most
+        How many row numbers to name.
+
+    Examples
+    --------
+    >>> table = {"age": ["2*", "2*", "3*", "3*"], "disease": ["flu", "flu", "flu", "asthma"]}
+    >>> found = homogeneity(table, ["age"], "disease")
+    >>> found.success, found.exposed, found.details["guess"]
+    (0.5, (0, 1), 0.75)
+
+    References
+    ----------
+    Machanavajjhala et al., "l-Diversity: privacy beyond k-anonymity", ICDE 2006.
+    """
+    share = share_of(share, "share")
+    seen = view(released, quasi, sensitive)
+    top, hit = _top(seen, share)
+    rows = hit[seen.of_row]
+    alone, all_alike = _top(seen.everyone, share)
+    successes = int(rows.sum())
+    exposed = worst(top[seen.of_row], rows, most)
+    sentence = (
+        f'{records(successes, seen.rows)} lie in classes whose members all have one value of "{sensitive}": finding '
+        "the class is finding the value."
+        if share == 1
+        else f"{records(successes, seen.rows)} lie in classes where at least {percent(share)} of the members have the "
+        f'same value of "{sensitive}".'
+    )
+    details = {
+        "column": sensitive,
+        "share": share,
+        "classes": int(hit.sum()),
+        "guess": float((top * seen.size).sum() / seen.rows),
+        "guess baseline": float(alone[0]),
+    }
+    return outcome("homogeneity", successes, seen.rows, float(all_alike[0]), exposed, sentence, details=details)
+
+
+def _top(seen: View, share: float) -> tuple[np.ndarray, np.ndarray]:
+    """The share of the most frequent value of each class, and whether it is enough."""
+    h = seen.histogram
+    top = np.maximum.reduceat(h.count, h.start[:-1]) / seen.size
+    return top, top >= share - 1e-12

@@ -1,0 +1,171 @@
+"""Intersection: several releases about the same people, of which each is safe and all together are not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sfumato.arguments import column_names
+from sfumato.cells import count_histogram
+from sfumato.engines.frames import enter
+from sfumato.engines.printed import printed
+from sfumato.errors import ColumnError, PolicyError
+from sfumato.measures.attacks.classes import Encoded, require
+from sfumato.measures.attacks.matching import Matching, gather
+from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, outcome, percent, records, sample, worst
+
+
+def intersection(
+    releases: Sequence[Any],
+    original: Any,
+    quasi: Any,
+    sensitive: str,
+    *,
+    key: str | None = None,
+    hierarchies: Mapping[str, Any] | None = None,
+    wildcard: bool = False,
+    trials: int = TRIALS,
+    seed: int = 0,
+    most: int = MOST,
+) -> Attack:
+    """The share of people whose sensitive value is the only one that all releases leave possible.
+
+    The attacker knows the quasi-identifiers of a person. In each release the person may be any record whose labels
+    cover them, so may have the sensitive values of those records; what is common to all releases remains. A release
+    that covers the person nowhere says nothing. Where the original has the sensitive column, the one value left must
+    be the true one. The baseline is the same for an attacker who knows no quasi-identifier.
+
+    Parameters
+    ----------
+    releases
+        Two releases or more. Each is matched on those of the quasi-identifiers that it has; one without the sensitive
+        column says nothing of it.
+    original
+        The people, with their quasi-identifiers and, where known, the sensitive value.
+    quasi, sensitive
+        The quasi-identifying columns, and the sensitive one.
+    key
+        A column of the original and of every release that says which record is whose: the attacker then finds the
+        class of a person even where labels overlap, and knows in which releases the person is.
+    hierarchies
+        Column to the hierarchy that explains its labels.
+    wildcard
+        Whether a missing released value matches any value, instead of missing ones only.
+    trials, seed
+        How many people to try, and the seed that draws them.
+    most
+        How many row numbers to name.
+
+    Examples
+    --------
+    >>> first = {"age": ["20-39", "20-39"], "disease": ["flu", "cancer"]}
+    >>> second = {"age": ["30-49", "30-49"], "disease": ["cancer", "asthma"]}
+    >>> people = {"age": [25, 33, 45]}
+    >>> found = intersection([first, second], people, ["age"], "disease")
+    >>> found.exposed, found.details["alone"]
+    ((1,), [0.0, 0.0])
+
+    References
+    ----------
+    Ganta, Kasiviswanathan and Smith, "Composition attacks and auxiliary information in data privacy", KDD 2008; Xiao
+    and Tao, "m-Invariance", SIGMOD 2007.
+    """
+    if isinstance(releases, str | Path) or not isinstance(releases, Sequence) or not releases:
+        raise PolicyError("releases must be a list of tables", got=type(releases).__name__)
+    tables, people = [enter(release)[0] for release in releases], enter(original)[0]
+    names = tuple(dict.fromkeys(column_names(quasi, "quasi")))
+    require(people, (*names, *([] if key is None else [key])), "the original")
+    telling = [table for table in tables if sensitive in table.columns]
+    if not telling:
+        raise ColumnError(f'no release has the column "{sensitive}"')
+    trials, rng = drawing(trials, seed)
+    rows = sample(rng, people.height, trials)
+    number: dict[str | None, int] = {}
+    encoded = Encoded()
+    every = [
+        _candidates(table, people, rows, names, sensitive, key, hierarchies, wildcard, number, encoded)
+        for table in telling
+    ]
+    truth = _truth(people, rows, sensitive, number, encoded)
+    left = [_common([found[i] for found in every]) for i in range(len(rows))]
+    hit = _pinned(left, truth)
+    alone = [float(_pinned([f if f is not None else np.empty(0) for f in found], truth).mean()) for found in every]
+    whole = _common([np.array(sorted({number[t] for t in encoded(table, sensitive)[0].text})) for table in telling])
+    baseline = float(_pinned([whole] * len(rows), truth).mean())
+    successes = int(hit.sum())
+    sentence = (
+        f'The {len(telling)} releases together leave one value of "{sensitive}" for {records(successes, len(rows))}; '
+        f"the most telling of them alone does for {percent(max(alone))}."
+    )
+    details = {
+        "column": sensitive,
+        "releases": len(telling),
+        "alone": alone,
+        "average values left": float(np.mean([len(values) for values in left])),
+    }
+    exposed = worst(np.zeros(len(rows)), hit, most, rows)
+    return outcome(
+        "intersection", successes, len(rows), baseline, exposed, sentence, seed=seed, of="original", details=details
+    )
+
+
+def _candidates(
+    table: pl.DataFrame,
+    people: pl.DataFrame,
+    rows: np.ndarray,
+    quasi: Sequence[str],
+    sensitive: str,
+    key: str | None,
+    hierarchies: Mapping[str, Any] | None,
+    wildcard: bool,
+    number: dict[str | None, int],
+    encoded: Encoded,
+) -> list[np.ndarray | None]:
+    """For each person the sensitive values that one release leaves possible; None where it does not know the person."""
+    categories, code = encoded(table, sensitive)
+    own_number = np.array([number.setdefault(text, len(number)) for text in categories.text], np.int64)
+    names = [name for name in quasi if name in table.columns]
+    if not names:  # all there is to know is the whole column
+        return [np.sort(own_number)] * len(rows)
+    matching = Matching(table, names, [people], hierarchies, wildcard, encoded)
+    h = count_histogram(matching.cell_of_row, len(matching.cells), code, categories.text, None)
+    here = own_number[h.value]
+    if key is not None:
+        require(table, [key], "a release")
+        place = {text: i for i, text in enumerate(printed(table.get_column(key)).to_list())}
+        own = [place.get(text) for text in printed(people.get_column(key).gather(rows)).to_list()]
+        cells = [None if i is None else np.array([matching.cell_of_row[i]]) for i in own]
+    else:
+        cells = [matching.candidates(values) for values in matching.values_of(people, rows)]
+    return [None if found is None or not len(found) else np.unique(gather(h.start, here, found)) for found in cells]
+
+
+def _common(sets: Sequence[np.ndarray | None]) -> np.ndarray:
+    known = [found for found in sets if found is not None]
+    if not known:
+        return np.empty(0, np.int64)
+    left = known[0]
+    for found in known[1:]:
+        left = np.intersect1d(left, found, assume_unique=True)
+    return left
+
+
+def _truth(
+    people: pl.DataFrame, rows: np.ndarray, sensitive: str, number: Mapping[str | None, int], encoded: Encoded
+) -> np.ndarray | None:
+    if sensitive not in people.columns:
+        return None
+    categories, code = encoded(people, sensitive)
+    return np.array([number.get(text, -1) for text in categories.text], np.int64)[code[rows]]
+
+
+def _pinned(left: Sequence[np.ndarray], truth: np.ndarray | None) -> np.ndarray:
+    """Where one value is left, and it is the true one as far as that is known."""
+    one = np.array([len(values) == 1 for values in left], np.bool_)
+    if truth is not None:
+        one &= np.array([len(values) == 1 and int(values[0]) == int(t) for values, t in zip(left, truth, strict=True)])
+    return one

@@ -1,0 +1,74 @@
+"""Negative disclosure: a class that lacks a common value tells that its members do not have it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sfumato.measures.attacks.classes import View, of_values, share_of, view
+from sfumato.measures.attacks.result import MOST, Attack, outcome, percent, records, worst
+
+
+def negative_disclosure(
+    released: Any, quasi: Any, sensitive: str, *, common: float = 0.1, values: Any = None, most: int = MOST
+) -> Attack:
+    """The share of records of whom the release tells that they certainly do not have a common sensitive value.
+
+    A value is common where at least `common` of the released records have it, or where it is among `values`. A record
+    is exposed where no record of its class has one of them, the more the larger a share of the table these values make
+    up. The baseline is the same for an attacker who knows no quasi-identifier: nothing in the table is absent from it.
+
+    Parameters
+    ----------
+    released
+        The released table.
+    quasi, sensitive
+        Its quasi-identifying columns, and the sensitive one.
+    common
+        The share from which on a value is common.
+    values
+        The values that matter, instead.
+    most
+        How many row numbers to name.
+
+    Examples
+    --------
+    >>> table = {"age": ["2*", "2*", "3*", "3*"], "disease": ["flu", "flu", "flu", "asthma"]}
+    >>> found = negative_disclosure(table, ["age"], "disease")
+    >>> found.success, found.exposed
+    (0.5, (0, 1))
+
+    References
+    ----------
+    Machanavajjhala et al., "l-Diversity: privacy beyond k-anonymity", ICDE 2006 (positive and negative disclosure).
+    """
+    common = share_of(common, "common")
+    seen = view(released, quasi, sensitive)
+    whole = seen.histogram.whole / seen.rows
+    matters = whole >= common - 1e-12 if values is None else of_values(seen, values) & (whole > 0)
+    lacks, mass = _absent(seen, matters, whole)
+    hit = (lacks > 0)[seen.of_row]
+    successes = int(hit.sum())
+    which = f"that at least {percent(common)} of all records have" if values is None else "of those given"
+    sentence = (
+        f"Of {records(successes, seen.rows)} the release tells that they do not "
+        f'have some value of "{sensitive}" {which}.'
+    )
+    details = {
+        "column": sensitive,
+        "common": common,
+        "common values": int(matters.sum()),
+        "average share ruled out": float((mass * seen.size).sum() / seen.rows),
+    }
+    exposed = worst(mass[seen.of_row], hit, most)
+    return outcome("negative disclosure", successes, seen.rows, 0.0, exposed, sentence, details=details)
+
+
+def _absent(seen: View, matters: np.ndarray, whole: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How many of the values that matter each class lacks, and what share of the table they make up."""
+    h = seen.histogram
+    there = matters[h.value]
+    lacks = int(matters.sum()) - np.add.reduceat(there.astype(np.int64), h.start[:-1])
+    mass = float(whole[matters].sum()) - np.add.reduceat(np.where(there, whole[h.value], 0.0), h.start[:-1])
+    return lacks, np.where(lacks > 0, mass, 0.0)

@@ -1,0 +1,162 @@
+"""Keys: the quasi-identifiers of a table as cells, and how many records look like each; what every risk starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sfumato.arguments import column_names
+from sfumato.categories import Categories
+from sfumato.cells import Cells, count_cells
+from sfumato.engines.printed import printed
+from sfumato.errors import ColumnError, PolicyError, did_you_mean
+from sfumato.measures.risk.matching import matched
+from sfumato.measures.risk.population_cover import STAR, covered_people
+from sfumato.microdata import encode
+
+
+@dataclass(frozen=True, eq=False)
+class Keys:
+    """Distinct tuples of the quasi-identifiers with the cell of each row, and the population's rows where given.
+
+    With `wildcard`, a missing value and the printed value "*" match any value; else they are values of their own.
+    """
+
+    cells: Cells  # of sample and population together
+    of_row: np.ndarray  # int32 per row of the sample
+    known: np.ndarray  # bool [columns, cells]: whether a value is no wildcard
+    sample: np.ndarray  # int64 per cell: rows of the sample
+    population: np.ndarray | None = None  # int64 per cell: rows of the population
+    wildcard: bool = False
+    covered: np.ndarray | None = None  # int64 per cell: rows of a population that is not recoded like the sample
+
+    @property
+    def rows(self) -> int:
+        """Rows of the sample."""
+        return len(self.of_row)
+
+    @cached_property
+    def size(self) -> np.ndarray:
+        """Per cell the rows of the sample that match it."""
+        return self._met(self.sample)
+
+    @cached_property
+    def population_size(self) -> np.ndarray:
+        """Per cell the rows of the population that match it, and no fewer than those of the sample: it is part of it.
+
+        A population table that lacks a key would otherwise make it look safe.
+        """
+        return self.size if self.population is None else np.maximum(self.in_population, self.size)
+
+    @cached_property
+    def in_population(self) -> np.ndarray:
+        """Per cell the rows of the population table that match it, or that its labels cover."""
+        assert self.population is not None
+        return self._met(self.population) if self.covered is None else self.covered
+
+    @cached_property
+    def classes(self) -> np.ndarray:
+        """Sizes of the classes of the sample: cells that have rows in it."""
+        return self.size[self.sample > 0]
+
+    def _met(self, count: np.ndarray) -> np.ndarray:
+        return matched(self.cells.codes, self.cells.sizes, self.known, count) if self.wildcard else count
+
+    def weighted(self, weights: np.ndarray) -> np.ndarray:
+        """Per cell the sum of the weights of the rows that match it."""
+        return self._met(np.bincount(self.of_row, weights=weights, minlength=len(self.cells)))
+
+
+def keys_of(
+    frame: pl.DataFrame,
+    quasi: Any,
+    population: pl.DataFrame | None = None,
+    wildcard: bool = False,
+    hierarchies: Mapping[str, Any] | None = None,
+) -> Keys:
+    """Count the distinct tuples of the quasi-identifiers.
+
+    Where the sample has labels that no record of the population has, its people are counted by what the labels cover.
+
+    >>> keys = keys_of(pl.DataFrame({"age": ["30", "30", "40", None]}), ["age"], wildcard=True)
+    >>> keys.sample.tolist(), keys.size.tolist()
+    ([2, 1, 1], [3, 2, 4])
+    """
+    names = quasi_of(frame, quasi)
+    if population is not None:
+        quasi_of(population, names, "the population table")
+    columns = [frame.get_column(name) for name in names]
+    if population is not None:
+        columns = [stacked(column, population.get_column(column.name)) for column in columns]
+    encoded = [encode(column) for column in columns]
+    cells, of_row = count_cells(names, [code for _, code in encoded], [len(of) for of, _ in encoded])
+    known = np.broadcast_to(np.True_, cells.codes.shape)
+    if wildcard:
+        known = np.stack([_tells(of)[codes] for (of, _), codes in zip(encoded, cells.codes, strict=True)])
+    if population is None:
+        return Keys(cells, of_row, known, cells.count, None, wildcard)
+    of_row = of_row[: frame.height]
+    sample = np.bincount(of_row, minlength=len(cells)).astype(np.int64)
+    others, covered = cells.count - sample, None
+    if _recoded(encoded, frame.height):
+        mine = np.flatnonzero(sample > 0)
+        classes = Cells(names, cells.codes[:, mine], sample[mine], cells.sizes)
+        people = covered_people(classes, [of.text for of, _ in encoded], population, hierarchies, wildcard)
+        if people is not None:
+            covered = np.zeros(len(cells), np.int64)
+            covered[mine] = people
+    return Keys(cells, of_row, known, sample, others, wildcard, covered)
+
+
+def _recoded(encoded: Sequence[tuple[Categories, np.ndarray]], rows: int) -> bool:
+    """Whether a column has a text in the first rows, the sample, that none of the others has."""
+    for of, code in encoded:
+        here, there = (np.bincount(part, minlength=len(of)) > 0 for part in (code[:rows], code[rows:]))
+        if not of.ordered and bool((here & ~there)[: len(of) - of.missing].any()):
+            return True
+    return False
+
+
+def quasi_of(frame: pl.DataFrame, quasi: Any, what: str = "the table") -> tuple[str, ...]:
+    """The names of the quasi-identifiers, each once, checked against the table."""
+    names = tuple(dict.fromkeys(column_names(quasi, "quasi")))
+    if not names:
+        raise PolicyError("no quasi-identifying column is given", allowed='one column or more, as in ["age", "zip"]')
+    has_columns(frame, names, what)
+    return names
+
+
+def has_columns(frame: pl.DataFrame, names: Sequence[str], what: str = "the table") -> None:
+    """Refuse names that the table does not have."""
+    for name in names:
+        if name not in frame.columns:
+            raise ColumnError(f'{what} has no column "{name}"', hint=did_you_mean(name, frame.columns))
+
+
+def stacked(one: pl.Series, other: pl.Series) -> pl.Series:
+    """A column of two tables in one, so that equal values get equal codes: numbers as numbers, else as printed."""
+    if one.dtype == other.dtype and not isinstance(one.dtype, pl.Categorical | pl.Enum):
+        return pl.concat([one, other.alias(one.name)])
+    if one.dtype.is_numeric() and other.dtype.is_numeric():
+        whole = [_whole(one), _whole(other)]  # a missing value turns whole numbers into floats in some libraries
+        if all(series is not None for series in whole):
+            return pl.concat([series.alias(one.name) for series in whole if series is not None])
+        return pl.concat([series.cast(pl.Float64).alias(one.name) for series in (one, other)])
+    return pl.concat([printed(series).alias(one.name) for series in (one, other)])
+
+
+def _whole(series: pl.Series) -> pl.Series | None:
+    """Numbers as 64-bit integers, or None where one would change."""
+    value = series.fill_nan(None) if series.dtype.is_float() else series
+    number = value.cast(pl.Int64, strict=False)
+    return number if bool((number.cast(value.dtype, strict=False).eq_missing(value)).all()) else None
+
+
+def _tells(categories: Categories) -> np.ndarray:
+    """Which values of a column are no wildcard."""
+    return np.array([text is not None and text != STAR for text in categories.text], dtype=np.bool_)

@@ -1,0 +1,152 @@
+"""Source: a table to measure, and what is known about it: a frame, a file, or the folder of a release."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sfumato.arguments import path_of, quasi_sets
+from sfumato.engines.frames import enter
+from sfumato.engines.printed import printed
+from sfumato.engines.write import FORMATS, read_back, sha256
+from sfumato.errors import ColumnError, PolicyError, ReadError, did_you_mean
+from sfumato.measures.utility.pair import Pair
+
+Sets = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A table with the roles of its columns, and where it came from, as far as that is known.
+
+    `untouched` are the columns of a release folder that were released as they are: they tell whether its rows stand in
+    the order of the original.
+    """
+
+    table: pl.DataFrame
+    quasi: Sets = ()
+    sensitive: tuple[str, ...] = ()
+    weight: str | None = None
+    wildcard: bool = False
+    k: int | None = None
+    hierarchies: Mapping[str, Any] = field(default_factory=dict)
+    original: pl.DataFrame | None = None
+    rows: np.ndarray | None = None  # of the original, per released row
+    untouched: tuple[str, ...] | None = None
+    came_from: int | None = None  # rows of the table that a release folder was made of
+
+    def sets(self, given: Any, verb: str) -> Sets:
+        """The sets of quasi-identifiers: those given, else those of the release."""
+        found = self.quasi if given is None else quasi_sets(given)
+        if not found or not all(found):
+            raise PolicyError(
+                f"{verb} needs the quasi-identifiers: the columns that others may know of a person",
+                allowed='quasi=["age", "zip"], or --quasi age,zip',
+                hint="a release folder names them itself; sfumato inspect suggests some",
+            )
+        for name in (name for names in found for name in names):
+            if name not in self.table.columns:
+                raise ColumnError(f'the table has no column "{name}"', hint=did_you_mean(name, self.table.columns))
+        return found
+
+    def columns(self, given: Any) -> tuple[str, ...] | None:
+        """All quasi-identifiers, each once; None where none are known."""
+        if given is None and not self.quasi:
+            return None
+        found = self.sets(given, "this")
+        return tuple(dict.fromkeys(name for names in found for name in names))
+
+
+def source_of(data: Any) -> Source:
+    """What can be known of a table: a release folder tells the roles of its columns.
+
+    >>> source_of({"age": [30, 41]}).quasi
+    ()
+    """
+    if isinstance(data, Source):
+        return data
+    if isinstance(data, str | Path) and path_of(data).is_dir():
+        return _of_folder(path_of(data))
+    return Source(enter(data)[0])
+
+
+def _of_folder(folder: Path) -> Source:
+    file = folder / "manifest.json"
+    try:
+        text = file.read_bytes()
+    except OSError:
+        hint = "name the folder that holds the data and its manifest, or a data file"
+        raise ReadError(f'"{folder}" is no release: there is no manifest.json to read in it', hint=hint) from None
+    try:
+        manifest = json.loads(text)
+        data, policy = manifest["data"], manifest["policy"]
+        table = _data(folder, data)
+        roles = {str(column["name"]): str(column["role"]) for column in data["columns"]}
+        required = [entry["k"] for entry in policy["require"] if entry["model"] == "k-anonymity"]
+        return Source(
+            table=table,
+            quasi=tuple(tuple(map(str, names)) for names in policy["quasi"]),
+            sensitive=tuple(map(str, policy["sensitive"])),
+            weight=next((name for name, role in roles.items() if role == "weight"), None),
+            wildcard=policy.get("wildcard") is True,
+            k=int(required[0]) if required else None,
+            untouched=tuple(name for name, role in roles.items() if role != "quasi" and name in table.columns),
+            came_from=int(manifest["input"]["rows"]),
+        )
+    except (ValueError, TypeError, KeyError, AttributeError):
+        hint = "sfumato verify says what is wrong with it"
+        raise ReadError(f'"{file}" is no manifest of a release', hint=hint) from None
+
+
+def _data(folder: Path, data: Mapping[str, Any]) -> pl.DataFrame:
+    """The table of a release folder: the very file that the manifest describes."""
+    path = (folder / str(data["file"])).resolve()
+    if not path.is_relative_to(folder.resolve()) or not path.is_file() or data["format"] not in FORMATS:
+        raise ReadError(f'the data file that "{folder / "manifest.json"}" names is not in the folder')
+    if sha256(path) != str(data["sha256"]).removeprefix("sha256:").lower():
+        hint = f"sfumato verify says more; to measure the file as it is, name {path.name} itself"
+        raise ReadError(f'the data file in "{folder}" is not the one that its manifest describes', hint=hint)
+    return enter(read_back(path, str(data["format"]), bool(data["guarded"])))[0]
+
+
+def in_order(original: pl.DataFrame, source: Source) -> bool:
+    """Whether the rows of a release can stand in the order of the original, as far as its columns tell.
+
+    Columns that were released as they are must read alike row by row; where there is none, every label must cover the
+    value of its row. A frame or a file of another tool is taken at its word.
+    """
+    if original.height != source.table.height:
+        return False
+    if source.untouched is None:
+        return True
+    told = False
+    for name in source.untouched:
+        if name not in original.columns:
+            continue
+        before, after = printed(original.get_column(name)), printed(source.table.get_column(name))
+        if bool(before.eq_missing(after).all()):
+            told = told or before.n_unique() > 1
+        elif bool(before.sort().eq_missing(after.sort()).all()):
+            return False  # the same values in another order
+    return told or _covers(original, source)
+
+
+def _covers(original: pl.DataFrame, source: Source) -> bool:
+    """Whether every released label covers the value of the row in its place."""
+    names = [name for name in dict.fromkeys(n for names in source.quasi for n in names) if name in original.columns]
+    pair = Pair(original, source.table, None, source.hierarchies)
+    for name in names:
+        column = pair.column(name)
+        if column.unread or column.strange:
+            continue
+        wide = len(column.support)
+        covered = np.repeat(np.arange(len(column.text)), column.size) * wide + column.members
+        if not np.isin(column.label * wide + column.code, covered).all():
+            return False
+    return True

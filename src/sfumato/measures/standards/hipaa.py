@@ -1,0 +1,134 @@
+"""HIPAA Safe Harbor: the eighteen identifiers, found by the names of columns and by their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+
+from sfumato.engines.frames import enter
+from sfumato.engines.printed import printed
+from sfumato.measures.standards.finding import Finding
+from sfumato.measures.standards.identifiers import AGES, BIRTH_YEARS, DATES, TITLES, ZIPS, by_name, runs
+from sfumato.measures.standards.precision import COMPACT, age_fault, birth_year_fault, date_fault, zip_fault
+from sfumato.measures.standards.values import detect
+from sfumato.roles import suggest
+
+FLAGS = frozenset({"true", "false", "yes", "no", "y", "n", "0", "1", "ja", "nein", "oui", "non", "si"})
+SUPPRESSED = r"^[*xX#?]*$"  # a value that tells nothing any more
+
+
+def hipaa(data: Any, *, year: int | None = None) -> tuple[Finding, ...]:
+    """What stands in the way of Safe Harbor: every column that holds one of the eighteen identifiers.
+
+    A column is found by its name (several languages; the words of `sfumato.roles`), by its values (patterns and check
+    digits, dates, ages, ZIP codes), or by both. What is suppressed (`*`, missing) is no finding. Of ZIP codes the first
+    three digits may stay, unless 20,000 people or fewer live there; of dates the year; ages over 89 as `>= 90`. Columns
+    that look as if they numbered or named records otherwise are the eighteenth. Findings name columns, never values.
+
+    Parameters
+    ----------
+    data
+        A table: the original, to see what is to do, or a release, to see that it is done.
+    year
+        The year that years of birth are measured against, to find those of people over 89; not checked unless given.
+
+    Examples
+    --------
+    >>> table = {"Name": ["Ann", "Bob"], "zip": ["130**", "036**"], "age": [30, 95], "contact": ["a@b.org", "*"]}
+    >>> [(f.column, f.identifier, f.how, f.share) for f in hipaa(table)]
+    [('Name', 1, 'name', 1.0), ('zip', 2, 'value', 0.5), ('age', 3, 'value', 0.5), ('contact', 6, 'value', 0.5)]
+
+    References
+    ----------
+    45 CFR 164.514(b)(2); HHS Office for Civil Rights, "Guidance regarding methods for de-identification of protected
+    health information", 2012.
+    """
+    frame = enter(data)[0]
+    roles = {s.column: s for s in suggest(frame)}
+    found: list[Finding] = []
+    for series in frame.iter_columns():
+        column = _Column(series)
+        if not column.told:
+            continue
+        mine = _named(column) + _valued(column, year)
+        if not mine and not column.flag and roles[series.name].role == "identifying":
+            mine = [column.finding(18, "value", column.told / column.rows, f"({roles[series.name].why})")]
+        found += _joined(mine)
+    return tuple(found)
+
+
+class _Column:
+    """The distinct printed values of a column that still tell something, and how often each occurs."""
+
+    def __init__(self, series: pl.Series) -> None:
+        self.name, self.rows, self.dtype = series.name, len(series), series.dtype
+        counts = printed(series).alias("text").value_counts(name="count")
+        counts = counts.filter(pl.col("text").is_not_null() & ~pl.col("text").str.contains(SUPPRESSED))
+        self.text, self.count = counts["text"], counts["count"]
+        self.told = int(self.count.sum())
+        few = self.text.head(len(FLAGS) + 1).str.to_lowercase().to_list()
+        self.flag = set(few) <= FLAGS  # whether there is a telephone is no number of one
+
+    def share(self, fault: Callable[[str], bool], among: str = "") -> float:
+        """The share of rows whose value is at fault; only those that match `among` are looked at."""
+        some = self.text.str.contains(among)
+        hits = pl.Series([fault(text) for text in self.text.filter(some).to_list()], dtype=pl.Boolean)
+        return int(self.count.filter(some).filter(hits).sum()) / self.rows
+
+    def finding(self, identifier: int, how: str, share: float, why: str) -> Finding:
+        sentence = f'"{self.name}" holds {TITLES[identifier]} {why} in {100 * share:.1f} % of the rows.'
+        return Finding(self.name, identifier, TITLES[identifier], how, share, sentence.replace("  ", " "))
+
+
+def _named(column: _Column) -> list[Finding]:
+    identifier = by_name(column.name)
+    if identifier is None or column.flag or runs(column.name) & ZIPS:  # of ZIP codes the digits decide
+        return []
+    return [column.finding(identifier, "name", column.told / column.rows, "(its name says so)")]
+
+
+def _valued(column: _Column, year: int | None) -> list[Finding]:
+    words, found = runs(column.name), []
+
+    def add(identifier: int, share: float, why: str) -> None:
+        if share > 0:
+            found.append(column.finding(identifier, "value", share, f"({why})"))
+
+    numeric = column.dtype.is_numeric()
+    if words & ZIPS:
+        add(2, column.share(lambda text: zip_fault(text, numeric)), "beyond the first three digits of large areas")
+    if words & AGES:
+        add(3, column.share(age_fault), "ages over 89")
+    if words & BIRTH_YEARS and year is not None:
+        add(3, column.share(lambda text: birth_year_fault(text, year)), "birth years of people over 89")
+    if bool(column.text.str.contains(r"^\d{8}$").any()):
+        compact = column.share(lambda text: COMPACT.match(text) is not None, among=r"^\d{8}$")
+        most = 2 * compact * column.rows > column.told  # eight digits are seldom a date by chance
+        add(3, compact if words & DATES or most else 0.0, "dates more precise than the year")
+    if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime):
+        whole = bool(column.text.str.contains(r"^\d{4}-01-01(?:T00:00:00)?$").all())  # years kept as dates
+        add(3, 0.0 if whole else column.told / column.rows, "dates more precise than the year")
+    elif not numeric and column.dtype != pl.Boolean:
+        add(3, column.share(date_fault, among=r"\d{2}"), "dates more precise than the year")
+    if column.dtype != pl.Boolean and not column.dtype.is_float():
+        for detector, share in detect(column.text, column.count):
+            add(detector.identifier, share * column.told / column.rows, f"its values look like {detector.what}")
+    return found
+
+
+def _joined(found: list[Finding]) -> list[Finding]:
+    """One finding per identifier: where name and values agree, the higher share."""
+    joined: dict[int, Finding] = {}
+    for finding in found:
+        other = joined.get(finding.identifier)
+        if other is None:
+            joined[finding.identifier] = finding
+        else:
+            how = finding.how if finding.how == other.how else "name and value"
+            more = max(finding, other, key=lambda f: f.share)
+            joined[finding.identifier] = Finding(
+                more.column, more.identifier, more.title, how, more.share, more.sentence
+            )
+    return list(joined.values())

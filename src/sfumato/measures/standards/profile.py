@@ -1,0 +1,83 @@
+"""Profiles: a table held against a standard by its name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfumato.engines.frames import enter
+from sfumato.errors import PolicyError, did_you_mean
+from sfumato.measures.standards.checksums import installed
+from sfumato.measures.standards.clinical import clinical
+from sfumato.measures.standards.finding import Profile
+from sfumato.measures.standards.gdpr import gdpr
+from sfumato.measures.standards.hipaa import hipaa
+from sfumato.measures.standards.identifiers import BIRTH_YEARS, runs
+
+PROFILES = ("hipaa", "gdpr", "clinical")
+
+
+def profile(
+    name: str, data: Any, quasi: Any = (), sensitive: Any = (), *, wildcard: bool = False, **options: Any
+) -> Profile:
+    """A table held against a standard: "hipaa", "gdpr" or "clinical".
+
+    Parameters
+    ----------
+    name
+        The standard.
+    data
+        The released table.
+    quasi, sensitive
+        Its quasi-identifying and sensitive columns; Safe Harbor looks at all columns and needs neither.
+    wildcard
+        Whether a missing value (and "*") matches any value; to Safe Harbor it makes no difference.
+    options
+        Those of `hipaa` (year), `gdpr` (original, holdout, hierarchies, limit, trials, seed) or `clinical` (limit).
+
+    Examples
+    --------
+    >>> found = profile("hipaa", {"zip": ["130**", "148**"], "age": ["40-49", ">= 90"]})
+    >>> found.holds, found.checks
+    (True, ())
+    """
+    if name == "hipaa":
+        return safe_harbor(data, **options)
+    if name == "gdpr":
+        return gdpr(data, quasi, sensitive, wildcard=wildcard, **options)
+    if name == "clinical":
+        return clinical(data, quasi, wildcard=wildcard, **options)
+    raise PolicyError(
+        "unknown profile", got=repr(name), allowed=", ".join(PROFILES), hint=did_you_mean(str(name), PROFILES)
+    )
+
+
+def safe_harbor(data: Any, *, year: int | None = None) -> Profile:
+    """A release held against HIPAA's Safe Harbor: it holds where none of the eighteen identifiers is found."""
+    frame = enter(data)[0]
+    found = hipaa(frame, year=year)
+    columns = list(dict.fromkeys(finding.column for finding in found))
+    if found:
+        numbers = sorted({finding.identifier for finding in found})
+        listed = ", ".join(f'"{column}"' for column in columns)
+        verdict = (
+            f"{len(numbers)} of the eighteen identifiers (number {', '.join(map(str, numbers))}) stand in the table, "
+            f"in {listed}: it does not meet Safe Harbor"
+        )
+    else:
+        verdict = f"none of the eighteen identifiers was found in the {frame.width} columns"
+    statement = (
+        f"Of 45 CFR 164.514(b)(2)(i), {verdict}. Columns were looked at by their names and by the form of their "
+        "values. Not recognisable by value are names of people and of places, licence plates and licence numbers, "
+        "biometric identifiers, faces in images, and what free text tells in words: a column of these whose name does "
+        "not say so goes unnoticed. Safe Harbor also asks that nobody who releases the table has actual knowledge that "
+        "it could identify a person, which no check can tell."
+    )
+    unread = [name for name in frame.columns if runs(name) & BIRTH_YEARS] if year is None else []
+    if unread:
+        listed = ", ".join(f'"{column}"' for column in unread)
+        statement += (
+            f" Whether {listed} tells ages over 89 was not examined: it takes the year that the table is about."
+        )
+    if not installed():
+        statement += " Check digits were not examined: python-stdnum is not installed."
+    return Profile("hipaa", not found, found, statement, {"rows": frame.height, "year": year, "not examined": unread})

@@ -1,0 +1,188 @@
+"""Identifiers told by their values: patterns, then check digits; on the distinct printed values of a column."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import polars as pl
+
+from sfumato.measures.standards.checksums import luhn, npi, ssn, valid, vin
+from sfumato.measures.standards.precision import OLD
+from sfumato.role_words import PATTERNS
+
+MOST = 20_000  # distinct values checked one by one; more would tell no more
+
+
+@dataclass(frozen=True)
+class Detector:
+    """A pattern, a second look at what matches, and the share of a column that must match for it to count.
+
+    What cannot be anything else counts from one value on (`least` 0), what may be by chance only where most match, and
+    plain digits only where they hardly repeat, as numbers of people do (`distinct`, values per row).
+    """
+
+    identifier: int
+    what: str
+    pattern: str
+    check: Callable[[str], bool] | None = None
+    least: float = 0.0
+    distinct: float = 0.0
+
+
+def _address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text.strip())
+    except ValueError:
+        return False
+    return True
+
+
+def _phone(text: str) -> bool:
+    try:
+        import phonenumbers
+    except ImportError:
+        return True
+    try:
+        return bool(phonenumbers.is_possible_number(phonenumbers.parse(text, "US")))
+    except phonenumbers.NumberParseException:
+        return False
+
+
+def _in_words(pattern: str, check: Callable[[str], bool]) -> Callable[[str], bool]:
+    """Whether a text with words in it has a part that matches a pattern and passes a check."""
+    part, word = re.compile(pattern), re.compile("[A-Za-z]{2}")
+    return lambda text: word.search(text) is not None and any(check(found) for found in part.findall(text))
+
+
+def _place(text: str) -> bool:
+    """Whether two numbers are a latitude and a longitude."""
+    numbers = [float(part) for part in re.findall(r"[-+]?[0-9]+\.[0-9]+", text)]
+    return len(numbers) == 2 and abs(numbers[0]) <= 90 and abs(numbers[1]) <= 180
+
+
+def _old(text: str) -> bool:
+    return OLD.search(text) is not None
+
+
+def _beneficiary(text: str) -> bool:
+    return valid("gb.nhs", text)
+
+
+def _card(text: str) -> bool:
+    return luhn(text)
+
+
+def _imei(text: str) -> bool:
+    return luhn(text) and not text.startswith(("34", "37"))
+
+
+_US_PHONE = r"(?:\+?1[ .-]?)?\(?[0-9]{3}\)?[ .-][0-9]{3}[ .-][0-9]{4}"
+_PHONE_PART = rf"(?<![0-9.+-])(\+[0-9][0-9 ()/.-]{{6,}}[0-9]|{_US_PHONE})(?![0-9])"
+_IP_PART = r"(?<![0-9.])([0-9]{1,3}(?:\.[0-9]{1,3}){3})(?!\.?[0-9])"
+_SSN_PART = r"(?<![0-9-])[0-9]{3}([- ])[0-9]{2}\1[0-9]{4}(?![0-9-])"
+# Endings that are no words go anywhere; those of countries, some of which are, only before a path.
+_COUNTRIES = "at|au|be|br|ca|ch|cn|de|dk|es|fi|fr|ie|in|io|it|jp|me|nl|no|nz|pl|pt|se|uk|us"
+_DOMAINS = (
+    r"(?i)(?:^|[\s(<,;])(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+"
+    rf"(?:(?:com|org|net|edu|gov|mil|biz|info|eu)(?:[/:?#\s),;>.]|$)|(?:{_COUNTRIES})/[^\s/])"
+)
+MBI_LETTER = "[AC-HJKMNP-RT-Y]"
+DETECTORS = (
+    Detector(6, "e-mail addresses", r"[^@\s]+@[^@\s]+\.[A-Za-z]{2,}"),
+    Detector(14, "web addresses", r"(?i)\bhttps?://|\bwww\.[a-z0-9-]+\.[a-z]{2,}|" + _DOMAINS),
+    Detector(
+        7,
+        "social security numbers",
+        r"\b\d{3}(?:-\d{2}-| \d{2} )\d{4}\b",
+        lambda text: any(ssn(part[0]) for part in re.finditer(_SSN_PART, text)),
+    ),
+    Detector(7, "social security numbers", r"^\d{9}$", ssn, 0.5, 0.9),
+    Detector(
+        15,
+        "network addresses",
+        r"^\s*(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)\s*$",
+        _address,
+    ),
+    Detector(
+        15,
+        "network addresses",
+        r"\d{1,3}(?:\.\d{1,3}){3}",
+        _in_words(_IP_PART, _address),
+    ),
+    Detector(10, "account numbers (IBAN)", PATTERNS["account numbers (IBAN)"], lambda text: valid("iban", text)),
+    Detector(13, "hardware addresses (MAC)", r"^(?i)[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}$"),
+    Detector(2, "ZIP codes with nine digits", r"^\d{5}-\d{4}$"),
+    Detector(
+        2,
+        "street addresses",
+        r"(?i)^\d+[a-z]?\s+(?:[\w.'-]+\s+){1,4}(?:street|st|avenue|ave|road|rd|drive|dr|lane|ln|boulevard|blvd|court|ct|way)\b",
+    ),
+    Detector(8, "medical record numbers", r"^(?i)(?:mrn|pat|pt)[-_ #:]?\d{4,}$"),
+    Detector(
+        9,
+        "Medicare numbers",
+        f"^[1-9]{MBI_LETTER}(?:{MBI_LETTER}|\\d)\\d-?{MBI_LETTER}(?:{MBI_LETTER}|\\d)\\d-?{MBI_LETTER}{{2}}\\d{{2}}$",
+    ),
+    Detector(17, "images", r"(?i)^data:image/|\.(?:jpe?g|png|gif|bmp|tiff?|heic|dcm)$"),
+    Detector(18, "unique keys (UUID)", PATTERNS["unique keys (UUID)"]),
+    Detector(
+        4,
+        "telephone numbers",
+        r"^(?:\+\d[\d ()/.-]{6,}\d|(?:\+?1[ .-]?)?\(?\d{3}\)?[ .-]\d{3}[ .-]\d{4})(?:\s*x\d+)?$",
+        _phone,
+        0.5,
+    ),
+    Detector(
+        4,
+        "telephone numbers",
+        r"\d{3}\)?[ .-]\d{3}[ .-]\d{4}|\+\d[\d ()/.-]{6,}\d",
+        _in_words(_PHONE_PART, _phone),
+    ),
+    Detector(4, "telephone numbers", r"^1?[2-9]\d{2}[2-9]\d{6}$", _phone, 0.9, 0.9),
+    Detector(11, "provider numbers (NPI)", r"^[12]\d{9}$", npi, 0.5),
+    Detector(
+        2,
+        "coordinates",
+        r"^\(?[-+]?\d{1,2}\.\d+(?:\s*[,;]\s*|\s+)[-+]?\d{1,3}\.\d+\)?$",
+        lambda text: _place(text) and (not text.startswith("(") or re.search(r"\.\d{3}", text) is not None),
+        0.5,
+    ),
+    Detector(2, "coordinates", r"\d{1,3}°\s*\d{1,2}(?:[.,]\d+)?\s*['′’]"),
+    Detector(3, "ages over 89", r"(?i)\d[ -]?(?:y/?o\b|years?|yrs?)|\baged?:? \d", _old),
+    Detector(9, "NHS numbers", r"^\d{3} \d{3} \d{4}$", _beneficiary, 0.5),
+    Detector(
+        10,
+        "card numbers",
+        r"^(?:\d{13,14}|\d{16,19}|3[47]\d{13}|\d{4}[ -]\d{4}[ -]\d{4}[ -]\d{1,7}|3[47]\d{2}[ -]\d{6}[ -]\d{5})$",
+        _card,
+        0.5,
+    ),
+    Detector(13, "device numbers (IMEI)", r"^\d{15}$", _imei, 0.5),
+    Detector(12, "vehicle identification numbers", r"^(?i)[A-HJ-NPR-Z0-9]{17}$", vin, 0.5),
+)
+
+
+def detect(text: pl.Series, count: pl.Series) -> list[tuple[Detector, float]]:
+    """The detectors that a column sets off, each with its share of the known values.
+
+    `text` are distinct printed values, `count` how often each occurs.
+    """
+    rows = int(count.sum())
+    found = []
+    for detector in DETECTORS if rows else ():
+        hits = text.str.contains(detector.pattern)
+        if not hits.any():
+            continue
+        share = int(count.filter(hits).sum()) / rows
+        if detector.check is not None and share > detector.least:
+            some = text.filter(hits).head(MOST).to_list()
+            right = sum(map(detector.check, some)) / len(some)
+            share *= right
+        if detector.distinct and int(hits.sum()) < detector.distinct * int(count.filter(hits).sum()):
+            continue
+        if share > detector.least:
+            found.append((detector, share))
+    return found

@@ -1,0 +1,60 @@
+"""CM, the classification metric: Iyengar, Transforming data to satisfy privacy constraints, KDD 2002."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sfumato.engines.printed import printed
+from sfumato.errors import ColumnError, did_you_mean
+from sfumato.measures.measure import Measure, wilson
+from sfumato.measures.utility.pair import pair_of
+
+
+def classification_metric(
+    original: Any,
+    released: Any = None,
+    quasi: Any = None,
+    *,
+    target: str,
+    hierarchies: Mapping[str, Any] | None = None,
+    rows: Sequence[int] | np.ndarray | None = None,
+    key: str | None = None,
+) -> Measure:
+    """The share of rows that are suppressed, or are not of the most frequent target value of their class.
+
+    The target is taken from the release, or from the original where the release lacks it and rows are aligned. The
+    baseline is the share of rows that are not of the most frequent target value of the whole table.
+
+    >>> classification_metric(
+    ...     {"age": [1, 2, 3, 4], "ill": ["y", "y", "n", "y"]},
+    ...     {"age": ["1-2", "1-2", "3-4", "3-4"], "ill": ["y", "y", "n", "y"]}, "age", target="ill").value
+    0.25
+    """
+    pair = pair_of(original, released, rows=rows, key=key, hierarchies=hierarchies)
+    if target not in pair.original.columns:
+        raise ColumnError(f'the original has no column "{target}"', hint=did_you_mean(target, pair.original.columns))
+    names = tuple(n for n in (pair.changed() if quasi is None else pair.names(quasi, "quasi")) if n != target)
+    if target in pair.released.columns:
+        truth = printed(pair.released.get_column(target))
+    else:
+        truth = printed(pair.original.get_column(target)).gather(pair.aligned("the classification metric"))
+    keys = [printed(pair.released.get_column(name)).alias(f"q{i}") for i, name in enumerate(names)]
+    frame = pl.DataFrame([*keys, truth.alias("target")])
+    cells = frame.group_by(frame.columns).agg(n=pl.len())
+    by = [series.name for series in keys]
+    best = cells.group_by(by).agg(n=pl.col("n").max()) if by else cells.select(pl.col("n").max())
+    n = pair.released.height + pair.suppressed
+    wrong = n - int(best.get_column("n").sum())
+    common = printed(pair.original.get_column(target)).alias("value").value_counts(name="n").get_column("n")
+    most: Any = common.max()
+    baseline = 1 - most / pair.original.height
+    sentence = (
+        f'For {wrong} of {n} records the most frequent "{target}" of their class is not their own, or they are '
+        f"suppressed: {wrong / n * 100:.1f}%, against {baseline * 100:.1f}% when guessing without any other column."
+    )
+    details = {"target": target, "suppressed": pair.suppressed}
+    return Measure("classification-metric", wrong / n, (0.0, 1.0), sentence, wilson(wrong, n), baseline, details)

@@ -1,0 +1,254 @@
+"""Column: what a release says in one column, in terms of the values of the original."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sfumato.categories import Categories
+from sfumato.engines.printed import printed
+from sfumato.hierarchies import parse
+from sfumato.hierarchies.learned import Learned
+from sfumato.hierarchy import Hierarchy
+from sfumato.measures.labels_cover import read_labels
+from sfumato.measures.utility.unread import read_as, read_middle
+from sfumato.microdata import Attribute, encode
+
+NUMBERS = ("integer", "decimal")
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """The released labels of a column and the values that each covers.
+
+    `members[start[i]:start[i + 1]]` are the values of label i, as numbers into `support`: the original's codes first,
+    then values that only the release has (such as numbers with noise). A row under a label is taken to be any of its
+    values with the same chance. Of the labels that could not be read, `learnt` ones cover what their rows had in the
+    original, `unread` ones everything, and `strange` ones are values that the original does not have.
+    """
+
+    attribute: Attribute
+    code: np.ndarray  # int32 per original row
+    text: tuple[str | None, ...]  # the distinct labels
+    label: np.ndarray  # int64 per released row
+    start: np.ndarray
+    members: np.ndarray
+    support: tuple[str | None, ...]
+    place: np.ndarray | None  # float64 per value of the support where ordered, nan for missing
+    learnt: int = 0
+    unread: int = 0
+    strange: int = 0
+    opaque: tuple[int, ...] = ()  # the numbers of unread and strange labels
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.attribute.name
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the original values are numbers, also where they came as text."""
+        return self.attribute.kind in NUMBERS
+
+    @property
+    def values(self) -> int:
+        """Number of distinct values in the original."""
+        return len(self.attribute.categories)
+
+    @cached_property
+    def count(self) -> np.ndarray:
+        """Released rows per label."""
+        return np.bincount(self.label, minlength=len(self.text))
+
+    @cached_property
+    def size(self) -> np.ndarray:
+        """Values per label."""
+        return np.diff(self.start)
+
+    @cached_property
+    def changed(self) -> bool:
+        """Whether some label is not the printed form of an original value."""
+        own = set(self.attribute.categories.text)
+        return any(text not in own for text in self.text)
+
+    @cached_property
+    def before(self) -> np.ndarray:
+        """Share of the original rows per value of the support."""
+        share = np.zeros(len(self.support))
+        share[: self.values] = self.attribute.categories.count / len(self.code)
+        return share
+
+    @cached_property
+    def after(self) -> np.ndarray:
+        """Share of the released rows per value of the support, each spread evenly over what its label covers."""
+        each = np.repeat(self.count / np.maximum(self.size, 1), self.size)
+        return np.bincount(self.members, weights=each, minlength=len(self.support)) / max(len(self.label), 1)
+
+    def covered(self, rows: np.ndarray) -> np.ndarray:
+        """Per released row, whether its label covers the value of the original row that it came from."""
+        wide = len(self.support)
+        held = np.repeat(np.arange(len(self.text)), self.size) * wide + self.members
+        pairs, at = np.unique(self.label * wide + self.code[rows], return_inverse=True)
+        return np.asarray(np.isin(pairs, held)[at])
+
+    def moved(self, rows: np.ndarray | None) -> float:
+        """Share of the released cells that do not cover their original value, as noise, swaps and mistakes do.
+
+        Where it is not known which row came from which: of those that cover no original value at all. Labels that could
+        not be read are not counted: they are lost in any case.
+        """
+        opaque = np.isin(np.arange(len(self.text)), self.opaque)
+        if rows is not None:
+            return float((~self.covered(rows) & ~opaque[self.label]).mean()) if len(rows) else 0.0
+        none = (self.shares(np.arange(len(self.support)) < self.values) == 0) & ~opaque
+        return float(self.count[none].sum() / max(len(self.label), 1))
+
+    def shares(self, mask: np.ndarray) -> np.ndarray:
+        """Per label, the share of its values that are in the mask (over the support)."""
+        hit = np.concatenate([[0], np.cumsum(mask[self.members])])
+        return (hit[self.start[1:]] - hit[self.start[:-1]]) / np.maximum(self.size, 1)
+
+    @cached_property
+    def _ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """Least and greatest place of each label's values, nan where it has none."""
+        low, high = np.full(len(self.text), np.nan), np.full(len(self.text), np.nan)
+        if self.place is None or not len(self.members):
+            return low, high
+        place = self.place[self.members]
+        filled = self.size > 0
+        at = self.start[:-1][filled]
+        low[filled] = np.fmin.reduceat(place, at)
+        high[filled] = np.fmax.reduceat(place, at)
+        return low, high
+
+    @property
+    def midpoint(self) -> np.ndarray:
+        """Per label, the middle between the least and the greatest original value that it covers; nan for missing."""
+        low, high = self._ends
+        with np.errstate(invalid="ignore"):  # infinite ends have no middle
+            return low + (high - low) / 2
+
+    @property
+    def width(self) -> np.ndarray:
+        """Per label, the greatest minus the least original value that it covers; nan for missing."""
+        low, high = self._ends
+        with np.errstate(invalid="ignore"):
+            return high - low
+
+    def bins(self, most: int) -> tuple[np.ndarray, int]:
+        """The bin of each value of the support, by quantiles of the original, missing values last; and how many."""
+        assert self.place is not None
+        known = np.isfinite(self.place)
+        order = np.argsort(self.place[: self.values], kind="stable")
+        reach = np.cumsum(self.before[: self.values][order])
+        at = np.searchsorted(reach, np.arange(1, most) / most - 1e-12)
+        cuts = np.unique(self.place[order][np.minimum(at, len(order) - 1)])
+        cuts = cuts[np.isfinite(cuts)]
+        found = np.full(len(self.place), len(cuts) + 1)
+        found[known] = np.searchsorted(cuts, self.place[known])
+        return found, len(cuts) + 2
+
+    def original_numbers(self) -> np.ndarray:
+        """The number of each original row; nan where missing."""
+        assert self.place is not None
+        return self.place[: self.values][self.code]
+
+    def released_numbers(self) -> np.ndarray:
+        """The number of each released row, a label as its midpoint; nan where missing."""
+        return self.midpoint[self.label]
+
+
+def read_column(before: pl.Series, after: pl.Series, rows: np.ndarray | None, hierarchy: Any = None) -> Column:
+    """Read the labels of a released column by the values of the original one."""
+    categories, code = encode(before)
+    attribute = _attribute(categories, hierarchy)
+    place = categories.position
+    plain = attribute.kind in NUMBERS and attribute.hierarchy is None
+    if after.dtype.is_numeric() and place is not None and plain and not (categories.missing and after.null_count()):
+        known = place[: len(categories) - categories.missing]
+        if bool((known[1:] > known[:-1]).all()) and bool(np.isfinite(known).all()):
+            return _by_number(attribute, code, after.cast(pl.Float64).fill_nan(None))
+    words = printed(after)
+    if rows is not None and categories.missing and words.null_count():  # missing now, and not before: suppressed
+        had = pl.Series(code[rows] != len(categories) - 1)
+        words = pl.select(pl.when(words.is_null() & had).then(pl.lit("*")).otherwise(words)).to_series()
+    return _by_text(attribute, code, words, rows)
+
+
+def _attribute(categories: Categories, hierarchy: Any) -> Attribute:
+    """The column with its hierarchy; what is learnt from the data is no given hierarchy."""
+    if hierarchy is None or isinstance(hierarchy, Hierarchy):
+        return Attribute(categories.name, "quasi", categories, hierarchy)
+    recipe = parse(hierarchy)
+    if isinstance(recipe, Learned):
+        return Attribute(categories.name, "quasi", categories, None, recipe)
+    return Attribute(categories.name, "quasi", categories, recipe.build(categories))
+
+
+def _by_number(attribute: Attribute, code: np.ndarray, after: pl.Series) -> Column:
+    """Numbers released as numbers: equal ones are the same value, others are new."""
+    categories = attribute.categories
+    assert categories.position is not None
+    known = categories.position[: len(categories) - categories.missing]
+    distinct = after.unique().sort(nulls_last=True)
+    label = (after.rank("dense").cast(pl.Int64) - 1).fill_null(len(distinct) - 1).to_numpy()
+    numbers = distinct.drop_nulls().to_numpy()
+    at = np.clip(np.searchsorted(known, numbers), 0, max(len(known) - 1, 0))
+    same = known[at] == numbers if len(known) else np.zeros(len(numbers), np.bool_)
+    fresh = np.flatnonzero(~same)
+    members = at.copy()
+    members[fresh] = len(categories) + np.arange(len(fresh))
+    text = tuple(
+        categories.text[c] if c < len(categories) else str(x)
+        for c, x in zip(members.tolist(), numbers.tolist(), strict=True)
+    )
+    support = (*categories.text, *(text[i] for i in fresh))
+    place = np.concatenate([categories.position, numbers[fresh]])
+    size = np.ones(len(numbers), np.int64)
+    if len(numbers) < len(distinct):  # a missing value: that of the original, or a cell that was suppressed
+        text = (*text, None)
+        missing = [len(categories) - 1] if categories.missing else range(len(categories))
+        members, size = np.concatenate([members, missing]), np.append(size, len(missing))
+    start = np.concatenate([[0], np.cumsum(size)])
+    return Column(attribute, code, text, label, start, members.astype(np.int64), support, place)
+
+
+def _by_text(attribute: Attribute, code: np.ndarray, after: pl.Series, rows: np.ndarray | None) -> Column:
+    """Labels as text."""
+    categories = attribute.categories
+    distinct, number = encode(after.alias(attribute.name).cast(pl.String))
+    text, label = distinct.text, number.astype(np.int64)
+    cover = read_labels(text, categories.text, attribute.hierarchy)
+    told = read_as(text, label, cover.read, None if rows is None else code[rows].astype(np.int64), len(categories))
+    everything = np.arange(len(categories), dtype=np.int64)
+    members: list[np.ndarray] = []
+    fresh: list[str | None] = []
+    places: list[float] = []
+    stars = {i: word for i, word in enumerate(text) if word is not None and not word.strip("*")}
+    for i, (word, found) in enumerate(zip(text, cover.members, strict=True)):
+        if i in stars and rows is not None and stars[i] in categories.text:  # the original prints it, too
+            own = categories.text.index(stars[i])
+            kept = bool((code[rows[label == i]] == own).all())
+            members.append(np.array([own]) if kept else found)
+        elif len(found):
+            members.append(found)
+        elif i in told.learnt:  # a group that we have no hierarchy for
+            members.append(told.learnt[i])
+        elif word is None or i in told.unread:  # without a missing value in the original: a cell that was suppressed
+            members.append(everything)
+        else:  # a value, a range or a group of values that the original does not have
+            members.append(np.array([len(categories) + len(fresh)]))
+            fresh.append(word)
+            numeric = categories.ordered and attribute.kind in NUMBERS and bool(cover.read[i])
+            places.append(read_middle(word) if numeric else np.nan)
+    start = np.concatenate([[0], np.cumsum([len(m) for m in members])]).astype(np.int64)
+    place = None if categories.position is None else np.concatenate([categories.position, places])
+    joined = np.concatenate(members).astype(np.int64) if members else np.zeros(0, np.int64)
+    support = (*categories.text, *fresh)
+    counts = len(told.learnt), len(told.unread), len(told.strange)
+    opaque = tuple(sorted(told.unread | told.strange))
+    return Column(attribute, code, text, label, start, joined, support, place, *counts, opaque)

@@ -1,0 +1,113 @@
+"""Contingency tables: how far the tables of counts that a release gives are from the original's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import ColumnError, PolicyError
+from sfumato.measures.measure import Measure
+from sfumato.measures.utility.checks import whole
+from sfumato.measures.utility.column import Column
+from sfumato.measures.utility.notes import many, percent
+from sfumato.measures.utility.pair import Pair, pair_of
+
+MOST_VALUES = 100  # columns with more values are left out unless named
+MOST_CELLS = 4_000_000  # larger tables are left out
+MOST_TABLES = 500
+
+
+def contingency(
+    original: Any,
+    released: Any = None,
+    columns: Any = None,
+    *,
+    dimension: int = 2,
+    hierarchies: Mapping[str, Any] | None = None,
+    rows: Sequence[int] | np.ndarray | None = None,
+    key: str | None = None,
+) -> Measure:
+    """The mean total variation distance between the contingency tables of up to `dimension` columns, in 0..1.
+
+    For each set of columns, half the sum over the cells of the table of abs(p - p'), p the share of the original rows
+    and p' of the released rows, each spread evenly over the cells that its labels cover. No alignment is needed. By
+    default the columns with at most 100 values. Tables of more than 4,000,000 cells, and more than 500 tables of a
+    dimension, are left out, and counted.
+
+    >>> contingency({"a": [1, 1, 2, 2], "b": [1, 1, 2, 2]}, {"a": [1, 1, 2, 2], "b": ["*"] * 4}).details["2"]
+    0.5
+    """
+    dimension = whole("dimension", dimension, 1)
+    if dimension > 4:
+        raise PolicyError("dimension is out of range", got=dimension, allowed="1 to 4")
+    pair = pair_of(original, released, rows=rows, key=key, hierarchies=hierarchies)
+    names = pair.names(columns)
+    if columns is None:
+        names = tuple(name for name in names if len(pair.column(name).support) <= MOST_VALUES)
+        if not names:
+            raise ColumnError(f"no shared column has at most {MOST_VALUES} values", hint="name columns to compare")
+    means: dict[str, float] = {}
+    worst: tuple[float, tuple[str, ...]] = (-1.0, ())
+    left_out, every = 0, []
+    for size in range(1, min(dimension, len(names)) + 1):
+        found = []
+        for number, chosen in enumerate(combinations(names, size)):
+            cells = math.prod(len(pair.column(name).support) for name in chosen)
+            if cells > MOST_CELLS or number >= MOST_TABLES:
+                left_out += 1
+                continue
+            distance = table_distance(pair, chosen)
+            found.append(distance)
+            worst = max(worst, (distance, chosen), key=lambda entry: entry[0])
+        every += found
+        if found:
+            means[str(size)] = float(np.mean(found))
+    value = float(np.mean(every)) if every else math.nan
+    sentence = (
+        f"In {many(len(every), 'table')} of up to {many(dimension)}, {percent(value)} of the records are counted in "
+        f"another cell than before, on average; in the worst, of {_listed(worst[1])}, {percent(worst[0])}."
+        if every
+        else "There is no contingency table: all of them are too large."
+    )
+    details = means | {"worst": {"columns": list(worst[1]), "distance": worst[0]}, "tables": len(every)}
+    details |= {"left_out": left_out, "columns": list(names), "percent": 100 * value}
+    return Measure("contingency", value, (0.0, 1.0), sentence, details=details)
+
+
+def table_distance(pair: Pair, names: Sequence[str]) -> float:
+    """The total variation distance of one table."""
+    columns = [pair.column(name) for name in names]
+    if len(columns) == 1:
+        return float(np.abs(columns[0].before - columns[0].after).sum() / 2)
+    shape = [len(column.support) for column in columns]
+    cells = _counts([column.code for column in columns], shape)
+    counts = _counts([column.label for column in columns], [len(column.text) for column in columns])
+    spread = counts.reshape([len(column.text) for column in columns])
+    for axis, column in enumerate(columns):  # one column after the other: labels become values
+        spread = np.moveaxis(np.tensordot(_weights(column), np.moveaxis(spread, axis, 0), axes=1), 0, axis)
+    before = cells.reshape(shape) / len(columns[0].code)
+    return float(np.abs(before - spread / max(len(columns[0].label), 1)).sum() / 2)
+
+
+def _counts(codes: Sequence[np.ndarray], shape: Sequence[int]) -> np.ndarray:
+    key = np.zeros(len(codes[0]), np.int64)
+    for code, size in zip(codes, shape, strict=True):
+        key = key * size + code
+    return np.bincount(key, minlength=math.prod(shape)).astype(np.float64)
+
+
+def _weights(column: Column) -> np.ndarray:
+    """float [values, labels]: the share of a label's rows that each value gets."""
+    weights = np.zeros((len(column.support), len(column.text)))
+    weights[column.members, np.repeat(np.arange(len(column.text)), column.size)] = np.repeat(
+        1 / np.maximum(column.size, 1), column.size
+    )
+    return weights
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(f'"{name}"' for name in names)

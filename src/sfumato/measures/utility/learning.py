@@ -1,0 +1,177 @@
+"""Machine learning: train on the release, test on the original."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import ColumnError, MissingExtra, PolicyError, did_you_mean
+from sfumato.measures.measure import Measure, wilson
+from sfumato.measures.utility.checks import whole
+from sfumato.measures.utility.features import features_of, shares_of
+from sfumato.measures.utility.pair import Pair, pair_of
+
+MODELS = ("logistic-regression", "naive-bayes", "random-forest")
+MOST_CLASSES = 100
+TREES = 30
+
+
+def learning(
+    original: Any,
+    released: Any = None,
+    features: Any = None,
+    *,
+    target: str,
+    models: Sequence[str] = MODELS,
+    folds: int = 3,
+    most: int = 5_000,
+    seed: int = 0,
+    hierarchies: Mapping[str, Any] | None = None,
+    rows: Sequence[int] | np.ndarray | None = None,
+    key: str | None = None,
+) -> Measure:
+    """The accuracy with which models that were trained on the release predict the target of original records.
+
+    Cross-validated: the original rows are dealt into folds, stratified by the target; each fold is predicted by models
+    trained on the released rows of the others, and, to compare, on their original rows. Without alignment all released
+    rows train every model. The value is the mean over the models; the baseline is that of always guessing the most
+    frequent target value; details hold each model's accuracy on both, and `kept`, the share of the gain over guessing
+    that is left. Numbers enter as midpoint and width of their label (naive Bayes: as shares of ten bins), categories as
+    the shares of their label's values. The target comes from the release; rows in which it is generalised are left out
+    of training.
+
+    Parameters
+    ----------
+    features
+        The columns to predict from; all shared ones but the target by default.
+    models
+        Any of logistic-regression, naive-bayes, random-forest.
+    folds, most, seed
+        Number of folds; how many rows are used at most, drawn at random, which the sentence then says; the seed of both
+        and of the forests.
+
+    Raises
+    ------
+    MissingExtra: scikit-learn is not installed.
+    """
+    folds, most, seed = whole("folds", folds, 2), whole("most", most, 10), whole("seed", seed, 0)
+    _check(models)
+    pair = pair_of(original, released, rows=rows, key=key, hierarchies=hierarchies)
+    if target not in pair.original.columns:
+        raise ColumnError(f'the original has no column "{target}"', hint=did_you_mean(target, pair.original.columns))
+    names = [name for name in pair.names(features, "features") if name != target]
+    if not names:
+        raise ColumnError(f'there is no column to predict "{target}" from')
+    columns = [pair.column(name) for name in names]
+    encoded = {name: (shares_of if name == "naive-bayes" else features_of)(columns) for name in models}
+    truth, taught = _targets(pair, target)
+    rng = np.random.default_rng(seed)
+    chosen = np.sort(rng.permutation(len(truth))[:most])
+    fold = np.full(len(truth), -1)
+    fold[chosen] = _deal(truth[chosen], folds, rng)
+    of = pair.rows
+    if of is None:
+        drawn = np.sort(rng.permutation(len(taught))[:most])
+        in_fold = np.full(len(taught), -1)
+    else:
+        drawn, in_fold = np.arange(len(taught)), fold[of]
+        drawn = drawn[in_fold >= 0]
+    drawn = drawn[taught[drawn] >= 0]
+    majority = float(np.bincount(truth[chosen]).max() / len(chosen))
+    right: dict[str, dict[str, int]] = {name: {"released": 0, "original": 0} for name in models}
+    for number in range(folds):
+        test = np.flatnonzero(fold == number)
+        if not len(test):
+            continue
+        own = chosen[fold[chosen] != number]
+        learn = drawn[in_fold[drawn] != number]
+        for name, (before, after) in encoded.items():
+            for source, x, y in (("released", after[learn], taught[learn]), ("original", before[own], truth[own])):
+                guess = _predict(name, x, y, before[test], seed)
+                right[name][source] += int((guess == truth[test]).sum())
+    n = len(chosen)
+    scores = {name: {source: hits / n for source, hits in found.items()} for name, found in right.items()}
+    value, plain = (float(np.mean([of[source] for of in scores.values()])) for source in ("released", "original"))
+    kept = (value - majority) / (plain - majority) if plain > majority else math.nan
+    part = "all" if kept >= 1 else f"{max(0.0, kept) * 100:.0f}%"
+    gain = f"; the release keeps {part} of the gain over guessing" if math.isfinite(kept) else ""
+    drew = f" ({n} of {len(truth)} records, drawn at random)" if n < len(truth) else ""
+    sentence = (
+        f'Models trained on the release predict "{target}" of original records right in {value * 100:.1f}% of cases'
+        f"{drew}, against {plain * 100:.1f}% when trained on the original and {majority * 100:.1f}% by always guessing "
+        f"the most frequent value{gain}."
+    )
+    details: dict[str, Any] = {
+        "models": scores, "original": plain, "majority": majority, "kept": kept, "rows": n, "folds": folds,
+        "target": target, "features": names, "aligned": of is not None, "untaught": int((taught < 0).sum()),
+    }  # fmt: skip
+    return Measure("learning", value, (0.0, 1.0), sentence, wilson(round(value * n), n), majority, details)
+
+
+def _check(models: Sequence[str]) -> None:
+    for name in models if not isinstance(models, str) else [models]:
+        if name not in MODELS or isinstance(models, str):
+            hint = did_you_mean(str(name), MODELS)
+            raise PolicyError("unknown model", got=repr(name), allowed=f"a list of {', '.join(MODELS)}", hint=hint)
+    if not models:
+        raise PolicyError("models is empty", allowed=", ".join(MODELS))
+    try:
+        import_module("sklearn")
+    except ImportError:
+        raise MissingExtra("scikit-learn", "ml") from None
+
+
+def _targets(pair: Pair, target: str) -> tuple[np.ndarray, np.ndarray]:
+    """The target of each original and released row as a code, -1 where the release does not tell it."""
+    if target in pair.released.columns:
+        column = pair.column(target)
+        truth, values = column.code, column.values
+        first = column.members[np.minimum(column.start[:-1], max(len(column.members) - 1, 0))]
+        single = (column.size == 1) & (first < values)
+        taught = np.where(single, first, -1)[column.label]
+        classes = column.attribute.categories.text
+    else:
+        from sfumato.microdata import encode
+
+        categories, truth = encode(pair.original.get_column(target))
+        classes, taught = categories.text, truth[pair.aligned("learning a column that the release lacks")]
+    if len(classes) > MOST_CLASSES:
+        hint = "name a column with few values, or band it"
+        raise PolicyError(
+            f'"{target}" has too many values to predict', got=len(classes), allowed=MOST_CLASSES, hint=hint
+        )
+    return truth.astype(np.int64), taught.astype(np.int64)
+
+
+def _deal(truth: np.ndarray, folds: int, rng: np.random.Generator) -> np.ndarray:
+    """A fold per row: within each class of the target, shuffled rows are dealt round."""
+    order = rng.permutation(len(truth))
+    order = order[np.argsort(truth[order], kind="stable")]
+    fold = np.empty(len(truth), np.int64)
+    fold[order] = np.arange(len(truth)) % folds
+    return fold
+
+
+def _sklearn(module: str) -> Any:
+    return import_module(f"sklearn.{module}")
+
+
+def _predict(name: str, x: np.ndarray, y: np.ndarray, test: np.ndarray, seed: int) -> np.ndarray:
+    if len(np.unique(y)) < 2:  # nothing to tell apart
+        return np.full(len(test), y[0] if len(y) else -1)
+    model: Any = {
+        "logistic-regression": lambda: _sklearn("linear_model").LogisticRegression(max_iter=50, tol=1e-3),
+        "naive-bayes": lambda: _sklearn("naive_bayes").MultinomialNB(),
+        "random-forest": lambda: _sklearn("ensemble").RandomForestClassifier(
+            TREES, min_samples_leaf=2, random_state=seed % 2**32
+        ),
+    }[name]()
+    one = import_module("threadpoolctl").threadpool_limits(1)  # such small products wait for each other in threads
+    with warnings.catch_warnings(), one:
+        warnings.simplefilter("ignore")  # what has not converged is still a model
+        return np.asarray(model.fit(x, y).predict(test))

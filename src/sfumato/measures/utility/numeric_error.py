@@ -1,0 +1,205 @@
+"""Errors of numbers: J. Domingo-Ferrer, V. Torra, Disclosure control methods and information loss, 2001."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import ColumnError, PolicyError, did_you_mean
+from sfumato.measures.measure import Measure
+from sfumato.measures.utility.notes import many
+from sfumato.measures.utility.pair import Pair, pair_of
+
+STATISTICS = ("values", "means", "covariances", "correlations")
+WORST = {  # what 100 on the scale means
+    "values": "as far off as the mean of each column",
+    "means": "off by a standard deviation",
+    "covariances": "off by as much as they are",
+    "correlations": "turned round",
+}
+ERRORS = ("mean-squared-error", "mean-absolute-error", "mean-variation")
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """The numeric columns of both tables, rows with a missing value in either left out, row by row where aligned."""
+
+    names: tuple[str, ...]
+    before: np.ndarray  # float64 [rows, columns]
+    after: np.ndarray
+    aligned: bool
+    left_out: int  # released rows with a missing value
+
+
+def numbers_of(pair: Pair, columns: Any = None) -> Numbers:
+    """The shared numeric columns, or those named. A generalised label counts as the middle between the least and the
+    greatest original value that it covers."""
+    names = pair.names(columns)
+    numeric = tuple(name for name in names if pair.column(name).numeric)
+    if columns is not None and len(numeric) < len(names):
+        other = next(name for name in names if name not in numeric)
+        raise ColumnError(f'column "{other}" does not hold numbers', hint="name numeric columns only")
+    if not numeric:
+        raise ColumnError("the original and the release share no numeric column")
+    before = np.stack([pair.column(name).original_numbers() for name in numeric], axis=1)
+    after = np.stack([pair.column(name).released_numbers() for name in numeric], axis=1)
+    known = np.isfinite(after).all(axis=1)
+    if pair.rows is None:
+        return Numbers(numeric, before[np.isfinite(before).all(axis=1)], after[known], False, int((~known).sum()))
+    before = before[pair.rows]
+    known &= np.isfinite(before).all(axis=1)
+    return Numbers(numeric, before[known], after[known], True, int((~known).sum()))
+
+
+def statistic(x: np.ndarray, on: str) -> np.ndarray:
+    """The values, means, covariances or correlations of a table, as one list per column or pair of columns."""
+    if on == "values":
+        return x
+    if on == "means":
+        return x.mean(axis=0)
+    if on == "covariances":
+        covariance = np.atleast_2d(np.cov(x, rowvar=False))
+        return np.asarray(covariance[np.triu_indices(x.shape[1])])
+    return np.asarray(correlation(x)[np.triu_indices(x.shape[1], 1)])
+
+
+def correlation(x: np.ndarray) -> np.ndarray:
+    """The correlation matrix; a column without spread correlates with none."""
+    s = x.std(axis=0)
+    z = (x - x.mean(axis=0)) / np.where(s > 0, s, 1.0)
+    return np.asarray(np.clip(z.T @ z / len(x), -1.0, 1.0))
+
+
+def numeric_error(
+    original: Any,
+    released: Any = None,
+    columns: Any = None,
+    *,
+    error: str = "mean-squared-error",
+    on: str = "values",
+    hierarchies: Mapping[str, Any] | None = None,
+    rows: Sequence[int] | np.ndarray | None = None,
+    key: str | None = None,
+) -> Measure:
+    """How far the numbers of a release, or their means, covariances or correlations, are from the original's.
+
+    With x the original and x' the released statistics: the mean of (x - x')^2, of abs(x - x') or of abs(x - x')/abs(x)
+    (terms with x = 0 are left out, and counted). Covariances include the variances; correlations are those of different
+    columns. On values, only rows that are known in both count. `details["percent"]` is the same in 0..100: against a
+    release that gives every column as its mean (values), against one standard deviation (means), against covariances
+    of zero, and against the greatest difference of 2 (correlations); a mean variation in percent; 100 at most. The
+    baseline, on values, is a release that gives every column as its mean.
+
+    >>> numeric_error({"x": [1.0, 2.0, 3.0, 4.0]}, {"x": [1.0, 2.0, 3.0, 6.0]}).value
+    1.0
+    """
+    for name, given, allowed in (("error", error, ERRORS), ("on", on, STATISTICS)):
+        if given not in allowed:
+            hint = did_you_mean(str(given), allowed)
+            raise PolicyError(f"unknown {name} of numbers", got=repr(given), allowed=", ".join(allowed), hint=hint)
+    pair = pair_of(original, released, rows=rows, key=key, hierarchies=hierarchies)
+    if on == "values":
+        pair.aligned(f"the {error} of values")
+    found = numbers_of(pair, columns)
+    return error_of(found, error, on)
+
+
+def error_of(found: Numbers, error: str, on: str) -> Measure:
+    """The same of numbers that were read already."""
+    name = f"{error} of {on}"
+    few = _too_few(found, on)
+    if few:
+        return Measure(name, math.nan, (0.0, math.inf), f"There is no {name}: {few}.")
+    with np.errstate(over="ignore", invalid="ignore"):
+        measured = _measured(found, error, on, name)
+    if math.isinf(measured.value):
+        return Measure(name, math.nan, measured.range, f"There is no {name}: the numbers are too large to be squared.")
+    return measured
+
+
+def _measured(found: Numbers, error: str, on: str, name: str) -> Measure:
+    x, y = statistic(found.before, on), statistic(found.after, on)
+    gap = np.abs(x - y)
+    value = _mean(error, x, gap)
+    skipped = int((x == 0).sum()) if error == "mean-variation" else 0
+    most = (
+        {"mean-squared-error": 4.0, "mean-absolute-error": 2.0}.get(error, math.inf)
+        if on == "correlations"
+        else math.inf
+    )
+    percent = _percent(found, x, gap, error, on, value)
+    words = error.replace("-", " ")
+    worst = WORST["covariances" if error == "mean-variation" else on]
+    sentence = (
+        f"The {words} of the {on} of {many(len(found.names), 'numeric column')} is {value:.4g} "
+        f"({percent:.1f} on a scale from 0, as in the original, to 100, {worst})."
+    )
+    if math.isnan(value):
+        zero = error == "mean-variation" and not (x != 0).any()
+        why = f"all original {on} are 0" if zero else "the numbers are too large to be squared"
+        sentence = f"There is no {name}: {why}."
+    elif found.left_out:
+        sentence += f" Left out: {many(found.left_out, 'released row')} with a missing value."
+    baseline = _mean(error, x, np.abs(x - x.mean(axis=0))) if on == "values" and not math.isnan(value) else None
+    details: dict[str, Any] = {
+        "percent": percent,
+        "columns": list(found.names),
+        "rows": len(found.after),
+        "left_out": found.left_out,
+    }
+    if on in ("values", "means"):
+        per = gap if on == "values" else gap[None, :]
+        details["per_column"] = dict(
+            zip(found.names, (per**2 if "squared" in error else per).mean(axis=0).tolist(), strict=True)
+        )
+    details["zeros_left_out"] = skipped
+    return Measure(name, value, (0.0, most), sentence, baseline=baseline, details=details)
+
+
+def _mean(error: str, x: np.ndarray, gap: np.ndarray) -> float:
+    """The mean of the gaps, squared, as they are, or over the original; nan where all of those are 0."""
+    if error == "mean-squared-error":
+        return float((gap**2).mean())
+    if error == "mean-absolute-error":
+        return float(gap.mean())
+    known = x != 0
+    return float((gap[known] / np.abs(x[known])).mean()) if known.any() else math.nan
+
+
+def _too_few(found: Numbers, on: str) -> str | None:
+    if not len(found.before) or not len(found.after):
+        return "no row is known in all numeric columns"
+    if on == "covariances" and min(len(found.before), len(found.after)) < 2:
+        return "it takes two rows"
+    if on == "correlations" and len(found.names) < 2:
+        return "it takes two numeric columns"
+    return None
+
+
+def _percent(found: Numbers, x: np.ndarray, gap: np.ndarray, error: str, on: str, value: float) -> float:
+    """The error in 0..100."""
+    if error == "mean-variation":
+        share = value
+    elif on == "correlations":
+        share = value / (4.0 if error == "mean-squared-error" else 2.0)
+    else:
+        spread = found.before.std(axis=0)
+        if on == "values":
+            scale: np.ndarray = spread if error == "mean-squared-error" else _absolute_spread(found.before)
+        elif on == "means":
+            scale = spread
+        else:
+            scale = np.abs(x)
+        power = 2 if error == "mean-squared-error" else 1
+        known = scale > 0
+        each = np.where(known, gap / np.where(known, scale, 1.0), np.where(gap > 0, 1.0, 0.0)) ** power
+        share = float(each.mean())
+    return 100.0 * min(share, 1.0) if not math.isnan(share) else math.nan
+
+
+def _absolute_spread(x: np.ndarray) -> np.ndarray:
+    return np.asarray(np.abs(x - x.mean(axis=0)).mean(axis=0))

@@ -1,0 +1,99 @@
+"""Query workload error: LeFevre, DeWitt, Ramakrishnan, Workload-aware anonymization, KDD 2006; Xiao, Tao, VLDB 2006."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import PolicyError
+from sfumato.measures.measure import Measure
+from sfumato.measures.utility.boxes import boxes_of
+from sfumato.measures.utility.checks import whole
+from sfumato.measures.utility.column import Column
+from sfumato.measures.utility.notes import many
+from sfumato.measures.utility.pair import pair_of
+
+
+def query_error(
+    original: Any,
+    released: Any = None,
+    columns: Any = None,
+    *,
+    queries: int = 200,
+    dimension: int = 2,
+    sanity: float = 0.01,
+    seed: int = 0,
+    hierarchies: Mapping[str, Any] | None = None,
+    rows: Sequence[int] | np.ndarray | None = None,
+    key: str | None = None,
+) -> Measure:
+    """The median relative error of random range-count queries. No alignment is needed.
+
+    A query asks how many records lie in a range of each of up to `dimension` columns: from one random value to another
+    in the order of the column, both ends included (categories in the order of their text). Suppressed rows count for
+    nothing, a released row for the share of its labels' values inside. The error is abs(estimate - count) over the
+    larger of the count and `sanity` times the rows. The interval is that of the median, by order statistics; the value
+    of a release without rows is at most 1. The baseline is the error of a release that hides every value.
+
+    >>> table = {"age": [20] * 30 + list(range(21, 31))}
+    >>> query_error(table, table).value, query_error(table, {"age": ["*"] * 40}).value > 0.1
+    (0.0, True)
+    """
+    queries, dimension = whole("queries", queries, 1), whole("dimension", dimension, 1)
+    seed = whole("seed", seed, 0)
+    if isinstance(sanity, bool) or not isinstance(sanity, int | float) or not 0 < sanity <= 1:
+        raise PolicyError("sanity is out of range", got=repr(sanity), allowed="above 0, at most 1")
+    pair = pair_of(original, released, rows=rows, key=key, hierarchies=hierarchies)
+    names = pair.changed() if columns is None else pair.names(columns)
+    found = boxes_of(pair, names)
+    rng = np.random.default_rng(seed)
+    read = [pair.column(name) for name in names]
+    order = [_order(column) for column in read]
+    n = pair.original.height
+    errors, counts, hidden = np.empty(queries), np.empty(queries), np.empty(queries)
+    for i in range(queries):
+        chosen = rng.choice(len(names), size=rng.integers(1, min(dimension, len(names)) + 1), replace=False)
+        inside, share, blind = np.ones(len(found.cell_count), np.bool_), np.ones(len(found.box_count)), 1.0
+        for c in chosen:
+            mask = _range(read[c], order[c], rng)
+            inside &= mask[found.cells[c]]
+            share *= read[c].shares(mask)[found.boxes[c]]
+            blind *= float(mask[: read[c].values].mean())
+        counts[i] = found.cell_count[inside].sum()
+        least = max(counts[i], sanity * n)
+        errors[i] = abs((share * found.box_count).sum() - counts[i]) / least
+        hidden[i] = abs(blind * n - counts[i]) / least
+    errors.sort()
+    value, baseline = float(np.median(errors)), float(np.median(hidden))
+    half = 1.96 * math.sqrt(queries) / 2
+    low, high = max(math.floor(queries / 2 - half), 0), min(math.ceil(queries / 2 + half), queries - 1)
+    sentence = (
+        f"Asked {queries} times how many records lie in random ranges of up to {many(dimension)}, the release is at "
+        f"most {value * 100:.1f}% off in half of the answers; one that hides every value, {baseline * 100:.1f}% "
+        f"(counts below {sanity * 100:g}% of the records are measured against that)."
+    )
+    details = {
+        "mean": float(errors.mean()), "upper_decile": float(np.quantile(errors, 0.9)), "queries": queries,
+        "columns": list(names), "percent": 100 * min(value, 1.0), "mean_count": float(counts.mean()),
+    }  # fmt: skip
+    most = max(1.0, pair.released.height / n) / sanity
+    interval = (float(errors[low]), float(errors[high]))
+    return Measure("query-error", value, (0.0, most), sentence, interval, baseline, details)
+
+
+def _order(column: Column) -> np.ndarray:
+    """The rank of each value of the support: by place where ordered, new and missing values last."""
+    if column.place is None:
+        return np.arange(len(column.support))
+    found = np.empty(len(column.support), np.int64)
+    found[np.argsort(column.place, kind="stable")] = np.arange(len(column.support))
+    return found
+
+
+def _range(column: Column, rank: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The values between two random original ones."""
+    ends = rank[rng.integers(0, column.values, size=2)]
+    return (rank >= ends.min()) & (rank <= ends.max())

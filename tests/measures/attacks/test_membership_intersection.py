@@ -1,0 +1,103 @@
+"""Membership and intersection, worked by hand and on people who differ."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from measures.attacks.tables import PATIENTS, QUASI, RELEASED, people, suppressed
+from sfumato import errors
+from sfumato.measures.attacks import intersection, membership
+
+OTHERS = pl.DataFrame({"zipcode": ["47671", "47999", "47903", "10115"], "age": [25, 50, 44, 30]})
+
+
+def test_membership_of_patients_by_hand() -> None:
+    found = membership(RELEASED, PATIENTS, OTHERS, QUASI, population=pl.concat([PATIENTS.select(QUASI), OTHERS]))
+    # each release of nine covers all members; of the others 47671/25 and 47903/44 are covered, two are not
+    assert found.trials == 8
+    assert found.success == pytest.approx((4 + 2) / 8)
+    assert found.baseline == 0.5
+    assert found.details["members found"] == 1
+    assert found.details["others taken"] == 0.5
+    assert found.details["advantage"] == 0.5
+    assert found.details["presence"] == 1  # (476**, 3*) covers three people, all released
+    assert found.of == "original"
+
+
+def test_membership_unprotected_and_suppressed() -> None:
+    here, others, quasi = people(400, 1), people(500, 2), ["age", "zip"]
+    open_ = membership(here, here, others, quasi)
+    assert open_.success > 0.99
+    closed = membership(suppressed(here, quasi), here, others, quasi)
+    assert closed.success == closed.baseline == 0.5
+    assert closed.advantage == 0
+    assert membership(here, here, others, quasi, trials=100, seed=3).trials == 100
+
+
+def test_views_joined_on_sex_pin_john_and_david() -> None:
+    names = ["Sue", "Claire", "Ann", "John", "David", "Mary", "Alice", "Carol", "Kate"]
+    sexes = ["F", "F", "F", "M", "M", "F", "F", "F", "F"]
+    first = pl.DataFrame({"name": names, "sex": sexes})
+    second = pl.DataFrame(
+        {
+            "sex": ["F", "F", "F", "M", "F"],
+            "disease": ["hypertension", "obesity", "chest pain", "obesity", "short breath"],
+        }
+    )
+    found = intersection([first, second], first, ["name", "sex"], "disease")
+    assert found.exposed == (3, 4)
+    assert found.success == pytest.approx(2 / 9)
+    assert found.baseline == 0
+    assert found.details["average values left"] == pytest.approx((7 * 4 + 2 * 1) / 9)
+
+
+def test_two_releases_of_patients_leave_less_than_each() -> None:
+    again = pl.DataFrame(  # the same people a month later, in other classes
+        {
+            "zipcode": ["4767*", "476**", "4767*", "4790*", "4790*", "4790*", "476**", "4767*", "476**"],
+            "age": ["20-39", "20-39", "20-39", "40-59", "40-59", "40-59", "20-39", "20-39", "20-39"],
+            "disease": PATIENTS["disease"],
+        }
+    )
+    alone = [intersection([r], PATIENTS, QUASI, "disease").success for r in (RELEASED, again)]
+    both = intersection([RELEASED, again], PATIENTS, QUASI, "disease")
+    assert alone == [pytest.approx(3 / 9), 0]  # 2*: heart disease alone; every class of the second has two
+    assert both.success == pytest.approx(3 / 9)
+    assert both.details["alone"] == alone
+    keyed = intersection(
+        [RELEASED.with_row_index("key"), again.with_row_index("key")],
+        PATIENTS.with_row_index("key"),
+        QUASI,
+        "disease",
+        key="key",
+    )
+    assert keyed.exposed == both.exposed == (0, 1, 2)
+
+
+def test_intersection_leaves_one_where_each_leaves_two() -> None:
+    first = {"age": ["20-39", "20-39", "40-59", "40-59"], "disease": ["flu", "cancer", "flu", "asthma"]}
+    second = {"age": ["20-29", "20-29", "30-49", "30-49"], "disease": ["flu", "cold", "cancer", "asthma"]}
+    everybody = {"age": [25, 33, 45, 58], "disease": ["flu", "cancer", "asthma", "flu"]}
+    found = intersection([first, second], everybody, ["age"], "disease")
+    # 25: {flu, cancer} and {flu, cold}; 33: {flu, cancer} and {cancer, asthma}; 45: {flu, asthma} and {cancer, asthma}
+    # 58: {flu, asthma} alone, for the second release does not cover it
+    assert found.exposed == (0, 1, 2)
+    assert found.details["alone"] == [0, 0]
+    wrong = {"age": [25, 33, 45, 58], "disease": ["cold", "cold", "cold", "cold"]}
+    assert intersection([first, second], wrong, ["age"], "disease").success == 0  # the one left must be the true one
+
+
+def test_intersection_unprotected_and_suppressed() -> None:
+    table, quasi = people(300), ["age", "zip"]
+    assert intersection([table, table], table, quasi, "disease").success > 0.99
+    shut = suppressed(table, quasi)
+    closed = intersection([shut, shut], table, quasi, "disease")
+    assert closed.success == closed.baseline == 0
+
+
+def test_intersection_needs_the_sensitive_column_somewhere() -> None:
+    with pytest.raises(errors.ColumnError, match="no release"):
+        intersection([RELEASED.select(QUASI)], PATIENTS, QUASI, "disease")
+    with pytest.raises(errors.PolicyError):
+        intersection([], PATIENTS, QUASI, "disease")

@@ -1,0 +1,287 @@
+"""HIPAA Safe Harbor: each of the eighteen by name and by value, and what may stay."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.measures.standards import hipaa, profile
+from sfumato.measures.standards.checksums import luhn, validator, vin
+from sfumato.measures.standards.identifiers import NAMES, TITLES, by_name
+from sfumato.measures.standards.precision import RESTRICTED, age_fault, date_fault, zip_fault
+from sfumato.role_words import DIRECT
+
+
+def found(**columns: list[Any]) -> list[tuple[int, str, float]]:
+    return [(f.identifier, f.how, round(f.share, 4)) for f in hipaa(columns)]
+
+
+def test_eighteen_titles_and_every_direct_word_has_its_number() -> None:
+    assert list(TITLES) == list(range(1, 19))
+    assert set(NAMES) >= DIRECT
+    assert set(NAMES.values()) == set(TITLES)
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("First Name", 1),
+        ("Nachname", 1),
+        ("name", 1),
+        ("patient_name", 1),
+        ("home_address", 2),
+        ("county", 2),
+        ("month", 3),
+        ("homePhone", 4),
+        ("fax_no", 5),
+        ("E-Mail Address", 6),
+        ("SSN", 7),
+        ("medical_record_number", 8),
+        ("MRN", 8),
+        ("member-id", 9),
+        ("account number", 10),
+        ("drivers license", 11),
+        ("license_plate", 12),
+        ("VIN", 12),
+        ("device id", 13),
+        ("url", 14),
+        ("ip_address", 15),
+        ("fingerprint", 16),
+        ("photo", 17),
+        ("UserID", 18),
+        ("country_name", None),
+        ("disease name", None),
+        ("state", None),
+        ("hours_per_month", None),
+        ("sex", None),
+    ],
+)
+def test_by_name(name: str, number: int | None) -> None:
+    assert by_name(name) == number
+
+
+@pytest.mark.parametrize(
+    ("values", "number"),
+    [
+        (["a@b.org", "x"], 6),
+        (["see https://x.org/a", "none"], 14),
+        (["call 536-22-8145 now", "none"], 7),
+        (["192.168.0.1", "10.0.0.7"], 15),
+        (["2001:db8::1", "fe80::1"], 15),
+        (["DE89 3704 0044 0532 0130 00"], 10),
+        (["4111111111111111", "5500005555555559"], 10),
+        (["00:1B:44:11:3A:B7"], 13),
+        (["490154203237518"], 13),
+        (["1M8GDM9AXKP042788"], 12),
+        (["13053-1234"], 2),
+        (["12 Baker Street", "5 Elm Ave"], 2),
+        (["+1 212 555 0188", "(212) 555-0123"], 4),
+        (["MRN-123456", "MRN-123457"], 8),
+        (["1EG4-TE5-MK73"], 9),
+        (["943 476 5919"], 9),
+        (["scan_1.jpg"], 17),
+        (["123e4567-e89b-12d3-a456-426614174000"], 18),
+        (["2024-02-13"], 3),
+        (["13/02/2024"], 3),
+        (["Feb 2024"], 3),
+        (["2024-Q1"], 3),
+        (["219099999", "457555462", "078051120"], 7),
+        ([219099999, 457555462, 178051120], 7),
+        (["219 09 9999", "457 55 5462"], 7),
+        (["219-09-9999"], 7),  # known from an advertisement, and entered by somebody
+        (["call 212-555-0187 please", "none"], 4),
+        (["reach her at +44 20 7946 0958", "none"], 4),
+        (["2125550187", "4155550199"], 4),
+        (["login from 10.1.2.3.", "none"], 15),
+        (["example.com/patient/12", "none"], 14),
+        (["see praxis.de/kartei", "none"], 14),
+        (["42.3601, -71.0589", "40.7,-74.0"], 2),
+        (["(42.3601, -71.0589)"], 2),
+        (["42° 21' N"], 2),
+        (["1234567893", "1245319599"], 11),
+        (["a 92-year-old woman", "none"], 3),
+        (["aged 95, well", "none"], 3),
+        (["20200314", "20191201"], 3),
+    ],
+)
+def test_by_value(values: list[str], number: int) -> None:
+    assert number in [f.identifier for f in hipaa({"x": values})]
+    assert all(f.how == "value" for f in hipaa({"x": values}))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["flu", "cold"],
+        ["2024", "1999"],
+        ["2020s", "1990s"],
+        ["[20, 30)", "30-39"],
+        [1, 2, 3],
+        [1.5, 2.25],
+        [True, False],
+        ["1.2.3", "10.1.2"],  # a version, neither an address nor a date
+        ["*", "***"],
+        ["4111111111111112"] * 2,  # the check digit is wrong
+        ["12345678901234567"] * 2,
+        [219099999] * 20 + [457555462] * 20,  # nine digits, but they repeat: an amount, no number of a person
+        ["666123456", "900123456"],  # no area of social security numbers
+        ["1234567890", "1245319590"],  # ten digits with a wrong check digit
+        ["(1.5, 2.5)", "(2.5, 3.5)"],  # ranges
+        ["version 1.2.3 of it", "300.1.2.3 is none"],
+        ["5 approx.mg/kg", "he came.In the end"],
+        ["aged 90 or older", "90 years old or older"],
+        ["12345678", "87654321"],
+    ],
+)
+def test_what_is_no_identifier(values: list[Any]) -> None:
+    assert hipaa({"x": values}) == ()
+
+
+def test_shares_and_names_and_values_together() -> None:
+    assert found(email=["a@b.org", "c@d.org", None, "*"]) == [(6, "name and value", 0.5)]
+    assert found(Name=["Ann", None, "*", "Bob"]) == [(1, "name", 0.5)]
+    assert found(Name=["*", "*"]) == []
+    assert found(note=["fine", "fine", "fine", "write a@b.org"]) == [(6, "value", 0.25)]
+
+
+def test_zip_codes() -> None:
+    assert found(zip=["13053", "14850", "130**", "14*"]) == [(2, "value", 0.5)]
+    assert found(zip=[13053, 2138, 130, 36]) == [(2, "value", 0.75)]  # as a number 36 was 036
+    assert found(PLZ=["80331"]) == [(2, "value", 1.0)]
+    assert found(zip=["000", "130", "148"]) == []
+    assert found(code=["13053", "14850"]) == []  # nothing says ZIP
+    assert len(RESTRICTED) == 17
+    for prefix in RESTRICTED:
+        assert zip_fault(prefix)
+        assert zip_fault(prefix + "**")
+        assert zip_fault(f"[{prefix}00, {prefix}99]")
+    assert not zip_fault("[03600, 03799]")  # two areas together
+    assert not zip_fault("[13000, 13100)")
+    assert zip_fault("[13000, 13050)")
+    assert zip_fault("**053")
+    assert zip_fault("{13053, 13068}")
+    assert zip_fault("SW1A 1AA")
+
+
+def test_dates() -> None:
+    day = dt.date(2024, 2, 13)
+    assert found(seen=[day, None]) == [(3, "value", 0.5)]
+    assert found(seen=[dt.date(2024, 1, 1), dt.date(2023, 1, 1)]) == []  # years kept as dates
+    assert found(seen=[dt.datetime(2024, 2, 13, 8, 30)]) == [(3, "value", 1.0)]
+    assert found(birth_date=[19240213, 19500101]) == [(3, "value", 1.0)]
+    assert not date_fault("[2020-01-01, 2020-12-31]")
+    assert not date_fault("[2020-01-01, 2022-01-01)")
+    assert date_fault("[2020-01-01, 2020-06-30]")
+    assert not date_fault("536-22-8145")
+
+
+def test_ages_over_89() -> None:
+    assert found(age=[89, 90, 101, 30]) == [(3, "value", 0.5)]
+    assert found(age=["[80, 90)", "90+", ">= 90", "*"]) == []
+    assert found(alter=["90-94", "30"]) == [(3, "value", 0.5)]
+    assert age_fault("9*")
+    assert not age_fault("8*")
+    assert not age_fault("[90, inf)")
+
+
+def test_ages_with_their_unit() -> None:
+    assert found(age=["92 years", "30 years"]) == [(3, "value", 0.5)]
+    assert found(age=["90-94 yrs", "30 y/o"]) == [(3, "value", 0.5)]
+    assert found(alter=["91 Jahre", "45 Jahre"]) == [(3, "value", 0.5)]
+    assert found(age=["30 years", "89 years old", ">= 90"]) == []
+
+
+@pytest.mark.parametrize("name", ["admission", "discharge", "death", "last visit"])
+def test_dates_without_separators_by_the_name_of_their_column(name: str) -> None:
+    assert found(**{name: ["20200314", "unknown", "unknown"]}) == [(3, "value", 0.3333)]
+    assert found(**{name: [20200314, 20191201]}) == [(3, "value", 1.0)]
+
+
+def test_the_statement_says_what_cannot_be_recognised() -> None:
+    said = profile("hipaa", {"c": ["John Smith", "Mary Jones"]}).statement
+    assert "Not recognisable by value are names of people" in said
+    unread = profile("hipaa", {"birth_year": [1910, 1980]})
+    assert 'Whether "birth_year" tells ages over 89 was not examined' in unread.statement
+    assert unread.details["not examined"] == ["birth_year"]
+    read = profile("hipaa", {"birth_year": [1910, 1980]}, year=2024)
+    assert not read.holds
+    assert "not examined" not in read.statement
+
+
+def test_birth_years_need_a_year_to_compare_with() -> None:
+    table = {"birth_year": [1920, 1990]}
+    assert hipaa(table) == ()
+    assert [f.share for f in hipaa(table, year=2024)] == [0.5]
+
+
+def test_other_unique_codes_are_the_eighteenth() -> None:
+    assert found(record_no=list(range(30))) == [(18, "value", 1.0)]
+    assert found(code=[f"K{i * 7919 % 1000:03d}x" for i in range(40)]) == [(18, "value", 1.0)]
+    assert found(note=["word " * 20]) == [(18, "value", 1.0)]
+
+
+def test_a_flag_is_no_identifier() -> None:
+    assert found(phone=[True, False]) == []
+    assert found(email=["yes", "no", "yes"]) == []
+    assert found(photo=[0, 1, 1]) == []
+
+
+def test_findings_name_no_value() -> None:
+    table = {"Name": ["Ann Smith"], "mail": ["ann@smith.org"], "zip": ["13053"], "dob": ["1950-02-03"]}
+    text = repr(profile("hipaa", table).to_dict())
+    for word in ("Ann", "smith.org", "13053", "1950"):
+        assert word not in text
+
+
+def test_profile_holds_for_a_release_and_not_for_the_original() -> None:
+    before = profile("hipaa", {"name": ["Ann"], "zip": ["13053"], "age": [95]})
+    assert not before.holds
+    assert [f.identifier for f in before.checks] == [1, 2, 3]
+    assert "1, 2, 3" in before.statement
+    after = profile("hipaa", {"zip": ["130**"], "age": [">= 90"], "sex": ["f"]})
+    assert after.holds
+    assert "actual knowledge" in after.statement
+
+
+def test_check_digits() -> None:
+    assert luhn("79927398713")
+    assert not luhn("79927398710")
+    assert not luhn("")
+    assert vin("1HGCM82633A004352")
+    assert not vin("1HGCM82633A004353")
+    assert not vin("IOQ" + "1" * 14)  # letters that no such number has
+
+
+def test_without_the_libraries_patterns_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("stdnum", "stdnum.luhn", "stdnum.us.ssn", "stdnum.iban", "stdnum.gb.nhs", "phonenumbers"):
+        monkeypatch.setitem(sys.modules, name, None)
+    validator.cache_clear()
+    try:
+        assert found(x=["536-22-8145"]) == [(7, "value", 1.0)]
+        assert found(x=["+1 212 555 0188"]) == [(4, "value", 1.0)]
+        assert "python-stdnum" in profile("hipaa", {"x": ["flu"]}).statement
+    finally:
+        validator.cache_clear()
+
+
+CELL = st.one_of(st.none(), st.text(max_size=12), st.integers(-(2**70), 2**70), st.floats(), st.dates(), st.booleans())
+
+
+@given(st.sampled_from(["x", "zip", "age", "birth year", "date", "Ñame"]), st.lists(CELL, min_size=1, max_size=6))
+def test_nasty_columns(name: str, cells: list[Any]) -> None:
+    for finding in hipaa({name: cells}, year=2024):
+        assert 0 < finding.share <= 1
+        assert 1 <= finding.identifier <= 18
+
+
+def test_a_wide_frame_of_other_kinds() -> None:
+    frame = pl.DataFrame({"t": [dt.time(8, 30)], "d": [dt.timedelta(days=3)], "c": ["a"]}).with_columns(
+        pl.col("c").cast(pl.Categorical)
+    )
+    assert hipaa(frame) == ()
