@@ -1,0 +1,274 @@
+"""sfumato compare: many releases of one table, as a map of risk and utility."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sfumato.cli import options
+from sfumato.cli.console import complain, number, say, say_json, say_table
+from sfumato.cli.options import PROMISES, ROLES, SEARCH, WRITING, option
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from sfumato.policy_file import PolicyFile
+
+Given = dict[tuple[str | int, ...], Any]
+
+
+def compare(
+    source: Annotated[Path, typer.Argument(help="A policy file (.toml) or a data file.", metavar="FILE")],
+    quasi: options.Quasi = None,
+    identifying: Annotated[
+        list[str] | None, option("--identifying", help="Columns to drop.", panel=ROLES, shape="A,B")
+    ] = None,
+    sensitive: options.Sensitive = None,
+    insensitive: Annotated[
+        list[str] | None, option("--insensitive", help="Columns to release as they are.", panel=ROLES, shape="A,B")
+    ] = None,
+    weight: Annotated[str | None, option("--weight", help="Column of survey weights.", panel=ROLES, shape="A")] = None,
+    hierarchy: options.Hierarchies = None,
+    levels: Annotated[
+        list[str] | None,
+        option("--levels", help="Least and greatest level, age=1:3; may be repeated.", panel=ROLES, shape="A=N:N"),
+    ] = None,
+    k: Annotated[
+        list[str] | None,
+        option("--k", help="Least numbers of rows that look alike: 2,5,10.", panel=PROMISES, shape="N,N"),
+    ] = None,
+    require: Annotated[
+        list[str] | None,
+        option(
+            "--require", help='As "t-closeness disease 0.1,0.2": each number is tried.', panel=PROMISES, shape="MODEL"
+        ),
+    ] = None,
+    suppression: Annotated[
+        list[str] | None,
+        option("--suppression", help="Rows that may be dropped: 0,0.02 are shares.", panel=PROMISES, shape="N,N"),
+    ] = None,
+    search: Annotated[
+        list[str] | None,
+        option("--search", help="Methods: mondrian,optimal if not given.", panel=SEARCH, shape="NAME,NAME"),
+    ] = None,
+    loss: Annotated[
+        list[str] | None,
+        option("--loss", help="What the methods keep low: lm (default).", panel=SEARCH, shape="NAME,NAME"),
+    ] = None,
+    utility: Annotated[
+        str,
+        option("--utility", help='On x: a loss (lm), or as "learning target=pay".', panel=SEARCH, shape="NAME"),
+    ] = "lm",
+    risk: Annotated[
+        str, option("--risk", help="On y: average (default), highest, or an attack.", panel=SEARCH, shape="NAME")
+    ] = "average",
+    seed: Annotated[int | None, option("--seed", help="Of anything random.", panel=SEARCH, shape="N")] = None,
+    workers: Annotated[
+        int, option("--workers", help="Releases made at the same time: 2 if not given.", panel=SEARCH, shape="N")
+    ] = 2,
+    output: Annotated[
+        Path | None,
+        option("-o", "--output", help="Folder of the map; a second run goes on in it.", panel=WRITING, shape="FOLDER"),
+    ] = None,
+    separator: options.Separator = None,
+    quote: options.Quote = None,
+    encoding: options.Encoding = None,
+    header: options.Header = None,
+    sheet: options.Sheet = None,
+    as_json: options.Json = False,
+) -> int:
+    """Release a table in many ways, measure each, and map risk against utility.
+
+    Nothing is kept of the releases but their figures. Lists stand between commas; those beside a policy file override
+    it. Ctrl-C keeps the finished points of the folder.
+    """
+    from sfumato.cli import flags
+    from sfumato.losses import LOSSES
+    from sfumato.search import SEARCHES
+
+    faults: list[str] = []
+    policy = source.suffix.lower() == ".toml"
+    given: Given = {
+        **options.reading(separator, quote, encoding, header, sheet),
+        ("roles", "quasi"): flags.names(quasi),
+        ("roles", "identifying"): flags.joined(identifying),
+        ("roles", "sensitive"): flags.joined(sensitive),
+        ("roles", "insensitive"): flags.joined(insensitive),
+        ("roles", "weight"): weight,
+        ("search", "seed"): seed,
+        ("output", "path"): ".",  # no release is written
+    }
+    given |= flags.hierarchies(hierarchy, faults)
+    for column, text in flags.pairs(levels, "--levels", faults).items():
+        given["levels", column] = flags.level_range(text)
+    searches = listed(search, SEARCHES) or ([] if policy else ["mondrian", "optimal"])
+    lists: dict[str, list[Any]] = {
+        "method": [flags.named(text, "method", SEARCHES, "--search", faults) for text in searches],
+        "loss": [flags.named(text, "name", LOSSES, "--loss", faults) for text in listed(loss, LOSSES)],
+        "suppression": [flags.scalar(text) for text in listed(suppression, ())],
+    }
+    ks = _whole(listed(k, ()), faults)
+    if not ks and not require and not policy:
+        ks = [2, 5, 10]
+    try:
+        told, found, kept = _run(
+            source, given, lists, ks, require or [], faults, output,
+            {"utility": utility, "risk": risk, "workers": workers},
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        raise SystemExit(_interrupted(output, as_json)) from None
+    _show(found, told, kept, output, as_json)
+    return 0 if (found["status"] == "done").any() else 2
+
+
+def listed(texts: Sequence[str] | None, names: Mapping[str, Any] | Sequence[str]) -> list[str]:
+    """Values between commas, of all flags. Parameters may hold commas too, as weights do, so that where a value has
+    parameters a new one starts only at a known name.
+
+    >>> listed(["mondrian,optimal seconds=2"], ["mondrian", "optimal"])
+    ['mondrian', 'optimal seconds=2']
+    >>> listed(["lm weights=age:2,zip:1,ncp"], ["lm", "ncp"])
+    ['lm weights=age:2,zip:1', 'ncp']
+    """
+    found: list[str] = []
+    for text in texts or ():
+        parts = text.split(",")
+        if "=" in text and names:
+            head = re.compile(r"\s*(" + "|".join(map(re.escape, names)) + r")(\s|$)")
+            for i in range(len(parts) - 1, 0, -1):
+                if not head.match(parts[i]):
+                    parts[i - 1 : i + 1] = [f"{parts[i - 1]},{parts[i]}"]
+        found += [part.strip() for part in parts if part.strip()]
+    return found
+
+
+def alternatives(texts: Sequence[str]) -> list[list[str]]:
+    """Models whose numbers stand in lists as one list of models per combination.
+
+    >>> alternatives(["t-closeness disease 0.1,0.2", "k-map 5"])
+    [['t-closeness disease 0.1', 'k-map 5'], ['t-closeness disease 0.2', 'k-map 5']]
+    """
+    return [list(one) for one in product(*(_each(text) for text in texts))]
+
+
+def _each(text: str) -> list[str]:
+    """One model per combination of the numbers that stand between commas."""
+    lists = re.compile(r"(?<=[\s=])[-+]?[0-9.]+(?:e-?[0-9]+)?(?:,[-+]?[0-9.]+(?:e-?[0-9]+)?)+(?=\s|$)")
+    found = lists.search(text)
+    if found is None:
+        return [text]
+    return [one for n in found[0].split(",") for one in _each(text[: found.start()] + n + text[found.end() :])]
+
+
+def _whole(texts: Sequence[str], faults: list[str]) -> list[int]:
+    if any(not text.isdecimal() for text in texts):
+        faults.append("--k: must be whole numbers between commas, as in 2,5,10")
+        return []
+    return [int(text) for text in texts]
+
+
+def _run(
+    source: Path,
+    given: Given,
+    lists: Mapping[str, list[Any]],
+    ks: list[int],
+    require: list[str],
+    faults: list[str],
+    output: Path | None,
+    more: Mapping[str, Any],
+) -> tuple[list[str], pl.DataFrame, list[str]]:
+    """Check everything, compare; notes, the points, and the files written."""
+    import sfumato as sf
+    from sfumato.cli import flags
+    from sfumato.cli.notes import notes
+    from sfumato.cli.progress import Progress
+    from sfumato.errors import InputError
+    from sfumato.policy_file import check
+
+    with Progress("reading") as progress, notes() as told:
+        policy = source.suffix.lower() == ".toml"
+        models = [flags.models(ks[0] if ks else None, one, faults) for one in alternatives(require)]
+        first = {("search", name): values[0] for name, values in lists.items() if values}
+        draft = flags.draft(source, given | first, models[0], faults, policy)
+        frame, unread, place = None, None, draft.source()
+        try:
+            frame = sf.read(place[0], **place[1]) if place is not None else None
+        except InputError as error:
+            unread = error
+        columns = None if frame is None else frame.columns
+        base = check(draft, columns, unread)
+
+        def other(changed: Given, models: Sequence[Mapping[str, Any]] = models[0]) -> PolicyFile:
+            return check(flags.draft(source, given | first | changed, models, faults, policy), columns, unread)
+
+        keywords = base.keywords()
+        for name in ("shuffle", "require"):
+            keywords.pop(name)
+        for name, key in (("method", "search"), ("loss", "loss"), ("suppression", "suppression")):
+            rest = [getattr(other({("search", name): value}), key) for value in lists[name][1:]]
+            keywords[key] = [keywords[key], *rest]
+        asked = [base.require, *(other({}, one).require for one in models[1:])]
+        if ks:
+            keywords["k"] = ks
+            asked = [tuple(c for c in one if not isinstance(c, sf.KAnonymity)) for one in asked]
+        keywords["require"] = [list(one) for one in asked]
+        found = sf.compare(frame, **keywords, **more, output=output, progress=progress)
+    files = [] if output is None else sorted(str(path) for path in output.iterdir())
+    return told, found, files
+
+
+def _interrupted(output: Path | None, as_json: bool) -> int:
+    from sfumato.cli.faults import INTERRUPTED
+    from sfumato.comparing.ledger import FILE
+
+    message = "interrupted, nothing written"
+    if output is not None and (output / FILE).exists():
+        message = f"interrupted; finished points are kept in {output / FILE}, and the same command goes on from there"
+    if as_json:
+        say_json({"error": {"type": "Interrupted", "message": message}})
+    else:
+        complain(message)
+    return INTERRUPTED
+
+
+def _show(found: pl.DataFrame, told: list[str], files: list[str], output: Path | None, as_json: bool) -> None:
+    rows = found.to_dicts()
+    if as_json:
+        say_json({"points": rows, "folder": None if output is None else str(output), "files": files, "notes": told})
+        return
+    for note in told:
+        complain(f"note: {note}")
+    done = [row for row in rows if row["status"] == "done"]
+    optional = [name for name in ("parameters", "minimised", "k", "require", "suppression") if _tells(rows, name)]
+    figures = ("utility", "risk", "loss", "suppressed", "classes", "seconds")
+    head = ["search", *optional, *figures, ""]
+    body = [
+        [row["search"], *(_cell(row[name]) for name in optional), *(_cell(row[name]) for name in figures),
+         "front" if row["pareto"] else "" if row["status"] == "done" else row["status"]]
+        for row in rows
+    ]  # fmt: skip
+    right = [i for i, name in enumerate(head) if name in ("k", "suppression", *figures)]
+    say_table(head, body, right=right)
+    front = sum(row["pareto"] for row in rows)
+    say(f"{len(done)} of {len(rows)} released; {front} on the Pareto front")
+    for reason in dict.fromkeys(row["reason"] for row in rows if row["reason"]):
+        say(f"  {next(row['status'] for row in rows if row['reason'] == reason)}: {reason}")
+    if files:
+        say("written:")
+        for file in files:
+            say(f"  {file}")
+
+
+def _tells(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
+    """Whether a column tells points apart, or says what is asked."""
+    values = {row[name] for row in rows}
+    return len(values) > 1 or (name in ("k", "require", "suppression") and bool(values - {None, "", 0.0}))
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.4f}" if isinstance(value, float) and 0.001 <= abs(value) < 1000 else number(value)
