@@ -207,6 +207,22 @@ def test_risk_in_words_and_numbers(manifest: dict[str, Any]) -> None:
     assert re.search(r"above 5%\s*71%\s*above 10%\s*0%\s*above 20%\s*0%", text)
 
 
+def test_the_three_attackers(manifest: dict[str, Any]) -> None:
+    text = re.sub(r"\s+", " ", Outline(report(manifest)).text)
+    assert "Prosecutorknows that one person is in the table10%" in text
+    assert "counted as the prosecutor10%" in text
+    assert "about 1,337 records–" in text  # as many right links as there are classes in the histogram
+    manifest["measured"][0]["sizes"] = {"2": 1, "4": 2, "15": 1, "75": 1}
+    text = re.sub(r"\s+", " ", Outline(report(manifest)).text)
+    assert "in the table50%5%25%10%10%2%" in text
+
+
+def test_the_wildcard_reading_is_told(manifest: dict[str, Any]) -> None:
+    assert "another reading" not in report(manifest)
+    manifest["policy"]["wildcard"] = True
+    assert "another reading" in report(manifest)
+
+
 def test_a_unique_record_is_called_certain(manifest: dict[str, Any]) -> None:
     manifest["measured"][0] |= {"smallest": 1, "risk": {"highest": 1.0, "average": 0.5, "records_above": {}}}
     text = Outline(report(manifest)).text

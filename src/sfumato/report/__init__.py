@@ -1,51 +1,110 @@
-"""The report of a release: one self-contained HTML file, made from the manifest and from nothing else."""
+"""The report of a release, in two forms: one to publish with it, and one that compares with the original."""
 
 from __future__ import annotations
 
-from importlib.resources import files
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from sfumato.report.classes import risks, sizes
+from sfumato.report.attacks import attacks
+from sfumato.report.classes import least_size, risks, sizes
 from sfumato.report.columns import losses, roles
-from sfumato.report.markup import Markup, join, tag
+from sfumato.report.foreign import foreign
+from sfumato.report.look import measured
+from sfumato.report.markup import Markup
 from sfumato.report.method import method
+from sfumato.report.page import page
 from sfumato.report.promises import promised
 from sfumato.report.record import reproduction, suppression
-from sfumato.report.summary import head, verdict
+from sfumato.report.signature import signature
 
-__all__ = ["report"]
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
 
-_SECTIONS = (promised, sizes, risks, losses, suppression, roles, method, reproduction)
+__all__ = ["internal_report", "report"]
+
+LEAST = 5  # original values of fewer records are not named where no k is promised
 
 
-def report(manifest: dict[str, Any]) -> str:
-    """The report of a release as a page of HTML, without script and without anything from another host.
+def report(manifest: Mapping[str, Any], released: pl.DataFrame | None = None) -> str:
+    """The public report as a page of HTML, without script and without anything from another host.
 
-    All it says comes from the manifest, so that whatever may be published there may be published here; the same
-    manifest gives the same bytes. Parts that are null or missing are left out.
+    All it says comes from the manifest and the released table, so that whatever may be published there may be published
+    here; the same release gives the same bytes, from memory or from its files. Parts that are null or missing are left
+    out, and without the table what is drawn from it.
 
     Parameters
     ----------
     manifest: the content of `manifest.json`.
+    released: the released rows.
 
     Example
     -------
     >>> report({"promises": []}).startswith("<!doctype html>")
     True
     """
-    style = Markup(files("sfumato.report").joinpath("page.css").read_text(encoding="utf-8"))
-    title = f"{verdict(manifest)}: release report"
-    about = [
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("meta", name="referrer", content="no-referrer"),
-        tag("title", title),
-        tag("style", style),
+    parts: list[Markup | None] = [promised(manifest), sizes(manifest), risks(manifest)]
+    made_from = "manifest.json and nothing else"
+    if released is not None and released.height:
+        from sfumato.report.evidence import evidence
+        from sfumato.report.heat import heat_map
+        from sfumato.report.shapes import shapes
+
+        found = evidence(manifest, released)
+        parts += [attacks(found.attacks, found.left_out), shapes(found.shapes), heat_map(found.heat)]
+        made_from = "the released file, its manifest.json and nothing else"
+    return page(manifest, [*parts, *_record(manifest), signature(manifest)], made_from)
+
+
+def internal_report(
+    manifest: Mapping[str, Any],
+    released: pl.DataFrame,
+    original: pl.DataFrame,
+    *,
+    rows: np.ndarray | None = None,
+    hierarchies: Mapping[str, Any] | None = None,
+) -> str:
+    """The internal report: the public one, and the comparison with the original, which must not be published.
+
+    Parameters
+    ----------
+    manifest, released: as for `report`.
+    original: the table behind the release; columns that the release lacks, such as names, are not looked at.
+    rows: the original row of each released row, where known: some measures and attacks need it.
+    hierarchies: column to hierarchy, to read the labels of the release by.
+    """
+    from sfumato.report.benefit import benefit
+    from sfumato.report.comparison import comparison
+    from sfumato.report.evidence import evidence
+    from sfumato.report.heat import heat_map
+    from sfumato.report.shapes import shapes
+
+    least = max([size for entry in measured(manifest) if (size := least_size(manifest, entry))], default=LEAST)
+    public = evidence(manifest, released)
+    found = comparison(manifest, released, original, public, rows=rows, hierarchies=hierarchies, least=max(least, 2))
+    shown = found.shown
+    parts = [
+        promised(manifest),
+        sizes(manifest),
+        risks(manifest, found.before),
+        attacks(shown.attacks, shown.left_out, with_original=True),
+        shapes(shown.shapes, found.least),
+        heat_map(shown.heat, found.least),
+        benefit(found.measures, found.left_out),
+        *_record(manifest, found.suppressed),
+        signature(manifest),
     ]
-    made = tag(
-        "footer", f"Made by Sfumato {manifest.get('sfumato') or ''}".rstrip(), " from manifest.json and nothing else."
-    )
-    body = [head(manifest), tag("main", join([part(manifest) for part in _SECTIONS], "\n")), made]
-    page = tag("html", tag("head", join(about, "\n")), tag("body", join(body, "\n")), lang="en")
-    return f"<!doctype html>\n{page}\n"
+    return page(manifest, parts, "the released file, its manifest.json and the original", internal=True)
+
+
+def _record(manifest: Mapping[str, Any], by_size: Sequence[tuple[str, int, int]] = ()) -> list[Markup]:
+    """How the release was made; of another tool's nothing but the file is known."""
+    if manifest.get("foreign"):
+        return [foreign(manifest)]
+    return [
+        losses(manifest),
+        suppression(manifest, by_size),
+        roles(manifest),
+        method(manifest),
+        reproduction(manifest),
+    ]

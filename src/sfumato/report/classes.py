@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sfumato.report.attackers import attackers
 from sfumato.report.bins import bins
 from sfumato.report.look import Manifest, look, measured, of_set, promises, rows, table
 from sfumato.report.markup import Markup, facts, join, names, section, tag
@@ -22,15 +23,24 @@ def sizes(manifest: Manifest) -> Markup:
     return section("classes", "Class sizes", tag("p", intro), *(parts or [_nothing()]))
 
 
-def risks(manifest: Manifest) -> Markup:
-    """The section of risk, one part per set of quasi-identifiers."""
-    parts = [_part(manifest, i, _risk(manifest, entry)) for i, entry in enumerate(measured(manifest), 1)]
+def risks(manifest: Manifest, before: Sequence[Manifest] = ()) -> Markup:
+    """The section of risk, one part per set of quasi-identifiers; `before` are the classes of the original."""
+    was = {tuple(rows(entry, "quasi")): entry for entry in before}
+    parts = [
+        _part(manifest, i, _risk(manifest, entry, was.get(tuple(of_set(manifest, entry)))))
+        for i, entry in enumerate(measured(manifest), 1)
+    ]
     note = (
-        "This is the risk for an attacker who already knows that the person is in the table (the prosecutor's risk): "
-        "one divided by the size of the class. Who does not know that succeeds less often."
+        "The risk of a record is one divided by the size of its class. A missing value counts as a value of its own, "
+        "which never makes a risk look smaller than it is."
     )
+    if look(manifest, "policy", "wildcard"):
+        note += (
+            " The promises of this release are about another reading, in which a missing value matches any value: to "
+            "an attacker who has to count every record that may fit, the risk is lower than it stands here."
+        )
     parts = [*parts, tag("p", note, class_="quiet")] if parts else [_nothing()]
-    return section("risk", "Risk of the release", *parts)
+    return section("risk", "Risk before and after" if before else "Risk of the release", *parts)
 
 
 def _part(manifest: Manifest, number_: int, content: Markup) -> Markup:
@@ -93,7 +103,7 @@ def least_size(manifest: Manifest, entry: Manifest) -> int | None:
     return max(found, default=None)
 
 
-def _risk(manifest: Manifest, entry: Manifest) -> Markup:
+def _risk(manifest: Manifest, entry: Manifest, before: Manifest | None = None) -> Markup:
     risk: Any = entry.get("risk")
     if not isinstance(risk, Mapping):
         return _nothing()
@@ -112,4 +122,5 @@ def _risk(manifest: Manifest, entry: Manifest) -> Markup:
     lines = [(f"above {percent(limit)}", bar(share), percent(share)) for limit, share in above]
     scale = tag("span", tag("span", "0%"), tag("span", "100%"), class_="scale")
     listing = html_table(("Risk", scale, "Records"), lines, "Share of records at risk", "shares") if lines else None
-    return join([told, shown, listing])
+    found = attackers(entry, before)
+    return join([told, shown if found is None else None, found, listing])

@@ -24,8 +24,10 @@ def method(manifest: Manifest) -> Markup:
     recoding, optimal = look(manifest, "solution", "recoding"), look(manifest, "solution", "optimal")
     pairs = [
         ("Search", _variant(look(manifest, "policy", "search"), SEARCHES)),
+        ("Picked because", _chosen(look(manifest, "policy", "chosen"))),
         ("Recoding", RECODINGS.get(str(recoding), recoding)),
         ("Optimal", OPTIMAL.get(optimal) if isinstance(optimal, bool) else None),
+        ("Proven", look(manifest, "solution", "proven")),
         ("Required", join([model(one) for one in asked], tag("br")) or None),
         ("Quasi-identifiers", join([names(one, most=99) for one in quasi(manifest)], tag("br")) or None),
         ("Loss to keep small", _variant(look(manifest, "policy", "loss"), LOSSES)),
@@ -45,6 +47,13 @@ def _variant(given: Any, known: Mapping[str, str]) -> str | None:
     title = given.pop("name", None)
     more = [f"{key} = {parameter(value)}" for key, value in given.items() if value is not None]
     return None if title is None else "; ".join([known.get(str(title), str(title)), *more])
+
+
+def _chosen(chosen: Any) -> str | None:
+    """Why the search was picked, and the runner-up, where it was not asked for."""
+    if not isinstance(chosen, Mapping):
+        return None
+    return f"{chosen.get('why')}; runner-up {chosen.get('runner_up')}"
 
 
 def _limit(limit: Any) -> str | None:

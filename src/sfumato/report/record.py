@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from sfumato.report.look import Manifest, look, table
+from collections.abc import Sequence
+
+from sfumato.report.command import command
+from sfumato.report.look import Manifest, look, quasi, table
 from sfumato.report.markup import Markup, facts, join, names, section, tag
+from sfumato.report.markup import table as html_table
 from sfumato.report.words import count, number, percent
 
 REPEAT = "The same input, policy and seed give the same bytes."
 NO_REPEAT = "The search reached a limit on time or nodes: another run may give another release."
 
 
-def suppression(manifest: Manifest) -> Markup:
-    """The section of suppressed rows."""
+def suppression(manifest: Manifest, by_size: Sequence[tuple[str, int, int]] = ()) -> Markup:
+    """The section of suppressed rows; `by_size` has the size of a class in the original, its rows, those suppressed."""
     absent, limit = look(manifest, "solution", "suppressed"), look(manifest, "solution", "suppression_limit")
     before = look(manifest, "input", "rows")
     if absent is None:
@@ -26,7 +30,12 @@ def suppression(manifest: Manifest) -> Markup:
         ("Allowed", count(limit, "row") if limit is not None else None),
         ("Allowed share", percent(limit / before) if limit is not None and before else None),
     ]
-    return section("suppression", "Suppressed rows", tag("p", told), facts(pairs))
+    shown = None
+    if by_size and absent:
+        lines = [(size, number(n), number(gone), percent(gone / n)) for size, n, gone in by_size]
+        head = ("Records alike in the original", "Records", "Suppressed", "Share")
+        shown = html_table(head, lines, "Suppressed rows by how many records looked alike before", "figured")
+    return section("suppression", "Suppressed rows", tag("p", told), facts(pairs), shown)
 
 
 def reproduction(manifest: Manifest) -> Markup:
@@ -51,7 +60,18 @@ def reproduction(manifest: Manifest) -> Markup:
         tag("code", "sfumato verify"),
         " on its folder.",
     ]
-    return section("reproduction", "Reproduction", tag("p", told), facts(pairs, "record"), tag("p", *check))
+    parts = [tag("p", told), facts(pairs, "record"), _again(manifest), tag("p", *check)]
+    return section("reproduction", "Reproduction", *parts)
+
+
+def _again(manifest: Manifest) -> Markup | None:
+    """The line that makes the release again."""
+    if not quasi(manifest) or look(manifest, "solution") is None:
+        return None
+    line, unwritten = command(manifest)
+    told = ["To make it again from the same input (with ", tag("code", "--shuffle"), " where rows were shuffled):"]
+    more = ["The hierarchies of ", names(unwritten), " cannot be written as flags: give them as the policy file did."]
+    return join([tag("p", *told), tag("pre", tag("code", line)), tag("p", *more) if unwritten else None])
 
 
 def _code(value: object) -> Markup | None:

@@ -13,6 +13,12 @@ MODELS = {
     "recursive-cl-diversity": "Recursive (c, l)-diversity",
     "t-closeness": "t-closeness",
     "alpha-k": "(α, k)-anonymity",
+    "beta-likeness": "β-likeness",
+    "delta-disclosure": "δ-disclosure privacy",
+    "k-map": "Estimated k-map",
+    "average-risk": "Average risk",
+    "sample-uniqueness": "Sample uniqueness",
+    "population-uniqueness": "Population uniqueness",
 }
 LOSSES = {
     "lm": "loss metric (LM)",
@@ -37,11 +43,24 @@ SEARCHES = {
     "genetic": "Genetic: breeds ever better cuts of the columns",
     "annealing": "Annealing: changes the cuts of the columns step by step, less and less wildly",
     "tuple-suppression": "Tuple suppression: only rows are suppressed",
+    "forest-suppression": "Forest suppression: near rows form trees, and what differs in a tree is blanked",
+    "greedy-suppression": "Greedy suppression: balls of near rows, and what differs in a ball is blanked",
+    "forest-generalisation": "Forest generalisation: near rows form trees, and each tree shares its labels",
+    "minimal-suppression": "Minimal suppression: as few cells as possible are blanked",
+    "iterated": "Iterated lattice recoding: every class at the cheapest level vector, then on with the rest",
+    "top-down": "Top-down local recoding: halves the table around far rows, and mends small groups",
+    "bottom-up": "Bottom-up local recoding: joins small groups to the nearest",
+    "alpha-k-local": "(α, k) local recoding: specialises from the top, and leaves behind what cannot follow",
+    "one-pass-k-means": "One-pass k-means: each row to the nearest centre, then every cluster to k rows",
+    "k-member": "k-member clustering: clusters grow by the row that costs least",
+    "refined": "Refined: near classes are clustered anew while the loss falls",
     "attribute-suppression": "Attribute suppression: the fewest columns are dropped",
 }
-AT_LEAST = frozenset({"k-anonymity", "distinct-l-diversity", "entropy-l-diversity"})
-AT_MOST = frozenset({"t-closeness", "alpha-k"})
-BELOW = frozenset({"recursive-cl-diversity"})
+AT_LEAST = frozenset({"k-anonymity", "distinct-l-diversity", "entropy-l-diversity", "k-map"})
+AT_MOST = frozenset(
+    {"t-closeness", "alpha-k", "beta-likeness", "average-risk", "sample-uniqueness", "population-uniqueness"}
+)
+BELOW = frozenset({"recursive-cl-diversity", "delta-disclosure"})
 NOT_RECORDED = "not recorded"
 
 

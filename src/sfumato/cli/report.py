@@ -1,0 +1,146 @@
+"""sfumato report: the report of a release folder, or of a table that another tool released."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sfumato.cli import figures, options
+from sfumato.cli.anonymize import say_promises
+from sfumato.cli.console import number, say, say_json
+from sfumato.cli.options import READING, WRITING, option
+
+
+def report(
+    target: Annotated[Path, typer.Argument(help="The folder of a release, or any data file.", metavar="TARGET")],
+    original: Annotated[
+        Path | None,
+        option("--original", help="Compare with this table: an internal report.", panel=READING, shape="FILE"),
+    ] = None,
+    quasi: options.Quasi = None,
+    sensitive: options.Sensitive = None,
+    hierarchy: options.Hierarchies = None,
+    k: options.K = None,
+    require: options.Require = None,
+    output: Annotated[
+        Path | None,
+        option("-o", "--output", help="The report; in the folder if not given.", panel=WRITING, shape="FILE"),
+    ] = None,
+    pdf: Annotated[bool, option("--pdf", help="As PDF too, by Chromium.", panel=WRITING, shape="")] = False,
+    overwrite: Annotated[
+        bool, option("--overwrite", help="Replace an earlier report.", panel=WRITING, shape="")
+    ] = False,
+    separator: options.Separator = None,
+    quote: options.Quote = None,
+    encoding: options.Encoding = None,
+    header: options.Header = None,
+    sheet: options.Sheet = None,
+    as_json: options.Json = False,
+) -> int:
+    """Write the report that a data protection officer signs: of a release folder, or of another tool's file.
+
+    With --original it compares with the table behind the release, and only its owner can read it: never publish it.
+    """
+    from sfumato.cli.progress import Progress
+    from sfumato.errors import PolicyError, ReadError
+    from sfumato.report import sources
+
+    if not target.exists():
+        raise ReadError(f"{target} does not exist", allowed="the folder of a release, or a data file")
+    folder = target.is_dir()
+    given = {"--quasi": quasi, "--sensitive": sensitive, "--k": k, "--require": require}
+    asked = [name for name, value in given.items() if value]
+    if folder and asked:
+        raise PolicyError(f"a release folder says itself what it promises; got {', '.join(asked)}")
+    place = _place(target, output, original is not None)
+    replaced = overwrite or (folder and output is None)  # the folder's own report is made anew from the same bytes
+    _check(place, target if folder else None, original is not None, replaced, pdf)
+    given_reading = figures.chosen(options.reading(separator, quote, encoding, header, sheet))
+    with Progress("measuring") as progress:
+        figures.warn_of_compiling(progress)
+        before = None if original is None else figures.table(original, given_reading, other=True)
+        if folder:
+            manifest, frame, holds = sources.of_folder(target)
+        else:
+            frame = figures.table(target, given_reading)
+            manifest, holds = sources.of_table(target, frame, **_asked(frame, quasi, sensitive, hierarchy, k, require))
+        _write(place, manifest, frame, before, replaced, pdf)
+    files = [str(place), *([str(place.with_suffix(".pdf"))] if pdf else [])]
+    if as_json:
+        told = {"holds": holds, "rows": manifest["data"]["rows"], "internal": original is not None}
+        say_json(told | {"promises": manifest["promises"], "files": files})
+        return 0 if holds else 1
+    verdict = "every promise holds" if holds else "a promise does not hold"
+    verdict = verdict if manifest["promises"] else "measured, nothing was asked"
+    say(f"{number(manifest['data']['rows'])} rows: {verdict}")
+    say_promises(manifest["promises"])
+    say("written (internal, do not publish):" if original is not None else "written:")
+    for file in files:
+        say(f"  {file}")
+    return 0 if holds else 1
+
+
+def _place(target: Path, output: Path | None, internal: bool) -> Path:
+    from sfumato.errors import PolicyError
+
+    if output is None and internal:
+        raise PolicyError("an internal report needs a place outside of the release", hint="give -o FILE")
+    return output or (target / "report.html" if target.is_dir() else Path("report.html"))
+
+
+def _check(place: Path, release: Path | None, internal: bool, replaced: bool, pdf: bool) -> None:
+    """Whether the files can be written, before the work."""
+    from sfumato.errors import OutputError
+    from sfumato.report.private import check_reports
+
+    check_reports(place if internal else None, release, replaced, pdf)
+    for one in (place, place.with_suffix(".pdf")) if pdf else (place,):
+        if one.is_dir():
+            raise OutputError(f"{one} is a folder, not a file", hint="name a file, such as report.html")
+        if one.exists() and not replaced:
+            raise OutputError(f"{one} exists", hint="choose another place with -o, or --overwrite it")
+
+
+def _asked(frame: Any, quasi: Any, sensitive: Any, hierarchy: Any, k: int | None, require: Any) -> dict[str, Any]:
+    """The checked questions to the table of another tool."""
+    from sfumato.arguments import roles_of
+    from sfumato.cli import flags
+    from sfumato.criteria import criterion
+    from sfumato.errors import PolicyError
+    from sfumato.microdata import encode
+
+    faults: list[str] = []
+    models = flags.models(k, require or (), faults)
+    if faults:
+        raise PolicyError("what is asked makes no sense:", faults)
+    if not quasi:
+        raise PolicyError("a file of another tool needs its quasi-identifying columns", hint="give --quasi")
+    asked = [criterion(str(model.pop("model")), **model) for model in models]
+    needed = [name for one in asked for name in one.needs]
+    roles = roles_of(frame, flags.names(quasi) or (), (), flags.joined(sensitive) or (), (), None, needed)
+    recipes = figures.recipes(hierarchy) or {}
+    trees = {name: recipe.build(encode(frame.get_column(name))[0]) for name, recipe in recipes.items()}
+    return {"quasi": roles.quasi, "sensitive": roles.sensitive, "require": asked, "hierarchies": trees or None}
+
+
+def _write(place: Path, manifest: Any, frame: Any, before: Any, overwrite: bool, pdf: bool) -> None:
+    """The public report, or with the original the internal one."""
+    from sfumato.engines.atomic import atomic_file
+    from sfumato.report import internal_report
+    from sfumato.report import report as public_report
+    from sfumato.report.pdf import pdf_of
+    from sfumato.report.private import private_report
+    from sfumato.report.sources import aligned
+
+    if before is not None:
+        with private_report(place, None, overwrite, pdf) as keep:
+            keep(internal_report(manifest, frame, before, rows=aligned(manifest, frame, before)))
+        return
+    page = public_report(manifest, frame)
+    with atomic_file(place, overwrite) as file:
+        file.write_text(page, encoding="utf-8")
+    if pdf:
+        with atomic_file(place.with_suffix(".pdf"), overwrite) as file:
+            file.write_bytes(pdf_of(page))

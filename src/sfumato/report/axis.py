@@ -1,0 +1,200 @@
+"""Axis: the groups into which the values of a column are gathered for a chart, and the share of each label in them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+
+from sfumato.report.ends import Ends, ends
+
+MOST = 12
+BULK = (0.02, 0.98)
+EPOCH = dt.date(1970, 1, 1)
+YEARS = (1, 2, 5, 10, 20, 25, 50, 100, 200, 500, 1000, 5000)
+MISSING, OTHER = "missing", "other"
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """Groups of values with their names.
+
+    Ordered columns have `edges`: group i holds what lies from edges[i] to edges[i + 1], the first and the last all
+    that lies beyond. Other columns have `named`: the group of each text that has one; the rest is in the group "other".
+    """
+
+    groups: tuple[str, ...]
+    edges: np.ndarray | None = None
+    named: dict[str | None, int] = field(default_factory=dict)
+    rest: int | None = None  # the group of what has no group of its own
+    gathered: int = 0  # how many labels the rest holds
+    spread: bool = False  # whether labels are ranges, their rows spread evenly over them
+    whole: bool = False  # whether the values are whole numbers
+
+    def weights(self, labels: pl.Series) -> np.ndarray:
+        """float [labels, groups]: the share of the rows of each label that falls into each group."""
+        known = None if self.edges is None else ends(labels)
+        if known is not None:
+            return self._reached(labels, known, np.arange(len(labels)))
+        found = np.zeros((len(labels), len(self.groups)))
+        for i, text in enumerate(labels.to_list()):
+            group = self.named.get(text, self.rest)
+            if group is not None:
+                found[i, group] = 1.0
+        return found
+
+    def counts(self, labels: pl.Series, count: np.ndarray, known: Ends | None = None) -> np.ndarray:
+        """Rows per group; `known` are the ends of the labels, where somebody has read them already."""
+        known = None if self.edges is None else known or ends(labels)
+        if known is None:
+            return np.asarray(count @ self.weights(labels))
+        assert self.edges is not None
+        point = np.isfinite(known.low) & (known.low == known.high)
+        group = np.searchsorted(self.edges[1:-1], known.low[point], side="right")
+        total = np.bincount(group, count[point], len(self.groups)).astype(np.float64)
+        others = np.flatnonzero(~point)
+        for start in range(0, len(others), 50_000):  # bounds the memory
+            part = others[start : start + 50_000]
+            total += count[part] @ self._reached(labels, known, part)
+        return total
+
+    def _reached(self, labels: pl.Series, known: Ends, part: np.ndarray) -> np.ndarray:
+        assert self.edges is not None
+        low, high, inner = known.low[part], known.high[part], self.edges[1:-1]
+        found = np.zeros((len(low), len(self.groups)))
+        says = np.isfinite(low)
+        for i in np.flatnonzero(~says):
+            if (group := self.named.get(labels[int(part[i])])) is not None:
+                found[i, group] = 1.0
+        low, high = low[says][:, None], high[says][:, None] + (1.0 if self.whole else 0.0)
+        reach = np.zeros((len(low), len(inner) + 2))
+        reach[:, -1] = 1.0
+        with np.errstate(over="ignore"):  # a point, however near its neighbours, lies on one side of an edge
+            inside = np.clip((inner - low) / np.maximum(high - low, 1e-300), 0.0, 1.0)
+        reach[:, 1:-1] = np.where(high == low, inner > low, inside)
+        found[says, : len(inner) + 1] = np.diff(reach, axis=1)
+        return found
+
+
+def axis_of(
+    labels: pl.Series, count: np.ndarray, known: Ends | None, most: int = MOST, least: int = 1, binned: bool = False
+) -> Axis | None:
+    """The axis of a column, from its distinct labels (missing as null) and the rows of each; None where no label has
+    enough rows to stand alone.
+
+    Parameters
+    ----------
+    labels, count: the labels as they print, sorted by falling count and then by text, and the rows of each.
+    known: the ends of the labels, of `ends`.
+    most: how many groups at most.
+    least: labels with fewer rows have no group of their own.
+    binned: whether values that have an order are gathered in ranges however few they are.
+    """
+    words = labels.to_list()
+    if known is not None and (len(words) > most or binned):
+        says = np.isfinite(known.low)
+        silent = [words[int(i)] for i in np.flatnonzero(~says)]
+        return _ordered(silent, _bulk(count[says], known.of(says)), known.of(says), most)
+    alone = [text for text, n in zip(words, count, strict=True) if n >= least]
+    if len(alone) > most or (len(alone) < len(words) and len(alone) == most):
+        alone = alone[: most - 1]
+    if not alone or (len(words) > 1_000 and count.sum() < 2 * len(words)):  # a label per row: nothing to see
+        return None
+    alone = _in_order(alone)
+    rest = len(alone) if len(alone) < len(words) else None
+    shown = [MISSING if text is None else text for text in alone]
+    return Axis(
+        tuple(shown) if rest is None else (*shown, OTHER),
+        named={text: i for i, text in enumerate(alone)},
+        rest=rest,
+        gathered=len(words) - len(alone),
+    )
+
+
+def _in_order(texts: list[str | None]) -> list[str | None]:
+    """Numbers, dates and ranges from the least up; other labels stay in the order of their rows, missing last."""
+    known = ends(pl.Series(texts, dtype=pl.String))
+    if known is None:
+        return [text for text in texts if text is not None] + [text for text in texts if text is None]
+    order = np.lexsort((known.high, known.low))  # nan comes last
+    return [texts[i] for i in order]
+
+
+def axis_of_points(values: np.ndarray, missing: int, most: int = MOST) -> tuple[Axis, np.ndarray]:
+    """The axis of numbers that are given row by row, and the rows of each group: quicker where most rows differ."""
+    at = [int(share * (len(values) - 1)) for share in BULK]
+    low, high = np.partition(values, at)[at]
+    axis = _ordered([None] if missing else [], (float(low), float(high)), Ends(values, values, dates=False), most)
+    assert axis.edges is not None
+    total = np.bincount(np.searchsorted(axis.edges[1:-1], values, side="right"), minlength=len(axis.groups))
+    total[-1] += missing
+    return axis, total.astype(np.float64)
+
+
+def _bulk(count: np.ndarray, known: Ends) -> tuple[float, float]:
+    """From where to where most rows lie; the rest is gathered at the ends of the axis."""
+    middle = (known.low + known.high) / 2
+    order = np.argsort(middle, kind="stable")
+    reach = np.cumsum(count[order]) / max(count.sum(), 1)
+    low, high = (float(middle[order][min(np.searchsorted(reach, share), len(order) - 1)]) for share in BULK)
+    return low, high
+
+
+def _ordered(silent: Sequence[str | None], bulk: tuple[float, float], known: Ends, most: int) -> Axis:
+    """Groups with round edges for labels that have ends, and one for each label that is `silent`."""
+    bins = max(most - len(silent), 3)
+    low, high = bulk
+    edges, marks = _dates(low, high, bins) if known.dates else _numbers(low, high, bins, known.whole)
+    whole = known.whole
+    names = [_between(a, b, whole) for a, b in pairwise(marks)]
+    before, after = ("before", "later") if known.dates else ("below", "more")
+    if len(names) > 1 and float(known.low.min()) < edges[0]:
+        names[0] = f"{before} {marks[1]}"
+    if len(names) > 1 and float(known.high.max()) > edges[-1] - whole:
+        names[-1] = f"{marks[-2]} and {after}"
+    spread = bool((known.low != known.high).any())
+    named = {text: len(names) + i for i, text in enumerate(silent)}
+    groups = (*names, *(MISSING if text is None else text for text in silent))
+    return Axis(groups, np.asarray(edges), named, spread=spread, whole=whole)
+
+
+def _between(first: str, second: str, whole: bool) -> str:
+    """A group from its own mark to the next one, which it does not reach where values are whole numbers."""
+    if not whole or not second.lstrip("-").isdigit():
+        return first if whole else f"{first} to {second}"  # months stand alone
+    last = str(int(second) - 1)
+    return first if last == first else f"{first} to {last}"
+
+
+def _numbers(low: float, high: float, bins: int, whole: bool) -> tuple[list[float], list[str]]:
+    """Round edges from the first at or below `low`, and how they print."""
+    span = max(high - low, 1.0 if whole else 1e-9 * max(abs(high), 1e-290))
+    power = int(np.floor(np.log10(span / bins)))
+    steps = [s * 10.0**p for p in range(power, max(power, 0) + 3) for s in (1, 2, 5)]
+    step = next(s for s in steps if (s >= 1 or not whole) and np.floor(high / s) - np.floor(low / s) < bins)
+    first, last = int(np.floor(low / step)), int(np.floor(high / step))
+    if whole:
+        return [float(i * int(step)) for i in range(first, last + 2)], [
+            str(i * int(step)) for i in range(first, last + 2)
+        ]
+    return [i * step for i in range(first, last + 2)], [f"{i * step:.10g}" for i in range(first, last + 2)]
+
+
+def _dates(low: float, high: float, bins: int) -> tuple[list[float], list[str]]:
+    """The starts of months or years, and how they print."""
+    first, last = (EPOCH + dt.timedelta(days=int(day)) for day in (low, high))
+    months = 12 * (last.year - first.year) + last.month - first.month + 1
+    if months <= bins:
+        starts = [divmod(12 * first.year + first.month - 1 + i, 12) for i in range(months + 1)]
+        return [_day(y, m + 1) for y, m in starts], [f"{y:04d}-{m + 1:02d}" for y, m in starts]
+    step = next(s for s in YEARS if last.year // s - first.year // s < bins)
+    marks = range(first.year // step * step, last.year // step * step + 2 * step, step)
+    return [_day(y, 1) for y in marks], [str(y) for y in marks]
+
+
+def _day(year: int, month: int) -> float:
+    return float((dt.date(min(max(year, 1), 9999), month, 1) - EPOCH).days)
