@@ -25,7 +25,7 @@ endef
 export NEEDS
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench study docs lock clean
+.PHONY: help setup demo test lint format bench study quality docs lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ bench: $(VENV)/.all $(PEERS)/.all  ## measure speed and loss beside the peers
 
 study: $(VENV)/.all  ## repeat the reference study: its figures beside ours, plots and page
 	@$(BIN)/python -m benchmarks.study
+
+quality: $(VENV)/.all  ## what each method loses for the same promise, and its time
+	@$(BIN)/python -m benchmarks.quality
 
 docs: $(VENV)/.all  ## build the documentation into site/
 	@$(BIN)/zensical build --clean --strict

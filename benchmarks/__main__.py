@@ -1,4 +1,7 @@
-"""Run the benchmarks: `python -m benchmarks` writes the results, with `--only NAME` it prints those of one group."""
+"""Run the benchmarks: `python -m benchmarks` writes the results, with `--only NAME` it prints those of one group.
+
+`--only NAME --merge` puts them in the place of the group's results in what was written last; the others stay.
+"""
 
 from __future__ import annotations
 
@@ -6,46 +9,54 @@ import argparse
 import os
 from collections.abc import Callable, Sequence
 
-from benchmarks import command_line, mondrian, optimal, peers, searches
-from benchmarks.figures import Comparison, Figure, say
+from benchmarks import command_line, measures, mondrian, optimal, peers, searches
+from benchmarks.figures import Agreement, Comparison, Figure, say
 from benchmarks.machine import facts, yardstick
-from benchmarks.results import document, markdown, save
+from benchmarks.results import document, markdown, merged, save, saved
 
-GROUPS: dict[str, Callable[[], Sequence[Figure | Comparison]]] = {
+GROUPS: dict[str, Callable[[], Sequence[Figure | Comparison | Agreement]]] = {
     "optimal": optimal.run,
     "mondrian": mondrian.run,
     "searches": searches.run,
+    "measures": measures.run,
     "command line": command_line.run,
     "peers": peers.run,
 }
+BESIDE_PEERS = ("measures", "peers")  # they are whole only with the peers' interpreter
 
 
 def main() -> None:
     """Measure, then write or print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure speed and loss.")
     names = [name.replace(" ", "-") for name in GROUPS]
-    parser.add_argument("--only", choices=names, help="measure one group; print its results and write nothing")
-    only = parser.parse_args().only
-    whole = not only and bool(os.environ.get(peers.PYTHON))
-    if not only and not whole:
+    parser.add_argument("--only", choices=names, help="measure one group and print its results")
+    parser.add_argument("--merge", action="store_true", help="with --only: write them in the place of the last ones")
+    given = parser.parse_args()
+    if given.merge and not given.only:
+        parser.error("--merge goes with --only; without it everything is written anew")
+    chosen = [name for name in GROUPS if given.only in (None, name.replace(" ", "-"))]
+    write = given.merge if given.only else True
+    if write and any(name in BESIDE_PEERS for name in chosen) and not os.environ.get(peers.PYTHON):
+        write = False
         say(f"{peers.PYTHON} is not set, so the peers are left out and nothing is written; `make bench` sets it")
     yardsticks: dict[str, float] = {}
     figures: list[Figure] = []
     comparisons: list[Comparison] = []
-    for name, run in GROUPS.items():
-        if only and name.replace(" ", "-") != only:
-            continue
+    agreements: list[Agreement] = []
+    for name in chosen:
         before = yardstick()
         say(f"{name}: np.sort of a million float64 takes {before:.1f} ms")
-        for found in run():
+        for found in GROUPS[name]():
             if isinstance(found, Figure):
                 figures.append(found)
-            else:
+            elif isinstance(found, Comparison):
                 comparisons.append(found)
+            else:
+                agreements.append(found)
         yardsticks[name] = (before + yardstick()) / 2  # the machine may not be as quiet all the time
-    results = document(facts(), yardsticks, figures, comparisons)
-    if whole:
-        save(results)
+    results = document(facts(), yardsticks, figures, comparisons, agreements)
+    if write:
+        save(merged(saved(), results, list(GROUPS)) if given.only else results)
     print(markdown(results), end="")
 
 

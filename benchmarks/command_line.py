@@ -60,7 +60,9 @@ def _whole(folder: Path) -> list[Figure]:
 
 def _flags(files: dict[str, str], optimal: bool) -> list[str]:
     flags = ["--quasi", ",".join(files), "--k", "5"]
-    if optimal:
+    if not optimal:
+        flags += ["--search", "mondrian"]
+    else:
         flags += ["--search", "optimal", "--suppression", "0.04"]
         for column, file in files.items():
             flags += ["--hierarchy", f"{column}={file}"]

@@ -56,6 +56,26 @@ class Comparison:
         return None if self.loss is None else self.loss / self.our_loss
 
 
+@dataclass(frozen=True)
+class Agreement:
+    """One tool and ours on one table, where both find the same value: seconds of each. None: not finished in time."""
+
+    group: str
+    rows: int
+    tool: str
+    measure: str
+    table: str
+    value: float
+    seconds: float | None
+    our_seconds: float
+    limit: float
+
+    @property
+    def times(self) -> float | None:
+        """How many times our time the tool takes."""
+        return None if self.seconds is None else self.seconds / self.our_seconds
+
+
 def figure(
     group: str, name: str, values: Sequence[float], unit: str = "s", target: float | None = None, **details: Any
 ) -> Figure:

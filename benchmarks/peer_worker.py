@@ -1,4 +1,4 @@
-"""One peer on one table, run by the peers' own interpreter: seconds of its call, and the released labels with counts.
+"""One peer on one table, run by the peers' own interpreter: seconds of its call, and what it found.
 
 Imports nothing of ours: anjana pins versions of numpy and pandas that Sfumato does not take.
 """
@@ -43,17 +43,41 @@ def anjana(table: Any, quasi: list[str], job: dict[str, Any]) -> tuple[float, An
     return time.perf_counter() - began, found[quasi].assign(count=1)
 
 
-def main(file: str) -> None:
-    """Read the job, run it, write groups.csv beside it and print the seconds."""
+def released(path: Path, job: dict[str, Any]) -> dict[str, Any]:
+    """Anonymize, and write the released labels with their counts to groups.csv."""
     import pandas as pd
 
-    path = Path(file)
-    job = json.loads(path.read_text())
-    table = pd.read_csv(job["table"])
+    table = pd.read_csv(path)
     seconds, found = {"anonypy": anonypy, "anjana": anjana}[job["peer"]](table, job["quasi"], job)
     groups = found.astype(dict.fromkeys(job["quasi"], str)).groupby(job["quasi"], as_index=False)["count"].sum()
     groups.to_csv(path.with_name("groups.csv"), index=False)
-    print(json.dumps({"seconds": seconds, "version": version(job["peer"])}))
+    return {"seconds": seconds}
+
+
+def pycanon(path: Path, job: dict[str, Any]) -> dict[str, Any]:
+    """k, l or t of a table; a column of text has the equal distance."""
+    import pandas as pd
+    from pycanon import anonymity
+
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    quasi, secret = job["quasi"], [job["sensitive"]]
+    measures = {
+        "k": lambda: anonymity.k_anonymity(table, quasi),
+        "l": lambda: anonymity.l_diversity(table, quasi, secret),
+        "t": lambda: anonymity.t_closeness(table, quasi, secret),
+    }
+    began = time.perf_counter()
+    value = measures[job["measure"]]()
+    return {"seconds": time.perf_counter() - began, "value": float(value)}
+
+
+def main(file: str) -> None:
+    """Read the job, run it on the table beside it and print what is to be told."""
+    path = Path(file)
+    job = json.loads(path.read_text())
+    run = pycanon if job["peer"] == "pycanon" else released
+    told = run(path.with_name("table.csv"), job)
+    print(json.dumps(told | {"version": version(job["peer"])}))
 
 
 if __name__ == "__main__":

@@ -54,8 +54,11 @@ def run() -> list[Comparison]:
 def _ours(table: pl.DataFrame, method: str, suppression: float) -> tuple[float, float]:
     """Median seconds of anonymize with verify, and its loss by the same measure."""
     options: dict[str, Any] = {"quasi": THREE, "require": sf.KAnonymity(10), "suppression": suppression}
+    options["search"] = "mondrian"
     if method == "full domain":
         options |= {"search": "optimal", "hierarchies": {name: sf.intervals(*w) for name, w in WIDTHS.items()}}
+    else:
+        options["search"] = "mondrian"
     runs = warm(lambda: timed(lambda: sf.anonymize(table, **options)), 5)
     release = runs[0][1]
     if method == "full domain":
@@ -72,20 +75,27 @@ def _theirs(python: str, peer: str, table: pl.DataFrame, suppression: float) -> 
     with tempfile.TemporaryDirectory(prefix="sfumato-bench-") as name:
         folder = Path(name)
         table.write_csv(folder / "table.csv")
-        job: dict[str, Any] = {"peer": peer, "table": str(folder / "table.csv"), "quasi": THREE, "sensitive": "class"}
-        job |= {"suppression": suppression, "hierarchies": levels}
-        (folder / "job.json").write_text(json.dumps(job))
-        command = [python, "-I", str(WORKER), str(folder / "job.json")]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
-        except subprocess.TimeoutExpired:
+        job = {"peer": peer, "quasi": THREE, "sensitive": "class", "suppression": suppression, "hierarchies": levels}
+        told = ask(python, job, folder)
+        if told is None:
             return None, None, ""
-        if done.returncode:
-            raise RuntimeError(f"{peer} failed: {done.stderr}")
-        told = json.loads(done.stdout.splitlines()[-1])
         groups = pl.read_csv(folder / "groups.csv", schema_overrides=dict.fromkeys(THREE, pl.String))
     known = {name: covers(rows) | ranges(groups.get_column(name).to_list()) for name, rows in levels.items()}
     return told["seconds"], range_loss(table, groups, known), told["version"]
+
+
+def ask(python: str, job: dict[str, Any], folder: Path) -> dict[str, Any] | None:
+    """What a peer tells of a job on the table.csv of a folder; None where it did not finish in time."""
+    (folder / "job.json").write_text(json.dumps(job))
+    command = [python, "-I", str(WORKER), str(folder / "job.json")]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
+    except subprocess.TimeoutExpired:
+        return None
+    if done.returncode:
+        raise RuntimeError(f"{job['peer']} failed: {done.stderr}")
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return told
 
 
 def ladders(table: pl.DataFrame) -> dict[str, list[list[Any]]]:

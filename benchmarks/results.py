@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import Comparison, Figure
+from benchmarks.figures import Agreement, Comparison, Figure
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "benchmarks.md"
@@ -20,6 +20,7 @@ def document(
     yardsticks: Mapping[str, float],
     figures: Sequence[Figure],
     comparisons: Sequence[Comparison],
+    agreements: Sequence[Agreement] = (),
 ) -> dict[str, Any]:
     """Everything that was measured, as plain values."""
     return {
@@ -27,7 +28,33 @@ def document(
         "sort_1m_float64_ms": dict(yardsticks),
         "figures": [asdict(figure) | {"met": figure.met} for figure in figures],
         "peers": [asdict(c) | {"times": c.times, "losses": c.losses} for c in comparisons],
+        "agreements": [asdict(a) | {"times": a.times} for a in agreements],
     }
+
+
+def merged(old: Mapping[str, Any], new: Mapping[str, Any], order: Sequence[str]) -> dict[str, Any]:
+    """The old results with those groups replaced that the new ones have, in the order of the groups.
+
+    Only results of one machine and the same versions stand in one document.
+    """
+    if old["machine"] != new["machine"]:
+        raise SystemExit("benchmarks: the results are of another machine or other versions; run everything")
+    groups = new["sort_1m_float64_ms"].keys()
+    sorts = old["sort_1m_float64_ms"] | new["sort_1m_float64_ms"]
+    figures = [*(figure for figure in old["figures"] if figure["group"] not in groups), *new["figures"]]
+    return {
+        "machine": new["machine"],
+        "sort_1m_float64_ms": {name: sorts[name] for name in order if name in sorts},
+        "figures": sorted(figures, key=lambda figure: order.index(figure["group"])),
+        "peers": (new if "peers" in groups else old)["peers"],
+        "agreements": [*(a for a in old["agreements"] if a["group"] not in groups), *new["agreements"]],
+    }
+
+
+def saved() -> dict[str, Any]:
+    """The results that were written last."""
+    found: dict[str, Any] = json.loads((HERE / "results.json").read_text(encoding="utf-8"))
+    return found
 
 
 def markdown(found: Mapping[str, Any]) -> str:
@@ -40,6 +67,9 @@ def markdown(found: Mapping[str, Any]) -> str:
     if found["peers"]:
         head = ["rows", "method", "tool", "its time", "ours", "times ours", "its loss", "ours", "times ours"]
         parts.append(_table(head, [_peer_row(peer) for peer in found["peers"]], right=(0, 3, 4, 5, 6, 7, 8)))
+    if found["agreements"]:
+        head = ["rows", "table", "measure", "found by both", "tool", "its time", "ours", "times ours"]
+        parts.append(_table(head, [_agreement_row(a) for a in found["agreements"]], right=(0, 3, 5, 6, 7)))
     return "\n\n".join(parts) + "\n"
 
 
@@ -88,34 +118,51 @@ def _notes(details: Mapping[str, Any]) -> str:
     notes = []
     if "nodes_checked" in details:
         of = f" of {details['lattice']:,} nodes" if "lattice" in details else ""
-        notes.append(f"{details['nodes_checked']:,}{of} checked, loss {details['loss']:.4f}")
+        notes.append(f"{details['nodes_checked']:,}{of} checked, loss {_loss(details['loss'])}")
     if "gap" in details:
         notes.append(f"gap {details['gap']:.2%}" if details["gap"] else "proven")
     if "cells" in details:
         notes.append(f"{details['cells']:,} cells")
     if "classes" in details:
         notes.append(f"{details['classes']:,} classes")
+    if "found" in details:
+        notes.append(f"{details['found']:.1%} found")
+    if "error" in details:
+        notes.append(f"error {details['error']:.1%}")
     if "says_that_it_compiles" in details:
         notes.append("says that it compiles" if details["says_that_it_compiles"] else "does not say that it compiles")
     return ", ".join(notes)
 
 
+def _loss(value: float) -> str:
+    return f"{value:.4f}" if value < 1000 else f"{value:,.0f}"  # a share, or squares of class sizes
+
+
 def _peer_row(peer: Mapping[str, Any]) -> list[str]:
     suppression = f", suppression {peer['suppression']:.0%}" if peer["suppression"] else ""
     late = peer["seconds"] is None
-    theirs = f"not finished in {peer['limit']:g} s" if late else f"{number(peer['seconds'])} s"
-    times = f"> {number(peer['limit'] / peer['our_seconds'])}" if late else number(peer["times"])
     return [
         f"{peer['rows']:,}",
         peer["method"] + suppression,
         peer["tool"],
-        theirs,
-        f"{number(peer['our_seconds'])} s",
-        times,
+        *_race(peer),
         "" if late else f"{peer['loss']:.4f}",
         f"{peer['our_loss']:.4f}",
         number(peer["losses"]),
     ]
+
+
+def _agreement_row(found: Mapping[str, Any]) -> list[str]:
+    value = f"{found['value']:.4f}".rstrip("0").rstrip(".") if found["seconds"] is not None else ""
+    return [f"{found['rows']:,}", found["table"], found["measure"], value, found["tool"], *_race(found)]
+
+
+def _race(found: Mapping[str, Any]) -> list[str]:
+    """Its time, ours, and how many times ours."""
+    late = found["seconds"] is None
+    theirs = f"not finished in {found['limit']:g} s" if late else f"{number(found['seconds'])} s"
+    times = f"> {number(found['limit'] / found['our_seconds'])}" if late else number(found["times"])
+    return [theirs, f"{number(found['our_seconds'])} s", times]
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:

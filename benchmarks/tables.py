@@ -11,6 +11,7 @@ import polars as pl
 import sfumato as sf
 
 THREE = ["age", "education_num", "hours_per_week"]
+SURVEY = ["urbrur", "roof", "walls", "water", "electcon", "relat", "sex", "hhcivil"]
 MILLION = 1_000_000
 # Where the three attributes, and the class that a peer wants as its sensitive column, stand in adult.data.
 PLACES = {"age": 0, "education_num": 4, "hours_per_week": 12, "class": 14}
@@ -48,6 +49,26 @@ def resample(table: pl.DataFrame, rows: int, seed: int = 1, redraw: float = 0.3)
         anew = rng.random(rows) < redraw
         columns.append(column.gather(np.where(anew, rng.integers(table.height, size=rows), drawn)))
     return pl.DataFrame(columns)
+
+
+def redrawn(table: pl.DataFrame, share: float, seed: int = 1) -> pl.DataFrame:
+    """The same rows, each value drawn anew from its column with probability `share`."""
+    rng = np.random.default_rng(seed)
+    rows = np.arange(table.height)
+    at = [np.where(rng.random(len(rows)) < share, rng.integers(len(rows), size=len(rows)), rows) for _ in table]
+    return pl.DataFrame([column.gather(some) for column, some in zip(table, at, strict=True)])
+
+
+def survey() -> pl.DataFrame:
+    """A household survey of 4,580 people."""
+    table: pl.DataFrame = sf.read(shared() / "data/sdc/testdata.csv")
+    return table
+
+
+def uniform(rows: int, columns: int, values: int = 10, seed: int = 1) -> pl.DataFrame:
+    """Independent columns of equally frequent values."""
+    rng = np.random.default_rng(seed)
+    return pl.DataFrame({f"k{i}": rng.integers(values, size=rows) for i in range(columns)})
 
 
 def continuous(rows: int, seed: int = 1) -> pl.DataFrame:

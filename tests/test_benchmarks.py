@@ -62,14 +62,59 @@ def test_markdown(module) -> None:
     )
 
 
+def test_markdown_of_what_two_tools_agree_on(module) -> None:
+    figures, results = module("figures"), module("results")
+    slow = figures.Figure("measures", "linkage", 2.0, "s", details={"found": 0.25})
+    exact = figures.Figure("measures", "splits", 2.0, details={"nodes_checked": 7, "loss": 36654.0, "gap": 0.0})
+    done = figures.Agreement("measures", 1000, "peer 1", "t", "a table", 0.25, 3.0, 0.1, 120.0)
+    late = figures.Agreement("measures", 1000, "peer", "t", "a table", 0.25, None, 0.1, 120.0)
+    found = json.loads(json.dumps(results.document(MACHINE, {"measures": 50.0}, [slow, exact], [], [done, late])))
+    lines = results.markdown(found).splitlines()
+    assert "| linkage | 2.00 s |  |  | 40.0 | 25.0% found |" in lines
+    assert "| splits | 2.00 s |  |  | 40.0 | 7 checked, loss 36,654, proven |" in lines
+    assert "| 1,000 | a table | t | 0.25 | peer 1 | 3.00 s | 0.100 s | 30.0 |" in lines
+    assert "| 1,000 | a table | t |  | peer | not finished in 120 s | 0.100 s | > 1,200 |" in lines
+
+
+def test_tools_that_do_not_agree(module) -> None:
+    agree = module("auditors").agree
+    agree("t", 0.25, 0.25 + 1e-12)
+    with pytest.raises(RuntimeError, match="the same t"):
+        agree("t", 0.25, 0.26)
+
+
+def test_merged_replaces_the_groups_that_were_measured(module) -> None:
+    figures, results = module("figures"), module("results")
+
+    def document(value: float, groups: list[str], machine: dict[str, int] = MACHINE) -> dict:
+        some = [figures.Figure(group, "n", value) for group in groups if group != "peers"]
+        peers = [figures.Comparison(1, "peer", "m", 0.0, value, 0.5, 0.1, 0.25, 120.0)] if "peers" in groups else []
+        both = [figures.Agreement("b", 1, "peer", "t", "a", value, 3.0, 0.1, 120.0)] if "b" in groups else []
+        return results.document(machine, dict.fromkeys(groups, value), some, peers, both)
+
+    order = ["a", "b", "c", "peers"]
+    found = results.merged(document(1.0, ["a", "c", "peers"]), document(2.0, ["b"]), order)
+    assert [(figure["group"], figure["value"]) for figure in found["figures"]] == [("a", 1.0), ("b", 2.0), ("c", 1.0)]
+    assert list(found["sort_1m_float64_ms"]) == order
+    assert (found["peers"][0]["seconds"], found["agreements"][0]["value"]) == (1.0, 2.0)
+    again = results.merged(found, document(3.0, ["peers"]), order)
+    assert again["figures"] == found["figures"]
+    assert (again["peers"][0]["seconds"], again["agreements"]) == (3.0, found["agreements"])
+    with pytest.raises(SystemExit, match="another machine"):
+        results.merged(found, document(2.0, ["b"], {**MACHINE, "cores": 3}), order)
+
+
 def test_committed_results_agree(module) -> None:
     results = module("results")
     found = json.loads((ROOT / "benchmarks/results.json").read_text("utf-8"))
     text = results.markdown(found)
     assert (ROOT / "benchmarks/results.md").read_text("utf-8") == text
     assert text in (ROOT / "docs/benchmarks.md").read_text("utf-8")
-    assert {figure["group"] for figure in found["figures"]} == {"optimal", "mondrian", "searches", "command line"}
+    groups = {"optimal", "mondrian", "searches", "measures", "command line"}
+    assert {figure["group"] for figure in found["figures"]} == groups
+    assert set(found["sort_1m_float64_ms"]) == {*groups, "peers"} == set(module("__main__").GROUPS)
     assert {peer["tool"].split()[0] for peer in found["peers"]} == {"anjana", "anonypy"}
+    assert {(a["tool"].split()[0], a["measure"]) for a in found["agreements"]} == {("pycanon", m) for m in "klt"}
 
 
 def test_resample_repeats_and_redraws(module) -> None:
@@ -81,6 +126,14 @@ def test_resample_repeats_and_redraws(module) -> None:
     assert resample(table, 10_000, redraw=0.0).select(pl.col("a") == pl.col("b")).to_series().all()
     together = large.select(pl.col("a") == pl.col("b")).to_series().mean()
     assert together == pytest.approx(0.49 + 0.51 / 100, abs=0.02)  # neither of the two was drawn anew, or by chance
+
+
+def test_redrawn_keeps_most_values_in_their_rows(module) -> None:
+    table = pl.DataFrame({"a": range(10_000), "b": range(10_000)})
+    found = module("tables").redrawn(table, 0.1)
+    kept = (found == table).mean()
+    assert all(kept[name][0] == pytest.approx(0.9, abs=0.02) for name in table.columns)
+    assert module("tables").redrawn(table, 0.0).equals(table)
 
 
 def test_range_loss_of_labels(module) -> None:

@@ -94,7 +94,7 @@ def test_defaults_and_several_quasi_sets(tmp_path: Path) -> None:
     asked = policy.keywords()
     assert asked["quasi"] == [["age", "zip"], ["age", "sex"]]
     assert asked["sensitive"] == ["disease"]  # a model protects it
-    assert (asked["search"], asked["loss"], asked["suppression"]) == (sf.Mondrian(), sf.LM(), 0)
+    assert (asked["search"], asked["loss"], asked["suppression"]) == (sf.Automatic(), sf.LM(), 0)
     assert (asked["seed"], asked["shuffle"], policy.format) == (None, False, "csv")
 
 

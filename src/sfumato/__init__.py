@@ -16,6 +16,9 @@ __version__ = "0.1.0"
 # Names are fetched when first used: `sfumato --help` must not wait for Polars and numba.
 _HOMES = {
     "sfumato.verbs": ("read", "anonymize", "verify"),
+    "sfumato.measuring": ("risk", "utility", "attack"),
+    "sfumato.measures.measure": ("Measure",),
+    "sfumato.comparison": ("CompareWarning", "compare"),
     "sfumato.arguments": ("RoleWarning",),
     "sfumato.criteria": (
         "KAnonymity",
@@ -24,6 +27,12 @@ _HOMES = {
         "RecursiveCLDiversity",
         "TCloseness",
         "AlphaK",
+        "BetaLikeness",
+        "DeltaDisclosure",
+        "KMap",
+        "AverageRisk",
+        "SampleUniqueness",
+        "PopulationUniqueness",
         "CRITERIA",
     ),
     "sfumato.losses": ("LM", "NCP", "Discernibility", "CAvg", "Precision", "Height", "NonUniformEntropy", "LOSSES"),
@@ -36,11 +45,24 @@ _HOMES = {
         "Datafly",
         "MuArgus",
         "TDS",
+        "KOptimize",
         "Genetic",
         "Annealing",
+        "ForestSuppression",
+        "GreedySuppression",
+        "ForestGeneralisation",
+        "MinimalSuppression",
         "TupleSuppression",
         "AttributeSuppression",
         "Mondrian",
+        "Iterated",
+        "AlphaKLocal",
+        "Automatic",
+        "TopDown",
+        "BottomUp",
+        "OnePassKMeans",
+        "KMember",
+        "Refined",
         "SEARCHES",
     ),
     "sfumato.hierarchies": (
@@ -62,14 +84,16 @@ _HOMES = {
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
-__all__ = ["__version__", "errors", *sorted(_HOME)]
+_MODULES = ("errors", "measures")
+
+__all__ = ["__version__", *_MODULES, *sorted(_HOME)]
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
-    if name == "errors":
-        return import_module("sfumato.errors")
+    if name in _MODULES:
+        return import_module(f"sfumato.{name}")
     raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
 
 

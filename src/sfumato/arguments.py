@@ -5,13 +5,14 @@ from __future__ import annotations
 import operator
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from sfumato.criteria import CRITERIA, parse
+from sfumato.criteria import CRITERIA, criterion, parse
 from sfumato.engines.printed import printed
 from sfumato.errors import ColumnError, OutputError, PolicyError, did_you_mean
 from sfumato.hierarchies import parse as parse_hierarchy
@@ -42,20 +43,27 @@ def quasi_sets(given: Any) -> tuple[tuple[str, ...], ...]:
 
 
 def criteria(require: Any) -> tuple[Any, ...]:
-    """Criteria from values and shell forms; one alone is a list of one."""
+    """Criteria from values, shell forms and mappings as in a policy file; one alone is a list of one."""
     known = tuple(variant.make for variant in CRITERIA.values())
-    if isinstance(require, str) or type(require) in known:
+    if isinstance(require, str | Mapping) or type(require) in known:
         require = [require]
     if not isinstance(require, Iterable):
         raise PolicyError("require must be a list of criteria", got=type(require).__name__)
-    found = tuple(parse(c) if isinstance(c, str) else c for c in require)
-    for criterion in found:
-        if type(criterion) not in known:
-            raise PolicyError("not a criterion", got=type(criterion).__name__, allowed=", ".join(CRITERIA))
+    found = tuple(parse(c) if isinstance(c, str) else _named(c) if isinstance(c, Mapping) else c for c in require)
+    for one in found:
+        if type(one) not in known:
+            raise PolicyError("not a criterion", got=type(one).__name__, allowed=", ".join(CRITERIA))
     if not found:
         hint = "for example require=[sf.KAnonymity(10)]"
         raise PolicyError("nothing is required of the release", allowed=", ".join(CRITERIA), hint=hint)
     return found
+
+
+def _named(given: Mapping[Any, Any]) -> Any:
+    """The criterion of a mapping, as a manifest or `achieved` writes it: its model and its parameters."""
+    if not isinstance(model := given.get("model"), str):
+        raise PolicyError("a criterion does not name its model", allowed='{"model": "k-anonymity", "k": 10}')
+    return criterion(model, **{str(key): value for key, value in given.items() if key != "model"})
 
 
 def roles_of(
@@ -168,3 +176,16 @@ def path_of(given: Any) -> Path:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def kept(search: Any, keep: Any) -> Any:
+    """A search that is told what to keep: only one that picks can be."""
+    if keep is None:
+        return search
+    if not hasattr(search, "keep"):
+        raise PolicyError(
+            "keep says what the automatic choice of a search shall keep",
+            got=f"search {type(search).__name__}",
+            hint='leave search out, or use search="auto"',
+        )
+    return replace(search, keep=keep)

@@ -71,8 +71,10 @@ def classes_of(cells: Cells, of_cell: np.ndarray, classes: int) -> Classes:
     return Classes(cells, of_cell, total(of_cell, cells.count, classes))
 
 
-def count_cells(names: Sequence[str], codes: Sequence[np.ndarray], sizes: Sequence[int]) -> tuple[Cells, np.ndarray]:
-    """The one GROUP BY: cells of the coded columns, and the cell of each row."""
+def count_cells(
+    names: Sequence[str], codes: Sequence[np.ndarray], sizes: Sequence[int], times: np.ndarray | None = None
+) -> tuple[Cells, np.ndarray]:
+    """The one GROUP BY: cells of the coded columns, and the cell of each row. `times`: how often each row counts."""
     rows = len(codes[0])
     key, spent, domain = np.zeros(rows, np.int64), np.zeros(rows, np.int32), 1
     for code, size in zip(codes, sizes, strict=True):
@@ -85,7 +87,7 @@ def count_cells(names: Sequence[str], codes: Sequence[np.ndarray], sizes: Sequen
     first = np.empty(len(distinct), np.int64)
     first[of_row[::-1]] = np.arange(rows - 1, -1, -1)
     table = np.stack([np.asarray(code, dtype=np.int32)[first] for code in codes])
-    count = np.bincount(of_row, minlength=len(distinct)).astype(np.int64)
+    count = tally(of_row, len(distinct), times)
     return Cells(tuple(names), table, count, tuple(sizes)), of_row
 
 
@@ -96,15 +98,26 @@ def rank_keys(key: np.ndarray, domain: int) -> tuple[np.ndarray, np.ndarray]:
     return ranks_of_sorted(key, radix_order(key, domain))
 
 
+def tally(of: np.ndarray, groups: int, times: np.ndarray | None) -> np.ndarray:
+    """Rows per group, each counted as often as `times` says."""
+    if times is None:
+        return np.bincount(of, minlength=groups).astype(np.int64)
+    return total(of.astype(np.int32), times, groups)
+
+
 def count_histogram(
-    of_row: np.ndarray, cells: int, code: np.ndarray, text: tuple[str | None, ...], ancestor: np.ndarray | None
+    of_row: np.ndarray,
+    cells: int,
+    code: np.ndarray,
+    text: tuple[str | None, ...],
+    ancestor: np.ndarray | None,
+    times: np.ndarray | None = None,
 ) -> Histogram:
     """How often each value of a sensitive attribute occurs in each cell."""
     values = len(text)
     keys, of = rank_keys(of_row.astype(np.int64) * values + code, cells * values)
     start = np.searchsorted(keys, np.arange(cells + 1, dtype=np.int64) * values)
-    count = np.bincount(of, minlength=len(keys)).astype(np.int64)
-    whole = np.bincount(code, minlength=values).astype(np.int64)
+    count, whole = tally(of, len(keys), times), tally(code, values, times)
     return Histogram(start.astype(np.int64), (keys % values).astype(np.int32), count, whole, text, ancestor)
 
 

@@ -42,7 +42,7 @@ attribute = "diagnosis"
 l = 3
 
 [search]
-method = "mondrian"
+method = "auto"
 loss = "ncp"
 suppression = 0.02
 

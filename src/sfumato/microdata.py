@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -65,12 +65,16 @@ class Attribute:
 
 @dataclass(frozen=True, eq=False)
 class Microdata:
-    """The columns that matter to a search, as codes; `weights` are survey weights, one per row."""
+    """The columns that matter to a search, as codes; `weights` are survey weights, one per row.
+
+    With `times` an entry of the codes stands for so many rows: distinct tuples that an engine has counted.
+    """
 
     rows: int
     schema: tuple[Attribute, ...]
     codes: Mapping[str, np.ndarray]  # int32 per row
     weights: np.ndarray | None = field(default=None)
+    times: np.ndarray | None = None
 
     def attribute(self, name: str) -> Attribute:
         """The attribute of that name."""
@@ -196,19 +200,27 @@ def _sorted(known: pl.Series) -> tuple[str, np.ndarray, np.ndarray | None]:
 
 
 def microdata(
-    frame: pl.DataFrame, roles: Mapping[str, str], hierarchies: Mapping[str, Any], weights: np.ndarray | None = None
+    frame: pl.DataFrame,
+    roles: Mapping[str, str],
+    hierarchies: Mapping[str, Any],
+    weights: np.ndarray | None = None,
+    times: np.ndarray | None = None,
 ) -> Microdata:
-    """Encode the columns named in `roles`; `hierarchies` maps a column to its recipe."""
+    """Encode the columns named in `roles`; `hierarchies` maps a column to its recipe; `times` as in `Microdata`."""
     schema: list[Attribute] = []
     codes: dict[str, np.ndarray] = {}
     for name, role in roles.items():
         categories, codes[name] = encode(frame.get_column(name))
+        if times is not None:
+            often = np.bincount(codes[name], weights=times, minlength=len(categories)).astype(np.int64)
+            categories = replace(categories, count=often)
         recipe = hierarchies.get(name)
         if recipe is None or isinstance(recipe, Learned):  # what is learned is no given hierarchy: built when needed
             schema.append(Attribute(name, role, categories, None, recipe or Learned()))
         else:
             schema.append(Attribute(name, role, categories, recipe.build(categories)))
-    return Microdata(frame.height, tuple(schema), codes, weights)
+    rows = frame.height if times is None else int(times.sum())
+    return Microdata(rows, tuple(schema), codes, weights, times)
 
 
 def kind_of(dtype: pl.DataType) -> str:

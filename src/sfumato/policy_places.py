@@ -31,6 +31,7 @@ FLAGS: Mapping[Path, str] = {
     ("levels",): "--levels",
     ("require",): "--k or --require",
     ("search", "method"): "--search",
+    ("search", "keep"): "--keep",
     ("search", "loss"): "--loss",
     ("search", "suppression"): "--suppression",
     ("search", "seed"): "--seed",
@@ -38,6 +39,8 @@ FLAGS: Mapping[Path, str] = {
     ("output", "format"): "--format",
     ("output", "overwrite"): "--overwrite",
     ("output", "shuffle"): "--shuffle",
+    ("output", "internal_report"): "--internal-report",
+    ("output", "pdf"): "--pdf",
 }
 
 

@@ -72,7 +72,7 @@ class RolesTable(Table):
 class Search(Table):
     model_config = ConfigDict(extra="allow", strict=True)  # the method's own parameters stand beside its name
 
-    method: str = "mondrian"
+    method: str = "auto"
     loss: Annotated[dict[str, Any], BeforeValidator(_named)] = {"name": "lm"}
     suppression: Annotated[Any, BeforeValidator(_limit)] = 0
     seed: Annotated[int, Field(ge=0)] | None = None
@@ -83,6 +83,8 @@ class Output(Table):
     format: Literal["csv", "tsv", "parquet", "xlsx"] = "csv"
     overwrite: bool = False
     shuffle: bool = False
+    internal_report: str | None = None
+    pdf: bool = False
 
 
 MODELS: dict[str, type[Table]] = {"input": Input, "roles": RolesTable, "search": Search, "output": Output}

@@ -25,7 +25,10 @@ from sfumato.microdata import Microdata, kind_of
 from sfumato.policy import Policy
 from sfumato.recode.texts import global_labels, texts_of_labels
 from sfumato.recode.value_map import ValueMap
+from sfumato.report import internal_report as internal_page
 from sfumato.report import report
+from sfumato.report.pdf import pdf_of
+from sfumato.report.private import private_report
 from sfumato.roles import Roles
 from sfumato.search import search_name
 from sfumato.search.problem import Levels, Partition, Solution
@@ -50,6 +53,7 @@ class Release:
     levels: Mapping[str, tuple[int, int]]
     whole: Mapping[str, Mapping[str, int]] | None  # distributions that may be published
     original: pl.DataFrame
+    rows: np.ndarray  # which rows of the original the released ones are, in released order
     seed: int | None = None
 
     def __repr__(self) -> str:
@@ -82,8 +86,12 @@ class Release:
                 "insensitive": [c["name"] for c in columns if c["role"] == "insensitive"],
                 "require": [{"model": c.model, **c.parameters()} for c in policy.require],
                 "suppression": policy.suppression,
+                "wildcard": bool(getattr(self.search, "wildcard", False)),
                 "loss": {"name": loss_name(policy.loss), **policy.loss.parameters()},
                 "search": {"name": search_name(self.search), **_given(self.search)},
+                "chosen": None
+                if solution.choice is None
+                else {"why": solution.choice.why, "runner_up": solution.choice.runner_up},
                 "hierarchies": dict(self.recipes),
                 "levels": {name: list(bounds) for name, bounds in self.levels.items()},
             },
@@ -95,6 +103,7 @@ class Release:
                 "recoding": type(solution.recoding).__name__.lower(),
                 "levels": solution.levels,
                 "optimal": solution.optimal,
+                "proven": solution.proven,
                 "reproducible": solution.reproducible,
                 "suppressed": verdict.suppressed,
                 "suppression_limit": policy.limit(self.original.height),
@@ -129,8 +138,19 @@ class Release:
                 ]
         return paths
 
-    def save(self, path: str | Path, format: str = "csv", overwrite: bool = False) -> Path:
-        """Write data, manifest.json and report.html into a new folder: all of it, verified from the file, or none."""
+    def save(
+        self,
+        path: str | Path,
+        format: str = "csv",
+        overwrite: bool = False,
+        internal_report: str | Path | None = None,
+        pdf: bool = False,
+    ) -> Path:
+        """Write data, manifest.json and report.html into a new folder: all of it, verified from the file, or none.
+
+        `internal_report` is a file outside of the folder, for its owner's eyes: the comparison with the original. With
+        `pdf`, each report is printed beside itself, by Chromium.
+        """
         if not isinstance(format, str) or format not in FORMATS:
             raise OutputError(
                 "unknown output format",
@@ -139,7 +159,10 @@ class Release:
                 hint=did_you_mean(format, FORMATS),
             )
         target = path_of(path)
-        with atomic_folder(target, overwrite) as folder:
+        with (
+            private_report(internal_report, target, overwrite, pdf) as keep,
+            atomic_folder(target, overwrite) as folder,
+        ):
             file = folder / NAMES[format]
             write_table(self.table, file, format)
             data = {
@@ -152,8 +175,14 @@ class Release:
             (folder / "manifest.json").write_text(
                 json.dumps(manifest, ensure_ascii=False, indent=1, allow_nan=False) + "\n", encoding="utf-8"
             )
-            (folder / "report.html").write_text(report(manifest), encoding="utf-8")
+            page = report(manifest, self.table)
+            (folder / "report.html").write_text(page, encoding="utf-8")
+            if pdf:
+                (folder / "report.pdf").write_bytes(pdf_of(page))
             self._verify_written(folder)
+            if internal_report is not None:
+                trees = {a.name: a.hierarchy for a in self.microdata.schema if a.hierarchy is not None}
+                keep(internal_page(manifest, self.table, self.original, rows=self.rows, hierarchies=trees))
         return target
 
     def _verify_written(self, folder: Path) -> None:
@@ -162,11 +191,15 @@ class Release:
         if found.holds:
             return
         broken = [promise for promise in found.promises if not promise.holds]
-        if self.whole is None and all(promise.model == "t-closeness" for promise in broken):
+        require: tuple[Any, ...] = self.policy.require
+        against = {c.model: c.bounded_by for c in require if getattr(c, "against_whole", False)}
+        if self.whole is None and all(promise.model in against for promise in broken):
+            models = dict.fromkeys(promise.model for promise in broken)
             raise PolicyError(
-                "t-closeness holds against the whole table, but cannot be shown from the release alone: "
+                f"{' and '.join(models)} {'hold' if len(models) > 1 else 'holds'} against the whole table, "
+                "but cannot be shown from the release alone: "
                 "the distribution of the whole table would give the suppressed rows away",
-                hint="set suppression to 0, or ask for a larger t",
+                hint=f"set suppression to 0, or ask for a larger {' and '.join(against[model] for model in models)}",
             )
         raise BrokenPromise(
             "the written release does not keep: "
@@ -198,5 +231,9 @@ class Release:
 
 
 def _given(search: Any) -> dict[str, Any]:
-    """The parameters of a search that are set."""
-    return {name: value for name, value in vars(search).items() if value is not None}
+    """The parameters of a search that are set; a search within it by its name and parameters."""
+    given = {name: value for name, value in vars(search).items() if value is not None}
+    return {
+        name: {"name": search_name(value), **_given(value)} if hasattr(value, "guarantee") else value
+        for name, value in given.items()
+    }

@@ -28,8 +28,9 @@ from sfumato.roles import Roles
 from sfumato.search import search as parse_search
 from sfumato.search import search_name
 from sfumato.search.interruptible import interruptible
+from sfumato.search.pieces import deal, refined
 from sfumato.search.pose import counted
-from sfumato.search.problem import Problem, Progress, Solution, quiet
+from sfumato.search.problem import Partition, Problem, Progress, Solution, quiet
 
 __all__ = ["anonymize", "read", "verify"]
 
@@ -45,7 +46,8 @@ def anonymize(
     insensitive: Names = (),
     weight: str | None = None,
     require: Iterable[Any] | Any = (),
-    search: Any = "mondrian",
+    search: Any = "auto",
+    keep: str | None = None,
     loss: Any = "lm",
     suppression: float | int = 0,
     hierarchies: Mapping[str, Any] | None = None,
@@ -63,7 +65,9 @@ def anonymize(
     identifying: columns to drop. sensitive: columns whose values are protected. insensitive: released as they are;
         columns without a role are too, with a warning where they look identifying. weight: survey weights.
     require: criteria, such as `KAnonymity(10)`, or their shell form, such as "entropy-l-diversity disease 3".
-    search, loss: a name or a value. suppression: a share of the rows (float) or a count (int).
+    search, loss: a name or a value; "auto" picks the search, and `solution.choice` says why. keep: what "auto" shall
+        keep, "consistent-columns" (one label per value) or "hierarchy-labels" (no ranges of their own).
+    suppression: a share of the rows (float) or a count (int).
     hierarchies: column to recipe, file, or their short forms. levels: column to (least, greatest) level.
     seed: for shuffling. progress: called with a message and a share of the work.
 
@@ -86,7 +90,7 @@ def anonymize(
     arguments.warn_of_identifying(frame, roles)
     policy = Policy(roles.quasi, promised, suppression, parse_loss(loss))
     policy.limit(frame.height)
-    method = parse_search(search)
+    method = arguments.kept(parse_search(search), keep)
     looks_at = _looks_at(frame, method, policy, roles)
     arguments.refuse_empty(frame, (*policy.columns, *roles.sensitive, *looks_at))
     arguments.check_weights(policy.loss, policy.columns)
@@ -101,6 +105,14 @@ def anonymize(
     wanted = dict.fromkeys(policy.columns, "quasi") | dict.fromkeys(looks_at, "sensitive")
     micro = microdata(frame, wanted, recipes, weights)
     cells, of_row, solution = interruptible(lambda tell: _solve(method, micro, policy, looks_at, bounds, tell), say)
+    if not solution.verdict.satisfied:
+        raise Infeasible(
+            f"{search_name(method)} found no recoding that satisfies the policy",
+            got=f"{solution.verdict.suppressed} of {frame.height} rows would have to be suppressed",
+            allowed=f"at most {min(policy.limit(frame.height), frame.height - 1)}",
+            hint="allow more suppression, ask for less, or use another search",
+            closest={"suppressed": solution.verdict.suppressed},
+        )
     say("recoding", None)
     rows, released = recode(frame, micro, solution, of_row, policy.columns)
     if shuffle:
@@ -111,7 +123,8 @@ def anonymize(
     say("verifying", None)
     whole = {name: _distribution(micro, name) for name in policy.needs}
     trees = {name: h for name in policy.needs if (h := micro.attribute(name).hierarchy) is not None}
-    verification = verify_table(table, policy.quasi, promised, whole=whole, hierarchies=trees)
+    wildcard = bool(getattr(method, "wildcard", False))
+    verification = verify_table(table, policy.quasi, promised, whole=whole, hierarchies=trees, wildcard=wildcard)
     if not verification.holds:
         broken = ", ".join(promise.model for promise in verification.promises if not promise.holds)
         raise BrokenPromise(f"the release does not keep {broken}, so it is not released. This is a fault of Sfumato")
@@ -124,11 +137,12 @@ def anonymize(
         microdata=micro,
         cell_codes=cells.codes,
         roles=roles,
-        search=method,
+        search=method if solution.choice is None else solution.choice.search,
         recipes={name: recipe.describe() for name, recipe in recipes.items()},
         levels=bounds,
         whole=_publishable(policy, cells, solution, whole, table),
         original=frame,
+        rows=rows,
         seed=seed,
     )
 
@@ -182,11 +196,14 @@ def _solve(
 ) -> tuple[Cells, np.ndarray, Solution]:
     """Count and search; the cells, the cell of each row, and the solution with the seconds of both."""
     began = time.perf_counter()
-    cells, of_row = counted(micro, policy.columns, looks_at)
+    jointly = bool(looks_at) and getattr(method, "splits", False)
+    cells, of_row = counted(micro, policy.columns, looks_at, jointly)
     counting = time.perf_counter() - began
     attributes = tuple(micro.attribute(name) for name in policy.columns)
     say("searching", None)
     solution: Solution = method(Problem(attributes, cells, policy, micro.rows, bounds, say))
+    if isinstance(solution.recoding, Partition) and (split := solution.recoding.split) is not None:
+        cells, of_row = refined(cells, split), deal(of_row, split)
     return cells, of_row, replace(solution, seconds=solution.seconds + counting)
 
 
@@ -233,7 +250,7 @@ def _publishable(
     gone = np.flatnonzero(~solution.kept)
     if len(gone):
         rest = classes_of(cells.take(gone), np.zeros(len(gone), np.int32), 1)
-        if not holds(policy.require, rest).all():
+        if not holds(policy.by_class.require, rest).all():
             return None
         for name in needed:
             if set(whole[name]) != set(printed(table.get_column(name)).fill_null("").unique()):

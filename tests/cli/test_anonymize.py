@@ -24,7 +24,9 @@ def test_flags(run: Run, patients: Path, tmp_path: Path) -> None:
     for part in (
         "of 40 rows released",
         "suppressed",
-        "mondrian",
+        "method refined",
+        "picked because",
+        "runner-up iterated",
         "ncp",
         "k-anonymity (k=4)",
         "Measured",

@@ -20,7 +20,19 @@ COMMANDS: dict[str, Any] = COMMAND.commands
 
 
 def test_the_commands() -> None:
-    assert list(COMMANDS) == ["demo", "inspect", "anonymize", "verify", "lattice", "list"]
+    assert list(COMMANDS) == [
+        "demo",
+        "inspect",
+        "anonymize",
+        "verify",
+        "report",
+        "risk",
+        "utility",
+        "attack",
+        "compare",
+        "lattice",
+        "list",
+    ]
 
 
 @pytest.mark.parametrize("name", list(COMMANDS))
@@ -88,6 +100,8 @@ def test_help_is_quick_and_imports_nothing_heavy() -> None:
         (["anonymize", "x.csv", "--kk", "3"], ["--kk"]),
         (["anonymize", "x.csv", "--k", "three"], ["--k"]),
         (["list", "nothing"], ["criteria"]),
+        (["utility", "x.csv"], ["RELEASED"]),
+        (["risk", "x.csv", "--threshold", "high"], ["--threshold"]),
         (["demo", "--rows", "0"], ["--rows"]),
     ],
 )

@@ -10,6 +10,8 @@ import sfumato as sf
 from sfumato.cli import main
 
 TABLES = {"criteria": sf.CRITERIA, "losses": sf.LOSSES, "searches": sf.SEARCHES, "hierarchies": sf.HIERARCHIES}
+TABLES |= {"risks": sf.measures.risk.RISKS, "utilities": sf.measures.utility.UTILITIES}
+TABLES |= {"attacks": sf.measures.attacks.ATTACKS}
 
 
 @pytest.mark.parametrize("kind", list(TABLES))

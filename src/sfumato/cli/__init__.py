@@ -9,11 +9,16 @@ from typing import Annotated
 import typer
 
 from sfumato.cli.anonymize import anonymize
+from sfumato.cli.attack import attack
+from sfumato.cli.compare import compare
 from sfumato.cli.demo import demo
 from sfumato.cli.faults import INTERRUPTED, quiet_pipe, told
 from sfumato.cli.inspect import inspect_table
 from sfumato.cli.lattice import lattice
 from sfumato.cli.listing import list_variants
+from sfumato.cli.report import report
+from sfumato.cli.risk import risk
+from sfumato.cli.utility import utility
 from sfumato.cli.verify import verify
 
 HELP = ["-h", "--help"]
@@ -30,6 +35,11 @@ for name, command in (
     ("inspect", inspect_table),
     ("anonymize", anonymize),
     ("verify", verify),
+    ("report", report),
+    ("risk", risk),
+    ("utility", utility),
+    ("attack", attack),
+    ("compare", compare),
     ("lattice", lattice),
     ("list", list_variants),
 ):

@@ -42,7 +42,13 @@ def anonymize(
     ] = None,
     search: Annotated[
         str | None,
-        option("--search", help='mondrian (default), or as "optimal seconds=10".', panel=SEARCH, shape="NAME"),
+        option("--search", help='auto (default) picks one; or as "optimal seconds=10".', panel=SEARCH, shape="NAME"),
+    ] = None,
+    keep: Annotated[
+        str | None,
+        option(
+            "--keep", help="What auto shall keep: consistent-columns or hierarchy-labels.", panel=SEARCH, shape="NAME"
+        ),
     ] = None,
     loss: Annotated[
         str | None,
@@ -60,6 +66,18 @@ def anonymize(
     ] = None,
     shuffle: Annotated[
         bool | None, option("--shuffle/--no-shuffle", help="Rows in random order.", panel=WRITING, shape="")
+    ] = None,
+    internal_report: Annotated[
+        Path | None,
+        option(
+            "--internal-report",
+            help="Also compare with the original, in this file outside of the release.",
+            panel=WRITING,
+            shape="FILE",
+        ),
+    ] = None,
+    pdf: Annotated[
+        bool | None, option("--pdf/--no-pdf", help="Reports as PDF too, by Chromium.", panel=WRITING, shape="")
     ] = None,
     separator: options.Separator = None,
     quote: options.Quote = None,
@@ -89,6 +107,7 @@ def anonymize(
         ("roles", "insensitive"): flags.joined(insensitive),
         ("roles", "weight"): weight,
         ("search", "method"): named(search, "method", SEARCHES, "--search"),
+        ("search", "keep"): keep,
         ("search", "loss"): named(loss, "name", LOSSES, "--loss"),
         ("search", "suppression"): None if suppression is None else flags.scalar(suppression),
         ("search", "seed"): seed,
@@ -96,6 +115,8 @@ def anonymize(
         ("output", "format"): format,
         ("output", "overwrite"): overwrite,
         ("output", "shuffle"): shuffle,
+        ("output", "internal_report"): None if internal_report is None else str(internal_report.absolute()),
+        ("output", "pdf"): pdf,
     }
     given |= flags.hierarchies(hierarchy, faults)
     for column, text in flags.pairs(levels, "--levels", faults).items():
@@ -114,6 +135,7 @@ def release(draft: Draft) -> tuple[Any, PolicyFile, Path, list[str]]:
     from sfumato.engines.atomic import check_target
     from sfumato.errors import InputError
     from sfumato.policy_file import check
+    from sfumato.report.private import check_reports
 
     frame, unread, source = None, None, draft.source()
     with Progress("reading") as progress, notes() as told:
@@ -124,10 +146,19 @@ def release(draft: Draft) -> tuple[Any, PolicyFile, Path, list[str]]:
                 unread = error
         policy = check(draft, None if frame is None else frame.columns, unread)
         check_target(policy.output, policy.overwrite)  # before the work, not after
+        reports = _reports(draft)
+        check_reports(reports["internal_report"], policy.output, policy.overwrite, reports["pdf"])
         found = sf.anonymize(frame, **policy.keywords(), progress=progress)
         progress("writing", None)
-        folder = found.save(policy.output, format=policy.format, overwrite=policy.overwrite)
+        folder = found.save(policy.output, format=policy.format, overwrite=policy.overwrite, **reports)
     return found, policy, Path(folder), told
+
+
+def _reports(draft: Draft) -> dict[str, Any]:
+    """Which reports are asked for; a path in a policy file starts at its folder."""
+    asked = draft.tables.get("output", {})
+    internal = asked.get("internal_report")
+    return {"internal_report": None if internal is None else draft.folder / internal, "pdf": asked.get("pdf", False)}
 
 
 def show(found: Any, policy: PolicyFile, folder: Path, told: list[str], as_json: bool) -> None:
@@ -141,6 +172,7 @@ def show(found: Any, policy: PolicyFile, folder: Path, told: list[str], as_json:
                 "rows": manifest["data"]["rows"],
                 "suppressed": solution["suppressed"],
                 "search": manifest["policy"]["search"],
+                "chosen": manifest["policy"]["chosen"],
                 "loss": {**manifest["policy"]["loss"], "value": solution["loss"]},
                 "optimal": solution["optimal"],
                 "promises": promises,
@@ -155,8 +187,12 @@ def show(found: Any, policy: PolicyFile, folder: Path, told: list[str], as_json:
     rows, of = manifest["data"]["rows"], manifest["input"]["rows"]
     say(f"{number(rows)} of {number(of)} rows released, {number(solution['suppressed'])} suppressed")
     best = ", the least there is" if solution["optimal"] else ""
+    best += f"; proven: {solution['proven']}" if solution["proven"] else ""
     method, loss = manifest["policy"]["search"]["name"], manifest["policy"]["loss"]["name"]
     say(f"method {method}; loss {loss} {number(solution['loss'])}{best}")
+    if chosen := manifest["policy"]["chosen"]:
+        say(f"  picked because {chosen['why']}")
+        say(f"  runner-up {chosen['runner_up']}")
     say_promises(promises)
     say("written:")
     for file in files:

@@ -109,7 +109,7 @@ def _policy(found: Inspection, source: Path, init: Path, chosen: dict[str, Any])
             {"model": "k-anonymity", "k": k},
             *({"model": "distinct-l-diversity", "attribute": name, "l": 2} for name in diverse),
         ],
-        "search": {"method": "mondrian", "loss": "ncp", "suppression": 0.02},
+        "search": {"method": "auto", "loss": "ncp", "suppression": 0.02},
         "output": {"path": f"{init.stem}-release", "format": "csv"},
     }
     why = {role: [f"{c.name}: {c.why}" for c in found.columns if c.role == role] for role in named}

@@ -20,13 +20,16 @@ class Kind(StrEnum):
     losses = "losses"
     searches = "searches"
     hierarchies = "hierarchies"
+    risks = "risks"
+    utilities = "utilities"
+    attacks = "attacks"
 
 
 def list_variants(
     kind: Annotated[Kind | None, typer.Argument(help="Which table; all if not given.", metavar="TABLE")] = None,
     as_json: options.Json = False,
 ) -> int:
-    """List privacy models, losses, searches and hierarchies: name, parameters, what it is, and where it comes from."""
+    """List privacy models, losses, searches, hierarchies, risks, utilities and attacks, with parameters and papers."""
     found = {str(k): _rows(k) for k in ([kind] if kind else list(Kind))}
     if as_json:
         say_json(found)
@@ -44,9 +47,13 @@ def _rows(kind: Kind) -> list[dict[str, Any]]:
     from sfumato.criteria import CRITERIA
     from sfumato.hierarchies import HIERARCHIES
     from sfumato.losses import LOSSES
+    from sfumato.measures.attacks import ATTACKS
+    from sfumato.measures.risk import RISKS
+    from sfumato.measures.utility import UTILITIES
     from sfumato.search import SEARCHES
 
     tables = {"criteria": CRITERIA, "losses": LOSSES, "searches": SEARCHES, "hierarchies": HIERARCHIES}
+    tables |= {"risks": RISKS, "utilities": UTILITIES, "attacks": ATTACKS}
     return [
         {"name": name, "parameters": _parameters(v.make), "summary": v.summary, "cite": v.cite}
         for name, v in tables[kind].items()

@@ -14,7 +14,7 @@ from sfumato.errors import OutputError
 
 PREFIX = ".sfumato-"  # what a killed run leaves behind starts so, and may be deleted
 # what a release may consist of beside its data; a folder that holds anything else is never replaced
-RELEASE_FILES = frozenset({"manifest.json", "report.html", "report.json", "value_map.json"})
+RELEASE_FILES = frozenset({"manifest.json", "report.html", "report.pdf", "report.json", "value_map.json"})
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import polars as pl
 
 from sfumato.engines.frames import forget_others
 from sfumato.microdata import Attribute, Microdata
-from sfumato.recode.texts import global_labels, texts_of_labels
+from sfumato.recode.texts import global_labels, texts_of_classes, texts_of_labels
 from sfumato.search.problem import Partition, Solution
 
 
@@ -24,7 +24,7 @@ def recode(
         attribute = micro.attribute(name)
         if isinstance(solution.recoding, Partition):
             labels, number = solution.recoding.labels[name], solution.recoding.of_cell[of_row[rows]]
-            words = list(labels.text)
+            words = texts_of_classes(labels, micro.codes[name][rows])
         else:
             labels, number = global_labels(attribute, solution.recoding), micro.codes[name][rows]
             words = texts_of_labels(labels, number)

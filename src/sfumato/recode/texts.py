@@ -51,6 +51,26 @@ def texts_of_labels(labels: Labels, kept: np.ndarray) -> list[str | None]:
     return texts
 
 
+def texts_of_classes(labels: Labels, kept: np.ndarray) -> list[str | None]:
+    """The same for labels of classes: ranges end at values of their class, learned labels are made from all rows."""
+    attribute, texts = labels.attribute, list(labels.text)
+    if attribute.hierarchy is not None or labels.named is None:
+        return texts
+    values = attribute.categories.text
+    present = np.flatnonzero(np.bincount(kept, minlength=len(values)))
+    if len(present) == len(values):
+        return texts
+    gone = set(values) - {values[code] for code in present}
+    for label in np.flatnonzero(~labels.star & (labels.lo < labels.hi)):
+        if attribute.categories.ordered:
+            texts[label] = _recut(texts[label], gone, values, present)
+        else:
+            inside = present[(present >= labels.lo[label]) & (present <= labels.hi[label])]
+            words = [values[code] for code in inside]
+            texts[label] = set_text(words) if len(words) > 1 else (words or [texts[label]])[0]
+    return texts
+
+
 def _recut(text: str | None, gone: set[str | None], values: tuple[str | None, ...], present: np.ndarray) -> str | None:
     """A learned interval whose ends are no values that only suppressed rows have."""
     found = BOUNDS.fullmatch(text or "")

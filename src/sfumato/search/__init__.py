@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from typing import Any
 
+from sfumato.errors import PolicyError
+from sfumato.search.alpha_k_local import AlphaKLocal
 from sfumato.search.annealing import Annealing
 from sfumato.search.attribute_suppression import AttributeSuppression
+from sfumato.search.automatic import Automatic
+from sfumato.search.bottom_up import BottomUp
 from sfumato.search.datafly import Datafly
+from sfumato.search.forest_generalisation import ForestGeneralisation
+from sfumato.search.forest_suppression import ForestSuppression
 from sfumato.search.genetic import Genetic
+from sfumato.search.greedy_suppression import GreedySuppression
 from sfumato.search.incognito import Incognito
+from sfumato.search.iterated import Iterated
+from sfumato.search.k_member import KMember
+from sfumato.search.k_optimize import KOptimize
 from sfumato.search.lightning import Lightning
+from sfumato.search.minimal_suppression import MinimalSuppression
 from sfumato.search.mondrian import Mondrian
 from sfumato.search.mu_argus import MuArgus
 from sfumato.search.ola import OLA
+from sfumato.search.one_pass_k_means import OnePassKMeans
 from sfumato.search.optimal import Optimal
+from sfumato.search.refined import Refined
 from sfumato.search.samarati import Samarati
 from sfumato.search.tds import TDS
+from sfumato.search.top_down import TopDown
 from sfumato.search.tuple_suppression import TupleSuppression
 from sfumato.variant import Variant, name_of, variant
 
@@ -23,22 +39,36 @@ __all__ = [
     "OLA",
     "SEARCHES",
     "TDS",
+    "AlphaKLocal",
     "Annealing",
     "AttributeSuppression",
+    "Automatic",
+    "BottomUp",
     "Datafly",
+    "ForestGeneralisation",
+    "ForestSuppression",
     "Genetic",
+    "GreedySuppression",
     "Incognito",
+    "Iterated",
+    "KMember",
+    "KOptimize",
     "Lightning",
+    "MinimalSuppression",
     "Mondrian",
     "MuArgus",
+    "OnePassKMeans",
     "Optimal",
+    "Refined",
     "Samarati",
+    "TopDown",
     "TupleSuppression",
     "search",
     "search_name",
 ]
 
 SEARCHES = {
+    "auto": Variant(Automatic, example=Automatic(), cite="picks one of the others"),
     "samarati": Variant(Samarati, example=Samarati(), cite="Samarati 2001"),
     "incognito": Variant(Incognito, example=Incognito(), cite="LeFevre et al. 2005"),
     "ola": Variant(OLA, example=OLA(), cite="El Emam et al. 2009"),
@@ -46,23 +76,46 @@ SEARCHES = {
     "lightning": Variant(Lightning, example=Lightning(), cite="Prasser et al. 2016"),
     "datafly": Variant(Datafly, example=Datafly(), cite="Sweeney 1997"),
     "mu-argus": Variant(MuArgus, example=MuArgus(), cite="Hundepool and Willenborg 1996"),
+    "k-optimize": Variant(KOptimize, example=KOptimize(), cite="Bayardo and Agrawal 2005"),
     "genetic": Variant(Genetic, example=Genetic(), cite="Iyengar 2002"),
     "annealing": Variant(Annealing, example=Annealing(), cite="Winkler 2002"),
     "tds": Variant(TDS, example=TDS(), cite="Fung, Wang and Yu 2005"),
+    "forest-suppression": Variant(ForestSuppression, example=ForestSuppression(), cite="Aggarwal et al. 2005"),
+    "greedy-suppression": Variant(GreedySuppression, example=GreedySuppression(), cite="Meyerson and Williams 2004"),
+    "forest-generalisation": Variant(ForestGeneralisation, example=ForestGeneralisation(), cite="Aggarwal et al. 2005"),
+    "minimal-suppression": Variant(
+        MinimalSuppression, example=MinimalSuppression(), cite="Templ, Kowarik and Meindl 2015"
+    ),
     "tuple-suppression": Variant(TupleSuppression, example=TupleSuppression(), cite="Ciriani et al. 2007"),
     "attribute-suppression": Variant(
         AttributeSuppression, example=AttributeSuppression(), cite="Meyerson and Williams 2004"
     ),
     "mondrian": Variant(Mondrian, example=Mondrian(), cite="LeFevre et al. 2006"),
+    "iterated": Variant(Iterated, example=Iterated(), cite="Prasser et al. 2020"),
+    "top-down": Variant(TopDown, example=TopDown(), cite="Xu et al. 2006"),
+    "bottom-up": Variant(BottomUp, example=BottomUp(), cite="Xu et al. 2006"),
+    "alpha-k-local": Variant(AlphaKLocal, example=AlphaKLocal(), cite="Wong et al. 2006"),
+    "one-pass-k-means": Variant(OnePassKMeans, example=OnePassKMeans(), cite="Lin and Wei 2008"),
+    "k-member": Variant(KMember, example=KMember(), cite="Byun et al. 2007"),
+    "refined": Variant(Refined, example=Refined(), cite="Shaw 1998"),
 }
 
 
 def search(spec: Any) -> Any:
-    """A search from its name, or a search as it is.
+    """A search from its name, from a mapping of its name and parameters, or a search as it is.
 
     >>> search("optimal")
     Optimal(seconds=None, nodes=None)
     """
+    if isinstance(spec, Mapping):
+        given = dict(spec)
+        name = given.pop("name", None) or given.pop("method", None)
+        made = variant(SEARCHES, "search", str(name))
+        try:
+            return replace(made, **given)
+        except TypeError:
+            known = ", ".join(f.name for f in fields(made))
+            raise PolicyError(f"{name}: unknown parameter", got=", ".join(given), allowed=known or "none") from None
     return variant(SEARCHES, "search", spec)
 
 

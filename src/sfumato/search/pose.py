@@ -37,13 +37,23 @@ def pose(
     return Problem(attributes, cells, policy, frame.height, levels, progress)
 
 
-def counted(micro: Microdata, columns: Sequence[str], looks_at: Sequence[str]) -> tuple[Cells, np.ndarray]:
-    """Cells over some columns with the histograms of others, and the cell of each row."""
-    sizes = [len(micro.attribute(name).categories) for name in columns]
-    cells, of_row = count_cells(columns, [micro.codes[name] for name in columns], sizes)
+def counted(
+    micro: Microdata, columns: Sequence[str], looks_at: Sequence[str], jointly: bool = False
+) -> tuple[Cells, np.ndarray]:
+    """Cells over some columns with the histograms of others, and the cell of each row.
+
+    `jointly`: rows of a cell also agree in the others, so that any of them may be dealt to any piece of the cell; a
+    tuple of the columns may then have several cells.
+    """
+    names = list(dict.fromkeys((*columns, *looks_at))) if jointly else list(columns)
+    sizes = [len(micro.attribute(name).categories) for name in names]
+    cells, of_row = count_cells(names, [micro.codes[name] for name in names], sizes, micro.times)
+    d = len(columns)
+    cells = Cells(tuple(columns), cells.codes[:d], cells.count, tuple(sizes[:d]))
     histograms = {}
     for name in looks_at:
         attribute = micro.attribute(name)
         ancestor = None if attribute.hierarchy is None else attribute.ladder.of
-        histograms[name] = count_histogram(of_row, len(cells), micro.codes[name], attribute.categories.text, ancestor)
+        values = micro.codes[name], attribute.categories.text, ancestor
+        histograms[name] = count_histogram(of_row, len(cells), *values, micro.times)
     return replace(cells, histograms=histograms), of_row

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -59,16 +59,35 @@ class Columns:
 
 
 @dataclass(frozen=True, eq=False)
+class Split:
+    """Cells cut into pieces: piece p is `count[p]` rows of cell `cell[p]`; cells ascend, and add up."""
+
+    cell: np.ndarray
+    count: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
 class Partition:
-    """A class per cell; `labels[column].of` gives each class its label."""
+    """A class per cell; `labels[column].of` gives each class its label. With `split`, a class per piece of a cell."""
 
     of_cell: np.ndarray
     labels: Mapping[str, Labels]
+    split: Split | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A search that was picked, why, and the runner-up: its name and what it would give."""
+
+    search: Any
+    why: str
+    runner_up: str
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A recoding and what it comes to. `kept` says which cells stay; `bound` is a loss that nothing can be below."""
+    """A recoding and what it comes to. `kept` says which cells stay; `bound` is a loss that nothing can be below;
+    `choice` is there where the search was picked and not asked for."""
 
     recoding: Levels | Columns | Partition
     verdict: Verdict
@@ -78,6 +97,8 @@ class Solution:
     seconds: float
     reproducible: bool = True
     bound: float | None = None
+    choice: Choice | None = None
+    proven: str | None = None  # what else is proven to be least, such as the cells that are blanked
 
     @property
     def levels(self) -> dict[str, int] | None:
@@ -99,13 +120,25 @@ def refuse_unprunable(problem: Problem, search: str) -> None:
     """Refuse criteria that a search cannot prune by: with suppression, those that are not closed under supersets."""
     allowed = ("superset", "merge") if problem.limit == 0 else ("superset",)
     wrong = [c.model for c in problem.policy.require if c.closed not in allowed]
+    never = [c.model for c in problem.policy.require if c.closed == "none"]
+    if never:
+        raise PolicyError(
+            f"{search} prunes the lattice, which {', '.join(never)} does not allow",
+            hint='search with "optimal", which does not need to prune by it',
+        )
     if wrong:
         raise PolicyError(
             f"{search} prunes the lattice, which {', '.join(wrong)} does not allow where rows may be suppressed",
             got=f"suppression of up to {problem.limit} rows",
-            allowed="k-anonymity and distinct-l-diversity, or no suppression",
+            allowed="k-anonymity, k-map and distinct-l-diversity, or no suppression",
             hint='set suppression to 0, or search with "optimal", which does not need to prune by them',
         )
+
+
+def by_class(problem: Problem) -> Problem:
+    """The problem for a search that looks at one class at a time: see `Policy.by_class`."""
+    policy = problem.policy.by_class
+    return problem if policy is problem.policy else replace(problem, policy=policy)
 
 
 def level_columns(problem: Problem, node: Sequence[int]) -> list[tuple[Labels, np.ndarray]]:

@@ -14,7 +14,7 @@ from sfumato.kernels.tds import split_sizes
 from sfumato.labels import Labels, of_nodes, of_ranges
 from sfumato.losses import LM, LabelLoss
 from sfumato.microdata import Attribute
-from sfumato.policy import holds
+from sfumato.policy import kept_classes
 from sfumato.search.problem import Columns, Problem, Solution, judge
 
 
@@ -80,7 +80,7 @@ class _Cut:
     def __init__(self, problem: Problem, class_attribute: str | None) -> None:
         self.problem, self.cells = problem, problem.cells
         self.least_size = problem.policy.least_size
-        self.by_size = all(not c.needs for c in problem.policy.require)
+        self.by_size = all(not c.needs and c.closed == "superset" for c in problem.policy.require)
         loss = problem.policy.loss
         self.loss = loss if isinstance(loss, LabelLoss) else LM()
         self.histogram = None if class_attribute is None else self.cells.histograms.get(class_attribute)
@@ -95,7 +95,7 @@ class _Cut:
         tables = [block.astype(np.int64) for block in self.block]
         self.classes: Classes = roll_up(self.cells, tables, range(len(tables)))
         self.checks = 1
-        if not holds(problem.policy.require, self.classes).all():
+        if not kept_classes(problem.policy.require, self.classes).all():
             raise Infeasible(
                 "the most general table does not satisfy the policy",
                 got=f"{problem.rows} rows in {len(self.classes.size)} classes",
@@ -257,10 +257,10 @@ class _Cut:
         return of.astype(np.int32), int(of.max()) + 1
 
     def _valid(self, block: _Block) -> bool:
-        """Whether every class satisfies the policy after the split."""
+        """Whether every class, and the table of them, satisfies the policy after the split."""
         if self.by_size:
             return block.least >= self.least_size
-        return bool(holds(self.problem.policy.require, classes_of(self.cells, *self._split(block))).all())
+        return bool(kept_classes(self.problem.policy.require, classes_of(self.cells, *self._split(block))).all())
 
     def specialise(self, block: _Block) -> None:
         """Make the split."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from sfumato.errors import Infeasible, PolicyError
+from sfumato.policy import table_criteria
 from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns
 
 
@@ -16,7 +17,7 @@ class TupleSuppression:
 
     Where every criterion is closed under supersets (k-anonymity, distinct l-diversity) no part of a violating class
     could stay, so this is the only solution with the fewest rows suppressed; with several quasi-identifier sets it is
-    the fixpoint. Of other criteria, whole classes stay or go.
+    the fixpoint. Of other criteria, whole classes stay or go, the smallest first where one is about the whole table.
     """
 
     code: ClassVar[str] = "_TS"
@@ -42,7 +43,9 @@ class TupleSuppression:
                 hint="allow more suppression, ask for less, or use a search that generalises",
                 closest={"suppressed": verdict.suppressed},
             )
-        exact = len(problem.sets) == 1 or all(c.closed == "superset" for c in problem.policy.require)
+        require = problem.policy.require
+        exact = len(problem.sets) == 1 or all(c.closed == "superset" for c in require)
+        exact &= not table_criteria(require)  # other classes might go at less loss
         seconds = time.perf_counter() - began
         levels = Levels(dict.fromkeys((a.name for a in problem.attributes), 0))
         bound = verdict.loss if exact else None

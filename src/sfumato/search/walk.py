@@ -13,7 +13,7 @@ from sfumato.kernels.nodes import raise_boxes
 from sfumato.labels import at_level
 from sfumato.lattice import Lattice
 from sfumato.losses import LabelLoss
-from sfumato.policy import TOLERANCE, ClassStatistics, class_statistics, holds
+from sfumato.policy import TOLERANCE, ClassStatistics, class_statistics, kept_classes
 from sfumato.search.problem import Problem, judge, level_columns
 from sfumato.search.source import Ladders, Source
 
@@ -216,7 +216,7 @@ class Walk:
             _, verdict, statistics = judge(self.problem, level_columns(self.problem, node.tolist()))
             return verdict.loss, verdict.suppressed, statistics.kept_classes
         classes = source.classes(node)
-        good = holds(self.policy.require, classes)
+        good = kept_classes(self.policy.require, classes)
         statistics = class_statistics(self.policy, classes.size, good, self.rows)
         suppressed, kept = statistics.suppressed, statistics.kept_classes
         if suppressed > self.limit or not kept:  # it will not be taken, whatever it loses

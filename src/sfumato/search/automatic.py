@@ -1,0 +1,91 @@
+"""Automatic: the search that suits a policy, a table and what shall be kept, with the reason and the runner-up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from sfumato.errors import Infeasible, PolicyError, did_you_mean
+from sfumato.lattice import lattice
+from sfumato.losses import Height
+from sfumato.search.clusters import check_root
+from sfumato.search.lightning import Lightning
+from sfumato.search.mondrian import Mondrian
+from sfumato.search.optimal import Optimal
+from sfumato.search.problem import Choice, Problem, Solution
+from sfumato.search.refined import Refined
+
+KEEP = ("consistent-columns", "hierarchy-labels")
+SEARCHED_WHOLE = 200_000  # nodes of a lattice that are searched to the optimum within seconds
+CLUSTERED = 200_000  # cells that are clustered within seconds
+
+
+@dataclass(frozen=True)
+class Automatic:
+    """Pick the search from the policy, the size of the table and what shall be kept (any, as picked).
+
+    `keep`: "consistent-columns", every value of a column gets the same label in all rows (full-domain recoding);
+    "hierarchy-labels", only labels of the hierarchies are printed, no ranges of their own; None, what loses least.
+    """
+
+    code: ClassVar[str] = "any"
+    guarantee: ClassVar[str] = "as picked"
+    keep: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.keep is not None and self.keep not in KEEP:
+            raise PolicyError(
+                "auto: unknown thing to keep",
+                got=repr(self.keep),
+                allowed=", ".join(KEEP),
+                hint=did_you_mean(str(self.keep), KEEP),
+            )
+
+    @property
+    def splits(self) -> bool:
+        """Whether rows with equal values may get different labels."""
+        return self.keep != "consistent-columns"
+
+    def __call__(self, problem: Problem) -> Solution:
+        """Pick, say what was picked, and search."""
+        choice = choose(problem, self.keep)
+        return replace(choice.search(problem), choice=choice)
+
+
+def choose(problem: Problem, keep: str | None = None) -> Choice:
+    """The search to use, why, and the second best."""
+    if reason := _full_domain(problem, keep):
+        nodes = lattice(problem.attributes, problem.levels).size
+        cuts = "genetic: one label per value as well, cut inside the hierarchies: less loss, without proof"
+        if nodes <= SEARCHED_WHOLE:
+            return Choice(Optimal(), f"{reason}, and the best of its level vectors can be found", cuts)
+        why = f"{reason}, and more than {SEARCHED_WHOLE:,} level vectors are too many to search them all"
+        return Choice(Lightning(seconds=20), why, cuts)
+    hierarchy = keep == "hierarchy-labels"
+    refined = Refined(labels="hierarchy" if hierarchy else "range")
+    mondrian = Mondrian(cut="best", dimension="ncp", output="label" if hierarchy else "range")
+    codes = problem.cells.codes  # sorted; a combination has several cells where sensitive values are counted too
+    cells = 1 + int((codes[:, 1:] != codes[:, :-1]).any(axis=0).sum())
+    if cells > CLUSTERED:
+        why = f"more than {CLUSTERED:,} different combinations of values are too many to cluster in seconds"
+        return Choice(mondrian, why, "refined: less loss, slower")
+    why = f"it loses least, and up to {CLUSTERED:,} different combinations of values are clustered within seconds"
+    return Choice(refined, why, "iterated: faster, mostly with more loss")
+
+
+def _full_domain(problem: Problem, keep: str | None) -> str | None:
+    """Why every value of a column must get the same label, if it must."""
+    if keep == "consistent-columns":
+        return "every value of a column keeps one label in all rows"
+    if problem.levels:
+        return "levels were given, which only full-domain recoding has"
+    if len(problem.sets) > 1:
+        return "there are several sets of quasi-identifiers, which only full-domain recoding serves together"
+    if isinstance(problem.policy.loss, Height):
+        return "the loss counts levels of hierarchies, which only full-domain recoding keeps low"
+    if problem.limit > 0:
+        try:
+            check_root(problem)
+        except Infeasible:
+            return "no class of all rows satisfies the policy, so rows must be suppressed"
+    return None
