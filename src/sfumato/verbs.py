@@ -100,7 +100,7 @@ def anonymize(
     weights = arguments.weights_of(frame, roles.weight)
     _check_size(policy, frame.height)
     if not kernels.compiled():
-        say("compiling kernels, once on this machine (about 15 seconds)", None)
+        say("compiling kernels, once on this machine (about 20 seconds)", None)
     say("reading the columns", None)
     wanted = dict.fromkeys(policy.columns, "quasi") | dict.fromkeys(looks_at, "sensitive")
     micro = microdata(frame, wanted, recipes, weights)

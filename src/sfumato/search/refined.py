@@ -20,7 +20,7 @@ from sfumato.kernels.clusters import blocks
 from sfumato.kernels.recluster import neighbourhoods, recluster
 from sfumato.lattice import lattice
 from sfumato.policy import holds
-from sfumato.search.boxes import boxes
+from sfumato.search.boxes import LARGEST_TABLE, boxes
 from sfumato.search.clusters import Field, check_labels, dense, lay_out, mended, settled, with_rest
 from sfumato.search.iterated import Iterated
 from sfumato.search.iterated_nodes import LISTED
@@ -41,8 +41,8 @@ class Refined:
     """Improve the classes of another search by clustering near ones anew while the loss falls (CG_, heuristic).
 
     In a round every class and a few classes near it are taken apart and their rows clustered anew, several times; what
-    loses least and satisfies the policy stays. `start`: the search to improve on; without one, the best of Mondrian,
-    k-member in blocks and iterated.
+    loses least and satisfies the policy stays. `start`: the search to improve on; without one, the best of k-member in
+    blocks, iterated and, on wide columns, Mondrian.
     `rounds`: how many; `seconds`: until then; with neither, as many rounds as take a second or two on Adult. `labels`:
     "range" prints columns with an order as ranges, "hierarchy" as labels of their hierarchy. Rows that the first search
     suppressed come back where that loses less. Never worse than the first search.
@@ -81,11 +81,14 @@ class Refined:
         """The searches to improve on: the one given, or a few, of which the best is taken."""
         if self.start is not None:
             return [self.start]
-        starts: list[Any] = [Mondrian(output="label" if self.labels == "hierarchy" else "range")]
-        starts.append(KMember(2000, self.labels))
+        starts: list[Any] = [KMember(2000, self.labels)]
         compared = any(getattr(c, "against_whole", False) for c in problem.policy.require)
-        if not compared and lattice(problem.attributes, problem.levels).size <= LISTED:
+        listed = not compared and lattice(problem.attributes, problem.levels).size <= LISTED
+        if listed:
             starts.append(Iterated(output=self.labels))
+        wide = any(len(a.categories) > LARGEST_TABLE and a.hierarchy is None for a in problem.attributes)
+        if wide or not listed:  # where levels are too coarse or too many, cuts are better
+            starts.append(Mondrian(output="label" if self.labels == "hierarchy" else "range"))
         return starts
 
     def __call__(self, problem: Problem) -> Solution:
