@@ -126,8 +126,7 @@ def compare(
     task = _Task(frame, roles, trees, bounds, axes[0], axes[1], seed)
     folder = None if output is None else arguments.path_of(output)
     ledger, names = _ledger(task, planned, folder)
-    if not kernels.compiled():
-        say("compiling kernels, once on this machine (about 15 seconds)", None)
+    kernels.warn_of_compiling(say)
     rows = _all(task, planned, ledger, names, int(workers), say)
     document = task.document(planned, rows)
     if folder is not None:

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.arguments import path_of
+from sfumato.checks import refuse_hidden
 from sfumato.engines.printed import printed
 from sfumato.engines.write import FORMATS, atomic_folder, sha256, write_table
 from sfumato.errors import BrokenPromise, OutputError, PolicyError, did_you_mean
@@ -190,17 +191,9 @@ class Release:
         found = verify_folder(folder)
         if found.holds:
             return
+        if self.whole is None:
+            refuse_hidden(self.policy, found)
         broken = [promise for promise in found.promises if not promise.holds]
-        require: tuple[Any, ...] = self.policy.require
-        against = {c.model: c.bounded_by for c in require if getattr(c, "against_whole", False)}
-        if self.whole is None and all(promise.model in against for promise in broken):
-            models = dict.fromkeys(promise.model for promise in broken)
-            raise PolicyError(
-                f"{' and '.join(models)} {'hold' if len(models) > 1 else 'holds'} against the whole table, "
-                "but cannot be shown from the release alone: "
-                "the distribution of the whole table would give the suppressed rows away",
-                hint=f"set suppression to 0, or ask for a larger {' and '.join(against[model] for model in models)}",
-            )
         raise BrokenPromise(
             "the written release does not keep: "
             + "; ".join(p.model for p in broken)

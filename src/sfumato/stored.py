@@ -10,6 +10,15 @@ from typing import Any
 import polars as pl
 
 from sfumato import arguments, kernels
+from sfumato.checks import (
+    check_size,
+    check_solution,
+    check_weights,
+    distribution,
+    looks_at,
+    publishable,
+    refuse_hidden,
+)
 from sfumato.engines.atomic import PREFIX, atomic_folder, check_target
 from sfumato.engines.scanned_write import refuse_format
 from sfumato.engines.store import COUNT, Say, Store, refuse_types
@@ -23,15 +32,6 @@ from sfumato.release import NAMES, Release
 from sfumato.search import search as parse_search
 from sfumato.search.interruptible import interruptible
 from sfumato.search.problem import Progress, quiet
-from sfumato.stored_check import (
-    check_size,
-    check_solution,
-    check_weights,
-    distribution,
-    looks_at,
-    publishable,
-    refuse_hidden,
-)
 from sfumato.stored_plan import plan_of
 from sfumato.stored_release import StoredRelease, manifest_of, write_beside
 from sfumato.stored_search import refuse_search, solve
@@ -113,8 +113,7 @@ def anonymize_store(
     say(f"about {cells:,} combinations of values, {gigabytes(memory(cells, len(counted_by)))} of memory", None)
     del sample
     check_weights(store, roles.weight)
-    if not kernels.compiled():
-        say("compiling kernels, once on this machine (about 15 seconds)", None)
+    kernels.warn_of_compiling(say)
     counted = _count(store, counted_by, say, max_cells, folder)
     times = counted.get_column(COUNT)
     rows = int(times.sum())

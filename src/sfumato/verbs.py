@@ -12,21 +12,21 @@ import numpy as np
 import polars as pl
 
 from sfumato import arguments, kernels
-from sfumato.cells import Cells, classes_of
+from sfumato.cells import Cells
+from sfumato.checks import check_size, check_solution, distribution, looks_at, publishable
 from sfumato.engines.files import read
 from sfumato.engines.frames import enter, forget_others, leave
 from sfumato.engines.printed import printed
-from sfumato.errors import BrokenPromise, ColumnError, Infeasible, PolicyError, did_you_mean
+from sfumato.errors import BrokenPromise, PolicyError
 from sfumato.fingerprint import secret_seed
 from sfumato.losses import loss as parse_loss
 from sfumato.measures.verify import Verification, verify_folder, verify_table
 from sfumato.microdata import Microdata, encode, microdata
-from sfumato.policy import Policy, holds
+from sfumato.policy import Policy
 from sfumato.recode import recode
 from sfumato.release import Release
 from sfumato.roles import Roles
 from sfumato.search import search as parse_search
-from sfumato.search import search_name
 from sfumato.search.interruptible import interruptible
 from sfumato.search.pieces import deal, refined
 from sfumato.search.pose import counted
@@ -91,28 +91,20 @@ def anonymize(
     policy = Policy(roles.quasi, promised, suppression, parse_loss(loss))
     policy.limit(frame.height)
     method = arguments.kept(parse_search(search), keep)
-    looks_at = _looks_at(frame, method, policy, roles)
-    arguments.refuse_empty(frame, (*policy.columns, *roles.sensitive, *looks_at))
+    looked_at = looks_at(frame.columns, method, policy, roles)
+    arguments.refuse_empty(frame, (*policy.columns, *roles.sensitive, *looked_at))
     arguments.check_weights(policy.loss, policy.columns)
     recipes = arguments.recipes_of(frame, hierarchies)
     bounds = arguments.levels_of(levels, policy.columns)
     seed = arguments.seed_of(seed)
     weights = arguments.weights_of(frame, roles.weight)
-    _check_size(policy, frame.height)
-    if not kernels.compiled():
-        say("compiling kernels, once on this machine (about 20 seconds)", None)
+    check_size(policy, frame.height)
+    kernels.warn_of_compiling(say)
     say("reading the columns", None)
-    wanted = dict.fromkeys(policy.columns, "quasi") | dict.fromkeys(looks_at, "sensitive")
+    wanted = dict.fromkeys(policy.columns, "quasi") | dict.fromkeys(looked_at, "sensitive")
     micro = microdata(frame, wanted, recipes, weights)
-    cells, of_row, solution = interruptible(lambda tell: _solve(method, micro, policy, looks_at, bounds, tell), say)
-    if not solution.verdict.satisfied:
-        raise Infeasible(
-            f"{search_name(method)} found no recoding that satisfies the policy",
-            got=f"{solution.verdict.suppressed} of {frame.height} rows would have to be suppressed",
-            allowed=f"at most {min(policy.limit(frame.height), frame.height - 1)}",
-            hint="allow more suppression, ask for less, or use another search",
-            closest={"suppressed": solution.verdict.suppressed},
-        )
+    cells, of_row, solution = interruptible(lambda tell: _solve(method, micro, policy, looked_at, bounds, tell), say)
+    check_solution(solution, method, policy, frame.height)
     say("recoding", None)
     rows, released = recode(frame, micro, solution, of_row, policy.columns)
     if shuffle:
@@ -121,13 +113,14 @@ def anonymize(
     untouched = [name for name in frame.columns if name not in released and name not in roles.identifying]
     table = _assemble(frame, rows, released, roles)
     say("verifying", None)
-    whole = {name: _distribution(micro, name) for name in policy.needs}
+    whole = {name: distribution(micro, name) for name in policy.needs}
     trees = {name: h for name in policy.needs if (h := micro.attribute(name).hierarchy) is not None}
     wildcard = bool(getattr(method, "wildcard", False))
     verification = verify_table(table, policy.quasi, promised, whole=whole, hierarchies=trees, wildcard=wildcard)
     if not verification.holds:
         broken = ", ".join(promise.model for promise in verification.promises if not promise.holds)
         raise BrokenPromise(f"the release does not keep {broken}, so it is not released. This is a fault of Sfumato")
+    shown = pl.DataFrame([printed(table.get_column(name)) for name in policy.needs])
     return Release(
         data=leave(table, data, kind, rows, untouched),
         solution=solution,
@@ -140,7 +133,7 @@ def anonymize(
         search=method if solution.choice is None else solution.choice.search,
         recipes={name: recipe.describe() for name, recipe in recipes.items()},
         levels=bounds,
-        whole=_publishable(policy, cells, solution, whole, table),
+        whole=publishable(policy, cells, solution, whole, shown),
         original=frame,
         rows=rows,
         seed=seed,
@@ -179,18 +172,6 @@ def verify(
     return verify_table(frame, roles.quasi, promised, whole=None, hierarchies=trees or None, wildcard=wildcard)
 
 
-def _check_size(policy: Policy, rows: int) -> None:
-    """No table can have a class larger than itself."""
-    for criterion in policy.require:
-        if criterion.least_size > rows:
-            raise Infeasible(
-                f"{type(criterion).__name__} asks for classes of at least {criterion.least_size} rows",
-                got=f"a table of {rows}",
-                allowed=f"at most {rows}",
-                closest={"suppressed": rows},
-            )
-
-
 def _solve(
     method: Any, micro: Microdata, policy: Policy, looks_at: tuple[str, ...], bounds: Mapping[str, Any], say: Progress
 ) -> tuple[Cells, np.ndarray, Solution]:
@@ -207,18 +188,6 @@ def _solve(
     return cells, of_row, replace(solution, seconds=solution.seconds + counting)
 
 
-def _looks_at(frame: pl.DataFrame, search: Any, policy: Policy, roles: Roles) -> tuple[str, ...]:
-    """The columns whose histograms the criteria or the search need, such as a class attribute."""
-    wanted = tuple(getattr(search, "needs", ()))
-    for name in wanted:
-        if name not in frame.columns or name in roles.identifying or name in policy.columns:
-            raise ColumnError(
-                f'{search_name(search)} needs a column "{name}" that is released and not a quasi-identifier',
-                hint=did_you_mean(name, frame.columns),
-            )
-    return tuple(dict.fromkeys((*policy.needs, *wanted)))
-
-
 def _assemble(frame: pl.DataFrame, rows: np.ndarray, released: Mapping[str, pl.Series], roles: Roles) -> pl.DataFrame:
     """The released table: columns in input order, identifying ones dropped, nothing of other rows left in memory."""
     every = len(rows) == frame.height and bool((rows[1:] > rows[:-1]).all())
@@ -230,29 +199,3 @@ def _assemble(frame: pl.DataFrame, rows: np.ndarray, released: Mapping[str, pl.S
             column = frame.get_column(name) if every else frame.get_column(name).gather(rows)
             columns[name] = forget_others(pl.DataFrame({name: column})).get_column(name)
     return pl.DataFrame(columns)
-
-
-def _distribution(micro: Microdata, name: str) -> dict[str, int]:
-    """Printed value to rows in the whole table; the empty string stands for missing."""
-    categories = micro.attribute(name).categories
-    return {(text or ""): int(n) for text, n in zip(categories.text, categories.count, strict=True)}
-
-
-def _publishable(
-    policy: Policy, cells: Cells, solution: Solution, whole: Mapping[str, Mapping[str, int]], table: pl.DataFrame
-) -> dict[str, Mapping[str, int]] | None:
-    """The distributions that verify needs and that may be published.
-
-    With the release they give the suppressed rows away, as one class, which must satisfy the policy too; and no value
-    may be in them that the release does not have.
-    """
-    needed = dict.fromkeys(name for c in policy.require if getattr(c, "against_whole", False) for name in c.needs)
-    gone = np.flatnonzero(~solution.kept)
-    if len(gone):
-        rest = classes_of(cells.take(gone), np.zeros(len(gone), np.int32), 1)
-        if not holds(policy.by_class.require, rest).all():
-            return None
-        for name in needed:
-            if set(whole[name]) != set(printed(table.get_column(name)).fill_null("").unique()):
-                return None
-    return {name: whole[name] for name in needed}

@@ -10,7 +10,7 @@ import typer
 
 from sfumato.cli import options
 from sfumato.cli.console import complain, number, say, say_json
-from sfumato.cli.options import PROMISES, ROLES, SEARCH, WRITING, option
+from sfumato.cli.options import PROMISES, SEARCH, WRITING, option
 
 if TYPE_CHECKING:
     from sfumato.policy_file import Draft, PolicyFile
@@ -19,19 +19,12 @@ if TYPE_CHECKING:
 def anonymize(
     source: Annotated[Path, typer.Argument(help="A policy file (.toml) or a data file.", metavar="FILE")],
     quasi: options.Quasi = None,
-    identifying: Annotated[
-        list[str] | None, option("--identifying", help="Columns to drop.", panel=ROLES, shape="A,B")
-    ] = None,
+    identifying: options.Identifying = None,
     sensitive: options.Sensitive = None,
-    insensitive: Annotated[
-        list[str] | None, option("--insensitive", help="Columns to release as they are.", panel=ROLES, shape="A,B")
-    ] = None,
-    weight: Annotated[str | None, option("--weight", help="Column of survey weights.", panel=ROLES, shape="A")] = None,
+    insensitive: options.Insensitive = None,
+    weight: options.Weight = None,
     hierarchy: options.Hierarchies = None,
-    levels: Annotated[
-        list[str] | None,
-        option("--levels", help="Least and greatest level, age=1:3; may be repeated.", panel=ROLES, shape="A=N:N"),
-    ] = None,
+    levels: options.Levels = None,
     k: options.K = None,
     require: options.Require = None,
     suppression: Annotated[

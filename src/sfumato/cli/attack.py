@@ -78,6 +78,7 @@ def attack(
     A release folder knows its quasi-identifiers and sensitive columns; a file needs --quasi.
     """
     import sfumato as sf
+    from sfumato import kernels
     from sfumato.cli import flags
     from sfumato.cli.notes import notes
     from sfumato.cli.progress import Progress
@@ -92,7 +93,7 @@ def attack(
         people, known, others = (
             None if path is None else figures.table(path, given, other=True) for path in (original, external, holdout)
         )
-        figures.warn_of_compiling(progress)
+        kernels.warn_of_compiling(progress)
         progress("attacking", None)
         found = sf.attack(
             data,

@@ -12,7 +12,7 @@ from sfumato.cli.console import complain, say, say_json
 from sfumato.cli.options import WRITING, option
 
 if TYPE_CHECKING:
-    from sfumato.cli.progress import Progress
+    pass
 
 Output = Annotated[
     Path | None, option("-o", "--output", help="Also write the JSON document here.", panel=WRITING, shape="FILE")
@@ -53,14 +53,6 @@ def recipes(texts: Sequence[str] | None) -> dict[str, Any] | None:
     if faults:
         raise PolicyError("the hierarchies make no sense:", faults)
     return {name: parse(recipe) for name, recipe in found.items()} or None
-
-
-def warn_of_compiling(progress: Progress) -> None:
-    """Explain the wait that comes once on a machine."""
-    from sfumato import kernels
-
-    if not kernels.compiled():
-        progress("compiling kernels, once on this machine (about 15 seconds)", None)
 
 
 def check_output(output: Path | None, overwrite: bool) -> None:

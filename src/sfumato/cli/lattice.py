@@ -9,7 +9,7 @@ import typer
 
 from sfumato.cli import options
 from sfumato.cli.console import number, say, say_json, say_table
-from sfumato.cli.options import PROMISES, ROLES, SEARCH, WRITING, option
+from sfumato.cli.options import PROMISES, SEARCH, WRITING, option
 
 if TYPE_CHECKING:
     from sfumato.policy_file import PolicyFile
@@ -26,10 +26,7 @@ def lattice(
     quasi: options.Quasi = None,
     sensitive: options.Sensitive = None,
     hierarchy: options.Hierarchies = None,
-    levels: Annotated[
-        list[str] | None,
-        option("--levels", help="Least and greatest level, age=1:3; may be repeated.", panel=ROLES, shape="A=N:N"),
-    ] = None,
+    levels: options.Levels = None,
     k: options.K = None,
     require: options.Require = None,
     suppression: Annotated[

@@ -36,6 +36,15 @@ Quasi = Annotated[
     option("--quasi", help="Quasi-identifying columns; again for another set of them.", panel=ROLES, shape="A,B"),
 ]
 Sensitive = Annotated[list[str] | None, option("--sensitive", help="Sensitive columns.", panel=ROLES, shape="A,B")]
+Identifying = Annotated[list[str] | None, option("--identifying", help="Columns to drop.", panel=ROLES, shape="A,B")]
+Insensitive = Annotated[
+    list[str] | None, option("--insensitive", help="Columns to release as they are.", panel=ROLES, shape="A,B")
+]
+Weight = Annotated[str | None, option("--weight", help="Column of survey weights.", panel=ROLES, shape="A")]
+Levels = Annotated[
+    list[str] | None,
+    option("--levels", help="Least and greatest level, age=1:3; may be repeated.", panel=ROLES, shape="A=N:N"),
+]
 K = Annotated[int | None, option("--k", help="Least number of rows that look alike.", panel=PROMISES, shape="N")]
 Require = Annotated[
     list[str] | None,

@@ -43,6 +43,7 @@ def report(
 
     With --original it compares with the table behind the release, and only its owner can read it: never publish it.
     """
+    from sfumato import kernels
     from sfumato.cli.progress import Progress
     from sfumato.errors import PolicyError, ReadError
     from sfumato.report import sources
@@ -59,7 +60,7 @@ def report(
     _check(place, target if folder else None, original is not None, replaced, pdf)
     given_reading = figures.chosen(options.reading(separator, quote, encoding, header, sheet))
     with Progress("measuring") as progress:
-        figures.warn_of_compiling(progress)
+        kernels.warn_of_compiling(progress)
         before = None if original is None else figures.table(original, given_reading, other=True)
         if folder:
             manifest, frame, holds = sources.of_folder(target)

@@ -20,7 +20,7 @@ def risk(
     target: Annotated[Path, typer.Argument(help="A data file, or the folder of a release.", metavar="TARGET")],
     quasi: options.Quasi = None,
     sensitive: options.Sensitive = None,
-    weight: Annotated[str | None, option("--weight", help="Column of survey weights.", panel=ROLES, shape="A")] = None,
+    weight: options.Weight = None,
     household: Annotated[
         str | None, option("--household", help="Column that names the household.", panel=ROLES, shape="A")
     ] = None,
@@ -74,6 +74,7 @@ def risk(
     Exits 1 where a profile does not hold.
     """
     import sfumato as sf
+    from sfumato import kernels
     from sfumato.cli import flags
     from sfumato.cli.notes import notes
     from sfumato.cli.progress import Progress
@@ -84,7 +85,7 @@ def risk(
         data = figures.table(target, given)
         people = None if population is None else _population(population, given)
         before = None if original is None else figures.table(original, given, other=True)
-        figures.warn_of_compiling(progress)
+        kernels.warn_of_compiling(progress)
         progress("measuring", None)
         found = sf.risk(
             data,

@@ -56,6 +56,7 @@ def utility(
     A column of --key tells which row is which.
     """
     import sfumato as sf
+    from sfumato import kernels
     from sfumato.cli import flags
     from sfumato.cli.notes import notes
     from sfumato.cli.progress import Progress
@@ -65,7 +66,7 @@ def utility(
     with Progress("reading") as progress, notes() as told:
         before = sf.read(original, **given)
         after = figures.table(released, given, other=True)
-        figures.warn_of_compiling(progress)
+        kernels.warn_of_compiling(progress)
         progress("measuring", None)
         found = sf.utility(
             before,

@@ -42,6 +42,12 @@ _forget_older(_caches())
 kernel: Callable[..., Any] = numba.njit(cache=True, nogil=True)
 
 
+def warn_of_compiling(say: Callable[[str, float | None], None]) -> None:
+    """Explain the wait that comes once on a machine."""
+    if not compiled():
+        say("compiling kernels, once on this machine (about 20 seconds)", None)
+
+
 def compiled() -> bool:
     """Whether compiled kernels are in the cache, so that the first call is quick."""
     return any(next(place.glob(f"{name}*.nbi"), None) for place in _caches() for name in ("mondrian", "group"))

@@ -98,7 +98,6 @@ def recluster(
     old: np.ndarray,
     k: int,
     tries: int,
-    warmth: float,
     seed: int,
     kind: np.ndarray,
     cap: int,
@@ -112,7 +111,7 @@ def recluster(
     The next cluster starts at the point farthest from the last, in every other try at a random one.
 
     of[i] is set to the cluster of point order[i] within its pool where that costs less than `old[p]`, and gain[p] to
-    what it saves; with `warmth`, a little more is taken too. Otherwise they stay.
+    what it saves. Otherwise they stay.
     """
     d = points.shape[1]
     largest = 0
@@ -132,9 +131,8 @@ def recluster(
         s, e = starts[p], starts[p + 1]
         if e - s < 2 * k:
             continue
-        state = seeded(seed, p)
-        state, chance = drawn(state)
-        best = old[p] * (1.0 - 1e-6) + warmth * chance
+        state, _ = drawn(seeded(seed, p))
+        best = old[p] * (1.0 - 1e-6)
         for attempt in range(tries):
             m = e - s
             for i in range(m):

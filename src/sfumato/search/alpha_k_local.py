@@ -13,9 +13,8 @@ from sfumato.cells import classes_of
 from sfumato.errors import PolicyError
 from sfumato.labels import of_nodes
 from sfumato.policy import holds
-from sfumato.search.clusters import check_root
 from sfumato.search.pieces import pieces
-from sfumato.search.problem import Partition, Problem, Solution, by_class, judge
+from sfumato.search.problem import Partition, Problem, Solution, by_class, check_root, judge
 
 GIVEN_BACK = 4  # times the least size: rows that children give back one by one before a whole child does
 

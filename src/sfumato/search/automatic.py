@@ -8,11 +8,10 @@ from typing import ClassVar
 from sfumato.errors import Infeasible, PolicyError, did_you_mean
 from sfumato.lattice import lattice
 from sfumato.losses import Height
-from sfumato.search.clusters import check_root
 from sfumato.search.lightning import Lightning
 from sfumato.search.mondrian import Mondrian
 from sfumato.search.optimal import Optimal
-from sfumato.search.problem import Choice, Problem, Solution
+from sfumato.search.problem import Choice, Problem, Solution, check_root
 from sfumato.search.refined import Refined
 
 KEEP = ("consistent-columns", "hierarchy-labels")

@@ -8,11 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.errors import PolicyError
 from sfumato.kernels.clusters import blocks, k_member
 from sfumato.kernels.utility_based import merge_small
 from sfumato.search.boxes import boxes
-from sfumato.search.clusters import Field, check_labels, dense, lay_out, settled, with_rest
+from sfumato.search.clusters import Field, check, dense, lay_out, settled, with_rest
 from sfumato.search.problem import Problem, Solution
 
 
@@ -33,9 +32,7 @@ class BottomUp:
     labels: str = "range"
 
     def __post_init__(self) -> None:
-        check_labels("bottom-up", self.labels)
-        if self.block is not None and (type(self.block) is not int or self.block < 2):
-            raise PolicyError("bottom-up: block must be a whole number of groups above 1", got=repr(self.block))
+        check("bottom-up", self.labels, block=self.block)
 
     def __call__(self, problem: Problem) -> Solution:
         """Join until every group has k rows."""

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from sfumato.cells import classes_of
-from sfumato.errors import Infeasible, PolicyError
+from sfumato.errors import PolicyError
 from sfumato.kernels.clusters import blocks, k_member, pair_up, to_nearest
 from sfumato.policy import holds
 from sfumato.search.boxes import Space, boxes
 from sfumato.search.pieces import pieces
-from sfumato.search.problem import Problem, Solution, Split, by_class, judge
+from sfumato.search.problem import Problem, Solution, Split, by_class, check_root, judge
 
 LABELS = ("range", "hierarchy")
 REACH = 2048  # how far apart two clusters may stand, in an order of near ones, to be considered for a union
@@ -74,28 +74,14 @@ def lay_out(problem: Problem, search: str, labels: str = "range") -> Field:
     return Field(cut, split, space, space.points(cut), whole, kind, cap)
 
 
-def check_labels(search: str, labels: Any) -> None:
-    """Refuse an unknown way to print columns that have an order."""
+def check(search: str, labels: Any, block: Any = None, seed: Any = 0) -> None:
+    """Refuse parameters that clustering searches share, where they make no sense."""
     if labels not in LABELS:
         raise PolicyError(f"{search}: unknown labels", got=repr(labels), allowed=", ".join(LABELS))
-
-
-def check_root(problem: Problem) -> None:
-    """The whole table as one class must satisfy the policy: else no partition of all its rows does."""
-    everything = classes_of(problem.cells, np.zeros(len(problem.cells), np.int32), 1)
-    broken = [c for c in problem.policy.by_class.require if not c.holds(everything)[0]]
-    if broken:
-        raise Infeasible(
-            "the whole table as one class does not satisfy " + ", ".join(c.model for c in broken),
-            got=f"{problem.rows} rows",
-            hint="ask for less; with suppression, optimal may find a part of the table that satisfies it",
-            closest={"suppressed": problem.rows},
-        )
-
-
-def greedy(field: Field, block: int | None) -> np.ndarray:
-    """The cluster of each point by greedy k-member clustering, in blocks of near points where `block` says so."""
-    return with_rest(field, np.full(len(field.points), -1), block)
+    if block is not None and (type(block) is not int or block < 2):
+        raise PolicyError(f"{search}: block must be a whole number above 1", got=repr(block))
+    if type(seed) is not int or seed < 0:
+        raise PolicyError(f"{search}: seed must be a whole number, 0 or more", got=repr(seed))
 
 
 def with_rest(field: Field, of: np.ndarray, block: int | None) -> np.ndarray:

@@ -6,8 +6,9 @@ import time
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sfumato.errors import PolicyError
-from sfumato.search.clusters import check_labels, greedy, lay_out, settled
+import numpy as np
+
+from sfumato.search.clusters import check, lay_out, settled, with_rest
 from sfumato.search.problem import Problem, Solution
 
 
@@ -29,13 +30,11 @@ class KMember:
     labels: str = "range"
 
     def __post_init__(self) -> None:
-        check_labels("k-member", self.labels)
-        if self.block is not None and (type(self.block) is not int or self.block < 2):
-            raise PolicyError("k-member: block must be a whole number of rows above 1", got=repr(self.block))
+        check("k-member", self.labels, block=self.block)
 
     def __call__(self, problem: Problem) -> Solution:
         """Cluster the rows of the problem."""
         began = time.perf_counter()
         field = lay_out(problem, "k-member", self.labels)
-        of = greedy(field, self.block)
+        of = with_rest(field, np.full(len(field.points), -1), self.block)
         return settled(field, of, began, int(of.max()) + 1)

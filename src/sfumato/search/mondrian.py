@@ -18,7 +18,7 @@ from sfumato.search.mondrian_labels import labels_of
 from sfumato.search.mondrian_parts import FreeParts, Parts, stretch
 from sfumato.search.mondrian_shape import Column, columns_of, shape_of
 from sfumato.search.pieces import refine
-from sfumato.search.problem import Partition, Problem, Solution, Split, by_class, judge
+from sfumato.search.problem import Partition, Problem, Solution, Split, by_class, check_root, judge
 
 CUTS = {"lower-median": LOWER_MEDIAN, "balanced": BALANCED, "best": BEST}
 DIMENSIONS = ("widest", "first", "ncp", "gain", "workload")
@@ -107,7 +107,7 @@ class Mondrian:
         began = time.perf_counter()
         problem = by_class(problem)
         self._refuse(problem)
-        _check_root(problem)
+        check_root(problem)
         columns = columns_of(problem, self.categories, self.output)
         parts = self._parts(problem, columns)
         starts, ends, checks = _cut_all(problem, parts)
@@ -196,19 +196,6 @@ def _cut_all(problem: Problem, parts: Parts) -> tuple[np.ndarray, np.ndarray, in
     starts = np.concatenate([s for s, _ in done])
     order = np.argsort(starts)
     return starts[order], np.concatenate([e for _, e in done])[order], checks
-
-
-def _check_root(problem: Problem) -> None:
-    """The whole table as one class must satisfy the policy: else no partition of all its rows does."""
-    everything = classes_of(problem.cells, np.zeros(len(problem.cells), np.int32), 1)
-    broken = [c for c in problem.policy.require if not c.holds(everything)[0]]
-    if broken:
-        raise Infeasible(
-            "the whole table as one class does not satisfy " + ", ".join(c.model for c in broken),
-            got=f"{problem.rows} rows",
-            hint="ask for less; with suppression, optimal may find a part of the table that satisfies it",
-            closest={"suppressed": problem.rows},
-        )
 
 
 def _allowed(

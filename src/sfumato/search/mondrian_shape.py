@@ -10,6 +10,7 @@ from sfumato.kernels.mondrian_cuts import Shape
 from sfumato.labels import at_level
 from sfumato.losses import NCP, LabelLoss
 from sfumato.microdata import Attribute
+from sfumato.search.boxes import by_tree
 from sfumato.search.mondrian_order import coordinates
 from sfumato.search.problem import Problem
 
@@ -50,11 +51,6 @@ def columns_of(problem: Problem, categories: str, output: str) -> list[Column]:
         place[order] = np.arange(len(order), dtype=np.int32)
         found.append(Column(a, place, a.ladder.of[:, order] if tree else None, tree and categories == "hierarchy"))
     return found
-
-
-def by_tree(attribute: Attribute) -> bool:
-    """Whether a column is cut along its hierarchy: it was given one, and its values have no order of their own."""
-    return attribute.hierarchy is not None and not attribute.categories.ordered
 
 
 def _leaf_order(attribute: Attribute, where: np.ndarray) -> np.ndarray:

@@ -9,10 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.errors import PolicyError
 from sfumato.kernels.clusters import blocks
 from sfumato.kernels.one_pass import one_pass
-from sfumato.search.clusters import Field, check_labels, lay_out, settled, with_rest
+from sfumato.search.clusters import Field, check, lay_out, settled, with_rest
 from sfumato.search.problem import Problem, Solution
 
 
@@ -34,11 +33,7 @@ class OnePassKMeans:
     labels: str = "range"
 
     def __post_init__(self) -> None:
-        check_labels("one-pass-k-means", self.labels)
-        if self.block is not None and (type(self.block) is not int or self.block < 2):
-            raise PolicyError("one-pass-k-means: block must be a whole number of rows above 1", got=repr(self.block))
-        if type(self.seed) is not int or self.seed < 0:
-            raise PolicyError("one-pass-k-means: seed must be a whole number, 0 or more", got=repr(self.seed))
+        check("one-pass-k-means", self.labels, block=self.block, seed=self.seed)
 
     def __call__(self, problem: Problem) -> Solution:
         """Cluster the rows of the problem."""

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.cells import Cells, Classes, roll_up
-from sfumato.errors import PolicyError
+from sfumato.cells import Cells, Classes, classes_of, roll_up
+from sfumato.errors import Infeasible, PolicyError
 from sfumato.labels import Labels, at_level
 from sfumato.microdata import Attribute
 from sfumato.policy import ClassStatistics, Policy, Verdict, check, class_statistics, label_losses
@@ -139,6 +139,19 @@ def by_class(problem: Problem) -> Problem:
     """The problem for a search that looks at one class at a time: see `Policy.by_class`."""
     policy = problem.policy.by_class
     return problem if policy is problem.policy else replace(problem, policy=policy)
+
+
+def check_root(problem: Problem) -> None:
+    """The whole table as one class must satisfy the policy: else no partition of all its rows does."""
+    everything = classes_of(problem.cells, np.zeros(len(problem.cells), np.int32), 1)
+    broken = [c for c in problem.policy.by_class.require if not c.holds(everything)[0]]
+    if broken:
+        raise Infeasible(
+            "the whole table as one class does not satisfy " + ", ".join(c.model for c in broken),
+            got=f"{problem.rows} rows",
+            hint="ask for less; with suppression, optimal may find a part of the table that satisfies it",
+            closest={"suppressed": problem.rows},
+        )
 
 
 def level_columns(problem: Problem, node: Sequence[int]) -> list[tuple[Labels, np.ndarray]]:

@@ -21,7 +21,7 @@ from sfumato.kernels.recluster import neighbourhoods, recluster
 from sfumato.lattice import lattice
 from sfumato.policy import holds
 from sfumato.search.boxes import LARGEST_TABLE, boxes
-from sfumato.search.clusters import Field, check_labels, dense, lay_out, mended, settled, with_rest
+from sfumato.search.clusters import Field, check, dense, lay_out, mended, settled, with_rest
 from sfumato.search.iterated import Iterated
 from sfumato.search.iterated_nodes import LISTED
 from sfumato.search.k_member import KMember
@@ -58,10 +58,8 @@ class Refined:
     labels: str = "range"
 
     def __post_init__(self) -> None:
-        check_labels("refined", self.labels)
+        check("refined", self.labels, seed=self.seed)
         limits("refined", self.seconds, self.rounds)
-        if type(self.seed) is not int or self.seed < 0:
-            raise PolicyError("refined: seed must be a whole number, 0 or more", got=repr(self.seed))
         if self.start is not None:
             from sfumato.search import search
 
@@ -177,7 +175,7 @@ def _round(field: Field, of: np.ndarray, seed: int, near: int, pool: ThreadPoolE
     def again(part: slice) -> None:
         first, last = starts[part.start], starts[part.stop]
         some = inside[first:last], starts[part.start : part.stop + 1] - first, cost[part]
-        rules = least, TRIES, 0.0, seed + part.start
+        rules = least, TRIES, seed + part.start
         recluster(field.points, *some, *rules, field.kind, field.cap, found[first:last], gain[part], *space)
 
     ends = np.linspace(0, made.sum(), 1 + min(8, int(made.sum()))).astype(int)

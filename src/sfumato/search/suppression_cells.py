@@ -9,13 +9,13 @@ from dataclasses import replace
 import numpy as np
 
 from sfumato.cells import classes_of, count_cells
-from sfumato.errors import Infeasible, PolicyError
+from sfumato.errors import PolicyError
 from sfumato.kernels.suppression_merge import nearest_by_cells
 from sfumato.labels import Labels, at_level
 from sfumato.losses import Height
 from sfumato.policy import holds
 from sfumato.search.pieces import refine
-from sfumato.search.problem import Partition, Problem, Split
+from sfumato.search.problem import Partition, Problem, Split, check_root
 
 MOST_COLUMNS = 62  # sets of columns are bits of one word
 BLOCK = 4096  # rows within which every row is compared with every other
@@ -43,15 +43,7 @@ def refuse(problem: Problem, search: str) -> None:
         raise PolicyError(
             f"{search}: too many quasi-identifiers", got=len(problem.attributes), allowed=f"at most {MOST_COLUMNS}"
         )
-    everything = classes_of(problem.cells, np.zeros(len(problem.cells), np.int32), 1)
-    broken = [c for c in problem.policy.require if not c.holds(everything)[0]]
-    if broken:
-        raise Infeasible(
-            "the whole table as one class does not satisfy " + ", ".join(c.model for c in broken),
-            got=f"{problem.rows} rows",
-            hint="ask for less; with suppression, optimal may find a part of the table that satisfies it",
-            closest={"suppressed": problem.rows},
-        )
+    check_root(problem)
 
 
 def single_rows(problem: Problem, spare: int) -> tuple[Problem, Split | None]:

@@ -8,9 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.errors import PolicyError
 from sfumato.kernels.utility_based import adjust, top_down
-from sfumato.search.clusters import check_labels, lay_out, settled, with_rest
+from sfumato.search.clusters import check, lay_out, settled, with_rest
 from sfumato.search.problem import Problem, Solution
 
 
@@ -32,9 +31,7 @@ class TopDown:
     labels: str = "range"
 
     def __post_init__(self) -> None:
-        check_labels("top-down", self.labels)
-        if type(self.seed) is not int or self.seed < 0:
-            raise PolicyError("top-down: seed must be a whole number, 0 or more", got=repr(self.seed))
+        check("top-down", self.labels, seed=self.seed)
 
     def __call__(self, problem: Problem) -> Solution:
         """Halve, then mend."""

@@ -189,14 +189,6 @@ def listed_releases(given: Any) -> list[Any]:
     return list(given)
 
 
-def halves_of(quasi: Sequence[str], sensitive: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """The columns of two sources: halves of the quasi-identifiers, or the one there is and the sensitive ones."""
-    if len(quasi) >= 2:
-        half = (len(quasi) + 1) // 2
-        return tuple(quasi[:half]), tuple(quasi[half:])
-    return (tuple(quasi), tuple(sensitive)) if quasi and sensitive else None
-
-
 def _tree(seen: View, spec: Any) -> tuple[Any, bool]:
     """The hierarchy of the sensitive column, None where there is none that fits; and whether none is there at all."""
     from sfumato.ladder import climb

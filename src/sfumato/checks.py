@@ -1,4 +1,4 @@
-"""What is asked of a table that is not in memory, checked before it is counted and after."""
+"""What is checked on every path to a release, before the search and after it."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ def publishable(
     """The distributions that verify needs and that may be published, or None where one may not.
 
     With the release they give the suppressed rows away, as one class, which must satisfy the policy too; and no value
-    may be in them that the release does not have.
+    may be in them that the release does not have. `released` holds the needed columns as they print.
     """
     needed = dict.fromkeys(name for c in policy.require if getattr(c, "against_whole", False) for name in c.needs)
     gone = np.flatnonzero(~solution.kept)
     if len(gone):
         rest = classes_of(cells.take(gone), np.zeros(len(gone), np.int32), 1)
-        if not holds(policy.require, rest).all():
+        if not holds(policy.by_class.require, rest).all():
             return None
         for name in needed:
             if set(whole[name]) != set(released.get_column(name).fill_null("").unique()):
@@ -88,12 +88,11 @@ def publishable(
 
 
 def refuse_hidden(policy: Policy, found: Verification) -> None:
-    """Raise a PolicyError where a promise holds against a distribution that may not be published."""
+    """Raise a PolicyError where all that is broken are promises against a distribution that may not be published."""
     require: tuple[Any, ...] = policy.require
     against = {c.model: c.bounded_by for c in require if getattr(c, "against_whole", False)}
-    broken = dict.fromkeys(promise.model for promise in found.promises if not promise.holds)
-    models = [model for model in broken if model in against]
-    if models:
+    models = list(dict.fromkeys(promise.model for promise in found.promises if not promise.holds))
+    if models and all(model in against for model in models):
         raise PolicyError(
             f"{' and '.join(models)} {'hold' if len(models) > 1 else 'holds'} against the whole table, "
             "but cannot be shown from the release alone: "
