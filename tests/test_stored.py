@@ -54,7 +54,7 @@ def same(table: pl.DataFrame, tmp_path: Path, source: Any = None, format: str = 
         table.write_parquet(source, row_group_size=500)
     asked = {"identifying": ["name"], "insensitive": ["note", "wage"], "weight": "weight"} | asked
     local = sf.anonymize(table, **asked)
-    stored = anonymize_store(Scanned(source, part=700), tmp_path / "out", format=format, **asked)
+    stored = anonymize_store(Scanned(source, part=700), sf.Folder(tmp_path / "out", format), **asked)
     there = read_back(stored.path / f"data.{format}", format)
     write_table(local.table, tmp_path / f"local.{format}", format)
     here = read_back(tmp_path / f"local.{format}", format)
@@ -186,6 +186,6 @@ def test_the_files_of_a_release_hold_no_value_of_suppressed_rows_alone(tmp_path:
     table.write_parquet(tmp_path / "in.parquet")
     for search in ("optimal", "genetic"):
         asked: Any = {"quasi": ["age", "town"], "require": sf.KAnonymity(3), "suppression": 1, "search": search}
-        release = anonymize_store(Scanned(tmp_path / "in.parquet"), tmp_path / search, format="csv", **asked)
+        release = anonymize_store(Scanned(tmp_path / "in.parquet"), sf.Folder(tmp_path / search, "csv"), **asked)
         assert release.solution.verdict.suppressed == 1
         assert not any(word in p.read_text("utf-8") for p in release.path.iterdir() for word in ("SECRET", "77]"))

@@ -137,7 +137,10 @@ def test_a_search_that_splits_cells_is_refused(store: Scanned, tmp_path: Path) -
             Infeasible,
             "suppress",
         ),
-        ({"format": "xlsx"}, OutputError, "parquet"),
+        ({"to": sf.Folder("out", format="xlsx")}, OutputError, "parquet"),
+        ({"to": None}, PolicyError, "has to be named"),
+        ({"to": sf.Table("release")}, PolicyError, "no database"),
+        ({"to": 3}, PolicyError, "got int"),
         ({"max_cells": 10}, PolicyError, r"max_cells=10.*age"),
         ({"max_cells": 0}, PolicyError, "max_cells"),
         ({"suppression": -1}, PolicyError, "negative"),
@@ -147,9 +150,9 @@ def test_a_search_that_splits_cells_is_refused(store: Scanned, tmp_path: Path) -
 def test_what_makes_no_sense_is_refused_and_leaves_nothing(
     store: Scanned, tmp_path: Path, asked: Any, error: Any, words: str
 ) -> None:
-    asked = {"quasi": QUASI, "require": sf.KAnonymity(3)} | asked
+    asked = {"quasi": QUASI, "require": sf.KAnonymity(3), "to": tmp_path / "out"} | asked
     with pytest.raises(error, match=words):
-        anonymize_store(store, tmp_path / "out", **asked)
+        anonymize_store(store, **asked)
     assert [p.name for p in tmp_path.iterdir()] == ["in.parquet"]
 
 
@@ -210,5 +213,5 @@ def test_an_earlier_release_is_replaced_only_when_asked(store: Scanned, tmp_path
     first = anonymize_store(store, tmp_path / "out", **asked)
     with pytest.raises(OutputError, match="exists"):
         anonymize_store(store, tmp_path / "out", **asked)
-    again = anonymize_store(store, tmp_path / "out", overwrite=True, **asked)
+    again = anonymize_store(store, sf.Folder(tmp_path / "out", overwrite=True), **asked)
     assert again.manifest == first.manifest

@@ -81,6 +81,9 @@ _HOMES = {
     "sfumato.hierarchy": ("Hierarchy", "write_edges", "write_wide"),
     "sfumato.recode.value_map": ("ValueMap",),
     "sfumato.release": ("Release",),
+    "sfumato.stored_release": ("StoredRelease",),
+    "sfumato.destination": ("Folder", "Table"),
+    "sfumato.engines.scanned": ("Scanned",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -30,6 +30,7 @@ from sfumato.hierarchies.learned import Learned
 from sfumato.hierarchy import Hierarchy
 from sfumato.measures.risk.keys import keys_of
 from sfumato.microdata import encode
+from sfumato.release import Release
 from sfumato.roles import Roles
 from sfumato.search.problem import Progress, quiet
 from sfumato.verbs import Names, anonymize
@@ -180,6 +181,7 @@ class _Task:
             loss=point.loss, suppression=point.suppression, hierarchies=self.trees, levels=self.levels, seed=self.seed,
             progress=tell,
         )  # fmt: skip
+        assert isinstance(release, Release)  # the table is in memory
         tell("measuring", None)
         verdict = release.solution.verdict
         case = self.case(release.table, release.rows, point.k, point.loss, verdict.loss)

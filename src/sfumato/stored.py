@@ -19,21 +19,21 @@ from sfumato.checks import (
     publishable,
     refuse_hidden,
 )
-from sfumato.engines.atomic import PREFIX, atomic_folder, check_target
-from sfumato.engines.scanned_write import refuse_format
+from sfumato.destination import destination
+from sfumato.engines.atomic import PREFIX
 from sfumato.engines.store import COUNT, Say, Store, refuse_types
-from sfumato.engines.write import sha256
 from sfumato.errors import BrokenPromise, EmptyTable, PolicyError
 from sfumato.fingerprint import key
 from sfumato.losses import loss as parse_loss
 from sfumato.microdata import microdata
 from sfumato.policy import Policy
-from sfumato.release import NAMES, Release
+from sfumato.release import Release
 from sfumato.search import search as parse_search
 from sfumato.search.interruptible import interruptible
 from sfumato.search.problem import Progress, quiet
+from sfumato.stored_place import folder_of, made
 from sfumato.stored_plan import plan_of
-from sfumato.stored_release import StoredRelease, manifest_of, write_beside
+from sfumato.stored_release import StoredRelease, manifest_of
 from sfumato.stored_search import refuse_search, solve
 from sfumato.stored_size import SAMPLE, gigabytes, memory, refuse_size
 from sfumato.stored_verify import verify_counts
@@ -44,7 +44,7 @@ MAX_CELLS = 10_000_000
 
 def anonymize_store(
     store: Store,
-    target: str | Path,
+    to: Any = None,
     *,
     quasi: Names | Sequence[Names],
     identifying: Names = (),
@@ -60,8 +60,6 @@ def anonymize_store(
     levels: Mapping[str, tuple[int, int]] | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
-    format: str = "parquet",
-    overwrite: bool = False,
     max_cells: int = MAX_CELLS,
 ) -> StoredRelease:
     """Blur a table that is not in memory until it satisfies the criteria; write it, and prove it from what was written.
@@ -72,8 +70,7 @@ def anonymize_store(
     Parameters
     ----------
     store: the table, such as `Scanned("admissions/*.parquet")`.
-    target: the folder to make: data, manifest.json and report.html, all of them or nothing.
-    format: "parquet", "csv" or "tsv". overwrite: whether an earlier release may be replaced.
+    to: a folder to make (data, manifest.json and report.html, all of them or nothing), a `Folder` or a `Table`.
     max_cells: how many distinct tuples may be held in memory; more are refused, before the run where a sample tells.
     The others are those of `sfumato.anonymize`. A search that gives rows with equal values different labels is refused.
 
@@ -86,9 +83,7 @@ def anonymize_store(
     if type(max_cells) is not int or max_cells < 1:
         raise PolicyError("max_cells must be a whole number above 0", got=repr(max_cells))
     say = progress or quiet
-    refuse_format(format)
-    folder = arguments.path_of(target)
-    check_target(folder, overwrite)
+    to = destination(to, store)
     schema = store.schema()
     nothing = pl.DataFrame(schema=schema)
     promised = arguments.criteria(require)
@@ -114,7 +109,7 @@ def anonymize_store(
     del sample
     check_weights(store, roles.weight)
     kernels.warn_of_compiling(say)
-    counted = _count(store, counted_by, say, max_cells, folder)
+    counted = _count(store, counted_by, say, max_cells, folder_of(to))
     times = counted.get_column(COUNT)
     rows = int(times.sum())
     if not rows:
@@ -132,14 +127,12 @@ def anonymize_store(
     del counted
     whole = {name: distribution(micro, name) for name in policy.needs}
     trees = {name: h for name in policy.needs if (h := micro.attribute(name).hierarchy) is not None}
-    with atomic_folder(folder, overwrite) as place:
-        file = place / NAMES[format]
-        written = store.recode(plan, file, format, say)
+    with made(store, plan, to, say) as place:
         del plan
-        again = written.count(counted_by, say)
+        again = place.written.count(counted_by, say)
         shown = publishable(policy, found.cells, solution, whole, again)
         verification = verify_counts(again, policy.quasi, promised, whole=whole, hierarchies=trees)
-        kept_all = verification.rows == rows - solution.verdict.suppressed and list(written.schema()) == released
+        kept_all = verification.rows == rows - solution.verdict.suppressed and list(place.written.schema()) == released
         if not verification.holds or not kept_all:
             broken = ", ".join(promise.model for promise in verification.promises if not promise.holds)
             what = f"keep {broken}" if broken else "have the rows and columns that it should have"
@@ -163,15 +156,17 @@ def anonymize_store(
             rows=found.of_entry,
             seed=seed,
         )
-        data = {"file": file.name, "format": format, "sha256": sha256(file), "guarded": format != "parquet"}
         types = {name: schema[name] for name in released}
-        manifest = manifest_of(of_cells, types, roles, rows, store.fingerprint(key()), data)
-        write_beside(place, manifest)
-    return StoredRelease(folder, manifest, of_cells)
+        manifest = manifest_of(of_cells, types, roles, rows, store.fingerprint(key()), place.describe())
+        place.finish(manifest)
+        data = place.data
+    return StoredRelease(folder_of(to), data, manifest, of_cells)
 
 
-def _count(store: Store, columns: Sequence[str], say: Say, most: int, target: Path) -> pl.DataFrame:
+def _count(store: Store, columns: Sequence[str], say: Say, most: int, target: Path | None) -> pl.DataFrame:
     """Count, with what is counted saved beside the target: there after an interrupt, gone once all is counted."""
+    if target is None:
+        return store.count(columns, say, most)
     work = target.parent / f"{PREFIX}count-{target.name}"
     try:
         counted = store.count(columns, say, most, work)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,16 +14,16 @@ from sfumato.microdata import kind_of
 from sfumato.policy import Policy
 from sfumato.recode.value_map import ValueMap
 from sfumato.release import Release
-from sfumato.report import report
 from sfumato.roles import Roles
 from sfumato.search.problem import Solution
 
 
 @dataclass(frozen=True, eq=False)
 class StoredRelease:
-    """A release in its folder: `path` holds the data, manifest.json and report.html."""
+    """A release where it was made: `path` is its folder, `data` its file, the name of its table, or a frame."""
 
-    path: Path
+    path: Path | None
+    data: Any
     manifest: Mapping[str, Any]
     cells: Release  # the same release of the counted tuples, each once
 
@@ -78,10 +77,3 @@ def manifest_of(
         "input": {"rows": rows, "fingerprint": fingerprint},
         "solution": found["solution"] | {"suppression_limit": cells.policy.limit(rows)},
     }
-
-
-def write_beside(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """The manifest, and the report that it alone gives: what is drawn from all rows is left out."""
-    text = json.dumps(manifest, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
-    (folder / "manifest.json").write_text(text, encoding="utf-8")
-    (folder / "report.html").write_text(report(manifest), encoding="utf-8")

@@ -17,6 +17,7 @@ from sfumato.checks import check_size, check_solution, distribution, looks_at, p
 from sfumato.engines.files import read
 from sfumato.engines.frames import enter, forget_others, leave
 from sfumato.engines.printed import printed
+from sfumato.engines.stores import store_of
 from sfumato.errors import BrokenPromise, PolicyError
 from sfumato.fingerprint import secret_seed
 from sfumato.losses import loss as parse_loss
@@ -31,6 +32,8 @@ from sfumato.search.interruptible import interruptible
 from sfumato.search.pieces import deal, refined
 from sfumato.search.pose import counted
 from sfumato.search.problem import Partition, Problem, Progress, Solution, quiet
+from sfumato.stored import MAX_CELLS, anonymize_store
+from sfumato.stored_release import StoredRelease
 
 __all__ = ["anonymize", "read", "verify"]
 
@@ -55,12 +58,15 @@ def anonymize(
     seed: int | None = None,
     shuffle: bool = False,
     progress: Progress | None = None,
-) -> Release:
+    to: Any = None,
+    max_cells: int = MAX_CELLS,
+) -> Release | StoredRelease:
     """Blur a table until it satisfies the criteria, and prove it from the released rows.
 
     Parameters
     ----------
-    data: a pandas, Polars or PyArrow frame, or the path of a file. It is never modified.
+    data: a pandas, Polars or PyArrow frame, or the path of a file; or a table that is not in memory: `Scanned` (files),
+        `Database`, or a Spark frame. It is never modified.
     quasi: the quasi-identifiers, or several sets of them; every criterion holds for each set.
     identifying: columns to drop. sensitive: columns whose values are protected. insensitive: released as they are;
         columns without a role are too, with a warning where they look identifying. weight: survey weights.
@@ -70,6 +76,12 @@ def anonymize(
     suppression: a share of the rows (float) or a count (int).
     hierarchies: column to recipe, file, or their short forms. levels: column to (least, greatest) level.
     seed: for shuffling. progress: called with a message and a share of the work.
+    to, max_cells: of a table that is not in memory, where the release goes (a folder, `Folder` or `Table`) and how
+        many different combinations of values may be held in memory.
+
+    Returns
+    -------
+    A `Release`; of a table that is not in memory, a `StoredRelease`.
 
     Raises
     ------
@@ -82,6 +94,30 @@ def anonymize(
     """
     if progress is not None and not callable(progress):
         raise PolicyError("progress must be a function of a message and a share", got=type(progress).__name__)
+    if (store := store_of(data)) is not None:
+        if shuffle:
+            raise PolicyError("the rows of a table that is not in memory cannot be shuffled", hint="leave shuffle out")
+        return anonymize_store(
+            store,
+            to,
+            quasi=quasi,
+            identifying=identifying,
+            sensitive=sensitive,
+            insensitive=insensitive,
+            weight=weight,
+            require=require,
+            search=search,
+            keep=keep,
+            loss=loss,
+            suppression=suppression,
+            hierarchies=hierarchies,
+            levels=levels,
+            seed=seed,
+            progress=progress,
+            max_cells=max_cells,
+        )
+    if to is not None:
+        raise PolicyError("to is for tables that are not in memory", hint='call .save("out/") on the release')
     say = progress or quiet
     frame, kind = enter(data)
     promised = arguments.criteria(require)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, TypeGuard
 
 import polars as pl
 
@@ -47,6 +48,18 @@ class Written(Protocol):
         """The distinct tuples of the printed texts of columns, and in `COUNT` how many rows have them."""
 
 
+class Kept(Written, Protocol):
+    """A released table that stays where the original lives."""
+
+    @property
+    def data(self) -> Any:
+        """What its user gets: the name of a table, a frame of a cluster."""
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """What the manifest says about where it is: no address of a server, no user, no password."""
+
+
 class Store(Protocol):
     """A table that is counted and mapped where it lives."""
 
@@ -73,7 +86,28 @@ class Store(Protocol):
         """
 
     def recode(self, plan: Plan, file: Path, format: str, say: Say) -> Written:
-        """The one map: write the rows as the plan says."""
+        """The one map: write the rows as the plan says into a file, or into a folder of parts of that name."""
+
+
+class Home(Store, Protocol):
+    """A store that can keep a release where it lives."""
+
+    def release(self, plan: Plan, name: str | None, overwrite: bool, say: Say) -> AbstractContextManager[Kept]:
+        """The one map: a table of a database by its name, or a frame where there are no names.
+
+        What is made is kept where the block ends, and gone where it raises. With `overwrite` it takes the place of a
+        table of that name.
+        """
+
+
+def is_store(data: Any) -> TypeGuard[Store]:
+    """Whether a table is one that is not in memory; asked of its type, since a frame may have columns of any name."""
+    return all(hasattr(type(data), name) for name in ("schema", "count", "recode", "fingerprint"))
+
+
+def is_home(store: Store) -> TypeGuard[Home]:
+    """Whether a store can keep a release where it lives."""
+    return hasattr(type(store), "release")
 
 
 def plain(name: str, dtype: pl.DataType) -> pl.Expr:

@@ -1,0 +1,16 @@
+"""Which inputs are tables that are not in memory: stores, and frames of a cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfumato.engines.store import Store, is_store
+
+
+def store_of(data: Any) -> Store | None:
+    """The store that a table is in, or None for a table in memory.
+
+    >>> store_of({"age": [30, 41]}) is None
+    True
+    """
+    return data if is_store(data) else None

@@ -1,0 +1,107 @@
+"""Where a release of a table that is not in memory may go."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import sfumato as sf
+from sfumato.destination import destination
+from sfumato.engines.scanned import Scanned, ScannedFile
+from sfumato.errors import OutputError, PolicyError
+
+
+class Ward(Scanned):
+    """A store that keeps its releases, each in a file of its own, and counts how often it let one go."""
+
+    named = True
+
+    def __init__(self, path: Path, home: Path) -> None:
+        super().__init__(path)
+        self.home, self.kept, self.gone = home, 0, 0
+
+    @contextmanager
+    def release(self, plan: Any, name: str | None, overwrite: bool, say: Any) -> Any:
+        file = self.home / f"{name}.parquet"
+        written = self.recode(plan, file, "parquet", say)
+        try:
+            yield _Kept(written, name)
+        except BaseException:
+            file.unlink()
+            self.gone += 1
+            raise
+        self.kept += 1
+
+
+class _Kept(ScannedFile):
+    def __init__(self, written: ScannedFile, name: str | None) -> None:
+        super().__init__(written.file, written.format)
+        self.data, self.place = name, {"table": name, "format": "ward"}
+
+
+@pytest.fixture
+def ward(tmp_path: Path) -> Ward:
+    table = pl.DataFrame({"age": [30, 31, 50, 51] * 5, "disease": ["flu", "cold"] * 10})
+    table.write_parquet(tmp_path / "in.parquet")
+    return Ward(tmp_path / "in.parquet", tmp_path)
+
+
+ASKED: dict[str, Any] = {"quasi": ["age"], "require": "k-anonymity 6", "search": "mondrian"}
+
+
+def test_a_table_is_kept_and_described_beside(ward: Ward, tmp_path: Path) -> None:
+    release = sf.anonymize(ward, to=sf.Table("quiet", beside=tmp_path / "out"), **ASKED)
+    assert (release.data, release.path, ward.kept, ward.gone) == ("quiet", tmp_path / "out", 1, 0)
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["manifest.json", "report.html"]
+    assert release.manifest["data"]["table"] == "quiet"
+    assert pl.read_parquet(tmp_path / "quiet.parquet").height == 20
+
+
+def test_a_table_needs_no_folder(ward: Ward, tmp_path: Path) -> None:
+    release = sf.anonymize(ward, to=sf.Table("quiet"), **ASKED)
+    assert release.path is None
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["in.parquet", "quiet.parquet"]
+
+
+def test_a_release_that_fails_its_verification_is_let_go(
+    ward: Ward, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = _Kept.count
+    monkeypatch.setattr(_Kept, "count", lambda *given: counted(*given).head(1))
+    with pytest.raises(sf.errors.BrokenPromise):
+        sf.anonymize(ward, to=sf.Table("quiet", beside=tmp_path / "out"), **ASKED)
+    assert (ward.kept, ward.gone) == (0, 1)
+    assert [p.name for p in tmp_path.iterdir()] == ["in.parquet"]
+
+
+def test_a_folder_that_is_there_is_refused_before_the_work(ward: Ward, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    for to in (tmp_path / "out", sf.Table("quiet", beside=tmp_path / "out")):
+        with pytest.raises(OutputError, match="exists"):
+            destination(to, ward)
+
+
+def test_a_frame_is_no_place_for_a_database(ward: Ward) -> None:
+    with pytest.raises(PolicyError, match="table of a database is released to a place"):
+        destination(None, ward)
+
+
+def test_tables_in_memory_are_saved_not_sent(tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match=r"\.save"):
+        sf.anonymize({"age": [1, 1]}, quasi=["age"], require="k-anonymity 2", to=tmp_path)
+
+
+def test_rows_that_are_not_in_memory_are_not_shuffled(ward: Ward, tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match="shuffle"):
+        sf.anonymize(ward, to=tmp_path / "out", shuffle=True, **ASKED)
+
+
+def test_a_frame_whose_columns_have_the_names_of_methods_is_in_memory() -> None:
+    pandas = pytest.importorskip("pandas")
+    names = ["schema", "rows", "sample", "positive", "fingerprint", "count", "recode"]
+    frame = pandas.DataFrame({name: [1, 1] for name in names})
+    assert isinstance(sf.anonymize(frame, quasi=names, require="k-anonymity 2"), sf.Release)
