@@ -25,10 +25,10 @@ endef
 export NEEDS
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench study quality docs lock clean
+.PHONY: help setup demo test system lint format bench bench-scale study quality docs lock clean
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.all  ## install everything: all extras, test and docs tools
 
@@ -36,8 +36,22 @@ demo: $(VENV)/.core  ## install the core alone and make a first release in out/d
 	@$(BIN)/sfumato demo -o out/demo
 	@echo "The report is $(CURDIR)/out/demo/report.html"
 
-test: lint  ## lint, then every test
+test: lint system  ## lint, then every test
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m ""
+
+system:  ## what tests need beside Python: Chromium, PostgreSQL, Java; installed by apt-get where root runs this
+	@needs=""; has() { for one; do if command -v "$$one" > /dev/null; then return 0; fi; done; return 1; }; \
+	has chromium chromium-browser google-chrome || needs="$$needs chromium"; \
+	has initdb /usr/lib/postgresql/*/bin/initdb || needs="$$needs postgresql"; \
+	has java || needs="$$needs default-jre-headless"; \
+	if [ -z "$$needs" ]; then exit 0; fi; \
+	if [ "$$(id -u)" != 0 ] || ! command -v apt-get > /dev/null; then \
+	  echo "Tests that need these are skipped:$$needs"; exit 0; fi; \
+	echo "Installing$$needs ..."; \
+	mkdir -p /etc/postgresql-common/createcluster.d; \
+	echo "create_main_cluster = false" > /etc/postgresql-common/createcluster.d/sfumato.conf; \
+	export DEBIAN_FRONTEND=noninteractive; \
+	apt-get update -qq && apt-get install -qq -y --no-install-recommends $$needs > /dev/null
 
 lint: $(VENV)/.all  ## ruff, mypy and the arrows between modules
 	@$(BIN)/ruff check --quiet .
@@ -51,6 +65,9 @@ format: $(VENV)/.all  ## let ruff mend style and layout
 
 bench: $(VENV)/.all $(PEERS)/.all  ## measure speed and loss beside the peers
 	@SFUMATO_PEERS_PYTHON=$(CURDIR)/$(PEERS)/bin/python $(BIN)/python -m benchmarks
+
+bench-scale: $(VENV)/.all $(PEERS)/.all  ## rows per second and memory up to 100 million rows: files, databases, Spark
+	@SFUMATO_PEERS_PYTHON=$(CURDIR)/$(PEERS)/bin/python $(BIN)/python -m benchmarks.scale
 
 study: $(VENV)/.all  ## repeat the reference study: its figures beside ours, plots and page
 	@$(BIN)/python -m benchmarks.study

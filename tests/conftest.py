@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hypothesis import settings
+
+from sfumato.errors import OutputError
+from sfumato.report.pdf import browser
 
 ROOT = Path(__file__).resolve().parent.parent
 CI = os.environ.get("CI") == "true"
@@ -17,13 +21,26 @@ settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True
 settings.load_profile("ci" if CI else "local")
 
 
+def lacks(what: str) -> NoReturn:
+    """Skip a test, saying what it lacks; in CI that is a failure."""
+    if CI:
+        pytest.fail(what)
+    pytest.skip(what)
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of data, oracles and definitions beside the checkout, or where SFUMATO_SHARED says."""
     folder = Path(os.environ.get("SFUMATO_SHARED") or ROOT.parent / "shared")
     if not folder.is_dir():
-        missing = f"the shared folder is not at {folder}; set SFUMATO_SHARED to where it is"
-        if CI:
-            pytest.fail(missing)
-        pytest.skip(missing)
+        lacks(f"the shared folder is not at {folder}; set SFUMATO_SHARED to where it is")
     return folder
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """A browser that prints pages."""
+    try:
+        return browser()
+    except OutputError:
+        lacks("Chromium is not on this machine: make system")

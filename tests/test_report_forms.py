@@ -415,6 +415,7 @@ def test_without_chromium_nothing_is_begun(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.browser
+@pytest.mark.usefixtures("chromium")
 def test_reports_print(tmp_path: Path) -> None:
     release = hospital(600)
     release.save(tmp_path / "out", internal_report=tmp_path / "i.html", pdf=True)
