@@ -12,6 +12,8 @@ from hypothesis import settings
 from sfumato.errors import OutputError
 from sfumato.report.pdf import browser
 
+pytest_plugins = ["clusters", "postgres"]  # the fixtures `spark`, `spark_connect`, `spark_cluster`, and `postgres`
+
 ROOT = Path(__file__).resolve().parent.parent
 CI = os.environ.get("CI") == "true"
 

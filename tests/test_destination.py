@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ class Ward(Scanned):
 
     def __init__(self, path: Path, home: Path) -> None:
         super().__init__(path)
-        self.home, self.kept, self.gone = home, 0, 0
+        self.home, self.held, self.gone = home, 0, 0
 
     @contextmanager
     def release(self, plan: Any, name: str | None, overwrite: bool, say: Any) -> Any:
@@ -34,7 +35,10 @@ class Ward(Scanned):
             file.unlink()
             self.gone += 1
             raise
-        self.kept += 1
+        self.held += 1
+
+    def kept(self, data: Any) -> Ward:
+        return Ward(self.home / f"{data}.parquet", self.home)
 
 
 class _Kept(ScannedFile):
@@ -55,7 +59,7 @@ ASKED: dict[str, Any] = {"quasi": ["age"], "require": "k-anonymity 6", "search":
 
 def test_a_table_is_kept_and_described_beside(ward: Ward, tmp_path: Path) -> None:
     release = sf.anonymize(ward, to=sf.Table("quiet", beside=tmp_path / "out"), **ASKED)
-    assert (release.data, release.path, ward.kept, ward.gone) == ("quiet", tmp_path / "out", 1, 0)
+    assert (release.data, release.path, ward.held, ward.gone) == ("quiet", tmp_path / "out", 1, 0)
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["manifest.json", "report.html"]
     assert release.manifest["data"]["table"] == "quiet"
     assert pl.read_parquet(tmp_path / "quiet.parquet").height == 20
@@ -74,7 +78,7 @@ def test_a_release_that_fails_its_verification_is_let_go(
     monkeypatch.setattr(_Kept, "count", lambda *given: counted(*given).head(1))
     with pytest.raises(sf.errors.BrokenPromise):
         sf.anonymize(ward, to=sf.Table("quiet", beside=tmp_path / "out"), **ASKED)
-    assert (ward.kept, ward.gone) == (0, 1)
+    assert (ward.held, ward.gone) == (0, 1)
     assert [p.name for p in tmp_path.iterdir()] == ["in.parquet"]
 
 
@@ -105,3 +109,28 @@ def test_a_frame_whose_columns_have_the_names_of_methods_is_in_memory() -> None:
     names = ["schema", "rows", "sample", "positive", "fingerprint", "count", "recode"]
     frame = pandas.DataFrame({name: [1, 1] for name in names})
     assert isinstance(sf.anonymize(frame, quasi=names, require="k-anonymity 2"), sf.Release)
+
+
+def test_what_was_kept_is_measured_and_saved_in_a_folder_too(ward: Ward, tmp_path: Path) -> None:
+    release = sf.anonymize(ward, to=sf.Table("quiet", beside=tmp_path / "told"), **ASKED)
+    assert sf.risk(release)["prosecutor"]["highest"] == 0.1
+    assert sf.verify(release.table(), manifest=tmp_path / "told").holds
+    assert release.save(tmp_path / "out", format="csv") == tmp_path / "out"
+    assert sf.verify(tmp_path / "out").holds
+    assert "table" not in json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))["data"]
+    assert sf.read(tmp_path / "out" / "data.csv").height == 20
+
+
+def test_a_table_that_was_changed_meanwhile_is_not_saved(ward: Ward, tmp_path: Path) -> None:
+    release = sf.anonymize(ward, to=sf.Table("quiet"), **ASKED)
+    pl.read_parquet(tmp_path / "quiet.parquet").head(3).write_parquet(tmp_path / "quiet.parquet")
+    with pytest.raises(sf.errors.BrokenPromise):
+        release.save(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_is_in_a_folder_is_not_saved_again(ward: Ward, tmp_path: Path) -> None:
+    release = sf.anonymize(ward, to=tmp_path / "out", **ASKED)
+    assert release.table() == tmp_path / "out"
+    with pytest.raises(OutputError, match="already"):
+        release.save(tmp_path / "again")

@@ -242,3 +242,83 @@ tables = st.dictionaries(texts, entries | st.lists(entries, min_size=1, max_size
 def test_dump_keeps_any_table(written: dict[str, Any]) -> None:
     keyed = {f"t{i}": table for i, table in enumerate(written.values())}
     assert tomllib.loads(dump(keyed)) == keyed
+
+
+STORED = """\
+[input]
+path = ["in/*.parquet", "/data/2024"]
+[roles]
+quasi = ["age"]
+[[require]]
+model = "k-anonymity"
+k = 2
+[search]
+max_cells = 500
+[output]
+path = "out"
+"""
+
+
+def test_files_that_are_streamed(tmp_path: Path) -> None:
+    policy = check(load(write(tmp_path, STORED)), COLUMNS, format="parquet")
+    assert policy.input == [tmp_path / "in/*.parquet", Path("/data/2024")]
+    assert policy.stored() == {"to": sf.Folder(tmp_path / "out", "parquet", False), "max_cells": 500}
+    assert check(load(write(tmp_path, STORED)), COLUMNS).format == "csv"
+    one = STORED.replace('["in/*.parquet", "/data/2024"]', '"one.csv"')
+    for more, stored in (("", False), ("\nstream = true", True), ("\nstream = false", False)):
+        source = load(write(tmp_path, one.replace('"one.csv"', '"one.csv"' + more))).source()
+        assert source is not None
+        assert source.stored is stored
+
+
+def test_a_table_of_a_database(tmp_path: Path) -> None:
+    text = STORED.replace('["in/*.parquet", "/data/2024"]', '"postgresql://host/db"\ntable = "clinic.admissions"')
+    policy = check(load(write(tmp_path, text)), COLUMNS)
+    assert policy.input == "postgresql://host/db"
+    kept = text.replace('path = "out"', 'table = "released"\noverwrite = true')
+    policy = check(load(write(tmp_path, kept)), COLUMNS)
+    assert policy.output is None
+    assert policy.stored() == {"to": sf.Table("released", True, None), "max_cells": 500}
+    policy = check(load(write(tmp_path, kept + 'path = "out"\n')), COLUMNS)
+    assert policy.stored()["to"] == sf.Table("released", True, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('["in/*.parquet", "/data/2024"]', '"postgresql://host/db"', ["[input] table", "missing", "add [input] table"]),
+        ('["in/*.parquet", "/data/2024"]', '"h.duckdb"\ntable = ""', ["[input] table (line 3)", "1 character"]),
+        ('["in/*.parquet", "/data/2024"]', "[]", ["[input] path (line 2)", "a path, or a list of paths"]),
+        ('["in/*.parquet", "/data/2024"]', "[1]", ["[input] path (line 2)", "a path, or a list of paths"]),
+        ('"/data/2024"]', '"/data"]\ntable = "t"', ["[input] table (line 3)", "is of a database"]),
+        ('"/data/2024"]', '"/data"]\nstream = false', ["[input] stream (line 3)", "never read into memory"]),
+        ('"/data/2024"]', '"/data"]\nstream = "yes"', ["[input] stream (line 3)", "boolean"]),
+        ('"/data/2024"]', '"/data"]\nheader = false', ["[input] header (line 3)", "streamed"]),
+        ('path = "out"', 'path = "out"\nshuffle = true', ["[output] shuffle (line 12)", "shuffled"]),
+        ('path = "out"', 'path = "out"\nformat = "xlsx"', ["[output] format (line 12)", "csv, tsv or parquet"]),
+        ('path = "out"', 'path = "out"\npdf = true', ["[output] pdf (line 12)"]),
+        ('path = "out"', 'path = "o"\ninternal_report = "x"', ["[output] internal_report (line 12)"]),
+        ('path = "out"', 'table = "r"', ["[output] table (line 11)", "only where the input is one"]),
+        ('path = "out"', "", ["[output] path (line 10)", "missing"]),
+        ("max_cells = 500", "max_cells = 0", ["[search] max_cells (line 9)"]),
+        (
+            "max_cells = 500",
+            'method = "minimal-suppression"\nrule = "wildcard"',
+            ["[search] method (line 9)", "verified"],
+        ),
+        ("max_cells = 500", "max_cell = 500", ["[search] max_cell (line 9)", 'did you mean "max_cells"?']),
+    ],
+)
+def test_what_a_table_that_is_not_in_memory_does_not_allow(
+    tmp_path: Path, old: str, new: str, words: list[str]
+) -> None:
+    assert old in STORED
+    found = faults(tmp_path, STORED.replace(old, new, 1))
+    assert any(all(word in fault for word in words) for fault in found), found
+
+
+def test_a_file_that_turned_out_too_large_can_be_read_into_memory_all_the_same(tmp_path: Path) -> None:
+    text = STORED.replace('["in/*.parquet", "/data/2024"]', '"one.csv"').replace('"out"', '"out"\nshuffle = true')
+    assert check(load(write(tmp_path, text)), COLUMNS).shuffle
+    with pytest.raises(PolicyError, match="stream = false reads the file into memory"):
+        check(load(write(tmp_path, text)), COLUMNS, stored=True)

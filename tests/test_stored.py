@@ -160,6 +160,18 @@ def test_an_interrupted_count_is_taken_up_beside_the_target_and_cleaned_away(
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in.parquet", "out"]
 
 
+def test_a_count_that_has_saved_nothing_leaves_nothing(table: pl.DataFrame, tmp_path: Path) -> None:
+    table.write_parquet(tmp_path / "in.parquet")
+
+    def stop(message: str, share: float | None) -> None:
+        if message == "counting rows":
+            raise Interrupt
+
+    with pytest.raises(Interrupt):
+        anonymize_store(Scanned(tmp_path / "in.parquet"), tmp_path / "out", progress=stop, quasi=["age"], require=K)
+    assert [p.name for p in tmp_path.iterdir()] == ["in.parquet"]
+
+
 def test_a_failure_while_writing_leaves_nothing(
     table: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

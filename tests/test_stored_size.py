@@ -37,9 +37,9 @@ def test_the_estimate_is_between_the_sample_and_the_rows() -> None:
 def test_a_refusal_gives_advice_and_no_values() -> None:
     table = pl.DataFrame({"street": [f"s{i}" for i in range(1000)], "sex": ["F", "M"] * 500})
     with pytest.raises(PolicyError, match=r'max_cells=500.*"street" \(1,000') as caught:
-        refuse_size(table, table.columns, dict(table.schema), 10**6, 500)
+        refuse_size(table, table.columns, 2000, 500)
     assert "s17" not in str(caught.value)
-    assert refuse_size(table, ["sex"], dict(table.schema), 10**6, 500) == 2
+    refuse_size(table, ["sex"], 500, 500)
 
 
 def test_memory_follows_cells() -> None:

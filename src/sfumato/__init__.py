@@ -84,6 +84,7 @@ _HOMES = {
     "sfumato.stored_release": ("StoredRelease",),
     "sfumato.destination": ("Folder", "Table"),
     "sfumato.engines.scanned": ("Scanned",),
+    "sfumato.engines.database": ("Database",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -10,9 +10,14 @@ import polars as pl
 
 from sfumato.arguments import column_names, mapping
 from sfumato.engines.frames import enter
+from sfumato.engines.stores import store_of
 from sfumato.errors import ColumnError, PolicyError, did_you_mean
+from sfumato.measures.counted import MOST, Counts
 from sfumato.measures.source import Source, in_order, source_of
+from sfumato.measures.tables import rows_of, table_of
+from sfumato.measuring_store import NO_NUMBERS, fitting, in_memory, refuse_risks, stored_source, utility_of_counts
 from sfumato.release import Release
+from sfumato.stored_release import StoredRelease
 
 if TYPE_CHECKING:
     from sfumato.measures.attacks.summary import Tried
@@ -40,12 +45,13 @@ def risk(
     subsets: int | None = None,
     profile: str | None = None,
     original: Any = None,
+    max_cells: int = MOST,
 ) -> dict[str, Any]:
     """What a table gives away about the people in it: every risk that its inputs allow.
 
     Parameters
     ----------
-    data: a frame, a file, a Release or a release folder; the last two know `quasi`, `sensitive` and `weight`.
+    data: a frame, a file, a store, a Release or a release folder; the last two know `quasi`, `sensitive` and `weight`.
     quasi: the columns that others may know, or several sets of them.
     population: a table of the population that the people were drawn from, or its size. sampling_fraction: the share of
         it that is in the table; it follows from a population or from weights.
@@ -58,13 +64,16 @@ def risk(
     profile: also hold the table against "hipaa" (which needs no `quasi`), "gdpr" or "clinical".
     original: the table behind the release, row by row: adds the interval disclosure of numbers and dates that were
         released as such, and "gdpr" then carries out its attacks on it.
+    max_cells: of a table that is not in memory, how many different combinations of values may be held. `household`,
+        `original` and the profiles "hipaa" and "gdpr" need rows, and are refused there.
 
     Returns
     -------
     A mapping: `rows`, `classes`, `quasi`, `prosecutor`, `journalist`, `marketer`, `uniqueness`, `achieved`, and with
     their inputs `individual`, `household`, `log_linear`, `suda`, `subsets`, `interval_disclosure`, `profile`;
     `measures` says the same in sentences. With several sets of quasi-identifiers it is that of the set at most risk (a
-    profile that fails, then the highest risk, then the average), and `sets` has all.
+    profile that fails, then the highest risk, then the average), and `sets` has all. `notes` says what was left out of
+    a table that is not in memory.
 
     >>> import sfumato as sf
     >>> sf.risk({"age": [30, 30, 30, 40]}, quasi=["age"])["prosecutor"]["highest"]
@@ -72,13 +81,16 @@ def risk(
     """
     from sfumato.measures.standards import profile as against
 
-    source = _source(data)
+    source = _source(data, max_cells)
+    if isinstance(source.table, Counts):
+        refuse_risks(household, profile, original)
     trees = _trees(source, hierarchies)
     if profile == "hipaa" and quasi is None and not source.quasi:
-        checked = against(profile, source.table)
-        return {"rows": source.table.height, "quasi": [], "measures": [], "profile": checked.to_dict()}
+        table = source.frame('profile "hipaa"')
+        checked = against(profile, table)
+        return {"rows": table.height, "quasi": [], "measures": [], "profile": checked.to_dict()}
     options: dict[str, Any] = {
-        "population": population,
+        "population": population if store_of(population) is None else table_of(population, max_cells),
         "sampling_fraction": sampling_fraction,
         "weight": source.weight if weight is None else weight,
         "household": household,
@@ -86,11 +98,19 @@ def risk(
         "wildcard": source.wildcard if wildcard is None else wildcard,
         "hierarchies": trees,
     }
-    before = None if original is None else source_of(original).table
+    before = None if original is None else source_of(in_memory(original, "interval disclosure")).frame("it")
     found = []
     for names in source.sets(quasi, "risk"):
         secrets = _secrets(source, sensitive, names)
-        entry = _risk_of(source, names, {**options, "sensitive": secrets}, _depth(suda), subsets)
+        notes: list[str] = []
+        asked = {**options, "sensitive": secrets}
+        if isinstance(source.table, Counts):
+            secrets, named = column_names(secrets, "sensitive"), (*column_names(sensitive, "sensitive"), weight)
+            kept, survey, notes = fitting(source.table, names, secrets, options["weight"], named)
+            asked |= {"sensitive": kept, "weight": survey}
+        entry = _risk_of(source, names, asked, _depth(suda), subsets)
+        if isinstance(source.table, Counts):
+            entry["notes"] = [*notes, *([NO_NUMBERS] if "suda" in entry else [])]
         if before is not None:
             _add_intervals(entry, source, before, (*names, *column_names(secrets, "sensitive")))
         if profile is not None:
@@ -123,12 +143,13 @@ def _add_intervals(entry: dict[str, Any], source: Source, original: pl.DataFrame
     from sfumato.measures.risk.interval_window import interval_figures
     from sfumato.measures.risk.sentences import interval_measures
 
+    table = source.frame("interval disclosure")
     rows = source.rows if source.original is not None and source.original.height == original.height else None
     before = original if rows is None else original[rows.tolist()]
     if rows is None and not in_order(original, source):
         entry["interval_disclosure"] = {"columns": {}, "note": f"no interval disclosure: {UNKNOWN_ROWS}"}
         return
-    entry["interval_disclosure"] = interval_figures(before, source.table, names)
+    entry["interval_disclosure"] = interval_figures(before, table, names)
     entry["measures"] += [measure.to_dict() for measure in interval_measures(entry["interval_disclosure"])]
 
 
@@ -170,18 +191,21 @@ def utility(
     queries: int = 200,
     dimension: int = 2,
     seed: int = 0,
+    max_cells: int = MOST,
 ) -> dict[str, Any]:
     """What a release is still good for, beside the table it came from.
 
     Parameters
     ----------
-    original, released: frames or files; `released` may be a Release or a release folder. A Release alone is enough: it
-        knows its original.
+    original, released: frames, files or stores; `released` may be a Release or a release folder. A Release alone is
+        enough: it knows its original.
     quasi: the columns of the information losses and of the queries; those of the release, or those that changed.
     target: a column to predict: adds the classification metric and, where scikit-learn is installed, learning.
     rows, key: the original row (from 0) of each released row, or a column in both that names each record once. Without
         them equally long tables are taken to be in the same order; a release folder whose rows are not, or are fewer,
         is measured by distributions only, and `notes` says so.
+    max_cells: where a table is not in memory, how many different combinations of values may be held. `rows` and `key`
+        are refused there, and what compares row by row is left out.
     k: the class size that was asked for, for c-avg. queries: how many random counts; 0 for none. dimension: of the
         contingency tables. seed: of queries and learning. hierarchies: to read the labels of the release by.
 
@@ -197,13 +221,18 @@ def utility(
     """
     from sfumato.measures.utility import Pair, pair_of, utility_summary
 
-    source = _source(original if released is None else released)
+    source = _source(original if released is None else released, max_cells)
     if released is None and source.original is None:
         raise PolicyError(
             "utility needs the original and the release", got="one table", hint="a Release alone knows its original"
         )
-    before = source.original if released is None else enter(original)[0]
+    before = source.original if released is None else table_of(original, max_cells)
     assert before is not None
+    trees = _trees(source, hierarchies)
+    measured: dict[str, Any] = {"queries": queries, "dimension": dimension, "seed": seed, "target": target}
+    measured["k"] = source.k if k is None else k
+    if isinstance(before, Counts) or isinstance(source.table, Counts):
+        return utility_of_counts(before, source, trees, quasi, rows, key, **measured)
     if rows is None and key is None and source.rows is not None and source.original is not None:
         if before.height != source.original.height:
             raise PolicyError(
@@ -215,21 +244,13 @@ def utility(
     notes = []
     if source.came_from not in (None, before.height):
         notes.append(f"the release was made of a table of {source.came_from} rows, and this one has {before.height}")
-    pair = pair_of(before, source.table, rows=rows, key=key, hierarchies=_trees(source, hierarchies))
+    pair = pair_of(before, source.table, rows=rows, key=key, hierarchies=trees)
     if rows is None and key is None and not in_order(before, source):
         pair = Pair(before, source.table, None, pair.hierarchies)
         counts = f"there are {before.height} original and {source.table.height} released ones"
         why = "they are in another order" if before.height == source.table.height else counts
         notes.append(f"{UNKNOWN_ROWS}, for {why}: {LEFT_OUT}. A key, a column in both tables, would tell")
-    found = utility_summary(
-        pair,
-        quasi=source.columns(quasi),
-        target=target,
-        k=source.k if k is None else k,
-        queries=queries,
-        dimension=dimension,
-        seed=seed,
-    )
+    found = utility_summary(pair, quasi=source.columns(quasi), **measured)
     return found | {"notes": [*notes, *found["notes"]]}
 
 
@@ -282,8 +303,9 @@ def attack(
     from sfumato.measures.attacks.summary import Tried, listed_releases
 
     source = _source(released)
-    people = source.original if original is None else enter(original)[0]
-    known = None if external is None else enter(external)[0]
+    table = source.frame("the success of attacks")
+    people = source.original if original is None else enter(in_memory(original, "the success of attacks"))[0]
+    known = None if external is None else enter(in_memory(external, "the success of attacks"))[0]
     if known is not None and truth is None:
         truth = _who_is_who(known, source)
     given: dict[str, Any] = {
@@ -291,7 +313,7 @@ def attack(
         "external": known,
         "truth": truth,
         "holdout": holdout,
-        "releases": [_source(release).table for release in listed_releases(releases)],
+        "releases": [_source(release).frame("the success of attacks") for release in listed_releases(releases)],
         "hierarchies": _trees(source, hierarchies),
         "wildcard": source.wildcard if wildcard is None else wildcard,
         "seed": seed,
@@ -306,7 +328,7 @@ def attack(
         on = f" on {', '.join(names)}" if len(sets) > 1 else ""
         secrets = column_names(_secrets(source, sensitive, names), "sensitive")
         _check_trees(source, hierarchies, secrets)
-        tried = attack_summary(source.table, quasi=names, sensitive=secrets, **given)
+        tried = attack_summary(table, quasi=names, sensitive=secrets, **given)
         found |= {name + on: entry for name, entry in tried.items()}
         found.skipped |= {name + on: why for name, why in tried.skipped.items()}
     if not found:
@@ -325,7 +347,7 @@ def _who_is_who(external: Any, source: Source) -> Any:
         truth = np.full(external.height, -1)
         truth[source.rows] = np.arange(len(source.rows))
         return Supposed(truth)
-    if external.height == source.table.height and not in_order(external, source):
+    if external.height == rows_of(source.table) and not in_order(external, source):
         return "unknown"  # as many rows, in another order
     return None
 
@@ -341,9 +363,10 @@ def _check_trees(source: Source, given: Mapping[str, Any] | None, secrets: Names
     from sfumato.measures.labels_cover import hierarchy_of
     from sfumato.microdata import encode
 
+    table = source.frame("the success of attacks")
     for name in secrets:
-        if name in mapping(given, "hierarchies") and name in source.table.columns:
-            categories = encode(source.table.get_column(name))[0]
+        if name in mapping(given, "hierarchies") and name in table.columns:
+            categories = encode(table.get_column(name))[0]
             tree = hierarchy_of(mapping(given, "hierarchies")[name], categories.text, name)
             if tree is not None:
                 climb(tree, categories)
@@ -358,10 +381,12 @@ def _trees(source: Source, given: Mapping[str, Any] | None) -> dict[str, Any]:
     return {**source.hierarchies, **more}
 
 
-def _source(data: Any) -> Source:
+def _source(data: Any, most: int = MOST) -> Source:
     """A table with what is known of it; a Release knows everything."""
+    if isinstance(data, StoredRelease):
+        return stored_source(data, most)
     if not isinstance(data, Release):
-        return source_of(data)
+        return source_of(data, most)
     return Source(
         table=data.table,
         quasi=data.policy.quasi,

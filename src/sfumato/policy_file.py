@@ -2,6 +2,7 @@
 
 All faults of a file are reported together, each with its table, key and line. Flags of the command line are laid over
 the same tables before the check, so that both ways in obey the same rules. Relative paths start at the file's folder.
+The address of a database is no path.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
-from sfumato.errors import InputError, PolicyError, did_you_mean
+from sfumato.destination import Folder
+from sfumato.destination import Table as NewTable
+from sfumato.errors import PolicyError, SfumatoError, did_you_mean
+from sfumato.policy_input import Origin, input_faults, output_faults, search_faults
 from sfumato.policy_parts import in_our_words, make_recipe, make_variant
 from sfumato.policy_places import Key, Places
 from sfumato.policy_tables import MODELS, TABLES, Input, Output, RolesTable, Search, Table, level_range
@@ -35,19 +39,20 @@ class Draft:
     places: Places = field(default_factory=Places)
     faults: tuple[str, ...] = ()  # seen while it was put together
 
-    def source(self) -> tuple[Path, dict[str, Any]] | None:
-        """The input file and the reader's options, faulty ones left out; None where [input] has no path."""
+    def source(self) -> Origin | None:
+        """Where the table is and how it is read, faulty keys left out; None where [input] has no path."""
         table, bad = _table(self, "input", Input, [])
-        if "path" in bad or not isinstance(table, Input):
-            return None
-        return self.folder / table.path, table.model_dump(exclude={"path"}, exclude_none=True)
+        return None if "path" in bad or not isinstance(table, Input) else Origin.of(table, self.folder)
 
 
 @dataclass(frozen=True)
 class PolicyFile:
-    """A checked policy: what to read, what `anonymize` is asked, where the release goes."""
+    """A checked policy: what to read, what `anonymize` is asked, where the release goes.
 
-    input: Path
+    `input` is a path, an address or a list of paths; `output` is None where the release is a table without a folder.
+    """
+
+    input: Any
     reader: dict[str, Any]
     roles: Roles
     require: tuple[Any, ...]
@@ -58,9 +63,11 @@ class PolicyFile:
     levels: dict[str, tuple[int, int]]
     seed: int | None
     shuffle: bool
-    output: Path
+    output: Path | None
     format: str
     overwrite: bool
+    table: str | None = None  # that the release is
+    max_cells: int | None = None
 
     def keywords(self) -> dict[str, Any]:
         """The keyword arguments of `anonymize`."""
@@ -68,6 +75,15 @@ class PolicyFile:
         roles = {"quasi": [list(names) for names in self.roles.quasi], "weight": self.roles.weight}
         roles |= {role: list(getattr(self.roles, role)) for role in ("identifying", "sensitive", "insensitive")}
         return roles | {name: getattr(self, name) for name in names}
+
+    def stored(self) -> dict[str, Any]:
+        """Those for a table that is not in memory: where its release goes, and how many cells may be held."""
+        if self.table is not None:
+            to: Any = NewTable(self.table, self.overwrite, self.output)
+        else:
+            assert self.output is not None  # no table: checked
+            to = Folder(self.output, self.format, self.overwrite)
+        return {"to": to} | ({} if self.max_cells is None else {"max_cells": self.max_cells})
 
 
 def load(path: str | Path) -> Draft:
@@ -87,15 +103,29 @@ def load(path: str | Path) -> Draft:
     return Draft(tables, path.parent, f'the policy file "{path}"', Places.of(text, tables))
 
 
-def check(draft: Draft, columns: Sequence[str] | None = None, unread: InputError | None = None) -> PolicyFile:
+def check(
+    draft: Draft,
+    columns: Sequence[str] | None = None,
+    unread: SfumatoError | None = None,
+    *,
+    stored: bool | None = None,
+    format: str = "csv",
+) -> PolicyFile:
     """The policy ready for use, or PolicyError with every fault.
 
     `columns` is the header of the input, where it could be read; `unread` the reason where it could not, raised by
-    itself where the policy has no fault of its own.
+    itself where the policy has no fault of its own. `stored` is whether the table is not in memory: by default as the
+    policy says; `format` that of a release for which it says nothing.
     """
     faults = list(draft.faults)
     read = {name: _table(draft, name, model, faults) for name, model in MODELS.items()}
     parts = {name: part for name, (part, _) in read.items()}
+    source, output = draft.source(), parts["output"]
+    stored = source is not None and source.stored if stored is None else stored
+    if source is not None:
+        faults += input_faults(source, draft.places, stored)
+    if isinstance(output, Output):
+        faults += output_faults(source, output, read["output"][1], draft.places, stored)
     for name in draft.tables:
         if name not in TABLES:
             hint = _elsewhere(name) or did_you_mean(name, TABLES) or f"the tables are {', '.join(TABLES)}"
@@ -105,6 +135,8 @@ def check(draft: Draft, columns: Sequence[str] | None = None, unread: InputError
     roles = _protected(draft, roles, require, columns, faults)
     _unknown_attributes(draft, roles, require, columns, faults)
     search, loss = _method(draft, parts["search"], faults)
+    if stored:
+        faults += search_faults(search, draft.places)
     hierarchies = _hierarchies(draft, columns, faults)
     levels = _levels(draft, roles, "quasi" not in read["roles"][1], faults)
     if levels and getattr(search, "code", "").startswith("CG"):
@@ -118,13 +150,13 @@ def check(draft: Draft, columns: Sequence[str] | None = None, unread: InputError
         raise PolicyError(f"{draft.name} has {count}:", sorted(faults, key=_line))
     if unread is not None:
         raise unread
-    source, output, found = draft.source(), parts["output"], parts["search"]
+    found = parts["search"]
     assert source is not None  # no faults: every part is there
     assert isinstance(output, Output)
     assert isinstance(found, Search)
     return PolicyFile(
-        input=source[0],
-        reader=source[1],
+        input=source.path,
+        reader=source.reader,
         roles=roles,
         require=tuple(require.values()),
         search=search,
@@ -134,9 +166,11 @@ def check(draft: Draft, columns: Sequence[str] | None = None, unread: InputError
         levels=levels,
         seed=found.seed,
         shuffle=output.shuffle,
-        output=draft.folder / output.path,
-        format=output.format,
+        output=None if output.path is None else draft.folder / output.path,
+        format=output.format or format,
         overwrite=output.overwrite,
+        table=output.table,
+        max_cells=found.max_cells,
     )
 
 
@@ -189,7 +223,7 @@ def _line(fault: str) -> float:
 def _elsewhere(key: str) -> str | None:
     """Where a misplaced key belongs."""
     homes = [name for name, model in MODELS.items() if key in model.model_fields]
-    return f"it belongs in [{homes[0]}]" if homes and key != "path" else None
+    return f"it belongs in [{homes[0]}]" if homes and key not in ("path", "table") else None
 
 
 def _roles(draft: Draft, table: Table, bad: set[str], columns: Sequence[str] | None, faults: list[str]) -> Roles:

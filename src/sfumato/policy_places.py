@@ -17,6 +17,8 @@ KEY = re.compile(r"""^\s*("[^"]*"|'[^']*'|[A-Za-z0-9_-]+)\s*[.=]""")
 
 FLAGS: Mapping[Path, str] = {
     ("input", "path"): "the data file",
+    ("input", "table"): "--table",
+    ("input", "stream"): "--stream",
     ("input", "separator"): "--separator",
     ("input", "quote"): "--quote",
     ("input", "encoding"): "--encoding",
@@ -35,7 +37,9 @@ FLAGS: Mapping[Path, str] = {
     ("search", "loss"): "--loss",
     ("search", "suppression"): "--suppression",
     ("search", "seed"): "--seed",
+    ("search", "max_cells"): "--max-cells",
     ("output", "path"): "-o",
+    ("output", "table"): "--output-table",
     ("output", "format"): "--format",
     ("output", "overwrite"): "--overwrite",
     ("output", "shuffle"): "--shuffle",

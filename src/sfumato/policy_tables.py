@@ -47,12 +47,22 @@ def _character(value: str | None) -> str | None:
     return value
 
 
+def _paths(value: object) -> object:
+    """One path, or a list of paths, as a list."""
+    listed = [value] if isinstance(value, str) else value
+    if isinstance(listed, list) and listed and all(isinstance(item, str) and item for item in listed):
+        return listed
+    raise PydanticCustomError("paths", "must be a path, or a list of paths")
+
+
 class Table(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class Input(Table):
-    path: str
+    path: Annotated[list[str], BeforeValidator(_paths)]
+    table: Annotated[str, Field(min_length=1)] | None = None
+    stream: bool | None = None
     format: str | None = None
     separator: Annotated[str | None, AfterValidator(_character)] = None
     quote: str | None = None
@@ -76,11 +86,13 @@ class Search(Table):
     loss: Annotated[dict[str, Any], BeforeValidator(_named)] = {"name": "lm"}
     suppression: Annotated[Any, BeforeValidator(_limit)] = 0
     seed: Annotated[int, Field(ge=0)] | None = None
+    max_cells: Annotated[int, Field(ge=1)] | None = None
 
 
 class Output(Table):
-    path: str
-    format: Literal["csv", "tsv", "parquet", "xlsx"] = "csv"
+    path: Annotated[str, Field(min_length=1)] | None = None  # may be left out where there is a table
+    table: Annotated[str, Field(min_length=1)] | None = None
+    format: Literal["csv", "tsv", "parquet", "xlsx"] | None = None
     overwrite: bool = False
     shuffle: bool = False
     internal_report: str | None = None

@@ -9,13 +9,19 @@ from typing import Any
 
 import polars as pl
 
+from sfumato.arguments import path_of
+from sfumato.destination import Folder, destination
+from sfumato.engines.store import Plan, Store, is_home
+from sfumato.errors import BrokenPromise, OutputError
 from sfumato.measures.verify import Verification
 from sfumato.microdata import kind_of
 from sfumato.policy import Policy
 from sfumato.recode.value_map import ValueMap
 from sfumato.release import Release
 from sfumato.roles import Roles
-from sfumato.search.problem import Solution
+from sfumato.search.problem import Progress, Solution, quiet
+from sfumato.stored_place import made
+from sfumato.stored_verify import verify_counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +32,7 @@ class StoredRelease:
     data: Any
     manifest: Mapping[str, Any]
     cells: Release  # the same release of the counted tuples, each once
+    home: Store  # what it was made from
 
     @property
     def solution(self) -> Solution:
@@ -41,6 +48,34 @@ class StoredRelease:
     def verification(self) -> Verification:
         """What the written rows say."""
         return self.cells.verification
+
+    def table(self) -> Store | Path:
+        """The released table as the verbs take it: the folder that it is in, or where it was kept."""
+        if is_home(self.home) and "file" not in self.manifest["data"]:
+            return self.home.kept(self.data)
+        assert self.path is not None
+        return self.path
+
+    def save(
+        self, path: str | Path, format: str = "parquet", overwrite: bool = False, progress: Progress | None = None
+    ) -> Path:
+        """Write what was kept elsewhere into a new folder too: data, manifest.json, report.html, verified or none."""
+        table, say = self.table(), progress or quiet
+        if isinstance(table, Path):
+            raise OutputError(f"the release is in {table} already", hint="copy the folder")
+        to, columns = Folder(path, format, overwrite), [str(c["name"]) for c in self.manifest["data"]["columns"]]
+        destination(to, table)
+        with made(table, Plan(tuple(columns), (), tuple(columns)), to, say) as place:
+            counted_by = tuple(dict.fromkeys((*self.policy.columns, *self.policy.needs)))
+            counted = place.written.count(counted_by, say)
+            micro, whole = self.cells.microdata, self.cells.whole or {}
+            trees = {n: tree for n in self.policy.needs if (tree := micro.attribute(n).hierarchy) is not None}
+            found = verify_counts(counted, self.policy.quasi, self.policy.require, whole=whole, hierarchies=trees)
+            if not found.holds or found.rows != self.verification.rows:
+                raise BrokenPromise("the table that was released is not there as it was, so it is not saved")
+            told = self.manifest["data"]
+            place.finish({**self.manifest, "data": {**place.describe(), **{k: told[k] for k in ("rows", "columns")}}})
+        return path_of(path)
 
     def value_map(self) -> ValueMap:
         """The map from value to label of a global recoding. It lists original values: keep it with the original."""

@@ -46,11 +46,8 @@ def memory(cells: int, columns: int) -> int:
     return FLOOR + cells * (CELL + COLUMN * columns)
 
 
-def refuse_size(
-    sample: pl.DataFrame, columns: Sequence[str], schema: Mapping[str, pl.DataType], rows: int, most: int
-) -> int:
-    """The estimate of the cells, or a PolicyError with advice where they are too many."""
-    cells = estimate(sample, columns, schema, rows)
+def refuse_size(sample: pl.DataFrame, columns: Sequence[str], cells: int, most: int) -> None:
+    """Raise a PolicyError with advice where the estimated cells are too many."""
     if cells > most:
         values = {name: sample.get_column(name).n_unique() for name in columns}
         worst = sorted(columns, key=values.__getitem__, reverse=True)[:2]
@@ -61,7 +58,6 @@ def refuse_size(
             allowed=f"max_cells={most:,}",
             hint=f"coarsen or leave out the columns with the most values, {named}, or allow more max_cells",
         )
-    return cells
 
 
 def gigabytes(size: int) -> str:

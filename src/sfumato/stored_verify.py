@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
-from sfumato.criteria.audit import Counts, Groups, Wide
+from sfumato import arguments
+from sfumato.criteria.audit import Counts as Whole
+from sfumato.criteria.audit import Groups, Wide
 from sfumato.criteria.promise import examined
-from sfumato.engines.store import COUNT
+from sfumato.engines.store import COUNT, Say, Store
 from sfumato.measures.class_sizes import summary
-from sfumato.measures.verify import Verification
+from sfumato.measures.counted import MOST, Counts, quiet
+from sfumato.measures.released_rows import Tallied
+from sfumato.measures.verify import Verification, verify_released
+from sfumato.microdata import microdata
 
 
 def verify_counts(
@@ -19,7 +24,7 @@ def verify_counts(
     quasi: Sequence[Sequence[str]],
     require: Sequence[Any],
     *,
-    whole: Mapping[str, Counts] | None = None,
+    whole: Mapping[str, Whole] | None = None,
     hierarchies: Mapping[str, Any] | None = None,
 ) -> Verification:
     """The same as `verify_table`, of a table that an engine counted.
@@ -31,7 +36,7 @@ def verify_counts(
     >>> verify_counts(table, [["age"]], [KAnonymity(2)]).promises[0].measured
     1
     """
-    trees = {name: _wide(tree) for name, tree in (hierarchies or {}).items()}
+    trees = {name: wide_of(tree) for name, tree in (hierarchies or {}).items()}
     needed = dict.fromkeys(name for criterion in require for name in criterion.needs)
     times = counted.get_column(COUNT)
     promises, classes = [], []
@@ -43,7 +48,39 @@ def verify_counts(
     return Verification(rows > 0 and all(p.holds for p in promises), rows, tuple(promises), tuple(classes))
 
 
-def _wide(hierarchy: Any) -> Wide:
+def verify_store(
+    store: Store,
+    *,
+    quasi: Sequence[str] | Sequence[Sequence[str]],
+    require: Iterable[Any] | Any,
+    sensitive: Sequence[str] = (),
+    hierarchies: Mapping[str, Any] | None = None,
+    wildcard: bool = False,
+    max_cells: int = MOST,
+    say: Say = quiet,
+) -> Verification:
+    """Which promises a table that is not in memory keeps: what `sfumato.verify` says of it in memory.
+
+    The store counts the distinct tuples of each set of quasi-identifiers, with each sensitive attribute that a
+    criterion looks at; more than `max_cells` of them are refused.
+
+    >>> from sfumato.engines.scanned import Scanned
+    >>> verify_store(Scanned("out/*.parquet"), quasi=["age"], require="k-anonymity 5").holds  # doctest: +SKIP
+    True
+    """
+    counts, promised = Counts(store, max_cells, say), arguments.criteria(require)
+    nothing = pl.DataFrame(schema=counts.schema)
+    needed = [name for criterion in promised for name in criterion.needs]
+    roles = arguments.roles_of(nothing, quasi, (), sensitive, (), None, needed)
+    trees = {}
+    for name, recipe in arguments.recipes_of(nothing, hierarchies).items():
+        frame, times = counts.entries([name])
+        tree = recipe.build(microdata(frame, {name: "sensitive"}, {}, times=times).attribute(name).categories)
+        trees[name] = wide_of(tree)
+    return verify_released(Tallied(counts, {}, trees), roles.quasi, promised, wildcard=wildcard)
+
+
+def wide_of(hierarchy: Any) -> Wide:
     """A row of labels per leaf, from it to the root."""
     lines = [[of[i] for i in line] for of, line in zip(hierarchy.labels, hierarchy.ancestor.tolist(), strict=True)]
     return list(zip(*lines, strict=True))

@@ -21,7 +21,7 @@ from sfumato.engines.stores import store_of
 from sfumato.errors import BrokenPromise, PolicyError
 from sfumato.fingerprint import secret_seed
 from sfumato.losses import loss as parse_loss
-from sfumato.measures.verify import Verification, verify_folder, verify_table
+from sfumato.measures.verify import Verification, verify_folder, verify_manifest, verify_table
 from sfumato.microdata import Microdata, encode, microdata
 from sfumato.policy import Policy
 from sfumato.recode import recode
@@ -33,6 +33,7 @@ from sfumato.search.pieces import deal, refined
 from sfumato.search.pose import counted
 from sfumato.search.problem import Partition, Problem, Progress, Solution, quiet
 from sfumato.stored import MAX_CELLS, anonymize_store
+from sfumato.stored_parts import verified
 from sfumato.stored_release import StoredRelease
 
 __all__ = ["anonymize", "read", "verify"]
@@ -184,11 +185,15 @@ def verify(
     sensitive: Names = (),
     hierarchies: Mapping[str, Any] | None = None,
     wildcard: bool = False,
+    manifest: str | Path | None = None,
+    max_cells: int = MAX_CELLS,
 ) -> Verification:
     """Which promises a release keeps, from its rows alone.
 
     `data` is the folder of a release (its manifest says what was promised), or any table of any tool with `quasi` and
-    `require`. With `wildcard`, missing quasi-identifiers match anything (k-anonymity and distinct l-diversity only).
+    `require`, in memory or not, or one with the folder of its `manifest`, such as a table of a database. With
+    `wildcard`, missing quasi-identifiers match anything (k-anonymity and distinct l-diversity only). Of a table that is
+    not in memory, at most `max_cells` different combinations of values are held.
 
     >>> import sfumato as sf
     >>> sf.verify({"age": ["3*", "3*", "58"]}, quasi=["age"], require=sf.KAnonymity(2)).holds
@@ -196,8 +201,23 @@ def verify(
     """
     if isinstance(data, str | Path) and require is None and quasi is None and arguments.path_of(data).is_dir():
         return verify_folder(Path(data))
+    store = store_of(data)
+    if manifest is not None:
+        if quasi is not None or require is not None:
+            raise PolicyError("a manifest says itself what to verify", hint="leave quasi and require out")
+        return verify_manifest(arguments.path_of(manifest), enter(data)[0] if store is None else store)
     if quasi is None or require is None:
-        raise PolicyError("verify needs a release folder, or a table with quasi and require")
+        raise PolicyError("verify needs a release folder, or a table with quasi and require, or with a manifest")
+    if store is not None:
+        return verified(
+            store,
+            quasi=quasi,
+            require=require,
+            sensitive=sensitive,
+            hierarchies=hierarchies,
+            wildcard=wildcard,
+            max_cells=max_cells,
+        )
     frame, _ = enter(data)
     promised = arguments.criteria(require)
     needed = [name for criterion in promised for name in criterion.needs]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from sfumato.cli import main
@@ -78,3 +79,27 @@ def policy_text(**more: str) -> str:
     ]
     heads = [line.split(" ")[0] for line in lines]
     return "\n".join(more.get(head, line) for head, line in zip(heads, lines, strict=True)) + "\n"
+
+
+def admissions(rows: int = 600) -> pl.DataFrame:
+    """Admissions, of which those with a name hold what no message may quote."""
+    numbers = range(rows)
+    return pl.DataFrame(
+        {
+            "name": [f"{SECRET} {i}" for i in numbers],
+            "age": [20 + i * i * 31 % 53 for i in numbers],
+            "zip": [str(80331 + i * 17 % 101 % 7) for i in numbers],
+            "sex": ["fm"[i % 2] for i in numbers],
+            "disease": [("flu", "ulcer", "asthma", "cold")[i * 3 % 11 % 4] for i in numbers],
+        }
+    )
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> Path:
+    """Admissions in three Parquet files of a folder."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for i in range(3):
+        admissions()[i * 200 : (i + 1) * 200].write_parquet(folder / f"{i}.parquet")
+    return folder

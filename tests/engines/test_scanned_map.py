@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 from sfumato.engines import scanned_map
-from sfumato.engines.scanned_map import Codes, Mapper, Tuples
+from sfumato.engines.scanned_codes import Codes
+from sfumato.engines.scanned_map import Mapper, Tuples
 from sfumato.engines.store import LABEL, Plan
 from sfumato.errors import ReadError
 
@@ -45,6 +46,14 @@ def test_codes_tell_values_apart_and_know_missing_and_unknown(name: str) -> None
     first = values.drop_nulls()[0] if len(values.drop_nulls()) else object()
     wanted = [some.missing if v is None else 0 if v == first else some.unknown for v in values.to_list()]
     assert some(values).to_list() == wanted
+
+
+@pytest.mark.parametrize("known", [[-3, 0, 9], [2**63 - 2, 2**63 - 1], [-(2**63)], [0, 2**40], []])
+def test_codes_of_whole_numbers_beside_and_far_from_the_known_ones(known: list[int]) -> None:
+    values = [*known, -4, -1, 10, 2**63 - 1, -(2**63), None]
+    codes = Codes(pl.Series(known, dtype=pl.Int64))
+    wanted = [known.index(v) if v in known else codes.missing if v is None else codes.unknown for v in values]
+    assert codes(pl.Series(values, dtype=pl.Int64)).to_list() == wanted
 
 
 @pytest.mark.parametrize(("dense", "largest"), [(1 << 22, 1 << 62), (0, 1 << 62), (0, 500), (1 << 22, 500)])

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
 
 from sfumato.cli import options
 from sfumato.cli.console import complain, number, say, say_json
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def anonymize(
-    source: Annotated[Path, typer.Argument(help="A policy file (.toml) or a data file.", metavar="FILE")],
+    source: options.Files = None,
     quasi: options.Quasi = None,
     identifying: options.Identifying = None,
     sensitive: options.Sensitive = None,
@@ -48,8 +47,13 @@ def anonymize(
         option("--loss", help='What is kept low: lm (default), or as "lm aggregate=sum".', panel=SEARCH, shape="NAME"),
     ] = None,
     seed: Annotated[int | None, option("--seed", help="Of anything random.", panel=SEARCH, shape="N")] = None,
+    max_cells: options.MaxCells = None,
     output: Annotated[
         Path | None, option("-o", "--output", help="Folder of the release.", panel=WRITING, shape="FOLDER")
+    ] = None,
+    output_table: Annotated[
+        str | None,
+        option("--output-table", help="Release to this table of the database.", panel=WRITING, shape="NAME"),
     ] = None,
     format: Annotated[
         str | None, option("--format", help="csv (default), tsv, parquet or xlsx.", panel=WRITING, shape="NAME")
@@ -72,6 +76,9 @@ def anonymize(
     pdf: Annotated[
         bool | None, option("--pdf/--no-pdf", help="Reports as PDF too, by Chromium.", panel=WRITING, shape="")
     ] = None,
+    place: options.Input = None,
+    table: options.Table = None,
+    stream: options.Stream = None,
     separator: options.Separator = None,
     quote: options.Quote = None,
     encoding: options.Encoding = None,
@@ -82,8 +89,10 @@ def anonymize(
     """Release a table so that it keeps its promises: by a policy file, or by flags.
 
     Flags beside a policy file override it. Everything is checked, and the release verified, before anything is written.
+
+    Several files, a pattern or a folder are streamed; --input and --table name a table of a database.
     """
-    from sfumato.cli import flags
+    from sfumato.cli import flags, sources
     from sfumato.losses import LOSSES
     from sfumato.search import SEARCHES
 
@@ -104,7 +113,9 @@ def anonymize(
         ("search", "loss"): named(loss, "name", LOSSES, "--loss"),
         ("search", "suppression"): None if suppression is None else flags.scalar(suppression),
         ("search", "seed"): seed,
+        ("search", "max_cells"): max_cells,
         ("output", "path"): None if output is None else str(output),
+        ("output", "table"): output_table,
         ("output", "format"): format,
         ("output", "overwrite"): overwrite,
         ("output", "shuffle"): shuffle,
@@ -114,37 +125,52 @@ def anonymize(
     given |= flags.hierarchies(hierarchy, faults)
     for column, text in flags.pairs(levels, "--levels", faults).items():
         given["levels", column] = flags.level_range(text)
-    policy = source.suffix.lower() == ".toml"
-    draft = flags.draft(source, given, flags.models(k, require or (), faults), faults, policy)
-    show(*release(draft), as_json)
+    data = sources.named(source, place, table, stream)
+    draft = flags.draft(data, given, flags.models(k, require or (), faults), faults)
+    try:
+        made = release(draft)
+    except KeyboardInterrupt:
+        raise SystemExit(_interrupted(draft, as_json)) from None
+    show(*made, as_json)
     return 0
 
 
-def release(draft: Draft) -> tuple[Any, PolicyFile, Path, list[str]]:
+def release(draft: Draft) -> tuple[Any, PolicyFile, Path | None, list[str]]:
     """Check the policy against the table, anonymise, save; the release, its policy, its folder, and notes."""
     import sfumato as sf
+    from sfumato.cli import sources
     from sfumato.cli.notes import notes
     from sfumato.cli.progress import Progress
     from sfumato.engines.atomic import check_target
-    from sfumato.errors import InputError
-    from sfumato.policy_file import check
     from sfumato.report.private import check_reports
 
-    frame, unread, source = None, None, draft.source()
     with Progress("reading") as progress, notes() as told:
-        if source is not None:
-            try:
-                frame = sf.read(source[0], **source[1])
-            except InputError as error:
-                unread = error
-        policy = check(draft, None if frame is None else frame.columns, unread)
-        check_target(policy.output, policy.overwrite)  # before the work, not after
+        opened, policy = sources.checked(draft)
+        if policy.output is not None:
+            check_target(policy.output, policy.overwrite)  # before the work, not after
+        if opened.stored:
+            found = sf.anonymize(opened.data, **policy.keywords(), **policy.stored(), progress=progress)
+            return found, policy, found.path, told
         reports = _reports(draft)
         check_reports(reports["internal_report"], policy.output, policy.overwrite, reports["pdf"])
-        found = sf.anonymize(frame, **policy.keywords(), progress=progress)
+        found = sf.anonymize(opened.data, **policy.keywords(), progress=progress)
         progress("writing", None)
         folder = found.save(policy.output, format=policy.format, overwrite=policy.overwrite, **reports)
     return found, policy, Path(folder), told
+
+
+def _interrupted(draft: Draft, as_json: bool) -> int:
+    """What an interrupted run left: counts of files, which the same command goes on from."""
+    from sfumato.cli.faults import interrupted
+    from sfumato.engines.atomic import PREFIX
+
+    output = draft.tables.get("output", {}).get("path")
+    target = None if not isinstance(output, str) else draft.folder / output
+    counts = None if target is None else target.parent / f"{PREFIX}count-{target.name}"
+    message = "interrupted, nothing written"
+    if counts is not None and any(counts.glob("*/*.parquet")):
+        message += f"; what was counted is kept in {counts}, and the same command goes on from there"
+    return interrupted(message, as_json)
 
 
 def _reports(draft: Draft) -> dict[str, Any]:
@@ -154,11 +180,11 @@ def _reports(draft: Draft) -> dict[str, Any]:
     return {"internal_report": None if internal is None else draft.folder / internal, "pdf": asked.get("pdf", False)}
 
 
-def show(found: Any, policy: PolicyFile, folder: Path, told: list[str], as_json: bool) -> None:
+def show(found: Any, policy: PolicyFile, folder: Path | None, told: list[str], as_json: bool) -> None:
     """What was done and what it promises."""
     manifest = found.manifest
     solution, promises = manifest["solution"], manifest["promises"]
-    files = sorted(str(path) for path in folder.iterdir())
+    files = [] if folder is None else sorted(str(path) for path in folder.iterdir())
     if as_json:
         say_json(
             {
@@ -169,9 +195,10 @@ def show(found: Any, policy: PolicyFile, folder: Path, told: list[str], as_json:
                 "loss": {**manifest["policy"]["loss"], "value": solution["loss"]},
                 "optimal": solution["optimal"],
                 "promises": promises,
-                "folder": str(folder),
+                "folder": None if folder is None else str(folder),
                 "files": files,
                 "notes": told,
+                **({} if policy.table is None else {"table": policy.table}),
             }
         )
         return
@@ -188,9 +215,22 @@ def show(found: Any, policy: PolicyFile, folder: Path, told: list[str], as_json:
         say(f"  runner-up {chosen['runner_up']}")
     say_promises(promises)
     say("written:")
-    for file in files:
-        say(f"  {file}")
-    say(f"verify it with: sfumato verify {folder}")
+    for line in [*([] if policy.table is None else [f"table {policy.table}"]), *files]:
+        say(f"  {line}")
+    say(f"verify it with: {_verify(policy, folder, manifest['policy'])}")
+
+
+def _verify(policy: PolicyFile, folder: Path | None, asked: Mapping[str, Any]) -> str:
+    """The command that verifies the release: a table without a folder is asked what the manifest would have said."""
+    words = ["sfumato", "verify", *([] if folder is None else [str(folder)])]
+    if policy.table is not None:
+        words += ["--input", str(policy.input)]
+    if policy.table is not None and folder is None:
+        words += ["--table", policy.table, *(word for names in asked["quasi"] for word in ("--quasi", _row(names)))]
+        for model in asked["require"]:
+            given = [f"{key}={_word(value)}" for key, value in model.items() if key != "model" and value is not None]
+            words += ["--require", " ".join([model["model"], *given])]
+    return shlex.join(words)
 
 
 def say_promises(promises: Iterable[Mapping[str, Any]]) -> None:
@@ -203,6 +243,16 @@ def say_promises(promises: Iterable[Mapping[str, Any]]) -> None:
         note = f"; {promise['note']}" if promise["note"] else ""
         measured, bound = number(promise["measured"]), number(promise["bound"])
         say(f"         {promise['sentence']} Measured {measured}, bound {bound}{note}.")
+
+
+def _row(names: Iterable[str]) -> str:
+    """Column names between commas, as --quasi takes them."""
+    return ",".join(f'"{name}"' if "," in name else name for name in names)
+
+
+def _word(value: object) -> str:
+    """A parameter as --require takes it; values of the table are not shown."""
+    return "..." if isinstance(value, list | tuple) else shlex.quote(str(value))
 
 
 def _parameter(value: object) -> str:

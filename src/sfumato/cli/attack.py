@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from sfumato.cli import figures, options
 from sfumato.cli.console import number, say, say_json
 from sfumato.cli.options import option
@@ -25,7 +23,7 @@ NOT_TRIED = {  # the first of several attacks, what they are, and what they need
 
 
 def attack(
-    target: Annotated[Path, typer.Argument(help="The folder of a release, or any data file.", metavar="TARGET")],
+    target: options.Targets = None,
     external: Annotated[
         Path | None, option("--external", help="A table of people an attacker knows.", panel=ATTACKS, shape="FILE")
     ] = None,
@@ -64,6 +62,9 @@ def attack(
     ] = 0.5,
     output: figures.Output = None,
     overwrite: figures.Overwrite = False,
+    place: options.NoInput = None,
+    table: options.NoTable = None,
+    stream: options.NoStream = None,
     separator: options.Separator = None,
     quote: options.Quote = None,
     encoding: options.Encoding = None,
@@ -79,19 +80,20 @@ def attack(
     """
     import sfumato as sf
     from sfumato import kernels
-    from sfumato.cli import flags
+    from sfumato.cli import flags, sources
     from sfumato.cli.notes import notes
     from sfumato.cli.progress import Progress
     from sfumato.errors import PolicyError
 
     if key is not None and external is None:
         raise PolicyError("--key tells who is who in the table of --external, and there is none")
+    path = sources.in_memory("attack", target, place, table, stream)
     figures.check_output(output, overwrite)
     given = figures.chosen(options.reading(separator, quote, encoding, header, sheet))
     with Progress("reading") as progress, notes() as told:
-        data = figures.table(target, given)
+        data = figures.table(path, given)
         people, known, others = (
-            None if path is None else figures.table(path, given, other=True) for path in (original, external, holdout)
+            None if file is None else figures.table(file, given, other=True) for file in (original, external, holdout)
         )
         kernels.warn_of_compiling(progress)
         progress("attacking", None)
@@ -103,7 +105,7 @@ def attack(
             sensitive=flags.joined(sensitive),
             truth=None if key is None else tuple((key.split("=", 1) * 2)[:2]),
             holdout=others,
-            releases=[figures.table(path, given, other=True) for path in releases or ()],
+            releases=[figures.table(file, given, other=True) for file in releases or ()],
             hierarchies=figures.recipes(hierarchy),
             wildcard=wildcard or None,
             seed=seed,

@@ -8,8 +8,6 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from sfumato.cli import options
 from sfumato.cli.console import complain, number, say, say_json, say_table
 from sfumato.cli.options import PROMISES, SEARCH, WRITING, option
@@ -17,13 +15,14 @@ from sfumato.cli.options import PROMISES, SEARCH, WRITING, option
 if TYPE_CHECKING:
     import polars as pl
 
+    from sfumato.cli.sources import Named
     from sfumato.policy_file import PolicyFile
 
 Given = dict[tuple[str | int, ...], Any]
 
 
 def compare(
-    source: Annotated[Path, typer.Argument(help="A policy file (.toml) or a data file.", metavar="FILE")],
+    source: options.Files = None,
     quasi: options.Quasi = None,
     identifying: options.Identifying = None,
     sensitive: options.Sensitive = None,
@@ -68,6 +67,9 @@ def compare(
         Path | None,
         option("-o", "--output", help="Folder of the map; a second run goes on in it.", panel=WRITING, shape="FOLDER"),
     ] = None,
+    place: options.NoInput = None,
+    table: options.NoTable = None,
+    stream: options.NoStream = None,
     separator: options.Separator = None,
     quote: options.Quote = None,
     encoding: options.Encoding = None,
@@ -80,12 +82,13 @@ def compare(
     Nothing is kept of the releases but their figures. Lists stand between commas; those beside a policy file override
     it. Ctrl-C keeps the finished points of the folder.
     """
-    from sfumato.cli import flags
+    from sfumato.cli import flags, sources
     from sfumato.losses import LOSSES
     from sfumato.search import SEARCHES
 
     faults: list[str] = []
-    policy = source.suffix.lower() == ".toml"
+    named = sources.named(source, place, table, stream)
+    policy = named.policy is not None
     given: Given = {
         **options.reading(separator, quote, encoding, header, sheet),
         ("roles", "quasi"): flags.names(quasi),
@@ -110,7 +113,7 @@ def compare(
         ks = [2, 5, 10]
     try:
         told, found, kept = _run(
-            source, given, lists, ks, require or [], faults, output,
+            named, given, lists, ks, require or [], faults, output,
             {"utility": utility, "risk": risk, "workers": workers},
         )  # fmt: skip
     except KeyboardInterrupt:
@@ -166,7 +169,7 @@ def _whole(texts: Sequence[str], faults: list[str]) -> list[int]:
 
 
 def _run(
-    source: Path,
+    named: Named,
     given: Given,
     lists: Mapping[str, list[Any]],
     ks: list[int],
@@ -177,27 +180,27 @@ def _run(
 ) -> tuple[list[str], pl.DataFrame, list[str]]:
     """Check everything, compare; notes, the points, and the files written."""
     import sfumato as sf
-    from sfumato.cli import flags
+    from sfumato.cli import flags, sources
     from sfumato.cli.notes import notes
     from sfumato.cli.progress import Progress
     from sfumato.errors import InputError
     from sfumato.policy_file import check
 
     with Progress("reading") as progress, notes() as told:
-        policy = source.suffix.lower() == ".toml"
         models = [flags.models(ks[0] if ks else None, one, faults) for one in alternatives(require)]
         first = {("search", name): values[0] for name, values in lists.items() if values}
-        draft = flags.draft(source, given | first, models[0], faults, policy)
-        frame, unread, place = None, None, draft.source()
+        draft = flags.draft(named, given | first, models[0], faults)
+        frame, unread, origin = None, None, draft.source()
+        sources.refuse_stored("compare", origin)
         try:
-            frame = sf.read(place[0], **place[1]) if place is not None else None
+            frame = sf.read(origin.paths[0], **origin.reader) if origin is not None else None
         except InputError as error:
             unread = error
         columns = None if frame is None else frame.columns
         base = check(draft, columns, unread)
 
         def other(changed: Given, models: Sequence[Mapping[str, Any]] = models[0]) -> PolicyFile:
-            return check(flags.draft(source, given | first | changed, models, faults, policy), columns, unread)
+            return check(flags.draft(named, given | first | changed, models, faults), columns, unread)
 
         keywords = base.keywords()
         for name in ("shuffle", "require"):
@@ -216,17 +219,13 @@ def _run(
 
 
 def _interrupted(output: Path | None, as_json: bool) -> int:
-    from sfumato.cli.faults import INTERRUPTED
+    from sfumato.cli.faults import interrupted
     from sfumato.comparing.ledger import FILE
 
     message = "interrupted, nothing written"
     if output is not None and (output / FILE).exists():
         message = f"interrupted; finished points are kept in {output / FILE}, and the same command goes on from there"
-    if as_json:
-        say_json({"error": {"type": "Interrupted", "message": message}})
-    else:
-        complain(message)
-    return INTERRUPTED
+    return interrupted(message, as_json)
 
 
 def _show(found: pl.DataFrame, told: list[str], files: list[str], output: Path | None, as_json: bool) -> None:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+# who stands in an address, with or without a password; but not where a message shows how one is written
+USER = re.compile(r"(\w[\w+.-]*://)(?!user@host)(?:\S*|[^/\n]*)@")
+SECRET = re.compile(r"\b((?:ssl)?password|passwd|pwd|pgpassword)(\s*=\s*)('[^']*'|[^\s&\"']+)", re.IGNORECASE)
+QUERY = re.compile(r"(?<=[?&])(user)(=)[^&\s\"']+")
 
 
 def say(text: str = "") -> None:
@@ -21,12 +27,32 @@ def complain(text: str) -> None:
 
 
 def clean(text: str) -> str:
-    """Text that cannot steer a terminal: column and file names come from outside.
+    """Text that cannot steer a terminal, and gives no password away: names and addresses come from outside.
 
     >>> clean("a" + chr(27) + "[31m")
     'a?[31m'
     """
-    return "".join("?" if unicodedata.category(c) in ("Cc", "Cs") and c != "\n" else c for c in text)
+    return "".join("?" if unicodedata.category(c) in ("Cc", "Cs") and c != "\n" else c for c in redact(text))
+
+
+def redact(text: str) -> str:
+    """Text without the users and passwords of the addresses in it.
+
+    >>> redact("postgresql://ann:secret@host/db?password=secret has no table")
+    'postgresql://***@host/db?password=*** has no table'
+    """
+    for pattern in (SECRET, QUERY):
+        text = pattern.sub(r"\1\2***", text)
+    return USER.sub(r"\1***@", text)
+
+
+def without_user(address: str) -> str:
+    """An address that names no user: the environment does.
+
+    >>> without_user("postgresql://ann@host/db")
+    'postgresql://host/db'
+    """
+    return USER.sub(r"\1", address)
 
 
 def say_json(document: Any) -> None:
@@ -62,11 +88,11 @@ def number(value: object) -> str:
 def _plain(value: Any) -> Any:
     """Values that JSON knows; what is not finite becomes null."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {redact(str(key)): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     if hasattr(value, "item"):  # a number of numpy
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return value if isinstance(value, str | int | float | bool) or value is None else str(value)
+    return value if isinstance(value, int | float | bool) or value is None else redact(str(value))

@@ -27,7 +27,7 @@ def told(error: BaseException, as_json: bool) -> int:
 def report(error: BaseException, as_json: bool) -> int:
     """Tell what went wrong, without the values of the table, and give the exit code."""
     if isinstance(error, KeyboardInterrupt):
-        return _tell({"type": "Interrupted", "message": "interrupted, nothing written"}, as_json, INTERRUPTED)
+        return interrupted("interrupted, nothing written", as_json)
     if isinstance(error, SfumatoError):
         told = {"type": type(error).__name__, "message": str(error)}
         more = {name: getattr(error, name, None) for name in ("faults", "hint")}
@@ -41,10 +41,15 @@ def report(error: BaseException, as_json: bool) -> int:
     if isinstance(error, OSError):
         return _tell({"type": "OSError", "message": f"the system says: {error.strerror}"}, as_json, 2)
     if os.environ.get("SFUMATO_DEBUG") == "1":
-        traceback.print_exception(error)
+        complain("".join(traceback.format_exception(error)).rstrip())
     message = f"this is a fault of Sfumato: {type(error).__name__} at {_place(error)}"
     told = {"type": "Fault", "message": message, "hint": "SFUMATO_DEBUG=1 shows the traceback, which may quote values"}
     return _tell(told, as_json, 2, show_hint=True)
+
+
+def interrupted(message: str, as_json: bool) -> int:
+    """Tell what an interrupt left behind, and give the exit code."""
+    return _tell({"type": "Interrupted", "message": message}, as_json, INTERRUPTED)
 
 
 def _tell(told: dict[str, Any], as_json: bool, code: int, show_hint: bool = False) -> int:

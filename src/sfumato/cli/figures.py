@@ -6,13 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from sfumato.cli.console import complain, say, say_json
 from sfumato.cli.options import WRITING, option
-
-if TYPE_CHECKING:
-    pass
 
 Output = Annotated[
     Path | None, option("-o", "--output", help="Also write the JSON document here.", panel=WRITING, shape="FILE")
@@ -34,12 +31,15 @@ def table(path: Path, given: Mapping[str, Any], *, other: bool = False) -> Any:
     """
     import sfumato as sf
 
-    if path.is_dir():
-        return path
+    return path if path.is_dir() else sf.read(path, **(fitting(path, given) if other else given))
+
+
+def fitting(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options for reading that the format of a file knows."""
     ending = path.name.lower().removesuffix(".gz").rpartition(".")[2]
     fits = {"header", "sheet"} if ending in EXCEL else {"separator", "quote", "encoding", "header"}
     fits = fits if ending in TEXT + EXCEL else set()
-    return sf.read(path, **{key: value for key, value in given.items() if key in fits or not other})
+    return {key: value for key, value in given.items() if key in fits}
 
 
 def recipes(texts: Sequence[str] | None) -> dict[str, Any] | None:

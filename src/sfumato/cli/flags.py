@@ -11,31 +11,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sfumato.cli.sources import Named
     from sfumato.policy_file import Draft
     from sfumato.policy_places import Path as Key
 
 
 def draft(
-    source: Path,
+    named: Named,
     values: Mapping[Key, Any],
     require: Sequence[Mapping[str, Any]],
     faults: Sequence[str],
-    policy: bool = False,
 ) -> Draft:
-    """A policy file with flags laid over it, or flags alone over a data file.
+    """A policy file with flags laid over it, or flags alone over a table.
 
     A flag replaces the key of the file; a required model replaces the file's own of the same name and attribute, and
     stands beside the others: flags never drop a promise.
     """
     from sfumato.policy_file import Draft, load
+    from sfumato.policy_input import anchored
     from sfumato.policy_places import FLAGS, Places
 
-    if policy:
-        base = load(source)
-    else:
-        base = Draft({"input": {"path": str(source)}}, Path(), "the command line", Places(file=False))
+    policy = named.policy is not None
+    base = Draft({}, Path(), "the command line", Places(file=False)) if named.policy is None else load(named.policy)
     tables: dict[str, Any] = {name: dict(t) if isinstance(t, dict) else t for name, t in base.tables.items()}
     places: dict[Key, str] = {}
+    values = named.keys() | dict(values)
     for path, value in values.items():
         table = tables.setdefault(str(path[0]), {}) if value is not None else None
         if not isinstance(table, dict):
@@ -44,8 +44,14 @@ def draft(
             _other_method(table, value)
         else:
             # a path in a flag starts where the command is typed, those of a file at its folder
-            table[str(path[1])] = str(Path(value).absolute()) if policy and path == ("output", "path") else value
-        places[path] = FLAGS.get(path) or f"{FLAGS[path[:1]]} {path[1]}"
+            if policy and path == ("output", "path"):
+                value = str(Path(value).absolute())
+            elif policy and path == ("input", "path"):
+                value = [str(anchored(one, Path.cwd())) for one in value]
+            table[str(path[1])] = value
+        flag = FLAGS.get(path) or f"{FLAGS[path[:1]]} {path[1]}"
+        flag = "--input" if policy and path == ("input", "path") else flag
+        places[path] = "--no-stream" if path == ("input", "stream") and value is False else flag
     places |= _lay_over(tables, require)
     return replace(base, tables=tables, places=replace(base.places, given=places), faults=tuple(faults))
 

@@ -8,24 +8,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli import options
-from sfumato.cli.console import number, say, say_json, say_table
+from sfumato.cli import figures, options
+from sfumato.cli.console import number, say, say_json, say_table, without_user
 from sfumato.cli.options import WRITING, option
 
 if TYPE_CHECKING:
+    from sfumato.cli.sources import Named
     from sfumato.inspection import Inspection
 
 SHOWN = 10  # pairs told to people; machines get all
+SAMPLE = 100_000  # rows looked at of a table that is not read into memory
 
 
 def inspect_table(
-    source: Annotated[Path, typer.Argument(help="A data file.", metavar="FILE")],
+    source: Annotated[list[str] | None, typer.Argument(help="Data.", metavar="FILE")] = None,
     init: Annotated[
         Path | None, option("--init", help="Write a policy file with these suggestions.", panel=WRITING, shape="FILE")
     ] = None,
     overwrite: Annotated[
         bool, option("--overwrite", help="Replace that policy file.", panel=WRITING, shape="")
     ] = False,
+    place: options.Input = None,
+    table: options.Table = None,
+    stream: options.Stream = None,
     separator: options.Separator = None,
     quote: options.Quote = None,
     encoding: options.Encoding = None,
@@ -36,10 +41,14 @@ def inspect_table(
     """Show the columns of a table, suggested roles and hierarchies, and how many people they single out.
 
     No value of the table is shown. Suggestions are a start to judge, from names and patterns.
+
+    Of several files, and of a table of a database, a sample is inspected.
     """
-    import sfumato as sf
+    from sfumato.cli import sources
+    from sfumato.cli.notes import notes
     from sfumato.cli.progress import Progress
     from sfumato.engines.atomic import atomic_file
+    from sfumato.engines.store import is_store
     from sfumato.errors import OutputError
     from sfumato.inspection import inspect
 
@@ -47,14 +56,21 @@ def inspect_table(
         raise OutputError(f'the policy file "{init}" exists already', hint="choose another name, or give --overwrite")
     reader = options.reading(separator, quote, encoding, header, sheet)
     chosen = {str(key[1]): value for key, value in reader.items() if value is not None}
-    with Progress("inspecting"):
-        found = inspect(sf.read(source, **chosen))
+    named = sources.named(source, place, table, stream, policies=False)
+    with Progress("inspecting"), notes() as told:
+        data = sources.measured(named, chosen)
+        stored = is_store(data)
+        found = inspect(data.sample(SAMPLE) if stored else data)
+    if stored and found.rows < data.rows():
+        told.append(f"these are figures of a sample of {number(found.rows)} rows, of about {number(data.rows())}")
     if init is not None:
         with atomic_file(init, overwrite) as part:
-            part.write_text(_policy(found, source, init, chosen), encoding="utf-8", newline="\n")
+            part.write_text(_policy(found, _input(named, init, chosen), init, stored), encoding="utf-8", newline="\n")
     if as_json:
-        say_json(found.as_dict() | ({"policy": str(init)} if init else {}))
+        more = ({"policy": str(init)} if init else {}) | ({"notes": told} if told else {})
+        say_json(found.as_dict() | more)
     else:
+        figures.tell(told)
         _show(found)
         if init is not None:
             say(f"written: {init}. Read it, correct it, then: sfumato anonymize {init}")
@@ -93,7 +109,14 @@ def _words(hierarchy: dict[str, Any] | None) -> str:
     return kind if value is True else f"{kind} {', '.join(map(str, value)) if isinstance(value, list) else value}"
 
 
-def _policy(found: Inspection, source: Path, init: Path, chosen: dict[str, Any]) -> str:
+def _input(named: Named, init: Path, chosen: dict[str, Any]) -> dict[str, Any]:
+    """The table [input] of a policy file: paths as seen from its folder, addresses without their user."""
+    paths = [without_user(path) if "://" in path else os.path.relpath(path, init.parent) for path in named.data]
+    given = {str(key[1]): value for key, value in named.keys().items() if value is not None and key[1] != "path"}
+    return {"path": paths[0] if len(paths) == 1 else paths, **given, **chosen}
+
+
+def _policy(found: Inspection, source: dict[str, Any], init: Path, stored: bool) -> str:
     """A policy file of the suggestions, ready to run."""
     from sfumato.policy_file import dump
 
@@ -102,7 +125,7 @@ def _policy(found: Inspection, source: Path, init: Path, chosen: dict[str, Any])
     k = max(2, min(5, found.rows))
     diverse = [name for name in roles.sensitive if reports[name].distinct > 1]
     tables: dict[str, Any] = {
-        "input": {"path": os.path.relpath(source, init.parent), **chosen},
+        "input": source,
         "roles": {**named, **({"weight": roles.weight} if roles.weight else {})},
         "hierarchies": {c.name: c.hierarchy for c in found.columns if c.hierarchy},
         "require": [
@@ -110,7 +133,7 @@ def _policy(found: Inspection, source: Path, init: Path, chosen: dict[str, Any])
             *({"model": "distinct-l-diversity", "attribute": name, "l": 2} for name in diverse),
         ],
         "search": {"method": "auto", "loss": "ncp", "suppression": 0.02},
-        "output": {"path": f"{init.stem}-release", "format": "csv"},
+        "output": {"path": f"{init.stem}-release", **({} if stored else {"format": "csv"})},
     }
     why = {role: [f"{c.name}: {c.why}" for c in found.columns if c.role == role] for role in named}
     comments: dict[tuple[str, ...], str] = {("roles", role): "\n".join(reasons) for role, reasons in why.items()}

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from sfumato.cli import options
 from sfumato.cli.console import number, say, say_json, say_table
 from sfumato.cli.options import PROMISES, SEARCH, WRITING, option
@@ -22,7 +20,7 @@ LISTED = 10_000  # nodes of a lattice that machines are told one by one
 
 
 def lattice(
-    source: Annotated[Path, typer.Argument(help="A policy file (.toml) or a data file.", metavar="FILE")],
+    source: options.Files = None,
     quasi: options.Quasi = None,
     sensitive: options.Sensitive = None,
     hierarchy: options.Hierarchies = None,
@@ -50,6 +48,9 @@ def lattice(
         Path | None, option("-o", "--output", help="Draw the lattice, as SVG.", panel=WRITING, shape="FILE")
     ] = None,
     overwrite: Annotated[bool, option("--overwrite", help="Replace that drawing.", panel=WRITING, shape="")] = False,
+    place: options.NoInput = None,
+    table: options.NoTable = None,
+    stream: options.NoStream = None,
     separator: options.Separator = None,
     quote: options.Quote = None,
     encoding: options.Encoding = None,
@@ -61,7 +62,7 @@ def lattice(
 
     Nothing is released. With --subsets also what every combination of the columns takes, and which are dangerous.
     """
-    from sfumato.cli import flags
+    from sfumato.cli import flags, sources
     from sfumato.cli.progress import Progress
     from sfumato.engines.atomic import atomic_file
     from sfumato.errors import OutputError
@@ -91,8 +92,9 @@ def lattice(
     asked = flags.models(k, require or (), faults)
     if output is not None and output.suffix.lower() != ".svg":
         raise OutputError("the lattice is drawn as SVG", got=f'"{output.name}"', allowed="a name that ends in .svg")
+    named = sources.named(source, place, table, stream)
     with Progress("reading") as progress:
-        problem, policy = _pose(flags.draft(source, given, asked, faults, source.suffix.lower() == ".toml"), progress)
+        problem, policy = _pose(flags.draft(named, given, asked, faults), progress)
         if subsets:
             refuse_unprunable(problem, "--subsets")
         solution = interruptible(lambda _: _choose(problem, policy), quiet)
@@ -116,6 +118,7 @@ def lattice(
 def _pose(draft: Any, progress: Any) -> tuple[Problem, PolicyFile]:
     """The table and the checked policy as the problem of a search."""
     import sfumato as sf
+    from sfumato.cli.sources import refuse_stored
     from sfumato.engines.printed import printed
     from sfumato.errors import ColumnError, InputError
     from sfumato.policy import Policy
@@ -123,9 +126,10 @@ def _pose(draft: Any, progress: Any) -> tuple[Problem, PolicyFile]:
     from sfumato.search.pose import pose
 
     source = draft.source()
+    refuse_stored("lattice", source)
     frame, unread = None, None
     try:
-        frame = sf.read(source[0], **source[1]) if source else None
+        frame = sf.read(source.paths[0], **source.reader) if source else None
     except InputError as error:
         unread = error
     checked = check(draft, None if frame is None else frame.columns, unread)

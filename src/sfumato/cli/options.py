@@ -17,6 +17,23 @@ def option(*names: str, help: str, panel: str, shape: str | None = None) -> type
     return found
 
 
+Files = Annotated[list[str] | None, typer.Argument(help="A policy file (.toml), or data.", metavar="FILE")]
+Targets = Annotated[list[str] | None, typer.Argument(help="The folder of a release, or data.", metavar="TARGET")]
+Input = Annotated[
+    list[str] | None,
+    option("--input", help="The data by name: files, or the address of a database.", panel=READING, shape="PLACE"),
+]
+Table = Annotated[
+    str | None, option("--table", help="Of the database, NAME or SCHEMA.NAME.", panel=READING, shape="NAME")
+]
+Stream = Annotated[
+    bool | None,
+    option("--stream/--no-stream", help="Whether a file is never held in memory.", panel=READING, shape=""),
+]
+# commands that need the table in memory take these to say so
+NoInput = Annotated[list[str] | None, typer.Option("--input", hidden=True)]
+NoTable = Annotated[str | None, typer.Option("--table", hidden=True)]
+NoStream = Annotated[bool | None, typer.Option("--stream/--no-stream", hidden=True)]
 Separator = Annotated[
     str | None, option("--separator", help="Between fields; guessed if not given.", panel=READING, shape="CHAR")
 ]
@@ -53,6 +70,10 @@ Require = Annotated[
 Hierarchies = Annotated[
     list[str] | None,
     option("--hierarchy", help="As age=intervals:5,10 or job=job.csv; may be repeated.", panel=ROLES, shape="A=KIND"),
+]
+MaxCells = Annotated[
+    int | None,
+    option("--max-cells", help="Combinations of values that streaming may hold.", panel=SEARCH, shape="N"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document, for machines.", metavar="")]
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from sfumato.cli import figures, options
 from sfumato.cli.anonymize import say_promises
 from sfumato.cli.console import number, say, say_json
@@ -14,7 +12,7 @@ from sfumato.cli.options import READING, WRITING, option
 
 
 def report(
-    target: Annotated[Path, typer.Argument(help="The folder of a release, or any data file.", metavar="TARGET")],
+    targets: options.Targets = None,
     original: Annotated[
         Path | None,
         option("--original", help="Compare with this table: an internal report.", panel=READING, shape="FILE"),
@@ -32,6 +30,9 @@ def report(
     overwrite: Annotated[
         bool, option("--overwrite", help="Replace an earlier report.", panel=WRITING, shape="")
     ] = False,
+    place: options.NoInput = None,
+    table: options.NoTable = None,
+    stream: options.NoStream = None,
     separator: options.Separator = None,
     quote: options.Quote = None,
     encoding: options.Encoding = None,
@@ -45,9 +46,11 @@ def report(
     """
     from sfumato import kernels
     from sfumato.cli.progress import Progress
+    from sfumato.cli.sources import in_memory
     from sfumato.errors import PolicyError, ReadError
     from sfumato.report import sources
 
+    target = in_memory("report", targets, place, table, stream)
     if not target.exists():
         raise ReadError(f"{target} does not exist", allowed="the folder of a release, or a data file")
     folder = target.is_dir()
@@ -55,9 +58,9 @@ def report(
     asked = [name for name, value in given.items() if value]
     if folder and asked:
         raise PolicyError(f"a release folder says itself what it promises; got {', '.join(asked)}")
-    place = _place(target, output, original is not None)
+    file = _place(target, output, original is not None)
     replaced = overwrite or (folder and output is None)  # the folder's own report is made anew from the same bytes
-    _check(place, target if folder else None, original is not None, replaced, pdf)
+    _check(file, target if folder else None, original is not None, replaced, pdf)
     given_reading = figures.chosen(options.reading(separator, quote, encoding, header, sheet))
     with Progress("measuring") as progress:
         kernels.warn_of_compiling(progress)
@@ -67,8 +70,8 @@ def report(
         else:
             frame = figures.table(target, given_reading)
             manifest, holds = sources.of_table(target, frame, **_asked(frame, quasi, sensitive, hierarchy, k, require))
-        _write(place, manifest, frame, before, replaced, pdf)
-    files = [str(place), *([str(place.with_suffix(".pdf"))] if pdf else [])]
+        _write(file, manifest, frame, before, replaced, pdf)
+    files = [str(file), *([str(file.with_suffix(".pdf"))] if pdf else [])]
     if as_json:
         told = {"holds": holds, "rows": manifest["data"]["rows"], "internal": original is not None}
         say_json(told | {"promises": manifest["promises"], "files": files})
@@ -78,8 +81,8 @@ def report(
     say(f"{number(manifest['data']['rows'])} rows: {verdict}")
     say_promises(manifest["promises"])
     say("written (internal, do not publish):" if original is not None else "written:")
-    for file in files:
-        say(f"  {file}")
+    for name in files:
+        say(f"  {name}")
     return 0 if holds else 1
 
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from sfumato.cli import figures, options
 from sfumato.cli.console import number, say, say_json, say_table
 from sfumato.cli.options import ROLES, option
@@ -17,7 +15,7 @@ SHOWN = 20  # subsets told to people; machines get all
 
 
 def risk(
-    target: Annotated[Path, typer.Argument(help="A data file, or the folder of a release.", metavar="TARGET")],
+    target: options.Targets = None,
     quasi: options.Quasi = None,
     sensitive: options.Sensitive = None,
     weight: options.Weight = None,
@@ -58,8 +56,12 @@ def risk(
         Path | None,
         option("--original", help="The table behind it: interval disclosure, gdpr.", panel=MEASURES, shape="FILE"),
     ] = None,
+    max_cells: options.MaxCells = None,
     output: figures.Output = None,
     overwrite: figures.Overwrite = False,
+    place: options.Input = None,
+    table: options.Table = None,
+    stream: options.Stream = None,
     separator: options.Separator = None,
     quote: options.Quote = None,
     encoding: options.Encoding = None,
@@ -71,27 +73,29 @@ def risk(
 
     A release folder knows its quasi-identifiers; a file needs --quasi, but for --profile hipaa.
 
+    Several files, a pattern or a folder of files are streamed; --input and --table name a table of a database.
+
     Exits 1 where a profile does not hold.
     """
     import sfumato as sf
     from sfumato import kernels
-    from sfumato.cli import flags
+    from sfumato.cli import flags, kept
     from sfumato.cli.notes import notes
     from sfumato.cli.progress import Progress
 
     figures.check_output(output, overwrite)
     given = figures.chosen(options.reading(separator, quote, encoding, header, sheet))
     with Progress("reading") as progress, notes() as told:
-        data = figures.table(target, given)
+        data, roles = kept.target(target, place, table, stream, quasi or (), given)
         people = None if population is None else _population(population, given)
         before = None if original is None else figures.table(original, given, other=True)
         kernels.warn_of_compiling(progress)
         progress("measuring", None)
         found = sf.risk(
             data,
-            quasi=flags.names(quasi),
-            sensitive=flags.joined(sensitive),
-            weight=weight,
+            quasi=flags.names(quasi) or roles.get("quasi"),
+            sensitive=flags.joined(sensitive) or roles.get("sensitive"),
+            weight=weight or roles.get("weight"),
             household=household,
             hierarchies=figures.recipes(hierarchy),
             population=people,
@@ -102,6 +106,7 @@ def risk(
             subsets=subsets,
             profile=profile,
             original=before,
+            **({} if max_cells is None else {"max_cells": max_cells}),
         )
     figures.write(found, output, overwrite)
     if as_json:
@@ -110,6 +115,7 @@ def risk(
         figures.tell(told)
         for entry in found.get("sets", [found]):
             _show(entry)
+            figures.tell(entry.get("notes", ()))
         if output is not None:
             say(f"written: {output}")
     return 0 if all(entry.get("profile", {}).get("holds", True) for entry in found.get("sets", [found])) else 1

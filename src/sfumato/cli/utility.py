@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -17,10 +16,13 @@ ERRORS = ("mean-squared-error", "mean-absolute-error", "mean-variation")
 
 
 def utility(
-    original: Annotated[Path, typer.Argument(help="The table behind the release.", metavar="ORIGINAL")],
-    released: Annotated[
-        Path, typer.Argument(help="The folder of a release, or a released file of any tool.", metavar="RELEASED")
-    ],
+    tables: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="The table behind the release, then the folder of the release or a released file.",
+            metavar="ORIGINAL... RELEASED",
+        ),
+    ] = None,
     quasi: options.Quasi = None,
     target: Annotated[
         str | None, option("--target", help="A column to predict from the others.", panel=ROLES, shape="A")
@@ -40,8 +42,12 @@ def utility(
         int, option("--dimension", help="Columns of a contingency table: 2 (default).", panel=MEASURES, shape="N")
     ] = 2,
     seed: Annotated[int, option("--seed", help="Of queries and learning: 0 (default).", panel=MEASURES, shape="N")] = 0,
+    max_cells: options.MaxCells = None,
     output: figures.Output = None,
     overwrite: figures.Overwrite = False,
+    place: options.Input = None,
+    table: options.Table = None,
+    stream: options.Stream = None,
     separator: options.Separator = None,
     quote: options.Quote = None,
     encoding: options.Encoding = None,
@@ -54,18 +60,24 @@ def utility(
     Rows are compared in order. Where those of a release are fewer or in another order, a note says what is left out.
 
     A column of --key tells which row is which.
+
+    Several files, a pattern or a folder are streamed; with --input the original is named so, and RELEASED stands alone.
     """
     import sfumato as sf
     from sfumato import kernels
-    from sfumato.cli import flags
+    from sfumato.cli import flags, kept, sources
     from sfumato.cli.notes import notes
     from sfumato.cli.progress import Progress
 
+    *original, released = tables or [""]
+    if not released or not (original or place):
+        raise typer.BadParameter("give ORIGINAL (or --input) and RELEASED", param_hint="'RELEASED'")
     figures.check_output(output, overwrite)
     given = figures.chosen(options.reading(separator, quote, encoding, header, sheet))
     with Progress("reading") as progress, notes() as told:
-        before = sf.read(original, **given)
-        after = figures.table(released, given, other=True)
+        named = sources.named(original, place, table, stream, what="ORIGINAL", policies=False)
+        before = sources.measured(named, given)
+        after = kept.released(released, place, stream, given)
         kernels.warn_of_compiling(progress)
         progress("measuring", None)
         found = sf.utility(
@@ -79,6 +91,7 @@ def utility(
             queries=queries,
             dimension=dimension,
             seed=seed,
+            **({} if max_cells is None else {"max_cells": max_cells}),
         )
     figures.write(found, output, overwrite)
     if as_json:

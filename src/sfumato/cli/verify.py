@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import Annotated, Any
 
 from sfumato.cli import options
 from sfumato.cli.anonymize import say_promises
 from sfumato.cli.console import number, say, say_json
 from sfumato.cli.options import PROMISES, option
 
-if TYPE_CHECKING:
-    from sfumato.policy_file import PolicyFile
-
 
 def verify(
-    target: Annotated[Path, typer.Argument(help="The folder of a release, or any data file.", metavar="TARGET")],
+    target: options.Targets = None,
     quasi: options.Quasi = None,
     sensitive: options.Sensitive = None,
     hierarchy: options.Hierarchies = None,
@@ -30,6 +24,9 @@ def verify(
             "--wildcard", help="A missing value matches any value (k and distinct l only).", panel=PROMISES, shape=""
         ),
     ] = False,
+    place: options.Input = None,
+    table: options.Table = None,
+    stream: options.Stream = None,
     separator: options.Separator = None,
     quote: options.Quote = None,
     encoding: options.Encoding = None,
@@ -37,43 +34,49 @@ def verify(
     sheet: options.Sheet = None,
     as_json: options.Json = False,
 ) -> int:
-    """Check promises from released rows alone: a release folder, or a file of any tool with --quasi and --k.
+    """Check promises from released rows alone: a release folder, or a table of any tool with --quasi and --k.
+
+    Several files, a pattern or a folder are streamed; --input and --table name a table of a database.
+
+    Of a release that is a table, TARGET is the folder, and --input the database.
 
     Exits 0 where every promise holds and 1 where one does not.
     """
     import sfumato as sf
-    from sfumato.cli import flags
+    from sfumato.cli import flags, kept, sources
     from sfumato.cli.progress import Progress
     from sfumato.errors import PolicyError, ReadError
 
-    if not target.exists():
-        raise ReadError(f"{target} does not exist", allowed="the folder of a release, or a data file")
     faults: list[str] = []
     models = flags.models(k, require or (), faults)
+    given_flags = {
+        "--quasi": quasi,
+        "--sensitive": sensitive,
+        "--hierarchy": hierarchy,
+        "--k": k,
+        "--require": require,
+        "--wildcard": wildcard,
+    }
+    asked = [name for name, value in given_flags.items() if value]
+    folder = kept.release_folder(target, asked, stream)
     with Progress("verifying"):
-        if target.is_dir():
-            flag = {
-                "--quasi": quasi,
-                "--sensitive": sensitive,
-                "--hierarchy": hierarchy,
-                "--k": k,
-                "--require": require,
-                "--wildcard": wildcard,
-            }
-            asked = [name for name, value in flag.items() if value]
+        if folder is not None:
             if asked:
                 hint = "name the data file inside to ask other questions of it"
                 raise PolicyError(f"a release folder says itself what to verify; got {', '.join(asked)}", hint=hint)
-            found = sf.verify(target)
+            found = kept.verify(folder, place, table)
         else:
+            named = sources.named(target, place, table, stream, what="TARGET", policies=False)
+            if not named.exists():
+                raise ReadError(f"{named.data[0]} does not exist", allowed="the folder of a release, or data")
             reader = options.reading(separator, quote, encoding, header, sheet)
             given: dict[tuple[str | int, ...], Any] = {**reader, ("roles", "quasi"): flags.names(quasi)}
             given["roles", "sensitive"] = flags.joined(sensitive)
             given |= flags.hierarchies(hierarchy, faults)
             given["output", "path"] = "."  # nothing is written
-            frame, policy = _checked(flags.draft(target, given, models, faults))
+            opened, policy = sources.checked(flags.draft(named, given, models, faults))
             found = sf.verify(
-                frame,
+                opened.data,
                 quasi=[list(names) for names in policy.roles.quasi],
                 require=list(policy.require),
                 hierarchies=policy.hierarchies or None,
@@ -86,18 +89,3 @@ def verify(
         say(f"{number(found.rows)} rows: {verdict}")
         say_promises([asdict(promise) for promise in found.promises])
     return 0 if found.holds else 1
-
-
-def _checked(draft: Any) -> tuple[Any, PolicyFile]:
-    """The table and the checked questions to it."""
-    import sfumato as sf
-    from sfumato.errors import InputError
-    from sfumato.policy_file import check
-
-    source = draft.source()
-    frame, unread = None, None
-    try:
-        frame = sf.read(source[0], **source[1]) if source else None
-    except InputError as error:
-        unread = error
-    return frame, check(draft, None if frame is None else frame.columns, unread)

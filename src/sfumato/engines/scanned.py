@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import sys
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -11,12 +12,13 @@ from pathlib import Path
 import polars as pl
 
 from sfumato.engines.printed import printed_frame
-from sfumato.engines.scanned_count import PART, Ticker, count, merged, stream, tally
+from sfumato.engines.scanned_count import PART, Ticker, count, stream, tally
 from sfumato.engines.scanned_map import Mapper
 from sfumato.engines.scanned_source import sources, written
+from sfumato.engines.scanned_tally import Tally
 from sfumato.engines.scanned_text import BLOCK
 from sfumato.engines.scanned_write import write
-from sfumato.engines.store import COUNT, Plan, Say, plain
+from sfumato.engines.store import COUNT, Plan, Say
 from sfumato.errors import ColumnError, EmptyTable, ReadError
 
 PIECES = 8  # places of a table that a sample is taken from
@@ -108,9 +110,12 @@ class Scanned:
         apply = Mapper(plan, schema)
         needed = [name for name in schema if name in {*plan.keys, *plan.columns}]
         ticker = Ticker(say, "recoding rows", self.rows())
-        rows = self._frame.select(needed).map_batches(
-            lambda frame: apply(ticker(frame)), streamable=True, schema=apply.schema(schema)
-        )
+
+        def mapped(frame: pl.DataFrame) -> pl.DataFrame:
+            ticker(frame.height)
+            return apply(frame)
+
+        rows = self._frame.select(needed).map_batches(mapped, streamable=True, schema=apply.schema(schema))
         write(rows, file, format)
         return ScannedFile(file, format)
 
@@ -136,17 +141,9 @@ class ScannedFile:
         for name in names:
             if name not in known:
                 raise ColumnError(f'the release has no column "{name}"')
-        exact = self.format == "parquet"
-        total = int(stream(frame.select(pl.len())).item()) if exact else 0
-        ticker = Ticker(say, "verifying", total)
-        lows = range(0, total, PART) if exact else [0]
-        cells: pl.DataFrame | None = None
-        for low in lows:
-            rows = ticker.on(frame.select(names).slice(low, PART if exact else None))
-            rows = rows.select(plain(name, known[name]) for name in names)
-            found = tally(rows.with_columns(pl.col(pl.String).cast(pl.Categorical)), names, exact)
-            cells = found if cells is None else merged([cells, found], names)
-        if cells is None:
-            cells = pl.DataFrame(schema={**dict.fromkeys(names, pl.String), COUNT: pl.Int64})
+        total = int(stream(frame.select(pl.len())).item()) if self.format == "parquet" else 0
+        cells = Tally({name: known[name] for name in names}, sys.maxsize)
+        tally(frame, cells, Ticker(say, "verifying", total))
+        counted = cells.frame()
         # plain values that differ print differently, so what was counted apart is apart
-        return printed_frame(cells.select(names)).with_columns(cells.get_column(COUNT))
+        return printed_frame(counted.select(names)).with_columns(counted.get_column(COUNT))

@@ -11,12 +11,13 @@ from pathlib import Path
 import polars as pl
 
 from sfumato.engines.scanned_source import Source
-from sfumato.engines.store import COUNT, Say, plain, refuse_many
+from sfumato.engines.scanned_tally import Tally
+from sfumato.engines.store import COUNT, Say
 from sfumato.errors import OutputError, ReadError
 
 CHANGED = "a file of the table is damaged, or was changed while it was read"
-BATCH = 1 << 21  # rows grouped at a time
-PART = 20_000_000  # rows counted between two savings: some seconds of work
+BATCH = 1 << 18  # rows counted at a time
+PART = 50_000_000  # rows counted between two savings: some seconds of work
 
 
 @dataclass(frozen=True)
@@ -52,17 +53,12 @@ def _joined(files: Sequence[Source]) -> Part:
 class Ticker:
     """Says how many rows have gone by."""
 
-    def __init__(self, say: Say, message: str, rows: int, done: int = 0) -> None:
-        self.say, self.message, self.rows, self.done = say, message, rows, done
+    def __init__(self, say: Say, message: str, rows: int) -> None:
+        self.say, self.message, self.rows, self.done = say, message, rows, 0
 
-    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
-        self.done += frame.height
+    def __call__(self, rows: int) -> None:
+        self.done += rows
         self.say(self.message, min(1.0, self.done / self.rows) if self.rows else None)
-        return frame
-
-    def on(self, frame: pl.LazyFrame) -> pl.LazyFrame:
-        """The frame, with its rows counted as they go by."""
-        return frame.map_batches(self, streamable=True)
 
 
 def count(
@@ -73,45 +69,34 @@ def count(
     ticker = Ticker(say, "counting rows", sum(p.rows for p in every))
     if work is not None:
         work = _folder(work, f"{[(str(s.path.resolve()), s.bytes, s.changed) for s in sources]} {names} {part}")
-    cells: pl.DataFrame | None = None
+    whole = Tally({name: schema[name] for name in names}, most)
     for i, p in enumerate(every):
-        file = None if work is None else work / f"{i}.parquet"
-        if file is not None and file.exists():
-            ticker.done += p.rows
-            say("counting rows", min(1.0, ticker.done / max(ticker.rows, 1)))
+        file = None if work is None or len(every) == 1 else work / f"{i}.parquet"
+        if file is None:
+            tally(p.frame, whole, ticker)
+        elif file.exists():
             found = stream(pl.scan_parquet(file, glob=False))
+            whole.add(found.select(whole.numbers), found.get_column(COUNT))
+            ticker(p.rows)
         else:
-            found = tally(ticker.on(p.frame.select(names)).select(plain(n, schema[n]) for n in names), names, p.exact)
-            if file is not None and len(every) > 1:
-                _save(found, file)
-        cells = found if cells is None else merged([cells, found], names)
-        refuse_many(cells.height, most)
-    return pl.DataFrame() if cells is None else cells
+            here = whole.like()
+            tally(p.frame, here, ticker)
+            cells = here.cells()
+            _save(here.frame(cells), file)
+            whole.add(cells.drop(COUNT), cells.get_column(COUNT))
+    return whole.frame()
 
 
-def tally(rows: pl.LazyFrame, names: list[str], bounded: bool) -> pl.DataFrame:
-    """Distinct tuples of some rows with their counts; where the rows are not bounded, batch by batch.
-
-    A stream that is grouped holds what it cannot settle until its end, which grows with the rows where there are many
-    tuples.
-    """
-    if bounded:
-        return stream(rows.group_by(names).agg(pl.len().cast(pl.Int64).alias(COUNT)))
-    settled = pl.DataFrame(schema={**rows.collect_schema(), COUNT: pl.Int64})
-    waiting: list[pl.DataFrame] = []
+def tally(rows: pl.LazyFrame, into: Tally, ticker: Ticker) -> None:
+    """Count the rows of a stream; batches are coded on all cores while one counts."""
     try:
-        for batch in rows.collect_batches(chunk_size=BATCH, engine="streaming"):
-            waiting.append(batch.group_by(names).agg(pl.len().cast(pl.Int64).alias(COUNT)))
-            if sum(frame.height for frame in waiting) > max(BATCH, settled.height):
-                settled, waiting = merged([settled, *waiting], names), []
+        for batch in rows.select(into.numbers).collect_batches(
+            chunk_size=BATCH, maintain_order=False, engine="streaming"
+        ):
+            into.add(batch)
+            ticker(batch.height)
     except (pl.exceptions.PolarsError, OSError):
         raise ReadError(CHANGED) from None
-    return merged([settled, *waiting], names)
-
-
-def merged(frames: Sequence[pl.DataFrame], names: list[str]) -> pl.DataFrame:
-    """Counts of several frames added up."""
-    return pl.concat(frames).group_by(names).agg(pl.col(COUNT).sum())
 
 
 def stream(frame: pl.LazyFrame) -> pl.DataFrame:

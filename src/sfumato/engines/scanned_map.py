@@ -3,48 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
+from sfumato.engines.scanned_codes import Codes, ranks
 from sfumato.engines.store import LABEL, Plan, plain
 from sfumato.errors import ReadError
 
 DENSE = 1 << 22  # positions of a table that is worth its memory for any number of entries
 LARGEST_KEY = 1 << 62
-WHOLE = (pl.Boolean, pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)  # what 64 bits hold
-
-
-class Codes:
-    """The code of each value of a column: its rank among the known ones, then one for missing, one for unknown."""
-
-    def __init__(self, values: pl.Series) -> None:
-        self.known = values.drop_nulls().unique().sort()
-        self.missing, self.unknown = len(self.known), len(self.known) + 1
-        self.size = len(self.known) + 2
-        self.kind = pl.Enum(self.known) if values.dtype == pl.String else None
-        physical = self.known.to_physical()
-        self.whole = physical.cast(pl.Int64) if physical.dtype in WHOLE else None
-
-    def __call__(self, values: pl.Series) -> pl.Series:
-        """Codes as Int64, without nulls."""
-        lacks = values.is_null()
-        if self.kind is not None:
-            code = values.cast(self.kind, strict=False).to_physical().cast(pl.Int64)
-        elif self.whole is not None:
-            code = _ranks(self.whole, values.to_physical().cast(pl.Int64))
-        else:
-            code = _ranks(self.known, values)
-        return code.fill_null(self.unknown).set(lacks, self.missing)
-
-
-def _ranks(known: pl.Series, values: pl.Series) -> pl.Series:
-    """The rank of each value among sorted ones, null where it is not one of them."""
-    if not len(known):
-        return pl.repeat(None, len(values), dtype=pl.Int64, eager=True)
-    rank = known.search_sorted(values.fill_null(known[0])).cast(pl.Int64)
-    rank = rank.clip(0, len(known) - 1)
-    return rank.zip_with(known.gather(rank).eq_missing(values), pl.repeat(None, len(rank), dtype=pl.Int64, eager=True))
 
 
 class Tuples:
@@ -77,7 +46,7 @@ class Tuples:
         key = self._key(frame)
         if self.table is not None:
             return self.table.gather(key)
-        rank = _ranks(self.sorted, key)
+        rank = ranks(self.sorted, key)
         return self.order.gather(rank.fill_null(0)).cast(pl.UInt32).set(rank.is_null(), self.absent)
 
     def _key(self, frame: pl.DataFrame) -> pl.Series:
@@ -99,12 +68,13 @@ class Mapper:
         self.plain = [plain(name, schema[name]) for name in touched]
         self.gone = None if plan.gone is None else Tuples(plan.gone.select(self.keys))
         self.cells = None if plan.cells is None else Tuples(plan.cells.select(self.keys))
+        beside = () if plan.cells is None else [s for s in plan.cells.iter_columns() if s.name.startswith(LABEL)]
+        self.labels = {series.name.removeprefix(LABEL): _Labels.of(series) for series in beside}
         self.maps = {name: _Map(frame, name) for name, frame in plan.maps.items()}
 
     def schema(self, given: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
         """Column to type of what is released."""
-        cells = () if self.plan.cells is None else self.plan.cells.columns
-        text = {name for name in self.plan.columns if name in self.maps or LABEL + name in cells}
+        text = {*self.maps, *self.labels}
         return {name: pl.String() if name in text else given[name] for name in self.plan.columns}
 
     def __call__(self, rows: pl.DataFrame) -> pl.DataFrame:
@@ -113,17 +83,34 @@ class Mapper:
         made: dict[str, pl.Series] = {}
         if self.gone is not None:
             rows, level, _ = _kept(rows, level, self.gone(level) == self.gone.absent)
-        if self.cells is not None and self.plan.cells is not None:
+        if self.cells is not None:
             place = self.cells(level)
             rows, level, place = _kept(rows, level, place != self.cells.absent, place)
-            for name in self.plan.cells.columns:
-                if name.startswith(LABEL):
-                    made[name.removeprefix(LABEL)] = self.plan.cells.get_column(name).gather(place).cast(pl.String)
+            made |= {name: labels(place) for name, labels in self.labels.items()}
         for name, of in self.maps.items():
             made[name] = of(level.get_column(name))
         for name in self.plan.plain:
             made[name] = level.get_column(name)
         return pl.DataFrame({name: made[name] if name in made else rows[name] for name in self.plan.columns})
+
+
+@dataclass(frozen=True, eq=False)
+class _Labels:
+    """The label of each place: a number per place, a text per number, the last of which is missing."""
+
+    number: pl.Series
+    texts: pl.Series
+
+    @staticmethod
+    def of(labels: pl.Series) -> _Labels:
+        if not isinstance(labels.dtype, pl.Enum):
+            labels = labels.cast(pl.Enum(labels.drop_nulls().unique().sort()))
+        known: pl.Series = labels.dtype.categories  # type: ignore[attr-defined]
+        texts = pl.concat([known, pl.Series([None], dtype=pl.String)], rechunk=True)  # in one chunk gathering is fast
+        return _Labels(labels.to_physical().cast(pl.UInt32).fill_null(len(texts) - 1), texts)
+
+    def __call__(self, place: pl.Series) -> pl.Series:
+        return self.texts.gather(self.number.gather(place))
 
 
 class _Map:

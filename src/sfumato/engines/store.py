@@ -99,6 +99,9 @@ class Home(Store, Protocol):
         table of that name.
         """
 
+    def kept(self, data: Any) -> Store:
+        """A release that was kept there, by its name or its frame."""
+
 
 def is_store(data: Any) -> TypeGuard[Store]:
     """Whether a table is one that is not in memory; asked of its type, since a frame may have columns of any name."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sfumato.engines.spark import SparkTable, is_spark
 from sfumato.engines.store import Store, is_store
 
 
@@ -13,4 +14,6 @@ def store_of(data: Any) -> Store | None:
     >>> store_of({"age": [30, 41]}) is None
     True
     """
+    if is_spark(data):
+        return SparkTable(data)
     return data if is_store(data) else None

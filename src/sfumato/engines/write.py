@@ -79,9 +79,17 @@ def read_back(path: str | Path, format: str = "csv", guarded: bool = True) -> pl
 
 
 def sha256(path: str | Path) -> str:
-    """The SHA-256 of a file, in hexadecimal digits."""
+    """The SHA-256 of a file, in hexadecimal digits.
+
+    That of a folder is of a line per file in it, sorted by its path in the folder: the file's SHA-256, two spaces and
+    that path, as `sha256sum` prints them.
+    """
+    path = Path(path)
     try:
-        with Path(path).open("rb") as file:
+        if path.is_dir():
+            files = sorted((p.relative_to(path).as_posix(), p) for p in path.rglob("*") if p.is_file())
+            return hashlib.sha256("".join(f"{sha256(p)}  {name}\n" for name, p in files).encode()).hexdigest()
+        with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise ReadError(f"{path} cannot be read: {error.strerror or type(error).__name__}") from None

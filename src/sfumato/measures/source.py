@@ -1,4 +1,4 @@
-"""Source: a table to measure, and what is known about it: a frame, a file, or the folder of a release."""
+"""Source: a table to measure, and what is known about it: a frame, a file, a store, or the folder of a release."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from sfumato.engines.frames import enter
 from sfumato.engines.printed import printed
 from sfumato.engines.write import FORMATS, read_back, sha256
 from sfumato.errors import ColumnError, PolicyError, ReadError, did_you_mean
+from sfumato.measures.counted import MOST, Counts
+from sfumato.measures.released_data import Streamed, data_place, is_streamed
+from sfumato.measures.tables import Table, refuse, table_of
 from sfumato.measures.utility.pair import Pair
 
 Sets = tuple[tuple[str, ...], ...]
@@ -29,7 +32,7 @@ class Source:
     the order of the original.
     """
 
-    table: pl.DataFrame
+    table: Table
     quasi: Sets = ()
     sensitive: tuple[str, ...] = ()
     weight: str | None = None
@@ -55,6 +58,10 @@ class Source:
                 raise ColumnError(f'the table has no column "{name}"', hint=did_you_mean(name, self.table.columns))
         return found
 
+    def frame(self, what: str) -> pl.DataFrame:
+        """The rows; where they are not in memory, a PolicyError that names what needs them."""
+        return self.table if isinstance(self.table, pl.DataFrame) else refuse(what)
+
     def columns(self, given: Any) -> tuple[str, ...] | None:
         """All quasi-identifiers, each once; None where none are known."""
         if given is None and not self.quasi:
@@ -63,8 +70,11 @@ class Source:
         return tuple(dict.fromkeys(name for names in found for name in names))
 
 
-def source_of(data: Any) -> Source:
+def source_of(data: Any, most: int = MOST) -> Source:
     """What can be known of a table: a release folder tells the roles of its columns.
+
+    A table that is not in memory, and the data of a folder that are large, are known by counts of at most `most`
+    different tuples.
 
     >>> source_of({"age": [30, 41]}).quasi
     ()
@@ -72,11 +82,11 @@ def source_of(data: Any) -> Source:
     if isinstance(data, Source):
         return data
     if isinstance(data, str | Path) and path_of(data).is_dir():
-        return _of_folder(path_of(data))
-    return Source(enter(data)[0])
+        return _of_folder(path_of(data), most)
+    return Source(table_of(data, most))
 
 
-def _of_folder(folder: Path) -> Source:
+def _of_folder(folder: Path, most: int) -> Source:
     file = folder / "manifest.json"
     try:
         text = file.read_bytes()
@@ -86,7 +96,7 @@ def _of_folder(folder: Path) -> Source:
     try:
         manifest = json.loads(text)
         data, policy = manifest["data"], manifest["policy"]
-        table = _data(folder, data)
+        table = _data(folder, data, most)
         roles = {str(column["name"]): str(column["role"]) for column in data["columns"]}
         required = [entry["k"] for entry in policy["require"] if entry["model"] == "k-anonymity"]
         return Source(
@@ -104,15 +114,22 @@ def _of_folder(folder: Path) -> Source:
         raise ReadError(f'"{file}" is no manifest of a release', hint=hint) from None
 
 
-def _data(folder: Path, data: Mapping[str, Any]) -> pl.DataFrame:
+def _data(folder: Path, data: Mapping[str, Any], most: int) -> Table:
     """The table of a release folder: the very file that the manifest describes."""
-    path = (folder / str(data["file"])).resolve()
-    if not path.is_relative_to(folder.resolve()) or not path.is_file() or data["format"] not in FORMATS:
-        raise ReadError(f'the data file that "{folder / "manifest.json"}" names is not in the folder')
+    if "file" not in data:
+        raise ReadError(
+            f'the data of the release in "{folder}" are no file of this folder', hint="name the table itself"
+        )
+    format, guarded = str(data["format"]), bool(data["guarded"])
+    path = data_place(folder, str(data["file"]), format)
+    if format not in FORMATS:
+        raise ReadError(f'the data file that "{folder / "manifest.json"}" names has an unknown format')
     if sha256(path) != str(data["sha256"]).removeprefix("sha256:").lower():
         hint = f"sfumato verify says more; to measure the file as it is, name {path.name} itself"
         raise ReadError(f'the data file in "{folder}" is not the one that its manifest describes', hint=hint)
-    return enter(read_back(path, str(data["format"]), bool(data["guarded"])))[0]
+    if is_streamed(path, format, guarded):
+        return Counts(Streamed(path, format), most)
+    return enter(read_back(path, format, guarded))[0]
 
 
 def in_order(original: pl.DataFrame, source: Source) -> bool:
@@ -121,7 +138,8 @@ def in_order(original: pl.DataFrame, source: Source) -> bool:
     Columns that were released as they are must read alike row by row; where there is none, every label must cover the
     value of its row. A frame or a file of another tool is taken at its word.
     """
-    if original.height != source.table.height:
+    released = source.table
+    if not isinstance(released, pl.DataFrame) or original.height != released.height:
         return False
     if source.untouched is None:
         return True
@@ -129,18 +147,18 @@ def in_order(original: pl.DataFrame, source: Source) -> bool:
     for name in source.untouched:
         if name not in original.columns:
             continue
-        before, after = printed(original.get_column(name)), printed(source.table.get_column(name))
+        before, after = printed(original.get_column(name)), printed(released.get_column(name))
         if bool(before.eq_missing(after).all()):
             told = told or before.n_unique() > 1
         elif bool(before.sort().eq_missing(after.sort()).all()):
             return False  # the same values in another order
-    return told or _covers(original, source)
+    return told or _covers(original, released, source)
 
 
-def _covers(original: pl.DataFrame, source: Source) -> bool:
+def _covers(original: pl.DataFrame, released: pl.DataFrame, source: Source) -> bool:
     """Whether every released label covers the value of the row in its place."""
     names = [name for name in dict.fromkeys(n for names in source.quasi for n in names) if name in original.columns]
-    pair = Pair(original, source.table, None, source.hierarchies)
+    pair = Pair(original, released, None, source.hierarchies)
     for name in names:
         column = pair.column(name)
         if column.unread or column.strange:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sfumato.criteria import Model, criterion
-from sfumato.criteria.audit import Counts, Groups, Wide
+from sfumato.criteria.audit import Counts as Whole
+from sfumato.criteria.audit import Groups, Wide
 from sfumato.criteria.promise import Promise, broken, examined
 from sfumato.criteria.wildcard import WildcardGroups
-from sfumato.engines.printed import printed
 from sfumato.errors import ColumnError, PolicyError, ReadError, SfumatoError, did_you_mean
 from sfumato.measures.class_sizes import summary
+from sfumato.measures.counted import Counting, Counts
+from sfumato.measures.manifest import Claim, Manifest, once, read_manifest, wanted
+from sfumato.measures.released_data import Streamed, data_place, is_streamed
+from sfumato.measures.released_rows import GroupsOf, Released, Rows, Tallied
 
 if TYPE_CHECKING:
     from sfumato.hierarchy import Hierarchy
+
+EVERY = 1 << 40  # what is promised is verified, however many classes there are
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ def verify_table(
     quasi: Sequence[Sequence[str]],
     require: Sequence[Any],
     *,
-    whole: Mapping[str, Counts] | None = None,
+    whole: Mapping[str, Whole] | None = None,
     hierarchies: Mapping[str, Hierarchy | Wide] | None = None,
     wildcard: bool = False,
     wildcards: Sequence[str] = (),
@@ -82,6 +86,20 @@ def verify_table(
     >>> found.holds, found.promises[0].measured, found.promises[0].note
     (False, 1, '1 of 2 classes fails')
     """
+    trees = {a: _wide(h) for a, h in (hierarchies or {}).items()}
+    rows = Rows(released, whole or {}, trees)
+    return verify_released(rows, quasi, require, wildcard=wildcard, wildcards=wildcards)
+
+
+def verify_released(
+    released: Released,
+    quasi: Sequence[Sequence[str]],
+    require: Sequence[Any],
+    *,
+    wildcard: bool = False,
+    wildcards: Sequence[str] = (),
+) -> Verification:
+    """The same of rows in memory, or of distinct tuples that were counted."""
     sets = _sets(quasi)
     for name in [name for names in sets for name in names] + [name for c in require for name in c.needs]:
         if name not in released.columns:
@@ -94,18 +112,17 @@ def verify_table(
                     allowed="k-anonymity, distinct-l-diversity",
                     hint="verify without wildcard: a missing value is then a value of its own",
                 )
-    rows = _Rows(released, whole or {}, {a: _wide(h) for a, h in (hierarchies or {}).items()})
-    stars = tuple(wildcards) if wildcard else None
+    needed = once(name for c in require for name in c.needs)
     promises, classes = [], []
     for names in sets:
-        groups = rows.groups(names, {a for c in require for a in c.needs})
-        classes.append(summary(groups.sizes["size"], names))
-        if stars is None:
-            promises += [examined(c, names, groups) for c in require]
+        groups_of = released.grouped(names, needed)
+        classes.append(summary(groups_of(()).sizes["size"], names))
+        if wildcard:
+            matches_of = _wild(groups_of, wildcards)
+            promises += [_matching(examined(c, names, matches_of(c.needs))) for c in require]
         else:
-            groups = WildcardGroups(_starred(groups.keys, stars), groups.text, groups.given, groups.trees)
-            promises += [_matching(examined(c, names, groups)) for c in require]
-    return _verification(released.height, promises, classes)
+            promises += [examined(c, names, groups_of(c.needs)) for c in require]
+    return _verification(released.rows, promises, classes)
 
 
 def verify_folder(path: str | Path) -> Verification:
@@ -121,59 +138,84 @@ def verify_folder(path: str | Path) -> Verification:
     ReadError
         There is no manifest, it is malformed, or the data file is missing, unreadable or outside of the folder.
     """
-    from sfumato.engines.write import read_back
+    from sfumato.engines.write import read_back, sha256
 
     folder = Path(path)
-    manifest = _manifest(folder)
+    manifest = read_manifest(folder)
     data = manifest.data
-    file = _inside(folder, data.file)
-    faults = [] if _sha256(file) == data.sha256.removeprefix("sha256:").lower() else ["its sha256 is another"]
-    wanted = _wanted(manifest)
+    if data.file is None:
+        raise ReadError(
+            f'the data that "{folder / "manifest.json"}" describes are no file of this folder',
+            hint="pass the table itself, with the folder of its manifest",
+        )
+    place = data_place(folder, data.file, data.format)
+    faults = [] if sha256(place) == data.sha256.removeprefix("sha256:").lower() else ["its sha256 is another"]
+    whole, trees = manifest.whole or {}, manifest.sensitive_hierarchies or {}
     try:
-        table = read_back(file, data.format, data.guarded)
+        if is_streamed(place, data.format, data.guarded):
+            released: Released = Tallied(Counts(Streamed(place, data.format), EVERY), whole, trees)
+            return _checked(manifest, released, faults, "data file")
+        released = Rows(read_back(place, data.format, data.guarded), whole, trees)
     except SfumatoError:
         if not faults:
             raise
         # the bytes were changed until they are no table any more: that is an answer, not an error
-        lost = [broken(c, names, "the data file cannot be read as a table") for c, names in wanted]
-        return _verification(0, [_integrity([*faults, "it cannot be read as a table"]), *lost], [])
-    faults += _shape_faults(manifest, table)
-    rows = _Rows(table, manifest.whole or {}, manifest.sensitive_hierarchies or {})
+        lost = [broken(c, names, "the data file cannot be read as a table") for c, names in wanted(manifest)]
+        return _verification(0, [_integrity([*faults, "it cannot be read as a table"], "data file"), *lost], [])
+    return _checked(manifest, released, faults, "data file")
+
+
+def verify_manifest(path: str | Path, table: Counting | pl.DataFrame) -> Verification:
+    """Check a table that lies elsewhere, as in a database, against the manifest in a folder.
+
+    Its rows, columns and class sizes are compared with those of the manifest, and every promise is checked on it.
+
+    Parameters: `path`, the folder; `table`, a store or a frame.
+    """
+    manifest = read_manifest(Path(path))
+    whole, trees = manifest.whole or {}, manifest.sensitive_hierarchies or {}
+    if isinstance(table, pl.DataFrame):
+        return _checked(manifest, Rows(table, whole, trees), [], "table")
+    return _checked(manifest, Tallied(Counts(table, EVERY), whole, trees), [], "table")
+
+
+def _checked(manifest: Manifest, released: Released, faults: Sequence[str], what: str) -> Verification:
+    """Integrity and every promise of a manifest, on released rows."""
+    asked = wanted(manifest)
+    found = [*faults, *_shape_faults(manifest, released)]
     promises, classes = [], []
-    for names in dict.fromkeys([*map(_once, manifest.policy.quasi), *(names for _, names in wanted)]):
-        mine = {c: claim for (c, of), claim in wanted.items() if of == names}
-        absent = [name for name in names if name not in table.columns]
+    for names in dict.fromkeys([*map(once, manifest.policy.quasi), *(names for _, names in asked)]):
+        mine = {c: claim for (c, of), claim in asked.items() if of == names}
+        absent = [name for name in names if name not in released.columns]
         if absent:
-            promises += [broken(c, names, f"the data file lacks {_listed(absent)}") for c in mine]
+            promises += [broken(c, names, f"the {what} lacks {_listed(absent)}") for c in mine]
             continue
-        groups = rows.groups(names, {a for c in mine for a in c.needs if a in table.columns})
-        classes.append(summary(groups.sizes["size"], names))
-        if not manifest.policy.wildcard:
-            promises += [_against(claim, c, names, groups) for c, claim in mine.items()]
-            continue
-        groups = WildcardGroups(groups.keys, groups.text, groups.given, groups.trees)
+        needed = once(a for c in mine for a in c.needs if a in released.columns)
+        groups_of = released.grouped(names, needed)
+        classes.append(summary(groups_of(()).sizes["size"], names))
+        matches_of = _wild(groups_of)
         for c, claim in mine.items():
-            undefined = broken(c, names, "it is not defined where a missing value matches any value")
-            promises.append(_matching(_against(claim, c, names, groups)) if c.wildcard else undefined)
-    faults += _size_faults(manifest, classes) + _whole_faults(manifest, table)
-    return _verification(table.height, [_integrity(faults), *promises], classes)
+            if not manifest.policy.wildcard:
+                promises.append(_against(claim, c, names, groups_of(c.needs), what))
+            elif c.wildcard:
+                promises.append(_matching(_against(claim, c, names, matches_of(c.needs), what)))
+            else:
+                promises.append(broken(c, names, "it is not defined where a missing value matches any value"))
+    found += _size_faults(manifest, classes) + _whole_faults(manifest, released)
+    return _verification(released.rows, [_integrity(found, what), *promises], classes)
 
 
-class _Rows:
-    """Released rows, each column printed once."""
+def _wild(groups_of: GroupsOf, wildcards: Sequence[str] = ()) -> GroupsOf:
+    """The groups where a missing value, and these, match any value; each made once."""
+    made: dict[int, tuple[Groups, WildcardGroups]] = {}
 
-    def __init__(self, table: pl.DataFrame, whole: Mapping[str, Counts], trees: Mapping[str, Wide]) -> None:
-        self.table, self.whole, self.trees = table, whole, trees
-        self._text: dict[str, pl.Series] = {}
+    def matches_of(needs: Sequence[str]) -> Groups:
+        g = groups_of(needs)
+        if id(g) not in made:
+            made[id(g)] = g, WildcardGroups(_starred(g.keys, wildcards), g.text, g.given, g.trees, g.times)
+        return made[id(g)][1]
 
-    def text(self, name: str) -> pl.Series:
-        if name not in self._text:
-            self._text[name] = printed(self.table.get_column(name))
-        return self._text[name]
-
-    def groups(self, names: Sequence[str], attributes: Iterable[str]) -> Groups:
-        keys = pl.DataFrame([self.text(name) for name in names])
-        return Groups(keys, {a: self.text(a) for a in attributes}, self.whole, self.trees)
+    return matches_of
 
 
 def _matching(promise: Promise) -> Promise:
@@ -188,16 +230,12 @@ def _verification(rows: int, promises: Sequence[Promise], classes: Sequence[dict
 def _sets(quasi: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
     flat: list[Any] = [quasi] if isinstance(quasi, str) else list(quasi)
     sets = [flat] if flat and all(isinstance(name, str) for name in flat) else flat  # one set, given bare
-    found = [_once(names) for names in sets]
+    found = [once(names) for names in sets]
     if not found or not all(found):
         raise PolicyError(
             "no quasi-identifying column is given", allowed="one set of columns or more, none of them empty"
         )
     return found
-
-
-def _once(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(names))
 
 
 def _wide(hierarchy: Hierarchy | Wide) -> Wide:
@@ -212,125 +250,11 @@ def _starred(keys: pl.DataFrame, wildcards: Sequence[str]) -> pl.DataFrame:
     return keys.select(pl.when(~pl.all().is_in(list(wildcards))).then(pl.all())) if wildcards else keys
 
 
-@dataclass(frozen=True)
-class _Column:
-    name: str
-
-
-@dataclass(frozen=True)
-class _Data:
-    file: str
-    format: str
-    sha256: str
-    rows: int
-    columns: list[_Column]
-    guarded: bool = True
-
-
-@dataclass(frozen=True)
-class _Policy:
-    quasi: list[list[str]]
-    require: list[dict[str, Any]]
-    identifying: list[str] = field(default_factory=list)
-    wildcard: bool = False
-
-
-@dataclass(frozen=True)
-class _Claim:
-    model: str
-    parameters: dict[str, Any]
-    quasi: list[str]
-    measured: float | None = None
-
-
-@dataclass(frozen=True)
-class _Input:
-    rows: int
-
-
-@dataclass(frozen=True)
-class _Manifest:
-    """What verify reads of a manifest."""
-
-    format: int
-    data: _Data
-    policy: _Policy
-    input: _Input | None = None
-    promises: list[_Claim] = field(default_factory=list)
-    measured: list[dict[str, Any]] = field(default_factory=list)
-    whole: dict[str, dict[str, int]] | None = None
-    sensitive_hierarchies: dict[str, list[list[str]]] | None = None
-
-
-def _manifest(folder: Path) -> _Manifest:
-    from pydantic import TypeAdapter, ValidationError
-
-    file = folder / "manifest.json"
-    try:
-        text = file.read_bytes()
-    except OSError:
-        hint = "name the folder that holds the data and its manifest"
-        raise ReadError(f'"{folder}" is no release: there is no manifest.json to read in it', hint=hint) from None
-    try:
-        manifest = TypeAdapter(_Manifest).validate_json(text, strict=True)
-    except ValidationError as error:
-        faults = []
-        for e in error.errors(include_input=False, include_url=False)[:5]:
-            place = e["loc"][:2] if e["loc"][:1] == ("whole",) else e["loc"]  # deeper down are values
-            faults.append(": ".join(filter(None, [".".join(map(str, place)), e["msg"]])))
-        raise ReadError(f'"{file}" is no manifest of a release: {"; ".join(faults)}') from None
-    if manifest.format != 1:
-        raise ReadError(f'"{file}" has a format that this version does not know', got=manifest.format, allowed=1)
-    if not manifest.policy.quasi or not all(manifest.policy.quasi):
-        raise ReadError(f'"{file}" is no manifest of a release: policy.quasi has no columns')
-    return manifest
-
-
-def _inside(folder: Path, name: str) -> Path:
-    """The data file, which must lie inside the folder, also behind links."""
-    try:
-        file = (folder / name).resolve()
-        fits = file.is_relative_to(folder.resolve()) and file.is_file()
-    except (OSError, ValueError):
-        fits = False
-    if not fits:
-        raise ReadError(f'the data file that "{folder / "manifest.json"}" names is not in the folder')
-    return file
-
-
-def _sha256(file: Path) -> str:
-    try:
-        with file.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError:
-        raise ReadError(f'"{file}" cannot be read') from None
-
-
-def _wanted(manifest: _Manifest) -> dict[tuple[Model, tuple[str, ...]], _Claim | None]:
-    """Every criterion over every set of quasi-identifiers, of the policy and of the promises, with what is claimed."""
-
-    def built(where: str, model: object, parameters: Mapping[str, Any]) -> Any:
-        try:
-            return criterion(str(model), **parameters)
-        except PolicyError as error:
-            raise ReadError(f"manifest.json: {where} makes no sense: {error.what}") from None
-
-    sets = [_once(names) for names in manifest.policy.quasi]
-    found: dict[tuple[Model, tuple[str, ...]], _Claim | None] = {}
-    for i, entry in enumerate(manifest.policy.require):
-        rest = {key: value for key, value in entry.items() if key != "model"}
-        made = built(f"policy.require.{i}", entry.get("model"), rest)
-        found |= {(made, names): None for names in sets}
-    for i, claim in enumerate(manifest.promises):
-        found[built(f"promises.{i}", claim.model, claim.parameters), _once(claim.quasi)] = claim
-    return found
-
-
-def _against(claim: _Claim | None, c: Any, names: Sequence[str], groups: Groups) -> Promise:
+def _against(claim: Claim | None, c: Any, names: Sequence[str], groups: Groups, what: str) -> Promise:
     """The promise as the rows keep it, and broken where the manifest claims another measured value."""
     absent = [a for a in c.needs if a not in groups.text]
     if absent:
-        return broken(c, names, f"the data file lacks {_listed(absent)}")
+        return broken(c, names, f"the {what} lacks {_listed(absent)}")
     try:
         promise = examined(c, names, groups)
     except PolicyError as error:
@@ -344,26 +268,26 @@ def _against(claim: _Claim | None, c: Any, names: Sequence[str], groups: Groups)
     return replace(promise, holds=False, note="; ".join(filter(None, [note, promise.note])))
 
 
-def _integrity(faults: Sequence[str]) -> Promise:
-    sentence = "The data file is the one that the manifest describes, and has no identifying column."
+def _integrity(faults: Sequence[str], what: str) -> Promise:
+    sentence = f"The {what} is the one that the manifest describes, and has no identifying column."
     return Promise("integrity", {}, (), not faults, len(faults), 0, sentence, "; ".join(faults) or None)
 
 
-def _shape_faults(manifest: _Manifest, table: pl.DataFrame) -> list[str]:
+def _shape_faults(manifest: Manifest, released: Released) -> list[str]:
     faults, names = [], [column.name for column in manifest.data.columns]
-    if table.height != manifest.data.rows:
-        faults.append(f"it has {table.height} rows, the manifest says {manifest.data.rows}")
-    if table.columns != names:
-        lacks, more = [n for n in names if n not in table.columns], [n for n in table.columns if n not in names]
+    if released.rows != manifest.data.rows:
+        faults.append(f"it has {released.rows} rows, the manifest says {manifest.data.rows}")
+    if released.columns != names:
+        lacks, more = [n for n in names if n not in released.columns], [n for n in released.columns if n not in names]
         how = [f"{verb} {_listed(those)}" for verb, those in (("lacks", lacks), ("adds", more)) if those]
         faults.append("its columns are not those of the manifest: it " + " and ".join(how or ["has another order"]))
-    identifying = [name for name in manifest.policy.identifying if name in table.columns]
+    identifying = [name for name in manifest.policy.identifying if name in released.columns]
     if identifying:
         faults.append(f"it has identifying columns: {_listed(identifying)}")
     return faults
 
 
-def _size_faults(manifest: _Manifest, classes: Sequence[Mapping[str, Any]]) -> list[str]:
+def _size_faults(manifest: Manifest, classes: Sequence[Mapping[str, Any]]) -> list[str]:
     faults = []
     for claimed in manifest.measured:
         for found in classes:
@@ -373,16 +297,12 @@ def _size_faults(manifest: _Manifest, classes: Sequence[Mapping[str, Any]]) -> l
     return faults
 
 
-def _whole_faults(manifest: _Manifest, table: pl.DataFrame) -> list[str]:
+def _whole_faults(manifest: Manifest, released: Released) -> list[str]:
     """The table before suppression cannot have fewer records of a value than the release."""
     faults = []
     for name, counts in (manifest.whole or {}).items():
-        released = (
-            dict(printed(table.get_column(name)).alias("value").value_counts(name="number of rows").iter_rows())
-            if name in table.columns
-            else {}
-        )
-        short = sum(n > counts.get(value or "", 0) for value, n in released.items())
+        here = released.marginal(name) if name in released.columns else {}
+        short = sum(n > counts.get(value or "", 0) for value, n in here.items())
         if short or (manifest.input is not None and sum(counts.values()) != manifest.input.rows):
             faults.append(f'the manifest\'s distribution of "{name}" before suppression contradicts the rows')
     return faults

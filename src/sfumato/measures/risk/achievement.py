@@ -14,11 +14,11 @@ from sfumato.cells import Histogram, count_histogram
 from sfumato.criteria.runs import run_maxima, run_of, run_sums
 from sfumato.criteria.search_distance import SEARCHED
 from sfumato.criteria.wildcard import WildcardGroups
-from sfumato.engines.frames import enter
 from sfumato.engines.printed import printed
 from sfumato.errors import ColumnError
 from sfumato.measures.risk.keys import Keys, has_columns, keys_of
 from sfumato.measures.risk.population_cover import STAR
+from sfumato.measures.tables import Table, table_of
 from sfumato.microdata import microdata
 
 MOST_L = 10  # the last l whose recursive c is given
@@ -55,35 +55,39 @@ def achieved(
     >>> found["k"], found["sensitive"]["ill"]["distinct_l"], found["sensitive"]["ill"]["alpha"]
     (2, 1, 1.0)
     """
-    frame = enter(df)[0]
-    keys = keys_of(frame, quasi, wildcard=wildcard)
-    return achieved_figures(frame, keys, sensitive, hierarchies)
+    table = table_of(df)
+    keys = keys_of(table, quasi, wildcard=wildcard)
+    return achieved_figures(table, keys, sensitive, hierarchies)
 
 
 def achieved_figures(
-    frame: pl.DataFrame, keys: Keys, sensitive: Any, hierarchies: Mapping[str, Any] | None = None
+    table: Table, keys: Keys, sensitive: Any, hierarchies: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """The same from counted keys."""
     names = tuple(dict.fromkeys(column_names(sensitive, "sensitive")))
-    has_columns(frame, names)
+    has_columns(table, names)
     for name in names:
         if name in keys.cells.names:
             raise ColumnError(f'column "{name}" cannot be both quasi-identifying and sensitive')
     k = int(keys.classes.min())
     found: dict[str, Any] = {"k": k, "sensitive": {}, "require": [{"model": "k-anonymity", "k": k}]}
     for name in names:
+        with_it = keys
+        if not isinstance(table, pl.DataFrame):
+            with_it = keys_of(table, keys.cells.names, wildcard=keys.wildcard, beside=[name])
         if keys.wildcard:
-            values = {"distinct_l": _wildcard_variety(frame, keys, name)}
+            values = {"distinct_l": _wildcard_variety(with_it, name)}
         else:
-            values = _of_attribute(frame, keys, name, hierarchies)
+            values = _of_attribute(with_it, name, hierarchies)
         found["sensitive"][name] = values
         found["require"] += _required(name, values, k)
     return found
 
 
-def _of_attribute(frame: pl.DataFrame, keys: Keys, name: str, hierarchies: Mapping[str, Any] | None) -> dict[str, Any]:
+def _of_attribute(keys: Keys, name: str, hierarchies: Mapping[str, Any] | None) -> dict[str, Any]:
+    frame = keys.frame
     given = {} if not hierarchies or name not in hierarchies else recipes_of(frame, {name: hierarchies[name]})
-    micro = microdata(frame.select(name), {name: "sensitive"}, given)
+    micro = microdata(frame.select(name), {name: "sensitive"}, given, times=keys.times)
     attribute = micro.attribute(name)
     ancestor = None if attribute.hierarchy is None else attribute.ladder.of
     rows = np.flatnonzero(keys.sample > 0)  # cells of the population alone are no classes
@@ -92,7 +96,7 @@ def _of_attribute(frame: pl.DataFrame, keys: Keys, name: str, hierarchies: Mappi
         place = np.zeros(len(keys.sample), np.int32)
         place[rows] = np.arange(len(rows))
         of_row = place[of_row]
-    histogram = count_histogram(of_row, len(rows), micro.codes[name], attribute.categories.text, ancestor)
+    histogram = count_histogram(of_row, len(rows), micro.codes[name], attribute.categories.text, ancestor, keys.times)
     size = keys.sample[rows]
     known = {"equal": True, "ordered": attribute.categories.ordered, "kl": True, "hierarchical": ancestor is not None}
     distances = [distance for distance, defined in known.items() if defined]
@@ -150,8 +154,9 @@ def _above(bound: float) -> float:
     return float(f"{bound * (1 + 1e-11) + 1e-12:.14g}")
 
 
-def _wildcard_variety(frame: pl.DataFrame, keys: Keys, name: str) -> int:
+def _wildcard_variety(keys: Keys, name: str) -> int:
     """The fewest different values among the rows that match a row."""
+    frame = keys.frame
     columns = [printed(frame.get_column(quasi)) for quasi in keys.cells.names]
     texts = pl.DataFrame([column.set(column == STAR, None) for column in columns])
     groups = WildcardGroups(texts, {name: printed(frame.get_column(name))})

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.engines.frames import enter
 from sfumato.measures.risk.asked import share
 from sfumato.measures.risk.keys import Keys, keys_of
+from sfumato.measures.tables import table_of
 
 
 def prosecutor(
@@ -29,7 +29,7 @@ def prosecutor(
     >>> found["highest"], found["average"], found["records_at_risk"], found["smallest"]
     (1.0, 0.5, 1.0, 1)
     """
-    keys = keys_of(enter(df)[0], quasi, wildcard=wildcard)
+    keys = keys_of(table_of(df), quasi, wildcard=wildcard)
     return figures(keys, keys.size, share(threshold, "threshold"))
 
 
@@ -56,7 +56,7 @@ def journalist(
     >>> found["highest"], found["average"], found["outside"]
     (0.5, 0.375, 0.0)
     """
-    keys = keys_of(enter(df)[0], quasi, None if population is None else enter(population)[0], wildcard, hierarchies)
+    keys = keys_of(table_of(df), quasi, None if population is None else table_of(population), wildcard, hierarchies)
     return journalist_figures(keys, share(threshold, "threshold"))
 
 
@@ -78,7 +78,7 @@ def marketer(
     >>> found["average"], found["expected_records"]
     (0.5, 2.0)
     """
-    keys = keys_of(enter(df)[0], quasi, None if population is None else enter(population)[0], wildcard, hierarchies)
+    keys = keys_of(table_of(df), quasi, None if population is None else table_of(population), wildcard, hierarchies)
     return marketer_figures(keys, share(threshold, "threshold"))
 
 

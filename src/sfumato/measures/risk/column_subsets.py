@@ -14,10 +14,10 @@ import numpy as np
 import polars as pl
 
 from sfumato.cells import LARGEST_KEY, rank_keys
-from sfumato.engines.frames import enter
 from sfumato.errors import PolicyError
 from sfumato.measures.risk.asked import shown
 from sfumato.measures.risk.keys import Keys, keys_of
+from sfumato.measures.tables import table_of
 
 MOST = 20_000  # subsets looked at, at most
 
@@ -36,7 +36,7 @@ def subsets(df: Any, quasi: Sequence[str], up_to: int = 3) -> pl.DataFrame:
     >>> found.filter("minimal")["columns"].to_list(), found["distinction"].to_list()[:4]
     ([['c']], [0.5, 0.5, 1.0, 0.75])
     """
-    return subsets_frame(keys_of(enter(df)[0], quasi), up_to)
+    return subsets_frame(keys_of(table_of(df), quasi), up_to)
 
 
 def subsets_frame(keys: Keys, up_to: Any) -> pl.DataFrame:

@@ -70,12 +70,16 @@ def weights(frame: pl.DataFrame, weight: Any) -> np.ndarray:
 
 def frame_of(keys: Keys, given: np.ndarray) -> pl.DataFrame:
     """f, F and risk per row from counted keys and weights."""
-    f, population = keys.size, keys.weighted(given)
+    of, population = keys.of_row, keys.weighted(given)
+    return pl.DataFrame({"f": keys.size[of], "F": population[of], "risk": cell_risks(keys, population)[of]})
+
+
+def cell_risks(keys: Keys, population: np.ndarray) -> np.ndarray:
+    """The risk of a record of each cell, from its weights' sum."""
+    f = keys.size
     with np.errstate(divide="ignore", invalid="ignore"):  # a cell of the population alone has neither
         p = np.where(f > 0, np.minimum(1.0, f / population), 1.0)
-    risk = individual_risks(np.maximum(f, 1), p)
-    of = keys.of_row
-    return pl.DataFrame({"f": f[of], "F": population[of], "risk": risk[of]})
+    return np.asarray(individual_risks(np.maximum(f, 1), p))
 
 
 def household_risks(frame: pl.DataFrame, household: Any, risk: np.ndarray) -> np.ndarray:

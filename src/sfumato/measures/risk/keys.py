@@ -12,11 +12,12 @@ import polars as pl
 
 from sfumato.arguments import column_names
 from sfumato.categories import Categories
-from sfumato.cells import Cells, count_cells
+from sfumato.cells import Cells, count_cells, tally
 from sfumato.engines.printed import printed
 from sfumato.errors import ColumnError, PolicyError, did_you_mean
 from sfumato.measures.risk.matching import matched
 from sfumato.measures.risk.population_cover import STAR, covered_people
+from sfumato.measures.tables import Table, entries
 from sfumato.microdata import encode
 
 
@@ -24,11 +25,14 @@ from sfumato.microdata import encode
 class Keys:
     """Distinct tuples of the quasi-identifiers with the cell of each row, and the population's rows where given.
 
-    With `wildcard`, a missing value and the printed value "*" match any value; else they are values of their own.
+    With `wildcard`, a missing value and the printed value "*" match any value; else they are values of their own. With
+    `times` a row of the frame stands for so many: distinct tuples that an engine counted.
     """
 
     cells: Cells  # of sample and population together
     of_row: np.ndarray  # int32 per row of the sample
+    frame: pl.DataFrame  # those rows
+    times: np.ndarray | None
     known: np.ndarray  # bool [columns, cells]: whether a value is no wildcard
     sample: np.ndarray  # int64 per cell: rows of the sample
     population: np.ndarray | None = None  # int64 per cell: rows of the population
@@ -38,7 +42,7 @@ class Keys:
     @property
     def rows(self) -> int:
         """Rows of the sample."""
-        return len(self.of_row)
+        return len(self.of_row) if self.times is None else int(self.times.sum())
 
     @cached_property
     def size(self) -> np.ndarray:
@@ -69,48 +73,61 @@ class Keys:
 
     def weighted(self, weights: np.ndarray) -> np.ndarray:
         """Per cell the sum of the weights of the rows that match it."""
-        return self._met(np.bincount(self.of_row, weights=weights, minlength=len(self.cells)))
+        of = self.of_row
+        if self.times is not None:  # counted tuples come in any order: sorted, their sums repeat to the last bit
+            weights = weights * self.times
+            order = np.lexsort((weights, of))
+            of, weights = of[order], weights[order]
+        return self._met(np.bincount(of, weights=weights, minlength=len(self.cells)))
 
 
 def keys_of(
-    frame: pl.DataFrame,
+    table: Table,
     quasi: Any,
-    population: pl.DataFrame | None = None,
+    population: Table | None = None,
     wildcard: bool = False,
     hierarchies: Mapping[str, Any] | None = None,
+    beside: Sequence[str] = (),
 ) -> Keys:
     """Count the distinct tuples of the quasi-identifiers.
 
     Where the sample has labels that no record of the population has, its people are counted by what the labels cover.
+    A table that is known by counts gives entries of the quasi-identifiers and of the columns `beside`.
 
     >>> keys = keys_of(pl.DataFrame({"age": ["30", "30", "40", None]}), ["age"], wildcard=True)
     >>> keys.sample.tolist(), keys.size.tolist()
     ([2, 1, 1], [3, 2, 4])
     """
-    names = quasi_of(frame, quasi)
+    names = quasi_of(table, quasi)
     if population is not None:
         quasi_of(population, names, "the population table")
-    columns = [frame.get_column(name) for name in names]
+    frame, times = entries(table, (*names, *beside))
+    columns, every = [frame.get_column(name) for name in names], times
     if population is not None:
-        columns = [stacked(column, population.get_column(column.name)) for column in columns]
+        people, often = entries(population, names)
+        columns = [stacked(column, people.get_column(column.name)) for column in columns]
+        if times is not None or often is not None:
+            parts = ((times, frame.height), (often, people.height))
+            every = np.concatenate([np.ones(rows, np.int64) if of is None else of for of, rows in parts])
     encoded = [encode(column) for column in columns]
-    cells, of_row = count_cells(names, [code for _, code in encoded], [len(of) for of, _ in encoded])
+    cells, of_row = count_cells(names, [code for _, code in encoded], [len(of) for of, _ in encoded], every)
     known = np.broadcast_to(np.True_, cells.codes.shape)
     if wildcard:
         known = np.stack([_tells(of)[codes] for (of, _), codes in zip(encoded, cells.codes, strict=True)])
     if population is None:
-        return Keys(cells, of_row, known, cells.count, None, wildcard)
+        return Keys(cells, of_row, frame, times, known, cells.count, None, wildcard)
     of_row = of_row[: frame.height]
-    sample = np.bincount(of_row, minlength=len(cells)).astype(np.int64)
+    sample = tally(of_row, len(cells), times)
     others, covered = cells.count - sample, None
     if _recoded(encoded, frame.height):
         mine = np.flatnonzero(sample > 0)
         classes = Cells(names, cells.codes[:, mine], sample[mine], cells.sizes)
-        people = covered_people(classes, [of.text for of, _ in encoded], population, hierarchies, wildcard)
-        if people is not None:
+        texts = [of.text for of, _ in encoded]
+        found = covered_people(classes, texts, people, hierarchies, wildcard, often)
+        if found is not None:
             covered = np.zeros(len(cells), np.int64)
-            covered[mine] = people
-    return Keys(cells, of_row, known, sample, others, wildcard, covered)
+            covered[mine] = found
+    return Keys(cells, of_row, frame, times, known, sample, others, wildcard, covered)
 
 
 def _recoded(encoded: Sequence[tuple[Categories, np.ndarray]], rows: int) -> bool:
@@ -122,7 +139,7 @@ def _recoded(encoded: Sequence[tuple[Categories, np.ndarray]], rows: int) -> boo
     return False
 
 
-def quasi_of(frame: pl.DataFrame, quasi: Any, what: str = "the table") -> tuple[str, ...]:
+def quasi_of(frame: Table, quasi: Any, what: str = "the table") -> tuple[str, ...]:
     """The names of the quasi-identifiers, each once, checked against the table."""
     names = tuple(dict.fromkeys(column_names(quasi, "quasi")))
     if not names:
@@ -131,7 +148,7 @@ def quasi_of(frame: pl.DataFrame, quasi: Any, what: str = "the table") -> tuple[
     return names
 
 
-def has_columns(frame: pl.DataFrame, names: Sequence[str], what: str = "the table") -> None:
+def has_columns(frame: Table, names: Sequence[str], what: str = "the table") -> None:
     """Refuse names that the table does not have."""
     for name in names:
         if name not in frame.columns:

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from sfumato.cells import Cells
-from sfumato.engines.frames import enter
 from sfumato.kernels.risk_ipf import fit_pairs
 from sfumato.measures.risk.asked import share
 from sfumato.measures.risk.keys import Keys, keys_of
 from sfumato.measures.risk.matching import grouped
+from sfumato.measures.tables import table_of
 
 SWEEPS, TOLERANCE = 1000, 1e-7
 
@@ -41,7 +41,7 @@ def log_linear(
     (2, 0.829661, 0.735759)
     """
     fraction = share(sampling_fraction, "sampling_fraction", above_zero=True)
-    return log_linear_figures(keys_of(enter(df)[0], quasi), fraction, most_cells)
+    return log_linear_figures(keys_of(table_of(df), quasi), fraction, most_cells)
 
 
 def log_linear_figures(keys: Keys, fraction: float, most_cells: int) -> dict[str, Any]:

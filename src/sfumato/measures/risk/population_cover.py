@@ -21,18 +21,20 @@ def covered_people(
     population: pl.DataFrame,
     hierarchies: Mapping[str, Any] | None = None,
     wildcard: bool = False,
+    times: np.ndarray | None = None,
 ) -> np.ndarray | None:
     """Per class the people of the population whose values its labels cover, in every column.
 
     None where no label stands for other values than itself: then equal keys tell all. A label that cannot be read
-    covers nobody, so that it never makes a class look safe. `texts` are the labels of each column, by code.
+    covers nobody, so that it never makes a class look safe. `texts` are the labels of each column, by code; `times` how
+    many people each row of the population is.
 
     >>> classes = Cells(("age",), np.array([[0, 1]]), np.array([1, 1]), (2,))
     >>> covered_people(classes, [("20-29", "3*")], pl.DataFrame({"age": [21, 25, 33]}))
     array([2, 1])
     """
     coded = [encode(population.get_column(name)) for name in classes.names]
-    people, _ = count_cells(classes.names, [code for _, code in coded], [len(values) for values, _ in coded])
+    people, _ = count_cells(classes.names, [code for _, code in coded], [len(values) for values, _ in coded], times)
     covers, recoded = [], False
     for name, text, code, (values, _) in zip(classes.names, texts, classes.codes, coded, strict=True):
         cover = read_labels(text, values.text, (hierarchies or {}).get(name), wildcard=wildcard, name=name).members

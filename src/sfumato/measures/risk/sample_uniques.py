@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from sfumato.cells import count_cells
-from sfumato.engines.frames import enter
 from sfumato.errors import PolicyError
 from sfumato.kernels.suda import uniques, weigh
 from sfumato.measures.risk.asked import shown
 from sfumato.measures.risk.keys import Keys, keys_of
 from sfumato.measures.risk.matching import matched
+from sfumato.measures.tables import table_of
 
 WORD = 6  # the sets of so many columns are the bits of one word
 MOST_BYTES = 2**31  # of marks
@@ -28,10 +28,12 @@ THREADS = min(4, os.cpu_count() or 1)  # each has scratch of its own
 @dataclass(frozen=True, eq=False)
 class Uniques:
     """Per cell: the weighted number of its minimal sample uniques, the part of it with each column, their number and
-    least size (0: it has none), and the number of rows that match it on all columns. `of_row` is the cell of a row."""
+    least size (0: it has none), the number of its rows, and of those that match it on all columns. `of_row` is the cell
+    of a row; None where the table is known by counts alone."""
 
     names: tuple[str, ...]
-    of_row: np.ndarray
+    of_row: np.ndarray | None
+    rows: np.ndarray
     size: np.ndarray
     score: np.ndarray
     parts: np.ndarray  # [columns, cells]
@@ -45,14 +47,15 @@ def minimal_uniques(
     """Find them for every row; a minimal unique of s of M columns counts weight(s, M)."""
     if up_to is not None and (isinstance(up_to, bool) or not isinstance(up_to, int) or up_to < 1):
         raise PolicyError("up_to must be a number of columns", got=shown(up_to), allowed="1 or more, or None")
-    keys = keys_of(enter(data)[0], quasi, wildcard=wildcard)
+    keys = keys_of(table_of(data), quasi, wildcard=wildcard)
     columns = len(keys.cells.names)
     most = columns if up_to is None else min(up_to, columns)
     weights = np.array([0.0, *(weight(s, columns) for s in range(1, columns + 1))])
     cells = len(keys.cells)
     score, parts = np.zeros(cells), np.zeros((columns, cells))
     number, least = np.zeros(cells, np.int64), np.zeros(cells, np.int64)
-    found = Uniques(keys.cells.names, keys.of_row, keys.size, score, parts, number, least)
+    of_row = keys.of_row if keys.times is None else None
+    found = Uniques(keys.cells.names, of_row, keys.sample, keys.size, score, parts, number, least)
     (_by_level if wildcard and not keys.known.all() else _by_partition)(keys, most, weights, found)
     return found
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from sfumato.engines.frames import enter
 from sfumato.measures.measure import Measure
 from sfumato.measures.risk.asked import share
 from sfumato.measures.risk.sample_uniques import Uniques, minimal_uniques
@@ -62,7 +63,7 @@ def suda(
     Keane, "A recursive search algorithm for statistical disclosure assessment", Data Mining and Knowledge Discovery
     2008; Elliot, "Integrating file and record level disclosure risk assessment", 2002.
     """
-    found, dis = _scored(data, quasi, sampling_fraction, up_to, wildcard, original_scores)
+    found, dis = _scored(enter(data)[0], quasi, sampling_fraction, up_to, wildcard, original_scores)
     part = np.divide(found.parts, found.score, out=np.zeros_like(found.parts), where=found.score > 0)
     per_cell = {"score": found.score, "dis": dis}
     per_cell |= {f"{name}_contribution": share for name, share in zip(found.names, part, strict=True)}
@@ -94,25 +95,29 @@ def suda_risk(
     >>> suda_risk({"town": ["A", "A", "A"]}, ["town"]).value
     0.0
     """
-    found, per_cell = _scored(data, quasi, sampling_fraction, up_to, wildcard, True)
-    dis, special = per_cell[found.of_row], int((found.score > 0).sum())
-    exposed = [int(i) for i in np.argsort(-dis, kind="stable")[:10] if dis[i] > 0]
+    found, dis = _scored(data, quasi, sampling_fraction, up_to, wildcard, True)
+    special, records = int((found.score > 0).sum()), int(found.rows.sum())
+    expected = float(dis.sum())  # who has a score is the only row of its cell
+    exposed: list[int] = []
+    if found.of_row is not None:  # rows that are counted elsewhere have no numbers
+        of_record = dis[found.of_row]
+        exposed = [int(i) for i in np.argsort(-of_record, kind="stable")[:10] if of_record[i] > 0]
     some = "some of these columns" if up_to is None else f"up to {up_to} of these columns"
     sentence = (
-        f"{special} of {len(dis)} records stand alone on {_listed(found.names)} or on {some}; a link to "
-        f"such a record is correct with probability {dis.max():.3f} at most, and {dis.mean():.5f} on average over all, "
-        f"where the table holds {sampling_fraction:.4g} of the population."
+        f"{special} of {records} records stand alone on {_listed(found.names)} or on {some}; a link to "
+        f"such a record is correct with probability {dis.max():.3f} at most, and {expected / records:.5f} on average "
+        f"over all, where the table holds {sampling_fraction:.4g} of the population."
     )
     details = {
-        "records": len(dis),
+        "records": records,
         "with_score": special,
         "highest_score": float(found.score.max()),
         "highest": float(dis.max()),
-        "expected": float(dis.sum()),
+        "expected": expected,
         "sampling_fraction": float(sampling_fraction),
         "most_exposed": exposed,
     }
-    return Measure("SUDA", float(dis.mean()), (0.0, 1.0), sentence, details=details)
+    return Measure("SUDA", expected / records, (0.0, 1.0), sentence, details=details)
 
 
 def _scored(
@@ -120,7 +125,7 @@ def _scored(
 ) -> tuple[Uniques, np.ndarray]:
     fraction = share(fraction, "sampling_fraction", above_zero=True)
     found = minimal_uniques(data, quasi, up_to, wildcard, _original if original else _share)
-    pairs = int((found.size == 2)[found.of_row].sum())
+    pairs = int(found.rows[found.size == 2].sum())
     # a cell with a score has one row, so sums over cells are sums over rows
     return found, _dis(found.score, len(found.names), pairs, fraction)
 

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from sfumato.arguments import mapping
-from sfumato.engines.frames import enter
 from sfumato.errors import PolicyError
 from sfumato.measures.measure import Measure
 from sfumato.measures.risk.achievement import achieved_figures
 from sfumato.measures.risk.asked import fraction_of, is_size, share
 from sfumato.measures.risk.attackers import figures, journalist_figures, marketer_figures
-from sfumato.measures.risk.individual_risk import frame_of, household_risks, weights
+from sfumato.measures.risk.individual_risk import cell_risks, household_risks, weights
 from sfumato.measures.risk.keys import Keys, keys_of
 from sfumato.measures.risk.log_linear_risk import log_linear_figures
 from sfumato.measures.risk.sentences import (
@@ -26,6 +26,7 @@ from sfumato.measures.risk.sentences import (
     table_measures,
 )
 from sfumato.measures.risk.uniqueness import MODELS, population_measure, sample_measure, table_figures
+from sfumato.measures.tables import Table, refuse, table_of
 
 SMALL_TABLE = 20_000  # combinations of key values up to which the summary fits the two-way model
 
@@ -94,14 +95,16 @@ def assessed(
     hierarchies: Mapping[str, Any] | None = None,
 ) -> tuple[dict[str, Any], tuple[Measure, ...]]:
     """The plain values of `risk_summary`, and its measures as values with a range and a sentence."""
-    frame = enter(data)[0]
+    table = table_of(data)
     limit = share(threshold, "threshold")
     sized = is_size(population)
-    others = None if population is None or sized else enter(population)[0]
-    keys = keys_of(frame, quasi, others, wildcard, mapping(hierarchies, "hierarchies"))
-    survey = None if weight is None else weights(frame, weight)
-    size = float(population) if sized else None if others is None else float(others.height)
-    fraction = _fraction(keys.rows, size, sampling_fraction, survey)
+    others = None if population is None or sized else table_of(population)
+    if household is not None and not isinstance(table, pl.DataFrame):
+        refuse("household risk")
+    keys = keys_of(table, quasi, others, wildcard, mapping(hierarchies, "hierarchies"))
+    weighed = None if weight is None else _weighed(table, keys, weight)
+    size = float(population) if sized else None if keys.population is None else float(keys.population.sum())
+    fraction = _fraction(keys.rows, size, sampling_fraction, None if weighed is None else _total(*weighed))
     found: dict[str, Any] = {
         "rows": keys.rows,
         "classes": len(keys.classes),
@@ -114,23 +117,38 @@ def assessed(
     measures = attacker_measures(found, others is not None)
     found["uniqueness"], more = _uniqueness(keys, fraction)
     measures += more
-    if survey is not None or household is not None:
-        risks = frame_of(keys, np.ones(keys.rows) if survey is None else survey)["risk"].to_numpy()
-        if survey is not None:
-            found["individual"] = _expected(risks, limit)
+    if weighed is not None or household is not None:
+        by, survey = (keys, np.ones(keys.rows)) if weighed is None else weighed
+        risks = cell_risks(by, by.weighted(survey))
+        if weighed is not None:
+            found["individual"] = _expected(risks, by.sample, limit)
             measures += expected_measures("individual", found["individual"])
         if household is not None:
-            found["household"] = _expected(household_risks(frame, household, risks), limit)
+            homes = household_risks(by.frame, household, risks[by.of_row])
+            found["household"] = _expected(homes, np.ones(len(homes), np.int64), limit)
             measures += expected_measures("household", found["household"])
     if fraction is not None and fraction < 1:
         found["log_linear"] = log_linear_figures(keys, fraction, SMALL_TABLE)
         measures += log_linear_measures(found["log_linear"])
-    found["achieved"] = achieved_figures(frame, keys, sensitive, hierarchies)
+    found["achieved"] = achieved_figures(table, keys, sensitive, hierarchies)
     measures += achieved_measures(found["achieved"])
     return found, tuple(measures)
 
 
-def _fraction(rows: int, size: float | None, given: float | None, survey: np.ndarray | None) -> float | None:
+def _weighed(table: Table, keys: Keys, weight: Any) -> tuple[Keys, np.ndarray]:
+    """The survey weights, and the keys of their rows: of a table that is known by counts they are counted as well."""
+    if not isinstance(table, pl.DataFrame):
+        if not isinstance(weight, str):
+            raise PolicyError("weight must be the name of a column", got=type(weight).__name__)
+        keys = keys_of(table, keys.cells.names, wildcard=keys.wildcard, beside=[weight])
+    return keys, weights(keys.frame, weight)
+
+
+def _total(keys: Keys, survey: np.ndarray) -> float:
+    return float(survey.sum() if keys.times is None else np.sort(survey * keys.times).sum())
+
+
+def _fraction(rows: int, size: float | None, given: float | None, weight: float | None) -> float | None:
     """The sampling fraction, of what is given: itself, the population, or the weights; None where none is."""
     if given is not None:
         if size is not None and abs(fraction_of(rows, size, None) - given) > 0.01 * given:
@@ -142,7 +160,7 @@ def _fraction(rows: int, size: float | None, given: float | None, survey: np.nda
         return share(given, "sampling_fraction", above_zero=True)
     if size is not None:
         return fraction_of(rows, size, None)
-    return None if survey is None else min(1.0, rows / float(survey.sum()))
+    return None if weight is None else min(1.0, rows / weight)
 
 
 def _uniqueness(keys: Keys, fraction: float | None) -> tuple[dict[str, Any], list[Measure]]:
@@ -164,13 +182,14 @@ def _uniqueness(keys: Keys, fraction: float | None) -> tuple[dict[str, Any], lis
     return found, measures
 
 
-def _expected(risk: np.ndarray, threshold: float) -> dict[str, float]:
-    """Figures of risks per record."""
+def _expected(risk: np.ndarray, count: np.ndarray, threshold: float) -> dict[str, float]:
+    """Figures of risks that so many records have each."""
+    rows, expected = int(count.sum()), float((risk * count).sum())
     return {
-        "expected_records": float(risk.sum()),
-        "average": float(risk.mean()),
-        "highest": float(risk.max()),
-        "records_at_risk": float((risk > threshold * (1 + 1e-12)).mean()),
+        "expected_records": expected,
+        "average": expected / rows,
+        "highest": float(risk[count > 0].max()),
+        "records_at_risk": int(count[risk > threshold * (1 + 1e-12)].sum()) / rows,
         "threshold": threshold,
     }
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from sfumato.criteria.population import ESTIMATORS
-from sfumato.engines.frames import enter
 from sfumato.errors import PolicyError, did_you_mean
 from sfumato.measures.measure import Measure
 from sfumato.measures.risk.asked import fraction_of
 from sfumato.measures.risk.keys import Keys, keys_of
+from sfumato.measures.tables import table_of
 
 MODELS = tuple(ESTIMATORS)
 
@@ -24,7 +24,7 @@ def sample_uniqueness(df: Any, quasi: Sequence[str], *, wildcard: bool = False) 
     >>> sample_uniqueness({"age": [30, 30, 30, 40]}, ["age"]).value
     0.25
     """
-    keys = keys_of(enter(df)[0], quasi, wildcard=wildcard)
+    keys = keys_of(table_of(df), quasi, wildcard=wildcard)
     return sample_measure(keys)
 
 
@@ -55,9 +55,8 @@ def population_uniqueness(
     Roffey, BMC Medical Informatics and Decision Making 12:66, 2012.
     """
     check_model(model)
-    frame = enter(df)[0]
-    fraction = fraction_of(frame.height, population_size, sampling_fraction)
-    return population_measure(keys_of(frame, quasi), fraction, model)
+    keys = keys_of(table_of(df), quasi)
+    return population_measure(keys, fraction_of(keys.rows, population_size, sampling_fraction), model)
 
 
 def unique_in_population(
@@ -73,7 +72,7 @@ def unique_in_population(
     >>> found["pu"], found["pu_given_su"]
     (0.3333333333333333, 0.5)
     """
-    keys = keys_of(enter(df)[0], quasi, enter(population)[0], wildcard)
+    keys = keys_of(table_of(df), quasi, table_of(population), wildcard)
     return table_figures(keys)
 
 

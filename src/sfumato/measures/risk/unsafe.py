@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from sfumato.engines.frames import enter
 from sfumato.measures.measure import Measure
 from sfumato.measures.risk.sample_uniques import minimal_uniques
 
@@ -40,7 +41,7 @@ def minimum_unsafe(data: Any, quasi: Any, up_to: int | None = None, *, wildcard:
     ----------
     Willenborg, de Waal, "Elements of Statistical Disclosure Control", 2001; Manning, Haglin, Keane 2008.
     """
-    found = minimal_uniques(data, quasi, up_to, wildcard, lambda s, columns: 1.0)
+    found = minimal_uniques(enter(data)[0], quasi, up_to, wildcard, lambda s, columns: 1.0)
     return pl.DataFrame({"size": found.least[found.of_row], "combinations": found.number[found.of_row]})
 
 
@@ -51,12 +52,13 @@ def unsafe_share(data: Any, quasi: Any, up_to: int | None = None, *, wildcard: b
     >>> unsafe_share(table, ["sex", "town"], up_to=1).value
     0.25
     """
-    size = minimum_unsafe(data, quasi, up_to, wildcard=wildcard).get_column("size").to_numpy()
-    records = np.bincount(size)
-    unsafe, least = int((size > 0).sum()), int(size[size > 0].min()) if (size > 0).any() else 0
+    found = minimal_uniques(data, quasi, up_to, wildcard, lambda s, columns: 1.0)
+    rows, some = int(found.rows.sum()), found.least[found.least > 0]
+    records = np.bincount(some, minlength=1)  # who stands alone is the only row of its cell
+    unsafe, least = len(some), int(some.min()) if len(some) else 0
     limit = "some of the columns" if up_to is None else f"up to {up_to} of the columns"
-    sentence = f"{unsafe} of {len(size)} records are unique on {limit}" + (
+    sentence = f"{unsafe} of {rows} records are unique on {limit}" + (
         f"; for {records[least]} of them it takes no more than {least}." if unsafe else "."
     )
     details = {"records_by_size": {str(s): int(n) for s, n in enumerate(records) if s and n}, "least": least}
-    return Measure("minimum unsafe combination", unsafe / len(size), (0.0, 1.0), sentence, details=details)
+    return Measure("minimum unsafe combination", unsafe / rows, (0.0, 1.0), sentence, details=details)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from sfumato.arguments import column_names
-from sfumato.engines.frames import enter
 from sfumato.errors import PolicyError
-from sfumato.measures.attacks.classes import require, share_of
+from sfumato.measures.attacks.classes import share_of
 from sfumato.measures.measure import Measure
-from sfumato.measures.risk.keys import keys_of
+from sfumato.measures.risk.keys import has_columns, keys_of
 from sfumato.measures.standards.finding import Check, Profile
+from sfumato.measures.tables import table_of
 
 LIMIT = 0.09  # classes of twelve records and more: 1/11 is above it
 AGENCIES = " of the European Medicines Agency and Health Canada"
@@ -46,14 +46,14 @@ def clinical(data: Any, quasi: Any, *, limit: float = LIMIT, wildcard: bool = Fa
     health information", 2013.
     """
     limit = share_of(limit, "limit")
-    frame = enter(data)[0]
+    table = table_of(data)
     names = tuple(dict.fromkeys(column_names(quasi, "quasi")))
     if not names:
         raise PolicyError("no quasi-identifying column is given")
-    require(frame, names)
-    keys = keys_of(frame, names, wildcard=wildcard)
-    of_record, least = keys.size[keys.of_row], int(keys.classes.min())
-    risk = {"highest": 1 / least, "average": float((1 / of_record).mean())}
+    has_columns(table, names)
+    keys = keys_of(table, names, wildcard=wildcard)
+    least, mine = int(keys.classes.min()), keys.sample > 0
+    risk = {"highest": 1 / least, "average": float((keys.sample[mine] / keys.size[mine]).sum() / keys.rows)}
     details = {"smallest": least, "classes": len(keys.classes)}
     alike = "no other record" if least == 1 else f"{least - 1} other record{'s' * (least != 2)}"
     highest = Measure(
@@ -74,10 +74,10 @@ def clinical(data: Any, quasi: Any, *, limit: float = LIMIT, wildcard: bool = Fa
     holds = all(check.holds for check in checks)
     verdict = "meets" if holds else "does not meet"
     statement = (
-        f"This table of {frame.height} records {verdict} the {limit:g} threshold{AGENCIES if limit == LIMIT else ''}: "
+        f"This table of {keys.rows} records {verdict} the {limit:g} threshold{AGENCIES if limit == LIMIT else ''}: "
         f"its highest risk is {risk['highest']:.3g} and its average risk {risk['average']:.3g}, over the "
         f"quasi-identifiers {', '.join(names)}. The threshold speaks of these columns alone and is no proof of "
         "anonymity: other columns may tell people apart, and a group that looks alike may share what is sensitive."
     )
-    more = {"limit": limit, "rows": frame.height, "quasi": list(names), "wildcard": wildcard}
+    more = {"limit": limit, "rows": keys.rows, "quasi": list(names), "wildcard": wildcard}
     return Profile("clinical", holds, checks, statement, more, ("highest risk", "average risk"))

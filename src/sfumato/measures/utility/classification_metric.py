@@ -38,23 +38,30 @@ def classification_metric(
     if target not in pair.original.columns:
         raise ColumnError(f'the original has no column "{target}"', hint=did_you_mean(target, pair.original.columns))
     names = tuple(n for n in (pair.changed() if quasi is None else pair.names(quasi, "quasi")) if n != target)
+    together = pair.on((*names, target))
     if target in pair.released.columns:
-        truth = printed(pair.released.get_column(target))
+        truth = printed(together.released.get_column(target))
     else:
         truth = printed(pair.original.get_column(target)).gather(pair.aligned("the classification metric"))
-    keys = [printed(pair.released.get_column(name)).alias(f"q{i}") for i, name in enumerate(names)]
+    keys = [printed(together.released.get_column(name)).alias(f"q{i}") for i, name in enumerate(names)]
     frame = pl.DataFrame([*keys, truth.alias("target")])
-    cells = frame.group_by(frame.columns).agg(n=pl.len())
+    cells = frame.with_columns(n=_times(together.times[1])).group_by(frame.columns).agg(pl.col("n").sum())
     by = [series.name for series in keys]
     best = cells.group_by(by).agg(n=pl.col("n").max()) if by else cells.select(pl.col("n").max())
-    n = pair.released.height + pair.suppressed
+    n = pair.released_rows + pair.suppressed
     wrong = n - int(best.get_column("n").sum())
-    common = printed(pair.original.get_column(target)).alias("value").value_counts(name="n").get_column("n")
-    most: Any = common.max()
-    baseline = 1 - most / pair.original.height
+    whole = pl.DataFrame({"value": printed(together.original.get_column(target))})
+    common = whole.with_columns(n=_times(together.times[0])).group_by("value").agg(pl.col("n").sum())
+    most: Any = common.get_column("n").max()
+    baseline = 1 - most / pair.original_rows
     sentence = (
         f'For {wrong} of {n} records the most frequent "{target}" of their class is not their own, or they are '
         f"suppressed: {wrong / n * 100:.1f}%, against {baseline * 100:.1f}% when guessing without any other column."
     )
     details = {"target": target, "suppressed": pair.suppressed}
     return Measure("classification-metric", wrong / n, (0.0, 1.0), sentence, wilson(wrong, n), baseline, details)
+
+
+def _times(times: np.ndarray | None) -> pl.Expr | pl.Series:
+    """How many rows each entry stands for."""
+    return pl.lit(1, pl.Int64) if times is None else pl.Series(times)

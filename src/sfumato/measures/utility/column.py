@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.categories import Categories
+from sfumato.cells import tally
 from sfumato.engines.printed import printed
 from sfumato.hierarchies import parse
 from sfumato.hierarchies.learned import Learned
@@ -19,6 +20,7 @@ from sfumato.measures.utility.unread import read_as, read_middle
 from sfumato.microdata import Attribute, encode
 
 NUMBERS = ("integer", "decimal")
+Times = tuple[np.ndarray | None, np.ndarray | None]  # how many rows each entry of the original, the release stands for
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +30,8 @@ class Column:
     `members[start[i]:start[i + 1]]` are the values of label i, as numbers into `support`: the original's codes first,
     then values that only the release has (such as numbers with noise). A row under a label is taken to be any of its
     values with the same chance. Of the labels that could not be read, `learnt` ones cover what their rows had in the
-    original, `unread` ones everything, and `strange` ones are values that the original does not have.
+    original, `unread` ones everything, and `strange` ones are values that the original does not have. With `times` an
+    entry of `code` and one of `label` stand for so many rows.
     """
 
     attribute: Attribute
@@ -43,6 +46,7 @@ class Column:
     unread: int = 0
     strange: int = 0
     opaque: tuple[int, ...] = ()  # the numbers of unread and strange labels
+    times: Times = (None, None)
 
     @property
     def name(self) -> str:
@@ -59,10 +63,20 @@ class Column:
         """Number of distinct values in the original."""
         return len(self.attribute.categories)
 
+    @property
+    def original_rows(self) -> int:
+        """How many rows the original has."""
+        return len(self.code) if self.times[0] is None else int(self.times[0].sum())
+
+    @cached_property
+    def released_rows(self) -> int:
+        """How many rows the release has."""
+        return int(self.count.sum())
+
     @cached_property
     def count(self) -> np.ndarray:
         """Released rows per label."""
-        return np.bincount(self.label, minlength=len(self.text))
+        return tally(self.label, len(self.text), self.times[1])
 
     @cached_property
     def size(self) -> np.ndarray:
@@ -79,14 +93,14 @@ class Column:
     def before(self) -> np.ndarray:
         """Share of the original rows per value of the support."""
         share = np.zeros(len(self.support))
-        share[: self.values] = self.attribute.categories.count / len(self.code)
+        share[: self.values] = self.attribute.categories.count / self.original_rows
         return share
 
     @cached_property
     def after(self) -> np.ndarray:
         """Share of the released rows per value of the support, each spread evenly over what its label covers."""
         each = np.repeat(self.count / np.maximum(self.size, 1), self.size)
-        return np.bincount(self.members, weights=each, minlength=len(self.support)) / max(len(self.label), 1)
+        return np.bincount(self.members, weights=each, minlength=len(self.support)) / max(self.released_rows, 1)
 
     def covered(self, rows: np.ndarray) -> np.ndarray:
         """Per released row, whether its label covers the value of the original row that it came from."""
@@ -105,7 +119,7 @@ class Column:
         if rows is not None:
             return float((~self.covered(rows) & ~opaque[self.label]).mean()) if len(rows) else 0.0
         none = (self.shares(np.arange(len(self.support)) < self.values) == 0) & ~opaque
-        return float(self.count[none].sum() / max(len(self.label), 1))
+        return float(self.count[none].sum() / max(self.released_rows, 1))
 
     def shares(self, mask: np.ndarray) -> np.ndarray:
         """Per label, the share of its values that are in the mask (over the support)."""
@@ -162,21 +176,25 @@ class Column:
         return self.midpoint[self.label]
 
 
-def read_column(before: pl.Series, after: pl.Series, rows: np.ndarray | None, hierarchy: Any = None) -> Column:
+def read_column(
+    before: pl.Series, after: pl.Series, rows: np.ndarray | None, hierarchy: Any = None, times: Times = (None, None)
+) -> Column:
     """Read the labels of a released column by the values of the original one."""
     categories, code = encode(before)
+    if times[0] is not None:
+        categories = replace(categories, count=tally(code, len(categories), times[0]))
     attribute = _attribute(categories, hierarchy)
     place = categories.position
     plain = attribute.kind in NUMBERS and attribute.hierarchy is None
     if after.dtype.is_numeric() and place is not None and plain and not (categories.missing and after.null_count()):
         known = place[: len(categories) - categories.missing]
         if bool((known[1:] > known[:-1]).all()) and bool(np.isfinite(known).all()):
-            return _by_number(attribute, code, after.cast(pl.Float64).fill_nan(None))
+            return _by_number(attribute, code, after.cast(pl.Float64).fill_nan(None), times)
     words = printed(after)
     if rows is not None and categories.missing and words.null_count():  # missing now, and not before: suppressed
         had = pl.Series(code[rows] != len(categories) - 1)
         words = pl.select(pl.when(words.is_null() & had).then(pl.lit("*")).otherwise(words)).to_series()
-    return _by_text(attribute, code, words, rows)
+    return _by_text(attribute, code, words, rows, times)
 
 
 def _attribute(categories: Categories, hierarchy: Any) -> Attribute:
@@ -189,7 +207,7 @@ def _attribute(categories: Categories, hierarchy: Any) -> Attribute:
     return Attribute(categories.name, "quasi", categories, recipe.build(categories))
 
 
-def _by_number(attribute: Attribute, code: np.ndarray, after: pl.Series) -> Column:
+def _by_number(attribute: Attribute, code: np.ndarray, after: pl.Series, times: Times) -> Column:
     """Numbers released as numbers: equal ones are the same value, others are new."""
     categories = attribute.categories
     assert categories.position is not None
@@ -214,16 +232,18 @@ def _by_number(attribute: Attribute, code: np.ndarray, after: pl.Series) -> Colu
         missing = [len(categories) - 1] if categories.missing else range(len(categories))
         members, size = np.concatenate([members, missing]), np.append(size, len(missing))
     start = np.concatenate([[0], np.cumsum(size)])
-    return Column(attribute, code, text, label, start, members.astype(np.int64), support, place)
+    return Column(attribute, code, text, label, start, members.astype(np.int64), support, place, times=times)
 
 
-def _by_text(attribute: Attribute, code: np.ndarray, after: pl.Series, rows: np.ndarray | None) -> Column:
+def _by_text(attribute: Attribute, code: np.ndarray, after: pl.Series, rows: np.ndarray | None, times: Times) -> Column:
     """Labels as text."""
     categories = attribute.categories
     distinct, number = encode(after.alias(attribute.name).cast(pl.String))
     text, label = distinct.text, number.astype(np.int64)
     cover = read_labels(text, categories.text, attribute.hierarchy)
-    told = read_as(text, label, cover.read, None if rows is None else code[rows].astype(np.int64), len(categories))
+    count = tally(label, len(text), times[1])
+    had = None if rows is None else code[rows].astype(np.int64)
+    told = read_as(text, label, count, cover.read, had, len(categories))
     everything = np.arange(len(categories), dtype=np.int64)
     members: list[np.ndarray] = []
     fresh: list[str | None] = []
@@ -251,4 +271,4 @@ def _by_text(attribute: Attribute, code: np.ndarray, after: pl.Series, rows: np.
     support = (*categories.text, *fresh)
     counts = len(told.learnt), len(told.unread), len(told.strange)
     opaque = tuple(sorted(told.unread | told.strange))
-    return Column(attribute, code, text, label, start, joined, support, place, *counts, opaque)
+    return Column(attribute, code, text, label, start, joined, support, place, *counts, opaque, times)

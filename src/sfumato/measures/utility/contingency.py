@@ -50,6 +50,7 @@ def contingency(
         names = tuple(name for name in names if len(pair.column(name).support) <= MOST_VALUES)
         if not names:
             raise ColumnError(f"no shared column has at most {MOST_VALUES} values", hint="name columns to compare")
+    pair.holds(names)  # all of them counted together answer every table
     means: dict[str, float] = {}
     worst: tuple[float, tuple[str, ...]] = (-1.0, ())
     left_out, every = 0, []
@@ -80,24 +81,26 @@ def contingency(
 
 def table_distance(pair: Pair, names: Sequence[str]) -> float:
     """The total variation distance of one table."""
-    columns = [pair.column(name) for name in names]
-    if len(columns) == 1:
-        return float(np.abs(columns[0].before - columns[0].after).sum() / 2)
+    if len(names) == 1:
+        column = pair.column(names[0])
+        return float(np.abs(column.before - column.after).sum() / 2)
+    together = pair.on(names)
+    columns = [together.column(name) for name in names]
     shape = [len(column.support) for column in columns]
-    cells = _counts([column.code for column in columns], shape)
-    counts = _counts([column.label for column in columns], [len(column.text) for column in columns])
+    cells = _counts([column.code for column in columns], shape, together.times[0])
+    counts = _counts([column.label for column in columns], [len(column.text) for column in columns], together.times[1])
     spread = counts.reshape([len(column.text) for column in columns])
     for axis, column in enumerate(columns):  # one column after the other: labels become values
         spread = np.moveaxis(np.tensordot(_weights(column), np.moveaxis(spread, axis, 0), axes=1), 0, axis)
-    before = cells.reshape(shape) / len(columns[0].code)
-    return float(np.abs(before - spread / max(len(columns[0].label), 1)).sum() / 2)
+    before = cells.reshape(shape) / columns[0].original_rows
+    return float(np.abs(before - spread / max(columns[0].released_rows, 1)).sum() / 2)
 
 
-def _counts(codes: Sequence[np.ndarray], shape: Sequence[int]) -> np.ndarray:
+def _counts(codes: Sequence[np.ndarray], shape: Sequence[int], times: np.ndarray | None) -> np.ndarray:
     key = np.zeros(len(codes[0]), np.int64)
     for code, size in zip(codes, shape, strict=True):
         key = key * size + code
-    return np.bincount(key, minlength=math.prod(shape)).astype(np.float64)
+    return np.bincount(key, weights=times, minlength=math.prod(shape)).astype(np.float64)
 
 
 def _weights(column: Column) -> np.ndarray:

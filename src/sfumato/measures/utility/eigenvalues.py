@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from sfumato.measures.measure import Measure
+from sfumato.measures.utility.moments import correlation
 from sfumato.measures.utility.notes import many
-from sfumato.measures.utility.numeric_error import Numbers, correlation, numbers_of
+from sfumato.measures.utility.numeric_error import Numbers, numbers_of
 from sfumato.measures.utility.pair import pair_of
 
 
@@ -39,10 +40,10 @@ def eigenvalues(
 def eigenvalues_of(found: Numbers) -> Measure:
     """The same of numbers that were read already."""
     d = len(found.names)
-    if min(len(found.before), len(found.after)) < 2:
+    if min(found.rows) < 2:
         return Measure("eigenvalues", math.nan, (0.0, 1.0), "There are no eigenvalues: it takes two rows.")
     with np.errstate(over="ignore", invalid="ignore"):
-        matrices = [correlation(x) for x in (found.before, found.after)]
+        matrices = [correlation(x, of) for x, of in zip((found.before, found.after), found.times, strict=True)]
     if not all(np.isfinite(matrix).all() for matrix in matrices):
         sentence = "There are no eigenvalues: the numbers are too large to be squared."
         return Measure("eigenvalues", math.nan, (0.0, 1.0), sentence)

@@ -65,16 +65,16 @@ def information_loss(
     name = loss_name(asked)
     if not isinstance(asked, LabelLoss):
         return _of_classes(pair, names, asked, name, k)
-    n, gone = pair.original.height, pair.suppressed
+    n, gone = pair.original_rows, pair.suppressed
     per_column, weights = np.empty(len(names)), np.empty(len(names))
     for i, column in enumerate(map(pair.column, names)):
         attribute = column.attribute
         cost = label_costs(column, asked, pair.rows)
-        own, free = asked.own(attribute)[column.code], asked.suppressed(attribute)
-        total = float((cost * column.count).sum()) - float(own.sum())
+        own, free = asked.own(attribute), asked.suppressed(attribute)
+        total = float((cost * column.count).sum()) - float((own * attribute.categories.count).sum())
         # what a suppressed row costs beyond its own is the same for every value
-        most = float(cost.max()) if free is None else float(free[0] + asked.own(attribute)[0])
-        per_column[i] = max(total + gone * most, 0.0) / max(n, column.label.size)
+        most = float(cost.max()) if free is None else float(free[0] + own[0])
+        per_column[i] = max(total + gone * most, 0.0) / max(n, column.released_rows)
         weights[i] = asked.weight(attribute)
     value = float(asked.combine(per_column, weights))
     read = [pair.column(c) for c in names]
@@ -98,16 +98,18 @@ def information_loss(
     return Measure(name, value, (0.0, float(max(top, value))), sentence + unread + beside, details=details)
 
 
-def class_sizes_of(frame: pl.DataFrame, names: Sequence[str]) -> np.ndarray:
-    """Rows per class: rows that print alike in these columns."""
+def class_sizes_of(frame: pl.DataFrame, names: Sequence[str], times: np.ndarray | None) -> np.ndarray:
+    """Rows per class: rows that print alike in these columns, each as often as `times` says."""
     keys = pl.DataFrame([printed(frame.get_column(name)).alias(f"q{i}") for i, name in enumerate(names)])
-    return keys.group_by(keys.columns).agg(size=pl.len()).get_column("size").cast(pl.Int64).to_numpy()
+    rows = pl.lit(1, pl.Int64) if times is None else pl.Series(times)
+    return keys.with_columns(size=rows).group_by(keys.columns).agg(pl.col("size").sum()).get_column("size").to_numpy()
 
 
 def _of_classes(pair: Pair, names: Sequence[str], asked: Any, name: str, k: int | None) -> Measure:
-    sizes = np.sort(class_sizes_of(pair.released, names))
+    together = pair.on(names)
+    sizes = np.sort(class_sizes_of(together.released, names, together.times[1]))
     least = int(sizes[0]) if k is None else whole("k", k, 1)
-    n = max(pair.original.height, pair.released.height)
+    n = max(pair.original_rows, pair.released_rows)
     squares = float((sizes.astype(np.float64) ** 2).sum())
     statistics = ClassStatistics(n, n - int(sizes.sum()), len(sizes), squares, len(sizes), squares, least, n)
     value = float(asked.value(statistics))
@@ -118,10 +120,10 @@ def _of_classes(pair: Pair, names: Sequence[str], asked: Any, name: str, k: int 
             f"{least}, the {'size asked for' if k else 'smallest group'}; 1 is as fine as that allows."
         )
         return Measure(name, value, (0.0, n / least), sentence, details=details)
-    own = class_sizes_of(pair.original, names)
+    own = np.sort(class_sizes_of(together.original, names, together.times[0]))
     baseline = float((own.astype(np.float64) ** 2).sum())
     sentence = (
         f"On average a record has the quasi-identifiers of {value / n:.4g} of {n} records, itself counted and a "
-        f"suppressed one as all of them; in the original, of {baseline / len(pair.original):.4g}."
+        f"suppressed one as all of them; in the original, of {baseline / pair.original_rows:.4g}."
     )
     return Measure(name, value, (float(n), float(n) * n), sentence, baseline=baseline, details=details)

@@ -41,7 +41,7 @@ def kl_divergence(
     spread = implied(pair, names, found)
     if pair.suppressed:
         spread = np.logaddexp(spread, math.log(pair.suppressed) - log_domain)
-    log_q = spread - math.log(pair.released.height + pair.suppressed)
+    log_q = spread - math.log(pair.released_rows + pair.suppressed)
     p, log_p = found.cell_count / n, np.log(found.cell_count) - math.log(n)
     value = max(float((p * (log_p - log_q)).sum()), 0.0)
     most = max(float((p * log_p).sum()) + log_domain, 0.0)

@@ -11,6 +11,8 @@ import numpy as np
 
 from sfumato.errors import ColumnError, PolicyError, did_you_mean
 from sfumato.measures.measure import Measure
+from sfumato.measures.utility.column import Times
+from sfumato.measures.utility.moments import correlation, covariance, mean, spread
 from sfumato.measures.utility.notes import many
 from sfumato.measures.utility.pair import Pair, pair_of
 
@@ -33,6 +35,15 @@ class Numbers:
     after: np.ndarray
     aligned: bool
     left_out: int  # released rows with a missing value
+    times: Times = (None, None)  # how many rows each row stands for
+
+    @property
+    def rows(self) -> tuple[int, int]:
+        """How many rows both tables have."""
+        one, other = self.times
+        return len(self.before) if one is None else int(one.sum()), len(self.after) if other is None else int(
+            other.sum()
+        )
 
 
 def numbers_of(pair: Pair, columns: Any = None) -> Numbers:
@@ -45,9 +56,13 @@ def numbers_of(pair: Pair, columns: Any = None) -> Numbers:
         raise ColumnError(f'column "{other}" does not hold numbers', hint="name numeric columns only")
     if not numeric:
         raise ColumnError("the original and the release share no numeric column")
-    before = np.stack([pair.column(name).original_numbers() for name in numeric], axis=1)
-    after = np.stack([pair.column(name).released_numbers() for name in numeric], axis=1)
+    together = pair.on(numeric)
+    before = np.stack([together.column(name).original_numbers() for name in numeric], axis=1)
+    after = np.stack([together.column(name).released_numbers() for name in numeric], axis=1)
     known = np.isfinite(after).all(axis=1)
+    often, stands = together.times
+    if often is not None and stands is not None:
+        return _counted(numeric, before, after, often, stands)
     if pair.rows is None:
         return Numbers(numeric, before[np.isfinite(before).all(axis=1)], after[known], False, int((~known).sum()))
     before = before[pair.rows]
@@ -55,23 +70,29 @@ def numbers_of(pair: Pair, columns: Any = None) -> Numbers:
     return Numbers(numeric, before[known], after[known], True, int((~known).sum()))
 
 
-def statistic(x: np.ndarray, on: str) -> np.ndarray:
+def _counted(
+    names: tuple[str, ...], before: np.ndarray, after: np.ndarray, often: np.ndarray, stands: np.ndarray
+) -> Numbers:
+    """The same of distinct tuples that were counted; sorted, so that sums repeat to the last bit."""
+    parts = []
+    for x, times in ((before, often), (after, stands)):
+        known = np.isfinite(x).all(axis=1)
+        x, times = x[known], times[known]
+        order = np.lexsort((times, *x.T))
+        parts.append((x[order], times[order]))
+    (before, often), (after, stands_of) = parts
+    return Numbers(names, before, after, False, int(stands.sum() - stands_of.sum()), (often, stands_of))
+
+
+def statistic(x: np.ndarray, on: str, times: np.ndarray | None = None) -> np.ndarray:
     """The values, means, covariances or correlations of a table, as one list per column or pair of columns."""
     if on == "values":
         return x
     if on == "means":
-        return x.mean(axis=0)
+        return mean(x, times)
     if on == "covariances":
-        covariance = np.atleast_2d(np.cov(x, rowvar=False))
-        return np.asarray(covariance[np.triu_indices(x.shape[1])])
-    return np.asarray(correlation(x)[np.triu_indices(x.shape[1], 1)])
-
-
-def correlation(x: np.ndarray) -> np.ndarray:
-    """The correlation matrix; a column without spread correlates with none."""
-    s = x.std(axis=0)
-    z = (x - x.mean(axis=0)) / np.where(s > 0, s, 1.0)
-    return np.asarray(np.clip(z.T @ z / len(x), -1.0, 1.0))
+        return np.asarray(covariance(x, times)[np.triu_indices(x.shape[1])])
+    return np.asarray(correlation(x, times)[np.triu_indices(x.shape[1], 1)])
 
 
 def numeric_error(
@@ -122,7 +143,7 @@ def error_of(found: Numbers, error: str, on: str) -> Measure:
 
 
 def _measured(found: Numbers, error: str, on: str, name: str) -> Measure:
-    x, y = statistic(found.before, on), statistic(found.after, on)
+    x, y = statistic(found.before, on, found.times[0]), statistic(found.after, on, found.times[1])
     gap = np.abs(x - y)
     value = _mean(error, x, gap)
     skipped = int((x == 0).sum()) if error == "mean-variation" else 0
@@ -148,7 +169,7 @@ def _measured(found: Numbers, error: str, on: str, name: str) -> Measure:
     details: dict[str, Any] = {
         "percent": percent,
         "columns": list(found.names),
-        "rows": len(found.after),
+        "rows": found.rows[1],
         "left_out": found.left_out,
     }
     if on in ("values", "means"):
@@ -171,9 +192,9 @@ def _mean(error: str, x: np.ndarray, gap: np.ndarray) -> float:
 
 
 def _too_few(found: Numbers, on: str) -> str | None:
-    if not len(found.before) or not len(found.after):
+    if not min(found.rows):
         return "no row is known in all numeric columns"
-    if on == "covariances" and min(len(found.before), len(found.after)) < 2:
+    if on == "covariances" and min(found.rows) < 2:
         return "it takes two rows"
     if on == "correlations" and len(found.names) < 2:
         return "it takes two numeric columns"
@@ -187,11 +208,11 @@ def _percent(found: Numbers, x: np.ndarray, gap: np.ndarray, error: str, on: str
     elif on == "correlations":
         share = value / (4.0 if error == "mean-squared-error" else 2.0)
     else:
-        spread = found.before.std(axis=0)
+        sd = spread(found.before, found.times[0])
         if on == "values":
-            scale: np.ndarray = spread if error == "mean-squared-error" else _absolute_spread(found.before)
+            scale: np.ndarray = sd if error == "mean-squared-error" else _absolute_spread(found.before)
         elif on == "means":
-            scale = spread
+            scale = sd
         else:
             scale = np.abs(x)
         power = 2 if error == "mean-squared-error" else 1

@@ -13,7 +13,7 @@ from sfumato.arguments import column_names, mapping
 from sfumato.engines.frames import enter
 from sfumato.engines.printed import printed
 from sfumato.errors import ColumnError, PolicyError, did_you_mean
-from sfumato.measures.utility.column import Column, read_column
+from sfumato.measures.utility.column import Column, Times, read_column
 from sfumato.measures.utility.order import reordered
 
 
@@ -22,7 +22,8 @@ class Pair:
     """Two tables that share columns. `rows` holds the original row of each released row, where that is known.
 
     Rows of the original that no released row came from are suppressed. `reordered` says that the tables are equally
-    long, and their columns tell that the rows are in another order.
+    long, and their columns tell that the rows are in another order. With `times` a row of the original and one of the
+    release stand for so many: distinct tuples that an engine counted.
     """
 
     original: pl.DataFrame
@@ -31,11 +32,30 @@ class Pair:
     hierarchies: Mapping[str, Any] = field(default_factory=dict)
     _columns: dict[str, Column] = field(default_factory=dict, repr=False)
     reordered: bool = False
+    times: Times = (None, None)
+
+    @property
+    def original_rows(self) -> int:
+        """How many rows the original has."""
+        return self.original.height if self.times[0] is None else int(self.times[0].sum())
+
+    @property
+    def released_rows(self) -> int:
+        """How many rows the release has."""
+        return self.released.height if self.times[1] is None else int(self.times[1].sum())
 
     @property
     def suppressed(self) -> int:
         """How many rows of the original the release lacks."""
-        return max(self.original.height - self.released.height, 0)
+        return max(self.original_rows - self.released_rows, 0)
+
+    def on(self, names: Sequence[str]) -> Pair:
+        """The pair with these columns together in its rows: itself, where it has the rows."""
+        return self
+
+    def holds(self, names: Sequence[str]) -> bool:
+        """Whether these columns can be looked at together."""
+        return True
 
     @property
     def shared(self) -> tuple[str, ...]:
@@ -47,7 +67,7 @@ class Pair:
         """What the release says in a column, read once."""
         if name not in self._columns:
             before, after = self.original.get_column(name), self.released.get_column(name)
-            self._columns[name] = read_column(before, after, self.rows, self.hierarchies.get(name))
+            self._columns[name] = read_column(before, after, self.rows, self.hierarchies.get(name), self.times)
         return self._columns[name]
 
     def names(self, given: Any, what: str = "columns") -> tuple[str, ...]:

@@ -52,7 +52,7 @@ def query_error(
     rng = np.random.default_rng(seed)
     read = [pair.column(name) for name in names]
     order = [_order(column) for column in read]
-    n = pair.original.height
+    n = pair.original_rows
     errors, counts, hidden = np.empty(queries), np.empty(queries), np.empty(queries)
     for i in range(queries):
         chosen = rng.choice(len(names), size=rng.integers(1, min(dimension, len(names)) + 1), replace=False)
@@ -79,7 +79,7 @@ def query_error(
         "mean": float(errors.mean()), "upper_decile": float(np.quantile(errors, 0.9)), "queries": queries,
         "columns": list(names), "percent": 100 * min(value, 1.0), "mean_count": float(counts.mean()),
     }  # fmt: skip
-    most = max(1.0, pair.released.height / n) / sanity
+    most = max(1.0, pair.released_rows / n) / sanity
     interval = (float(errors[low]), float(errors[high]))
     return Measure("query-error", value, (0.0, most), sentence, interval, baseline, details)
 

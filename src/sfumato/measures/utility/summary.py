@@ -14,6 +14,7 @@ from sfumato.measures.measure import Measure
 from sfumato.measures.utility.checks import whole
 from sfumato.measures.utility.classification_metric import classification_metric
 from sfumato.measures.utility.contingency import contingency
+from sfumato.measures.utility.counted_pair import CountedPair
 from sfumato.measures.utility.direct_comparison import direct_comparison
 from sfumato.measures.utility.distribution import DISTANCES, distances, distribution_distance
 from sfumato.measures.utility.eigenvalues import eigenvalues_of
@@ -22,7 +23,7 @@ from sfumato.measures.utility.il1s import il1s_of
 from sfumato.measures.utility.information_loss import information_loss
 from sfumato.measures.utility.kl_divergence import kl_divergence
 from sfumato.measures.utility.learning import learning
-from sfumato.measures.utility.notes import notes_of
+from sfumato.measures.utility.notes import listed, notes_of
 from sfumato.measures.utility.numeric_error import ERRORS, STATISTICS, error_of, numbers_of
 from sfumato.measures.utility.pair import Pair, pair_of
 from sfumato.measures.utility.query_error import query_error
@@ -81,15 +82,15 @@ def utility_summary(
     numbers, categories = _numbers(pair), _categories(pair, dimension)
     asked = query_error(pair, None, names, queries=queries, seed=seed) if queries else None
     learnt = None
-    if target is not None:
+    if target is not None and not isinstance(pair, CountedPair):
         with suppress(MissingExtra):
             learnt = learning(pair, target=target, seed=seed)
     every = [*losses.values(), *numbers.values(), *categories.values(), *spread.values()]
     every += [measure for measure in (asked, learnt) if measure is not None]
     return {
         "rows": {
-            "original": pair.original.height,
-            "released": pair.released.height,
+            "original": pair.original_rows,
+            "released": pair.released_rows,
             "suppressed": pair.suppressed,
             "aligned": pair.rows is not None,
         },
@@ -109,12 +110,14 @@ def utility_summary(
         | {name: _finite(learnt.details[name]) for name in ("original", "majority", "kept")}
         | {"models": learnt.details["models"]},
         "measures": [measure.to_dict() for measure in every],
-        "notes": notes_of(pair),
+        "notes": [*(_left_out(pair, target) if isinstance(pair, CountedPair) else []), *notes_of(pair)],
     }
 
 
 def _numbers(pair: Pair) -> dict[str, Measure]:
     """The measures of the shared numeric columns; none where there is none."""
+    if not pair.holds([name for name in pair.shared if pair.column(name).numeric]):
+        return {}
     try:
         found = numbers_of(pair)
     except ColumnError:
@@ -124,6 +127,23 @@ def _numbers(pair: Pair) -> dict[str, Measure]:
     if found.aligned:
         measures["il1s"] = il1s_of(found)
     return measures | {"eigenvalues": eigenvalues_of(found)}
+
+
+def _left_out(pair: CountedPair, target: str | None) -> list[str]:
+    """What needs rows, or more memory than was given."""
+    found = []
+    if pair.too_many:
+        found.append(
+            f"columns with too many different values to be held in memory are left out: {listed(pair.too_many)}"
+        )
+    numeric = [name for name in pair.shared if pair.column(name).numeric]
+    if numeric and not pair.holds(numeric):
+        found.append(
+            f"numbers are left out: {listed(numeric)} have too many different combinations to be held in memory"
+        )
+    if target is not None:
+        found.append(f'learning to predict "{target}" is left out: it trains on rows')
+    return found
 
 
 def _categories(pair: Pair, dimension: int) -> dict[str, Measure]:

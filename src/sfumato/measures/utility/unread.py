@@ -21,9 +21,16 @@ class Unread:
 
 
 def read_as(
-    text: Sequence[str | None], label: np.ndarray, read: np.ndarray, code: np.ndarray | None, values: int
+    text: Sequence[str | None],
+    label: np.ndarray,
+    count: np.ndarray,
+    read: np.ndarray,
+    code: np.ndarray | None,
+    values: int,
 ) -> Unread:
     """What the labels that could not be read stand for; `code` is the original value of each released row, where known.
+
+    `count` is the number of rows under each label.
 
     They are groups where the column looks like it: fewer of them than values under them, each on several rows. A group
     is learnt from its rows where no value of it stands under another label, other than one that says nothing, and some
@@ -33,7 +40,6 @@ def read_as(
     unknown = np.flatnonzero(~read)
     if not len(unknown):
         return Unread({})
-    count = np.bincount(label, minlength=len(text))
     several = unknown[count[unknown] > 1]
     if code is None:
         groups = several if len(unknown) < values else several[:0]

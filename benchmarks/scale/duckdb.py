@@ -1,0 +1,52 @@
+"""DuckDB: a table of a database file to a new table of it."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from benchmarks.scale.files import released
+from benchmarks.scale.measured import Measured
+from benchmarks.scale.table import SEARCHES, make
+
+ROWS = (10_000_000,)
+
+
+def lacking() -> str | None:
+    """Why this cannot be measured here, or None."""
+    if importlib.util.find_spec("sfumato.engines.database") is None:
+        return "this version of Sfumato does not work in databases"
+    return None if importlib.util.find_spec("duckdb") else "duckdb is not installed"
+
+
+def run(folder: Path, sizes: Sequence[int] = ROWS) -> list[Measured]:
+    """Every size and search; the table is loaded before the clock starts."""
+    import duckdb
+
+    found = []
+    for rows in sizes:
+        source, file = folder / f"parquet-{rows}", folder / f"table-{rows}.duckdb"
+        try:
+            make(source, rows)
+            with duckdb.connect(str(file)) as connection:
+                connection.execute(f"create table people as select * from read_parquet('{source}/*.parquet')")
+            for search, name in SEARCHES.items():
+                job = {"engine": "duckdb", "source": str(file), "search": search}
+                found.append(released(job, Measured("duckdb", "DuckDB", rows, name)))
+        finally:
+            shutil.rmtree(source, ignore_errors=True)
+            file.unlink(missing_ok=True)
+    return found
+
+
+@contextmanager
+def opened(job: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
+    """The store of a job, and where its release goes."""
+    from sfumato.destination import Table
+    from sfumato.engines.database import Database
+
+    yield Database(job["source"], "people"), Table(f"release_{job['search']}")

@@ -1,0 +1,65 @@
+"""One release in this process: `python -m benchmarks.scale.release '{"engine": "files", ...}'` prints what it took."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import time
+from typing import Any
+
+from benchmarks.scale.measured import peak_gib
+from benchmarks.scale.table import asked
+
+PHASES = {  # the message that begins it, and what it is called
+    "looking at a sample": "sample",
+    "counting rows": "count",
+    "reading the columns": "search",
+    "recoding rows": "write",
+    "verifying": "verify",
+}
+
+
+def release(store: Any, to: Any, search: str) -> dict[str, Any]:
+    """Release a store: seconds, processor seconds, peak memory, and the seconds of each phase."""
+    from sfumato.stored import anonymize_store
+
+    reached: dict[str, float] = {}
+    spent, began = _spent(), time.perf_counter()
+
+    def note(message: str, share: float | None) -> None:
+        if message in PHASES:
+            reached.setdefault(PHASES[message], time.perf_counter() - began)
+
+    found = anonymize_store(store, to, progress=note, **asked(search))
+    seconds = time.perf_counter() - began
+    ends = [*list(reached.values())[1:], seconds]
+    phases = {name: round(end - start, 2) for (name, start), end in zip(reached.items(), ends, strict=True)}
+    verdict = found.solution.verdict
+    details = {"cells": len(found.solution.kept), "loss": round(verdict.loss, 6), "phases": phases}
+    if found.manifest["input"]["rows"] != found.verification.rows + verdict.suppressed or not found.verification.holds:
+        raise SystemExit("the release does not have the rows that it should have")
+    return {
+        "seconds": round(seconds, 2),
+        "cpu_seconds": round(_spent() - spent, 1),
+        "peak_gib": round(peak_gib(), 3),
+        "details": details,
+    }
+
+
+def _spent() -> float:
+    used = os.times()
+    return used.user + used.system
+
+
+def main(job: str) -> None:
+    """Open the engine that a job names, release, print."""
+    given = json.loads(job)
+    engine = importlib.import_module(f"benchmarks.scale.{given['engine']}")
+    with engine.opened(given) as (store, to):
+        print(json.dumps(release(store, to, given["search"])), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

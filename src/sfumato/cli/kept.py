@@ -1,0 +1,115 @@
+"""A release by its folder: where its rows are, in the folder or in a table of a database, and what it says of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sfumato.measures.verify import Verification
+
+
+def release_folder(target: Sequence[str] | None, asked: Sequence[str], stream: bool | None) -> Path | None:
+    """The folder of a release, or None where the target is data.
+
+    A folder without a manifest is data where something is asked of the files in it.
+    """
+    if not target or len(target) > 1 or not Path(target[0]).is_dir():
+        return None
+    folder = Path(target[0])
+    data = not (folder / "manifest.json").exists() and any(folder.iterdir()) and (asked or stream)
+    return None if data else folder
+
+
+def manifest_of(folder: Path) -> dict[str, Any]:
+    """What a release says of itself, where that can be read; empty where it cannot, which verify tells."""
+    try:
+        found = json.loads((folder / "manifest.json").read_bytes())
+        return found if isinstance(found, dict) and isinstance(found.get("data"), dict) else {}
+    except (OSError, ValueError):
+        return {}
+
+
+def table_name(folder: Path) -> str | None:
+    """The table that a release was kept as, or None where its rows are in the folder."""
+    name = manifest_of(folder).get("data", {}).get("table")
+    return name if isinstance(name, str) else None
+
+
+def rows_of(folder: Path, place: Sequence[str] | None, table: str | None) -> Any:
+    """The rows of a release: its folder where they are in it, else the table of the database that --input names."""
+    from sfumato.cli.sources import database
+    from sfumato.errors import PolicyError
+
+    name = table_name(folder)
+    if name is None:
+        if place or table:
+            flag = "--input" if place else "--table"
+            raise PolicyError(f"{flag}: the rows of the release are in {folder} itself", hint="leave it out")
+        return folder
+    if not place or len(place) > 1:
+        raise PolicyError(
+            f'the rows of the release in {folder} are the table "{name}" of a database',
+            hint="give its address, as in --input postgresql://host/db or --input hospital.duckdb",
+        )
+    return database(place[0], table or name)
+
+
+def refuse_table(folder: Path, command: str) -> None:
+    """Raise a PolicyError where a command needs the rows of a release that is a table of a database."""
+    from sfumato.errors import PolicyError
+
+    if (name := table_name(folder)) is not None:
+        raise PolicyError(
+            f'{command} needs the rows in memory, and those of the release in {folder} are the table "{name}"',
+            hint=f"export the table, or some rows of it, to a file, and {command} that",
+        )
+
+
+def known(folder: Path) -> dict[str, Any]:
+    """The roles of the columns, of a release that is a table."""
+    manifest = manifest_of(folder)
+    policy, columns = manifest.get("policy", {}), manifest["data"].get("columns", [])
+    weight = next((column["name"] for column in columns if column.get("role") == "weight"), None)
+    return {"quasi": policy.get("quasi"), "sensitive": policy.get("sensitive"), "weight": weight}
+
+
+def target(
+    names: Sequence[str] | None,
+    place: Sequence[str] | None,
+    table: str | None,
+    stream: bool | None,
+    asked: Sequence[str],
+    reader: Mapping[str, Any],
+) -> tuple[Any, dict[str, Any]]:
+    """A table to measure, and the roles of its columns where it is a release that is a table of a database."""
+    from sfumato.cli.sources import measured, named
+
+    folder = release_folder(names, asked, stream)
+    if folder is None:
+        data = named(names, place, table, stream, what="TARGET", policies=False)
+        return measured(data, reader), {}
+    rows = rows_of(folder, place, table)
+    return rows, {} if rows is folder else known(folder)
+
+
+def released(target: str, place: Sequence[str] | None, stream: bool | None, reader: Mapping[str, Any]) -> Any:
+    """A release to compare: its folder, its table in the database of the original, or a table of any tool."""
+    from sfumato.cli.figures import fitting
+    from sfumato.cli.sources import measured, named
+
+    folder = release_folder([target], (), stream)
+    if folder is None:
+        return measured(named([target], stream=stream, what="RELEASED", policies=False), fitting(Path(target), reader))
+    return rows_of(folder, place, None) if table_name(folder) is not None else folder
+
+
+def verify(folder: Path, place: Sequence[str] | None, table: str | None) -> Verification:
+    """Which promises of a release hold, of its own file or of its table."""
+    import sfumato as sf
+    from sfumato.measures.verify import verify_manifest
+
+    rows = rows_of(folder, place, table)
+    return sf.verify(folder) if rows is folder else verify_manifest(folder, rows)

@@ -1,0 +1,184 @@
+"""From arguments to a table: a file in memory, files that are streamed, or a table of a database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from glob import has_magic
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from sfumato.errors import SfumatoError
+    from sfumato.policy_file import Draft, PolicyFile
+    from sfumato.policy_input import Origin
+
+INSTEAD = {  # of commands that need the table in memory
+    "attack": "attack one file of it, or a sample that fits; sfumato risk measures all of it where it is",
+    "compare": "compare on one file of it, or on a sample, then anonymize all of it in the way that does best",
+    "lattice": "look at the lattice of one file of it, or of a sample",
+    "report": "sfumato anonymize writes report.html beside a release, and sfumato verify and risk measure any table",
+}
+
+
+@dataclass(frozen=True)
+class Named:
+    """What the command line says about the table: a policy file, paths or an address, and how to take them."""
+
+    policy: Path | None
+    data: tuple[str, ...]
+    table: str | None = None
+    stream: bool | None = None
+
+    def keys(self) -> dict[tuple[str | int, ...], Any]:
+        """The same as keys of [input]."""
+        found = {"path": list(self.data) or None, "table": self.table, "stream": self.stream}
+        return {("input", key): value for key, value in found.items()}
+
+    def exists(self) -> bool:
+        """Whether there is something to read, or an address or a pattern that may name something."""
+        return all("://" in path or has_magic(path) or Path(path).exists() for path in self.data)
+
+
+def named(
+    files: Sequence[str] | None,
+    given: Sequence[str] | None = None,
+    table: str | None = None,
+    stream: bool | None = None,
+    *,
+    what: str = "FILE",
+    policies: bool = True,
+) -> Named:
+    """The table that arguments and --input name; a policy file is one argument alone."""
+    if not files and not given:
+        raise typer.BadParameter(f"give {what}, or --input", param_hint=f"'{what}'")
+    if not files and given and len(given) == 1:
+        files, given = given, None
+    policy = policies and files is not None and any(name.lower().endswith(".toml") for name in files)
+    if policy and files is not None and len(files) > 1:
+        raise typer.BadParameter("a policy file stands alone; name data by --input", param_hint=f"'{what}'")
+    if files and given and not policy:
+        hint = "a pattern after --input stands in quotes"
+        raise typer.BadParameter(f"the data is named twice, by {what} and by --input; {hint}", param_hint="'--input'")
+    data = given if policy else [*(files or ()), *(given or ())]
+    return Named(Path(files[0]) if policy and files else None, tuple(data or ()), table, stream)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A table, its columns, or why there is none; whether it is not in memory, and in what format it comes."""
+
+    data: Any
+    columns: list[str] | None
+    unread: SfumatoError | None
+    stored: bool
+    format: str
+
+
+def opened(origin: Origin | None) -> Opened:
+    """The table that an input names; what is wrong with it is told with the other faults."""
+    import sfumato as sf
+    from sfumato.cli.memory import is_large
+    from sfumato.errors import SfumatoError
+
+    if origin is None:
+        return Opened(None, None, None, False, "csv")
+    stored = origin.stored or is_large(origin)
+    try:
+        data = store_of(origin) if stored else sf.read(origin.paths[0], **origin.reader)
+    except SfumatoError as error:
+        return Opened(None, None, error, stored, "csv")
+    if data is None:
+        return Opened(None, None, None, stored, "csv")
+    columns = list(data.schema()) if stored else data.columns
+    return Opened(data, columns, None, stored, _format(data, origin) if stored else "csv")
+
+
+def checked(draft: Draft) -> tuple[Opened, PolicyFile]:
+    """The table and the checked policy, or all faults of both."""
+    from sfumato.policy_file import check
+
+    found = opened(draft.source())
+    return found, check(draft, found.columns, found.unread, stored=found.stored, format=found.format)
+
+
+def measured(named: Named, reader: Mapping[str, Any]) -> Any:
+    """A table to measure, in memory or not."""
+    from sfumato.errors import PolicyError
+    from sfumato.policy_input import input_faults
+    from sfumato.policy_places import Places
+
+    origin = _origin(named, reader)
+    found = opened(origin)
+    faults = input_faults(origin, Places(file=False), found.stored)
+    if faults:
+        count = f"{len(faults)} faults" if len(faults) > 1 else "1 fault"
+        raise PolicyError(f"the command line has {count}:", faults)
+    if found.unread is not None:
+        raise found.unread
+    return found.data
+
+
+def in_memory(
+    command: str, files: Sequence[str] | None, given: Sequence[str] | None, table: str | None, stream: bool | None
+) -> Path:
+    """The one file, or folder of a release, that a command needs in memory; anything else is refused by name."""
+    from sfumato.cli.kept import refuse_table
+
+    found = named(files, given, table, stream, what="TARGET", policies=False)
+    path = Path(found.data[0])
+    if len(found.data) > 1 or not path.is_dir() or table is not None or stream:
+        refuse_stored(command, _origin(found, {}))
+    elif path.is_dir():
+        refuse_table(path, command)
+    return path
+
+
+def refuse_stored(command: str, origin: Origin | None) -> None:
+    """Raise a PolicyError where a command is given a table that is not in memory."""
+    from sfumato.errors import PolicyError
+
+    if origin is None or not origin.stored:
+        return
+    got = "a table of a database" if origin.database else "several files" if origin.many else "--stream"
+    raise PolicyError(f"{command} needs the table in memory", got=got, hint=INSTEAD[command])
+
+
+def _origin(named: Named, reader: Mapping[str, Any]) -> Origin:
+    from sfumato.policy_input import Origin, anchored
+
+    paths = tuple(anchored(path, Path()) for path in named.data)
+    return Origin(paths, named.table, named.stream, dict(reader))
+
+
+def store_of(origin: Origin) -> Any:
+    """The store of an input, or None where [input] has a fault that is told elsewhere."""
+    import sfumato as sf
+    from sfumato.errors import ReadError
+    from sfumato.policy_input import STREAMED
+
+    for path in [] if origin.database else map(Path, origin.paths):
+        if path.is_dir() and not any(path.iterdir()):
+            raise ReadError(f"{path} is a folder with nothing in it")
+    if not origin.database:
+        return sf.Scanned(list(origin.paths), **{k: v for k, v in origin.reader.items() if k in STREAMED})
+    if origin.table is None or len(origin.paths) > 1:
+        return None
+    return database(origin.paths[0], origin.table)
+
+
+def database(place: str | Path, table: str) -> Any:
+    """A table of a database."""
+    from sfumato.engines.database import Database
+
+    return Database(place, table)
+
+
+def _format(store: Any, origin: Origin) -> str:
+    """The format in which a table that is not in memory is released if nothing else is said: Parquet from Parquet."""
+    from sfumato.policy_input import ending
+
+    kind = "csv" if origin.database else origin.reader.get("format") or ending(store.files[0].path)
+    return "parquet" if kind == "parquet" else "csv"

@@ -1,0 +1,208 @@
+"""Database: a table in DuckDB, SQLite, PostgreSQL or what else ADBC reaches, counted and recoded there by SQL."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from sfumato.engines.database_columns import Column, named
+from sfumato.engines.database_errors import told
+from sfumato.engines.database_link import AdbcLink, Link
+from sfumato.engines.database_open import place
+from sfumato.engines.database_release import KeptTable, begin, prepared, released, target
+from sfumato.engines.database_sql import count, every, exported, fetched, sample, total
+from sfumato.engines.database_stage import Staged
+from sfumato.engines.database_tables import columns as columns_of
+from sfumato.engines.database_tables import table as table_of
+from sfumato.engines.scanned import ScannedFile
+from sfumato.engines.scanned_write import write
+from sfumato.engines.store import COUNT, Plan, Say, refuse_many
+from sfumato.errors import EmptyTable, OutputError, PolicyError, ReadError
+
+SUM = "hmac-sha256-sum:"
+
+
+class Database:
+    """A table of a database. Each piece of work has a connection of its own, which ends with it.
+
+    Parameters
+    ----------
+    source: the path of a DuckDB or SQLite file, "duckdb:///path", "sqlite:///path", "postgresql://user@host/database",
+        or an open connection of duckdb or ADBC, whose own transaction is left alone: what it has not committed is not
+        seen. An address holds no password: that comes from PGPASSWORD, ~/.pgpass or a service file.
+    table: the name of a table or view, as "schema.table" too. schema: where it is, if not where names are looked up.
+
+    >>> Database("postgresql://clinic.example/register", "admissions").rows()  # doctest: +SKIP
+    10000000
+    """
+
+    def __init__(self, source: Any, table: str, *, schema: str | None = None) -> None:
+        if not isinstance(table, str) or not table:
+            raise PolicyError("a database needs the name of a table", got=type(table).__name__)
+        if schema is not None and (not isinstance(schema, str) or not schema):
+            raise PolicyError("schema must be the name of a schema", got=type(schema).__name__)
+        self.source, self.table = source, table
+        self._place = place(source)
+        self._counted: int | None = None
+        with self._link() as link:
+            self._table = table_of(link, self._place.dialect, table, schema, self._place.shown)
+            if not link.rows(f"SELECT 1 FROM {self._table.written} LIMIT 1"):
+                raise EmptyTable("the table has no rows")
+
+    def __repr__(self) -> str:
+        return f"<Database table {self._table.name!r} of {self._place.dialect.name}, {self._place.shown}>"
+
+    def schema(self) -> dict[str, pl.DataType]:
+        """Column to type, in order."""
+        return {name: column.dtype for name, column in self._columns.items()}
+
+    def rows(self) -> int:
+        """How many rows there are."""
+        return self._rows
+
+    def sample(self, rows: int) -> pl.DataFrame:
+        """Some rows of all columns, from all over the table; columns of types that cannot be printed are null."""
+        asked = [c for c in self._columns.values() if c.dtype != pl.Object]
+        query = sample(self._table, self._place.dialect, asked, self._rows, rows)
+        with self._link() as link:
+            found = pl.concat(list(fetched(link, self._place.dialect, query, asked)))
+        return found.select(pl.col(n) if n in found.columns else pl.lit(None).alias(n) for n in self._columns)
+
+    def positive(self, column: str) -> bool:
+        """Whether every row has a finite number above 0 in a column."""
+        of = self._columns[column]
+        if not of.dtype.is_numeric() and of.dtype != pl.String:
+            return False
+        with self._link() as link:
+            query = f"SELECT {of.plain()} AS c0 FROM {self._table.written} t"
+            for found in fetched(link, self._place.dialect, query, [of]):
+                number = found.get_column(column).cast(pl.Float64, strict=False)
+                if not (number.is_finite() & (number > 0)).fill_null(False).all():
+                    return False
+        return True
+
+    def fingerprint(self, secret: bytes | None) -> str | None:
+        """HMAC-SHA256 of the column names, the number of rows, and the sum over 64 bits of the MD5 of each row.
+
+        The same for any order of the rows. It tells a table from one that differs by accident, not from one that was
+        made to match. None where the database has no such hash, as SQLite.
+        """
+        asked = [c for c in self._columns.values() if c.dtype != pl.Object]
+        query = total(self._table, self._place.dialect, asked)
+        if secret is None or query is None:
+            return None
+        with self._link() as link:
+            found = [str(value) for value in link.rows(query)[0]]
+        text = json.dumps([[c.name for c in asked], *found]).encode()
+        return SUM + hmac.new(secret, text, hashlib.sha256).hexdigest()
+
+    def count(self, columns: Sequence[str], say: Say, most: int, work: Path | None = None) -> pl.DataFrame:
+        """The one GROUP BY, in the database; nothing of it is kept in `work`."""
+        say("counting rows", None)
+        with self._link() as link:
+            asked = [self._columns[name] for name in columns]
+            found = count(link, self._place.dialect, self._table, asked, most)
+        refuse_many(found.height, most)
+        self._counted = int(found.get_column(COUNT).sum())
+        return found
+
+    def recode(self, plan: Plan, file: Path, format: str, say: Say) -> ScannedFile:
+        """Export the released rows into a file, as they come from the database."""
+        dialect, known = self._place.dialect, self._columns
+        say("recoding rows", None)
+        with self._link() as link:
+            begin(link, dialect)
+            staged = prepared(link, dialect, self._table, known, plan, self._counted)
+            query = exported(self._table, plan, known, staged)
+            released = [_released(known[name], name in staged.labels, staged) for name in plan.columns]
+            frames = _told(fetched(link, dialect, query, released), say, self._counted or self._rows)
+            _write(frames, {c.name: c.dtype for c in released}, file, format)
+        return ScannedFile(file, format)
+
+    def check_target(self, name: str, overwrite: bool) -> None:
+        """Raise an OutputError where a release cannot be made under that name: to be asked before any work."""
+        with self._link() as link:
+            target(link, self._place.dialect, self._table, name, overwrite)
+
+    @contextmanager
+    def release(self, plan: Plan, name: str | None, overwrite: bool, say: Say) -> Iterator[KeptTable]:
+        """The released rows as a new table, kept where the block ends and gone where it raises."""
+        if not name:
+            raise OutputError("the release needs the name of a table")
+        dialect, known = self._place.dialect, self._columns
+        link = self._place.link(write=True)
+        try:
+            if isinstance(link, AdbcLink) and link.commits_each:
+                raise OutputError("this database has no transactions, so a release in it could be left half made")
+            with released(link, dialect, self._table, known, plan, name, overwrite, self._counted, say) as kept:
+                yield kept
+        finally:
+            with suppress(Exception):  # what the driver says now helps nobody
+                link.close()
+
+    @cached_property
+    def _columns(self) -> dict[str, Column]:
+        with self._link() as link:
+            found = named(columns_of(link, self._place.dialect, self._table))
+        if not found:
+            raise EmptyTable("the table has no columns")
+        return found
+
+    @cached_property
+    def _rows(self) -> int:
+        with self._link() as link:
+            return every(link, self._table)
+
+    @contextmanager
+    def _link(self) -> Iterator[Link]:
+        link = self._place.link()
+        try:
+            with told(ReadError, f"{self._place.shown} cannot be read"):
+                yield link
+        finally:
+            with suppress(Exception):  # what the driver says now helps nobody
+                link.close()
+
+
+def _released(column: Column, labelled: bool, staged: Staged) -> Column:
+    """A column as it is released: labels are text."""
+    return Column(column.name, pl.String(), pl.String(), staged.dialect) if labelled else column
+
+
+def _told(frames: Iterator[pl.DataFrame], say: Say, rows: int) -> Iterator[pl.DataFrame]:
+    """The frames, with the share of the rows that have come."""
+    done = 0
+    for found in frames:
+        done += found.height
+        say("recoding rows", min(1.0, done / max(1, rows)))
+        yield found
+
+
+def _write(frames: Iterator[pl.DataFrame], schema: dict[str, pl.DataType], file: Path, format: str) -> None:
+    """Stream frames into a file; what stops them is raised as it was."""
+    raised: list[BaseException] = []
+
+    def source(
+        columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, batch: int | None
+    ) -> Iterator[pl.DataFrame]:
+        try:
+            yield from frames
+        except BaseException as error:
+            raised.append(error)
+            raise
+
+    try:
+        write(register_io_source(source, schema=schema), file, format)
+    except BaseException:
+        if raised:
+            raise raised[0] from None
+        raise

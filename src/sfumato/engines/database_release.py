@@ -1,0 +1,119 @@
+"""A release kept in the database: made in one transaction, counted in it, and there only after its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import polars as pl
+
+from sfumato.engines.database_columns import Column, named
+from sfumato.engines.database_dialect import Dialect
+from sfumato.engines.database_errors import told
+from sfumato.engines.database_link import Link
+from sfumato.engines.database_sql import count, created, every, stage
+from sfumato.engines.database_stage import Staged
+from sfumato.engines.database_tables import TABLE, Named, columns, find, split
+from sfumato.engines.printed import printed_frame
+from sfumato.engines.store import COUNT, Plan, Say
+from sfumato.errors import ColumnError, OutputError, ReadError
+
+CHANGED = "the table was changed while it was read"
+
+
+class KeptTable:
+    """A released table inside the transaction that made it: of the plan it knows nothing."""
+
+    def __init__(self, link: Link, dialect: Dialect, table: Named, name: str) -> None:
+        self.link, self.dialect, self.table, self.name = link, dialect, table, name
+        self.columns = named(columns(link, dialect, table))
+
+    @property
+    def data(self) -> str:
+        """The name of the table."""
+        return self.name
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """The table and the kind of database, without where that is."""
+        return {"table": self.name, "format": self.dialect.name}
+
+    def schema(self) -> dict[str, pl.DataType]:
+        """Column to type, in order, as it was written."""
+        return {name: column.dtype for name, column in self.columns.items()}
+
+    def count(self, columns: Sequence[str], say: Say) -> pl.DataFrame:
+        """The distinct tuples of the printed texts of columns, and in `COUNT` how many rows have them."""
+        for name in columns:
+            if name not in self.columns:
+                raise ColumnError(f'the release has no column "{name}"')
+        say("verifying", None)
+        with told(ReadError, "the release cannot be counted"):
+            cells = count(self.link, self.dialect, self.table, [self.columns[name] for name in columns], None)
+        return printed_frame(cells.drop(COUNT)).with_columns(cells.get_column(COUNT))
+
+
+def target(link: Link, dialect: Dialect, source: Named, name: str, overwrite: bool) -> tuple[Named, bool]:
+    """Where a release goes, and whether a table is replaced there; an OutputError where it may not go there."""
+    within, short = split(link, dialect, name, None)
+    place = Named(source.within if within is None else (*source.within[:-1], within), short, TABLE)
+    there = find(link, dialect, short, place.within[-1] if place.within else None)
+    if dialect.same(place.written, source.written):
+        raise OutputError(f'the release would replace the table "{short}" that it is made from', hint="name another")
+    if there is not None and there.kind != TABLE:
+        raise OutputError(f'there is a {there.kind} named "{short}"', hint="name another, or drop it first")
+    if there is not None and not overwrite:
+        raise OutputError(f'there is a table "{short}" already', hint="name another, or overwrite it")
+    return place if there is None else there, there is not None
+
+
+@contextmanager
+def released(
+    link: Link,
+    dialect: Dialect,
+    source: Named,
+    known: Mapping[str, Column],
+    plan: Plan,
+    name: str,
+    overwrite: bool,
+    counted: int | None,
+    say: Say,
+) -> Iterator[KeptTable]:
+    """Make the table, let it be looked at, and keep it, unless something is raised meanwhile."""
+    try:
+        with told(OutputError, f'the table "{name}" cannot be made'):
+            begin(link, dialect)
+            place, replaces = target(link, dialect, source, name, overwrite)
+            say("recoding rows", None)
+            staged = prepared(link, dialect, source, known, plan, counted)
+            if replaces:
+                link.run(f"DROP TABLE {place.written}")
+            for statement in created(place, source, plan, known, staged, dialect):
+                link.run(statement)
+            kept = KeptTable(link, dialect, place, name)
+        yield kept
+        with told(OutputError, f'the table "{name}" cannot be kept'):
+            link.commit()
+    except BaseException:
+        with suppress(Exception):  # closing the link undoes it as well
+            link.rollback()
+        raise
+
+
+def begin(link: Link, dialect: Dialect) -> None:
+    """Begin a transaction that sees the table as it is now, until its end."""
+    link.begin()
+    if dialect.one_snapshot is not None:
+        link.run(dialect.one_snapshot)
+
+
+def prepared(
+    link: Link, dialect: Dialect, source: Named, known: Mapping[str, Column], plan: Plan, counted: int | None
+) -> Staged:
+    """The tables of the plan staged, for a table that has as many rows as when it was counted."""
+    if counted is not None and every(link, source) != counted:
+        raise ReadError(CHANGED, hint="run it again")
+    staged = Staged(plan, known, dialect)
+    stage(link, dialect, staged)
+    return staged

@@ -1,0 +1,133 @@
+"""Released rows that the cluster writes itself: a folder of parts, Parquet or text, that all machines see."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import polars as pl
+
+from sfumato.engines.guard import guarded_text, unguard, unguard_names
+from sfumato.engines.scanned_write import SEPARATORS, refuse_format
+from sfumato.engines.spark_frame import SparkFrame
+from sfumato.engines.spark_job import job
+from sfumato.engines.store import COUNT, Say
+from sfumato.engines.write import write_table
+from sfumato.errors import OutputError
+
+SHARED = "the folder must be one that this machine and every worker see under the same path"
+INSTALLED = SHARED + "; text is made on the workers, which need Sfumato for it, as Parquet does not"
+READ = {"header": True, "quote": '"', "escape": '"', "multiLine": True, "lineSep": "\n"}
+CHECK = {"mode": "FAILFAST", "enforceSchema": False}
+
+
+def write_parts(frame: Any, folder: Path, format: str) -> SparkParts:
+    """Have the cluster write a frame as parts in a folder."""
+    refuse_format(format)
+    what, place = f"the cluster could not write {folder.name}", "file://" + str(folder.absolute())
+    with job(frame.sparkSession, what, OutputError, SHARED if format == "parquet" else INSTALLED):
+        if format == "parquet":
+            with _set(frame.sparkSession, "spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS"):
+                frame.write.parquet(place)  # by default an instant loses that it is one
+        else:
+            _lines(SparkFrame(frame), format).write.option("compression", "none").text(place)
+    try:
+        _tidy(folder, format)
+    except OSError as error:
+        raise OutputError(what, got=error.strerror or type(error).__name__, hint=SHARED) from None
+    return SparkParts(frame.sparkSession, folder, format)
+
+
+class SparkParts:
+    """Written parts, to be counted again by the cluster: of the plan that made them they know nothing."""
+
+    def __init__(self, spark: Any, folder: Path, format: str) -> None:
+        self.text = format != "parquet"
+        self.frame: Any = None  # the parts as they are, where they are no text
+        # letters that stand for others in a path must not here
+        place = "file://" + re.sub(r"([*?{}\[\]\\])", r"\\\1", str(folder.absolute()))
+        with job(spark, f"the cluster could not read {folder.name}"):
+            if self.text:
+                reader = spark.read.options(**READ, **CHECK, sep=SEPARATORS[format])
+                self._table = SparkFrame(reader.schema(_names(folder, format)).csv(place))
+            else:
+                self.frame = spark.read.parquet(place)
+                self._table = SparkFrame(self.frame)
+
+    def schema(self) -> dict[str, pl.DataType]:
+        """Column to type, in order, as the parts have them."""
+        names = list(self._table.schema)
+        return dict(zip(unguard_names(names) if self.text else names, self._table.schema.values(), strict=True))
+
+    def count(self, columns: Sequence[str], say: Say) -> pl.DataFrame:
+        """The distinct tuples of the printed texts of columns, and in `COUNT` how many rows have them."""
+        say("verifying", None)
+        if not self.text:
+            return self._table.count_printed(columns)
+        named = dict(zip(self.schema(), self._table.schema, strict=True))
+        cells = self._table.count_printed([named[name] for name in columns])
+        texts = [unguard(cells.get_column(named[name])).alias(name) for name in columns]
+        return pl.DataFrame([*texts, cells.get_column(COUNT)])
+
+
+@contextmanager
+def _set(spark: Any, name: str, value: str) -> Iterator[None]:
+    """A setting of the session, for a while."""
+    before = spark.conf.get(name)
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        spark.conf.set(name, before)
+
+
+def _names(folder: Path, format: str) -> Any:
+    """The columns that the first part names; the cluster checks that the others name the same."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    with (folder / f"part-00000.{format}").open(encoding="utf-8", newline="") as file:
+        names = next(csv.reader(file, delimiter=SEPARATORS[format]))
+    return StructType([StructField(name, StringType()) for name in names])
+
+
+def _lines(table: SparkFrame, format: str) -> Any:
+    """The text of each part, as `write_table` would write it; a value may hold many lines."""
+    dtypes, separator = list(table.schema.values()), SEPARATORS[format]
+    with TemporaryDirectory() as folder:
+        write_table(pl.DataFrame(schema=table.schema), Path(folder) / "header", format)
+        header = (Path(folder) / "header").read_text("utf-8").removesuffix("\n")
+
+    def text(batches: Iterable[Any]) -> Iterator[Any]:
+        import pyarrow
+
+        yield pyarrow.RecordBatch.from_pydict({"value": [header]})
+        for batch in batches:
+            if batch.num_rows:
+                given = zip(batch.columns, dtypes, strict=True)
+                columns = [guarded_text(pl.Series(column).cast(dtype)) for column, dtype in given]
+                rows = pl.DataFrame({str(i): column for i, column in enumerate(columns)})
+                buffer = io.BytesIO()
+                # a lone missing value must not become a blank line, which readers skip
+                missing = '""' if rows.width == 1 else None
+                rows.write_csv(buffer, include_header=False, separator=separator, null_value=missing)
+                yield pyarrow.RecordBatch.from_pydict({"value": [buffer.getvalue().decode().removesuffix("\n")]})
+
+    return table.rows.mapInArrow(text, "value string")
+
+
+def _tidy(folder: Path, format: str) -> None:
+    """Parts by number, and nothing beside them: their names must not differ from run to run."""
+    names = sorted(path.name for path in folder.iterdir())
+    parts = [name for name in names if name.startswith("part-")]
+    if not parts:
+        raise FileNotFoundError(2, "no parts arrived")
+    for name in set(names) - set(parts):
+        (folder / name).unlink()
+    for i, name in enumerate(parts):
+        (folder / name).rename(folder / f"part-{i:05}.{format}")

@@ -1,0 +1,86 @@
+"""The data of a release folder: a file, or a folder of parts; the large ones are counted as a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+
+from sfumato.engines.printed import printed_frame
+from sfumato.engines.scanned import Scanned, ScannedFile
+from sfumato.engines.store import COUNT, Say, refuse_many
+from sfumato.errors import ReadError
+
+LARGE = 200_000_000  # bytes of a file above which it is not read into memory
+MANY = 20_000_000  # cells of a Parquet file, whose bytes tell little, above which it is not
+STREAMED = ("parquet", "csv", "tsv")
+
+
+def data_place(folder: Path, name: str, format: str) -> Path:
+    """The data file, or the folder of its parts, which must lie inside the folder, also behind links."""
+    try:
+        place = (folder / name).resolve()
+        inside = folder.resolve()
+        fits = place.is_relative_to(inside) and place != inside
+        if place.is_dir():
+            files = [p for p in place.rglob("*") if p.is_file()]
+            fits = fits and format in STREAMED and bool(files)
+            fits = fits and all(p.resolve().is_relative_to(place) for p in files)
+        else:
+            fits = fits and place.is_file()
+    except (OSError, ValueError):
+        fits = False
+    if not fits:
+        raise ReadError(f'the data file that "{folder / "manifest.json"}" names is not in the folder')
+    return place
+
+
+def is_streamed(place: Path, format: str, guarded: bool) -> bool:
+    """Whether the data are counted where they lie: parts, and files too large to be read into memory."""
+    if place.is_dir():
+        return True
+    if format not in STREAMED or (format != "parquet" and not guarded):
+        return False
+    return place.stat().st_size > LARGE or (format == "parquet" and _cells(place) > MANY)
+
+
+def _cells(file: Path) -> int:
+    """Rows times columns of a Parquet file; 0 where it is none, which its reader will tell."""
+    try:
+        frame = pl.scan_parquet(file, glob=False, hive_partitioning=False)
+        return int(frame.select(pl.len()).collect().item()) * len(frame.collect_schema())
+    except (pl.exceptions.PolarsError, OSError):
+        return 0
+
+
+class Streamed:
+    """A released file, or a folder of parts, by the printed texts of its cells."""
+
+    def __init__(self, place: Path, format: str) -> None:
+        self.place, self.format = place, format
+
+    @cached_property
+    def _parts(self) -> list[Scanned | ScannedFile]:
+        if self.format == "parquet":
+            return [Scanned(self.place, format="parquet")]
+        files = sorted(self.place.glob("part-*")) if self.place.is_dir() else [self.place]
+        return [ScannedFile(file, self.format) for file in files]  # which takes the guard of text away
+
+    def schema(self) -> dict[str, pl.DataType]:
+        """Column to text, in order; all parts must have the same."""
+        first, *others = (list(part.schema()) for part in self._parts)
+        if any(names != first for names in others):
+            raise ReadError(f'the parts in "{self.place}" do not have the same columns')
+        return {name: pl.String() for name in first}
+
+    def count(self, columns: Sequence[str], say: Say, most: int, work: Path | None = None) -> pl.DataFrame:
+        """Distinct tuples of printed texts, and in `COUNT` how many rows have them."""
+        names, cells = list(columns), []
+        for part in self._parts:
+            found = part.count(names, say, most) if isinstance(part, Scanned) else part.count(names, say)
+            cells.append(printed_frame(found.select(names)).with_columns(found.get_column(COUNT)))
+        every = cells[0] if len(cells) == 1 else pl.concat(cells).group_by(names).agg(pl.col(COUNT).sum())
+        refuse_many(every.height, most)
+        return every

@@ -1,0 +1,94 @@
+"""Asked: what is asked of a table that is not in memory, checked against its columns before any row is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from sfumato import arguments
+from sfumato.checks import looks_at
+from sfumato.engines.store import Store, refuse_types
+from sfumato.errors import PolicyError
+from sfumato.losses import loss as parse_loss
+from sfumato.policy import Policy
+from sfumato.roles import Roles
+from sfumato.search import search as parse_search
+from sfumato.search.problem import Progress, quiet
+from sfumato.stored_search import refuse_search
+
+Names = Sequence[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A policy and a search, with what both need of the table."""
+
+    policy: Policy
+    roles: Roles
+    search: Any
+    schema: Mapping[str, pl.DataType]
+    released: tuple[str, ...]  # columns, in order
+    looked_at: tuple[str, ...]  # columns whose distributions criteria or search need
+    recipes: Mapping[str, Any]
+    levels: Mapping[str, tuple[int, int]]
+    seed: int | None
+    max_cells: int
+    say: Progress
+
+    @property
+    def counted_by(self) -> tuple[str, ...]:
+        """The columns whose distinct tuples are counted."""
+        return tuple(dict.fromkeys((*self.policy.columns, *self.looked_at)))
+
+    @property
+    def types(self) -> dict[str, pl.DataType]:
+        """The released columns with the types that they had."""
+        return {name: self.schema[name] for name in self.released}
+
+
+def asked_of(
+    store: Store,
+    *,
+    quasi: Names | Sequence[Names],
+    identifying: Names,
+    sensitive: Names,
+    insensitive: Names,
+    weight: str | None,
+    require: Iterable[Any] | Any,
+    search: Any,
+    keep: str | None,
+    loss: Any,
+    suppression: float | int,
+    hierarchies: Mapping[str, Any] | None,
+    levels: Mapping[str, tuple[int, int]] | None,
+    seed: int | None,
+    progress: Progress | None,
+    max_cells: int,
+) -> Asked:
+    """The arguments of `anonymize`, each checked as it is for a table in memory."""
+    if progress is not None and not callable(progress):
+        raise PolicyError("progress must be a function of a message and a share", got=type(progress).__name__)
+    if type(max_cells) is not int or max_cells < 1:
+        raise PolicyError("max_cells must be a whole number above 0", got=repr(max_cells))
+    schema = store.schema()
+    nothing = pl.DataFrame(schema=schema)
+    promised = arguments.criteria(require)
+    needed = [name for criterion in promised for name in criterion.needs]
+    roles = arguments.roles_of(nothing, quasi, identifying, sensitive, insensitive, weight, needed)
+    released = tuple(name for name in schema if name not in roles.identifying)
+    refuse_types(schema, released)
+    policy = Policy(roles.quasi, promised, suppression, parse_loss(loss))
+    policy.limit(store.rows())
+    method = arguments.kept(parse_search(search), keep)
+    refuse_search(method)
+    looked_at = looks_at(schema, method, policy, roles)
+    arguments.check_weights(policy.loss, policy.columns)
+    recipes = arguments.recipes_of(nothing, hierarchies)
+    bounds = arguments.levels_of(levels, policy.columns)
+    seed = arguments.seed_of(seed)
+    return Asked(
+        policy, roles, method, schema, released, looked_at, recipes, bounds, seed, max_cells, progress or quiet
+    )

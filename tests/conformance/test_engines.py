@@ -1,0 +1,129 @@
+"""Results do not depend on the engine: one body, the same rows, classes, losses, promises and risks on every one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.conformance.engines import ENGINES, Engine, Make, memory
+
+import sfumato as sf
+
+ROWS = 2000
+K = sf.KAnonymity(5)
+ROLES: dict[str, Any] = {"identifying": ["name"], "insensitive": ["wage"], "sensitive": ["disease"]}
+POLICIES: dict[str, dict[str, Any]] = {
+    "levels": {
+        "require": K,
+        "search": "optimal",
+        "suppression": 0.05,
+        "hierarchies": {"age": "intervals:5,10,20", "zip": "redact"},
+    },
+    "levels without suppression": {"require": K, "search": "datafly", "hierarchies": {"zip": "redact"}},
+    "values": {
+        "require": K,
+        "search": "k-optimize",
+        "loss": "discernibility",
+        "suppression": 0.02,
+        "columns": ("age", "sex"),
+    },
+    "partition": {"require": K, "search": "mondrian"},
+    "relaxed": {
+        "require": [K, sf.DistinctLDiversity("disease", 2)],
+        "search": sf.Mondrian(cut="best", dimension="ncp"),
+    },
+    "diverse": {
+        "require": [sf.EntropyLDiversity("disease", 2), sf.TCloseness("disease", 0.3)],
+        "search": "optimal",
+        "loss": "ncp",
+    },
+    "two sets": {"require": K, "search": "optimal", "suppression": 0.1, "quasi": [["age", "sex"], ["zip", "height"]]},
+}
+
+
+@pytest.fixture(scope="module")
+def table() -> pl.DataFrame:
+    """Types that every engine has: whole numbers, fractions, text; missing values in each."""
+    rng = np.random.default_rng(61)
+
+    def holes(values: np.ndarray) -> list[Any]:
+        return [None if gone else v for v, gone in zip(values.tolist(), rng.random(ROWS) < 0.03, strict=True)]
+
+    towns = np.array(["080 01", "080 02", "1'0", 'q"t', "Åé", "; --"])
+    return pl.DataFrame(
+        {
+            "name": [f"p{i}" for i in range(ROWS)],
+            "age": holes(rng.integers(20, 60, ROWS)),
+            "sex": rng.choice(["F", "M"], ROWS),
+            "zip": holes(rng.choice(towns, ROWS)),
+            "height": holes(rng.choice([-0.5, 0.0, 1.25, 1.75], ROWS)),
+            "disease": holes(rng.choice(["flu", "cold", "ache"], ROWS)),
+            "wage": holes(rng.integers(1, 2**40, ROWS)),
+        }
+    )
+
+
+def asked(policy: str) -> dict[str, Any]:
+    found = {"quasi": ["age", "sex", "zip", "height"], **ROLES, **POLICIES[policy]}
+    columns = found.pop("columns", None)
+    return found if columns is None else found | {"quasi": list(columns)}
+
+
+def without_place(release: Any) -> dict[str, Any]:
+    """A manifest without what may differ: where the data are, and the fingerprint of how they were stored."""
+    found = dict(release.manifest)
+    found["data"] = {key: found["data"][key] for key in ("rows", "columns")}
+    return found | {"input": found["input"]["rows"]}
+
+
+def close(found: Any, expected: Any) -> None:
+    """Two trees of plain values that differ by rounding only."""
+    if isinstance(expected, dict):
+        assert list(found) == list(expected)
+        for key, value in expected.items():
+            close(found[key], value)
+    elif isinstance(expected, list | tuple):
+        assert len(found) == len(expected)
+        for mine, other in zip(found, expected, strict=True):
+            close(mine, other)
+    elif isinstance(expected, float):
+        assert found == pytest.approx(expected, rel=1e-12, abs=1e-12, nan_ok=True)
+    else:
+        assert found == expected
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest, table: pl.DataFrame, tmp_path: Path) -> Engine:
+    make: Make = request.param
+    return make(table, tmp_path, request)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_release_is_the_same_on_every_engine(
+    engine: Engine, table: pl.DataFrame, policy: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    here = memory(table if engine.table is None else engine.table, tmp_path, request)
+    expected, found = here.anonymize(**asked(policy)), engine.anonymize(**asked(policy))
+    assert engine.rows(found) == here.rows(expected)
+    assert found.solution.verdict == expected.solution.verdict
+    assert without_place(found) == without_place(expected)
+
+
+def test_what_is_measured_is_the_same_on_every_engine(engine: Engine, table: pl.DataFrame) -> None:
+    quasi = ["age", "sex", "zip"]
+    require = [K, sf.DistinctLDiversity("disease", 2), sf.TCloseness("disease", 0.2)]
+    assert sf.verify(engine.data, quasi=quasi, require=require) == sf.verify(table, quasi=quasi, require=require)
+    risk = {"quasi": quasi, "sensitive": ["disease"], "sampling_fraction": 0.1}
+    found = sf.risk(engine.data, **risk)
+    found.pop("notes", None)  # what an engine leaves out
+    close(found, sf.risk(table, **risk))
+
+
+def test_what_cannot_be_met_is_refused_on_every_engine(engine: Engine) -> None:
+    with pytest.raises(sf.errors.Infeasible):
+        engine.anonymize(quasi=["age"], require=sf.KAnonymity(ROWS + 1), **ROLES)
+    with pytest.raises(sf.errors.ColumnError, match="did you mean"):
+        engine.anonymize(quasi=["agee"], require=K, **ROLES)

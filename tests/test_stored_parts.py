@@ -1,0 +1,86 @@
+"""A Spark frame with more cells than fit one machine, through the verbs: blurred, written and verified in parts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import sfumato as sf
+from sfumato import stored_parts
+from sfumato.errors import BrokenPromise, PolicyError
+
+pytestmark = pytest.mark.spark
+ROWS = 3000
+ASKED: dict[str, Any] = {
+    "quasi": ["age", "height", "sex"],
+    "identifying": ["name"],
+    "sensitive": ["disease"],
+    "require": [sf.KAnonymity(10), sf.TCloseness("disease", 0.5)],
+    "max_cells": 1000,
+}
+
+
+@pytest.fixture(scope="module")
+def table() -> pl.DataFrame:
+    rng = np.random.default_rng(3)
+    return pl.DataFrame(
+        {
+            "name": [f"p{i}" for i in range(ROWS)],
+            "age": rng.integers(0, 90, ROWS),
+            "height": rng.normal(170, 10, ROWS),
+            "sex": rng.choice(["F", "M"], ROWS),
+            "disease": rng.choice(["flu", "cold", "ache"], ROWS),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def frame(table: pl.DataFrame, spark: Any) -> Any:
+    return spark.createDataFrame(table.to_arrow(compat_level=pl.CompatLevel.oldest())).cache()
+
+
+def test_it_is_the_release_of_one_machine_where_one_part_is_enough(table: pl.DataFrame, frame: Any) -> None:
+    here = sf.anonymize(table, search="mondrian", **{k: v for k, v in ASKED.items() if k != "max_cells"})
+    release = sf.anonymize(frame, search="mondrian", **ASKED)
+    there = pl.from_arrow(release.data.toArrow())
+    assert isinstance(there, pl.DataFrame)
+    assert there.sort(there.columns).equals(here.table.sort(here.table.columns))
+    assert release.solution.verdict.loss == pytest.approx(here.solution.verdict.loss, abs=1e-12)
+    assert sf.risk(release)["prosecutor"]["highest"] <= 0.1
+
+
+def test_the_default_says_why_it_works_in_parts(frame: Any, tmp_path: Path) -> None:
+    release = sf.anonymize(frame, to=tmp_path / "out", **ASKED)
+    assert "in parts" in release.manifest["policy"]["chosen"]["why"]
+    assert release.path == tmp_path / "out"
+    assert sf.verify(tmp_path / "out").holds
+    assert pl.read_parquet(tmp_path / "out" / "data.parquet" / "*.parquet").height == ROWS
+
+
+def test_parts_of_text_are_verified_too(frame: Any, tmp_path: Path) -> None:
+    sf.anonymize(frame, to=sf.Folder(tmp_path / "out", format="csv"), **ASKED)
+    assert sf.verify(tmp_path / "out").holds
+
+
+def test_what_was_written_and_fails_is_not_released(
+    frame: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    true = stored_parts.verify_on
+    monkeypatch.setattr(stored_parts, "verify_on", lambda rows, *given, **more: true(rows.limit(50), *given, **more))
+    with pytest.raises(BrokenPromise):
+        sf.anonymize(frame, to=tmp_path / "out", **ASKED)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_search_that_needs_all_cells_is_refused_by_name(frame: Any) -> None:
+    with pytest.raises(PolicyError, match="optimal"):
+        sf.anonymize(frame, search="optimal", **ASKED)
+
+
+def test_more_classes_than_fit_are_verified_on_the_cluster(table: pl.DataFrame, frame: Any) -> None:
+    asked: dict[str, Any] = {"quasi": ["age", "height"], "require": [sf.KAnonymity(2)]}
+    assert sf.verify(frame, max_cells=100, **asked) == sf.verify(table, **asked)
