@@ -37,6 +37,10 @@ class Ward(Scanned):
             raise
         self.held += 1
 
+    def check_target(self, name: str, overwrite: bool) -> None:
+        if (self.home / f"{name}.parquet").exists() and not overwrite:
+            raise OutputError("there is a table of that name")
+
     def kept(self, data: Any) -> Ward:
         return Ward(self.home / f"{data}.parquet", self.home)
 
@@ -87,6 +91,12 @@ def test_a_folder_that_is_there_is_refused_before_the_work(ward: Ward, tmp_path:
     for to in (tmp_path / "out", sf.Table("quiet", beside=tmp_path / "out")):
         with pytest.raises(OutputError, match="exists"):
             destination(to, ward)
+
+
+def test_a_table_that_is_there_is_refused_before_the_work(ward: Ward) -> None:
+    with pytest.raises(OutputError, match="there is a table"):
+        destination(sf.Table("in"), ward)
+    assert destination(sf.Table("in", overwrite=True), ward) == sf.Table("in", overwrite=True)
 
 
 def test_a_frame_is_no_place_for_a_database(ward: Ward) -> None:

@@ -60,6 +60,8 @@ def destination(to: Any, store: Store) -> Folder | Table | None:
         refuse_format(place.format)
     elif not isinstance(place.name, str) or not place.name:
         raise PolicyError("a table needs a name", got=type(place.name).__name__)
+    elif is_home(store):
+        store.check_target(place.name, place.overwrite)
     folder = place.path if isinstance(place, Folder) else place.beside
     if folder is not None:
         check_target(path_of(folder), place.overwrite)

@@ -110,14 +110,20 @@ def spark_cluster(table: pl.DataFrame, folder: Path, request: pytest.FixtureRequ
     return _spark(request.getfixturevalue("spark_cluster"), table)
 
 
-ENGINES = [
-    pytest.param(memory, id="memory"),
-    pytest.param(parquet, id="parquet"),
-    pytest.param(csv, id="csv"),
-    pytest.param(duckdb, id="duckdb"),
-    pytest.param(sqlite, id="sqlite"),
-    pytest.param(postgresql, id="postgresql", marks=pytest.mark.postgres),
-    pytest.param(spark, id="spark", marks=pytest.mark.spark),
-    pytest.param(spark_connect, id="spark-connect", marks=pytest.mark.spark),
-    pytest.param(spark_cluster, id="spark-cluster", marks=pytest.mark.spark),
-]
+ENGINES: dict[str, tuple[Make, str | None]] = {  # with the mark of what they need
+    "memory": (memory, None),
+    "parquet": (parquet, None),
+    "csv": (csv, None),
+    "duckdb": (duckdb, None),
+    "sqlite": (sqlite, None),
+    "postgresql": (postgresql, "postgres"),
+    "spark": (spark, "spark"),
+    "spark-connect": (spark_connect, "spark"),
+    "spark-cluster": (spark_cluster, "spark"),
+}
+
+
+def param(name: str, *more: str) -> Any:
+    """An engine as a parameter of a test."""
+    make, mark = ENGINES[name]
+    return pytest.param(make, *more, id="-".join((name, *more)), marks=[getattr(pytest.mark, mark)] if mark else [])

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import postgres as server
 import sfumato as sf
 from sfumato.destination import Table
 from sfumato.engines.database import Database
@@ -30,7 +31,10 @@ K = sf.KAnonymity(5)
 Put = Callable[..., Database]
 
 
-@pytest.fixture(params=["duckdb", "sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+TYPED = ["duckdb", pytest.param("postgresql", marks=pytest.mark.postgres)]  # SQLite has few types
+
+
+@pytest.fixture(params=[*TYPED, "sqlite"])
 def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -151,10 +155,9 @@ def test_a_release_is_that_of_the_table_in_memory(
     same(table, put(table), tmp_path, **given)
 
 
+@pytest.mark.parametrize("kind", TYPED)
 @pytest.mark.parametrize("search", ["optimal", "mondrian"])
 def test_dates_times_and_booleans(put: Put, kind: str, table: pl.DataFrame, tmp_path: Path, search: str) -> None:
-    if kind == "sqlite":
-        pytest.skip("SQLite has no such types")
     share = 0.2 if search == "optimal" else 0
     same(table, put(table), tmp_path, quasi=["born", "member", "seen"], require=K, search=search, suppression=share)
 
@@ -182,10 +185,16 @@ TYPES = pl.DataFrame(
 )
 
 
-@pytest.mark.parametrize("name", TYPES.columns)
+POSTGRES = pytest.mark.postgres
+VALUES = [
+    *(pytest.param("duckdb", name) for name in TYPES.columns),
+    *(pytest.param("postgresql", name, marks=POSTGRES) for name in TYPES.columns),
+    *(pytest.param("sqlite", name) for name in ("small", "large", "double", "text")),
+]
+
+
+@pytest.mark.parametrize(("kind", "name"), VALUES)
 def test_values_are_counted_and_mapped_as_in_memory(put: Put, kind: str, name: str, tmp_path: Path) -> None:
-    if kind == "sqlite" and name not in ("small", "large", "double", "text"):
-        pytest.skip("SQLite has no such type")
     frame = TYPES.select(name, pl.Series("other", [1, 2, 3, 4]))
     store = put(frame)
     if kind != "sqlite":
@@ -211,14 +220,15 @@ def test_values_are_counted_and_mapped_as_in_memory(put: Put, kind: str, name: s
     assert set(printed_frame(out)[name]) == set(printed_frame(known.head(2))[name])
 
 
-@pytest.mark.parametrize("declared", ["DECIMAL(10,2)", "NUMERIC", "HUGEINT", "VARCHAR(9)", "CHAR(3)", "UUID", "ENUM"])
+COMMON = ["DECIMAL(10,2)", "VARCHAR(9)", "CHAR(3)", "UUID", "ENUM"]
+DECLARED = [
+    *(pytest.param("duckdb", declared) for declared in [*COMMON, "HUGEINT"]),
+    *(pytest.param("postgresql", declared, marks=POSTGRES) for declared in [*COMMON, "NUMERIC"]),
+]
+
+
+@pytest.mark.parametrize(("kind", "declared"), DECLARED)
 def test_types_of_databases(put: Put, kind: str, declared: str) -> None:
-    if (
-        kind == "sqlite"
-        or (kind == "postgresql" and declared == "HUGEINT")
-        or (kind, declared) == ("duckdb", "NUMERIC")
-    ):
-        pytest.skip("no such type")
     store = put(pl.DataFrame({"x": [1]}))
     uuid = "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"
     cells = {"UUID": [uuid, None], "ENUM": ["b", "a", None], "VARCHAR(9)": ["a", "", None], "CHAR(3)": ["a", "b", None]}
@@ -254,16 +264,13 @@ def test_types_of_databases(put: Put, kind: str, declared: str) -> None:
     assert released.n_unique() == len(expected)
 
 
+@pytest.mark.parametrize("kind", TYPED)
 def test_decimals_are_decimals(put: Put, kind: str) -> None:
-    if kind == "sqlite":
-        pytest.skip("SQLite has no such type")
     frame = pl.DataFrame({"x": pl.Series([Decimal("1.50"), None, Decimal("-2.25")], dtype=pl.Decimal(9, 2))})
     store = put(frame) if kind == "duckdb" else put(pl.DataFrame({"x": [1]}))
     if kind == "postgresql":
-        import postgres
-
-        postgres.run(store.source, "DROP TABLE people; CREATE TABLE people (x numeric(9, 2))")
-        postgres.run(store.source, "INSERT INTO people VALUES (1.5), (NULL), (-2.25)")
+        server.run(store.source, "DROP TABLE people; CREATE TABLE people (x numeric(9, 2))")
+        server.run(store.source, "INSERT INTO people VALUES (1.5), (NULL), (-2.25)")
         store = Database(store.source, "people")
     assert store.schema() == {"x": pl.Decimal(9, 2)}
     assert store.sample(9).sort("x").equals(frame.sort("x"))
@@ -373,9 +380,8 @@ def test_columns_that_cannot_be_printed_are_named(put: Put, kind: str, tmp_path:
     assert anonymize_store(store, Table("kept"), **asked).verification.holds
 
 
+@pytest.mark.parametrize("kind", TYPED)
 def test_infinite_dates_are_refused_by_name(put: Put, kind: str) -> None:
-    if kind == "sqlite":
-        pytest.skip("SQLite has no such type")
     store = put(pl.DataFrame({"x": [1]}))
     for declared in ("DATE", "TIMESTAMP", "TIMESTAMPTZ"):
         connection = connect(kind, store.source)

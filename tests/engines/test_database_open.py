@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import adbc_driver_duckdb.dbapi
+import adbc_driver_postgresql.dbapi
 import adbc_driver_sqlite.dbapi
 import duckdb
 import polars as pl
 import pytest
 
+import postgres as server
 import sfumato as sf
 from sfumato.destination import Table
 from sfumato.engines import database_open
@@ -174,8 +176,6 @@ def test_a_file_that_another_process_writes(duck: Path) -> None:
 
 @pytest.mark.postgres
 def test_passwords_come_from_the_environment(postgres: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    import postgres as server
-
     server.run(postgres, "DROP TABLE IF EXISTS people; CREATE TABLE people AS SELECT 1 AS age")
     password = Path(os.environ["PGPASSFILE"]).read_text().strip().rpartition(":")[2]
     assert ages(postgres) == 1
@@ -205,8 +205,6 @@ def test_passwords_come_from_the_environment(postgres: str, monkeypatch: pytest.
 
 @pytest.mark.postgres
 def test_errors_of_a_server_show_no_value(postgres: str) -> None:
-    import postgres as server
-
     server.run(postgres, "DROP TABLE IF EXISTS people; CREATE TABLE people AS SELECT 1 AS age, 'SECRET' AS name")
     server.run(postgres, "DROP VIEW IF EXISTS failing")
     server.run(postgres, "CREATE VIEW failing AS SELECT CAST(name AS int) AS age FROM people")
@@ -229,8 +227,6 @@ def test_errors_of_a_server_show_no_value(postgres: str) -> None:
 
 @pytest.mark.postgres
 def test_texts_are_compared_letter_by_letter(postgres: str) -> None:
-    import postgres as server
-
     server.run(
         postgres,
         "DROP TABLE IF EXISTS folded; DROP COLLATION IF EXISTS folds; "
@@ -238,6 +234,25 @@ def test_texts_are_compared_letter_by_letter(postgres: str) -> None:
         "CREATE TABLE folded (town text COLLATE folds); INSERT INTO folded VALUES ('A'), ('a')",
     )
     assert Database(postgres, "folded").count(["town"], quiet, 9).height == 2
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    with adbc_driver_sqlite.dbapi.connect(str(tmp_path / "b.db")) as lite:
+        lite.execute("CREATE TABLE broken AS SELECT CAST(x'ff41' AS TEXT) AS town").close()
+        lite.commit()
+    with pytest.raises(ReadError, match="not valid Unicode"):
+        Database(tmp_path / "b.db", "broken").count(["town"], quiet, 9)
+
+
+@pytest.mark.postgres
+def test_texts_of_a_database_in_another_encoding(postgres: str) -> None:
+    with adbc_driver_postgresql.dbapi.connect(postgres, autocommit=True) as connection:
+        connection.execute("DROP DATABASE IF EXISTS latin").close()
+        made = "CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+        connection.execute(made).close()
+    address = postgres.removesuffix("postgres") + "latin"
+    server.run(address, "CREATE TABLE towns AS SELECT chr(233) AS town")
+    assert Database(address, "towns").sample(5)["town"].to_list() == ["é"]
 
 
 def test_texts_are_compared_letter_by_letter_in_files(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ import duckdb
 import polars as pl
 import pytest
 
+import postgres as server
 import sfumato as sf
 from sfumato.destination import Table
 from sfumato.engines import database_sql
@@ -214,8 +215,6 @@ def test_ctrl_c_stops_a_long_statement(run: Run, kind: str, source: str) -> None
 
 @pytest.mark.postgres
 def test_another_schema_is_left_alone(postgres: str) -> None:
-    import postgres as server
-
     for statement in MADE:
         server.run(postgres, statement)
     server.run(
@@ -223,8 +222,9 @@ def test_another_schema_is_left_alone(postgres: str) -> None:
     )
     address = postgres + "?options=-csearch_path%3Dother,public"
     store = Database(address, "people")
-    with store.release(plan(store), "kept", False, quiet):
-        pass  # beside the original, not where names are looked up first
+    with store.release(plan(store), "kept", False, quiet) as kept:
+        assert kept.data == kept.place["table"] == "public.kept"  # beside the original, not where names are looked up
+    assert store.kept(kept.data).rows() == 4
     assert server.run(postgres, "SELECT x FROM other.kept") == [(5,)]
     assert server.run(postgres, "SELECT COUNT(*) FROM public.kept") == [(4,)]
     with pytest.raises(OutputError, match="already"), store.release(plan(store), "other.kept", False, quiet):

@@ -149,6 +149,10 @@ class Database:
             with suppress(Exception):  # what the driver says now helps nobody
                 link.close()
 
+    def kept(self, data: Any) -> Database:
+        """A released table, by its name."""
+        return Database(self.source, data)
+
     @cached_property
     def _columns(self) -> dict[str, Column]:
         with self._link() as link:

@@ -62,7 +62,7 @@ POSTGRESQL = Dialect(
         # what is printed must not depend on the settings of a user, nor a name on what a schema shadows
         "SELECT set_config('TimeZone', 'UTC', false), set_config('DateStyle', 'ISO, YMD', false), "
         "set_config('extra_float_digits', '1', false), set_config('standard_conforming_strings', 'on', false), "
-        "set_config('synchronize_seqscans', 'off', false)",
+        "set_config('synchronize_seqscans', 'off', false), set_config('client_encoding', 'UTF8', false)",
         # a server notices that its client was killed
         "SELECT set_config('client_connection_check_interval', '2s', false) "
         "WHERE current_setting('client_connection_check_interval', true) IS NOT NULL",

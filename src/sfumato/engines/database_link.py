@@ -187,6 +187,11 @@ def _frames(reader: Any, cancel: Callable[[], object]) -> Iterator[pl.DataFrame]
             raise ReadError(
                 "the rows cannot be read to their end: a value has no such type, or the connection is lost"
             ) from None
-        found = pl.from_arrow(pyarrow.Table.from_batches(batches, reader.schema))
+        table = pyarrow.Table.from_batches(batches, reader.schema)
+        try:
+            table.validate(full=True)  # SQLite takes any bytes for text, and Polars would believe it
+        except pyarrow.ArrowInvalid:
+            raise ReadError("a text of the table is not valid Unicode", hint="mend the texts first") from None
+        found = pl.from_arrow(table)
         assert isinstance(found, pl.DataFrame)
         yield found

@@ -91,7 +91,9 @@ def released(
                 link.run(f"DROP TABLE {place.written}")
             for statement in created(place, source, plan, known, staged, dialect):
                 link.run(statement)
-            kept = KeptTable(link, dialect, place, name)
+            near = find(link, dialect, name, None)  # a name that is looked up elsewhere needs its schema before it
+            found = near is not None and near.written == place.written
+            kept = KeptTable(link, dialect, place, name if found else f"{place.within[-1]}.{place.name}")
         yield kept
         with told(OutputError, f'the table "{name}" cannot be kept'):
             link.commit()

@@ -10,7 +10,7 @@ from sfumato.engines.database_columns import Column, frame_of
 from sfumato.engines.database_dialect import Dialect, quoted
 from sfumato.engines.database_link import Link
 from sfumato.engines.database_stage import CODE, KEY, PLACE, VALUE, Staged
-from sfumato.engines.database_tables import TABLE, Named
+from sfumato.engines.database_tables import STORED, Named
 from sfumato.engines.store import COUNT, Plan
 
 
@@ -56,7 +56,7 @@ def sample(table: Named, dialect: Dialect, columns: Sequence[Column], rows: int,
     said, step = _listed([c.value() for c in columns]), max(1, rows // max(1, wanted))
     if rows <= wanted:
         return f"SELECT {said} FROM {table.written} t"
-    if dialect.sample is not None and table.kind == TABLE:
+    if dialect.sample is not None and table.kind in STORED:
         how = dialect.sample.format(step=step, percent=min(100.0, 100 * wanted / rows))
         return f"SELECT {said} FROM {table.written} t {how}"
     number = quoted("sfumato: number")

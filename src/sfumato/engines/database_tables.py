@@ -14,6 +14,7 @@ from sfumato.engines.database_sqlite import sqlite_columns
 from sfumato.errors import ReadError, did_you_mean
 
 TABLE = "table"
+STORED = (TABLE, "partitioned table", "materialized view")  # which have rows of their own
 KINDS = {  # of PostgreSQL
     "r": TABLE,
     "p": "partitioned table",

@@ -88,12 +88,16 @@ class SparkTable:
     def release(self, plan: Plan, name: str | None, overwrite: bool, say: Say) -> Iterator[SparkKept]:
         """The rows as the plan says, as a frame of their own: what is verified is what is handed out."""
         if name is not None:
-            hint = "leave the name out, and save the frame that comes back"
-            raise OutputError("a release of a Spark frame is a frame, not a table with a name", hint=hint)
+            self.check_target(name, overwrite)
         say("recoding rows", None)
         with job(self._table.spark, "the cluster could not make the release", OutputError):
             kept, where = checkpointed(mapped(self._table, plan))
         yield SparkKept(kept, {"format": "spark", "checkpoint": where})
+
+    def check_target(self, name: str, overwrite: bool) -> None:
+        """A release has no name here."""
+        hint = "leave the name out, and save the frame that comes back"
+        raise OutputError("a release of a Spark frame is a frame, not a table with a name", hint=hint)
 
     def kept(self, data: Any) -> SparkTable:
         """A released frame."""

@@ -99,6 +99,9 @@ class Home(Store, Protocol):
         table of that name.
         """
 
+    def check_target(self, name: str, overwrite: bool) -> None:
+        """Raise an OutputError where a release cannot be made under that name: asked before any work."""
+
     def kept(self, data: Any) -> Store:
         """A release that was kept there, by its name or its frame."""
 
