@@ -1,12 +1,11 @@
 """A real PostgreSQL for tests: its own data folder, its own port on loopback, passwords on.
 
-`pytest_plugins = ["postgres"]` in a test module or conftest.py gives the fixture `postgres`. Where there is no server
-program, the apt package is installed if that is possible; else the tests are skipped, or fail where CI=true.
+`pytest_plugins = ["postgres"]` in conftest.py gives the fixture `postgres`. Where there is no server program, which
+`make system` installs, the tests are skipped, or fail where CI=true.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import pwd
 import secrets
@@ -23,7 +22,6 @@ import pytest
 
 USER = "sfumato"
 SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
-LOCK = Path(tempfile.gettempdir()) / "sfumato-postgres-apt.lock"
 
 
 def run(address: str, sql: str) -> list[tuple[object, ...]]:
@@ -68,17 +66,8 @@ def postgres() -> Iterator[str]:
 def _programs() -> Path:
     """The folder with initdb and postgres."""
     found = _find()
-    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        with LOCK.open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # two workers may ask at once
-            if _find() is None:
-                quiet = {"DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
-                ask = ["apt-get", "install", "-y", "-q", "--no-install-recommends", "postgresql"]
-                for command in (["apt-get", "update", "-q"], ask):
-                    subprocess.run(command, env=os.environ | quiet, capture_output=True, check=False)
-        found = _find()
     if found is None:
-        missing = "there is no PostgreSQL here: apt-get install postgresql"
+        missing = "PostgreSQL is not on this machine: make system"
         if os.environ.get("CI") == "true":
             pytest.fail(missing)
         pytest.skip(missing)

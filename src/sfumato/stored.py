@@ -138,7 +138,10 @@ def _released(store: Store, asked: Asked, to: Folder | Table | None) -> StoredRe
         if not verification.holds or not kept_all or tuple(place.written.schema()) != asked.released:
             broken = ", ".join(promise.model for promise in verification.promises if not promise.holds)
             what = f"keep {broken}" if broken else "have the rows and columns that it should have"
-            raise BrokenPromise(f"the release does not {what}, so it is not released. This is a fault of Sfumato")
+            raise BrokenPromise(
+                f"the release does not {what}, so it is not released. Either the table was changed while it was read, "
+                "or this is a fault of Sfumato"
+            )
         if shown is None:
             refuse_hidden(policy, verify_counts(again, policy.quasi, policy.require, hierarchies=trees))
         of_cells = Release(

@@ -24,8 +24,6 @@ from sfumato.errors import ColumnError, EmptyTable, PolicyError, ReadError
 from sfumato.search.problem import quiet
 from sfumato.stored import anonymize_store
 
-pytest_plugins = ["postgres"]
-
 ROWS = 2000
 K = sf.KAnonymity(5)
 Put = Callable[..., Database]

@@ -26,8 +26,6 @@ from sfumato.errors import OutputError, PolicyError, ReadError, SfumatoError
 from sfumato.search.problem import quiet
 from sfumato.stored import anonymize_store
 
-pytest_plugins = ["postgres"]
-
 
 @pytest.fixture
 def duck(tmp_path: Path) -> Path:

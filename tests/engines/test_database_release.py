@@ -29,8 +29,6 @@ from sfumato.errors import BrokenPromise, ColumnError, OutputError
 from sfumato.search.problem import quiet
 from sfumato.stored import anonymize_store
 
-pytest_plugins = ["postgres"]
-
 Run = Callable[[str], list[tuple[Any, ...]]]
 MADE = [
     "DROP VIEW IF EXISTS seen",
