@@ -144,3 +144,16 @@ def test_what_is_in_a_folder_is_not_saved_again(ward: Ward, tmp_path: Path) -> N
     assert release.table() == tmp_path / "out"
     with pytest.raises(OutputError, match="already"):
         release.save(tmp_path / "again")
+
+
+def test_a_protected_column_that_changed_between_count_and_release_is_found_out(ward: Ward, tmp_path: Path) -> None:
+    def change(message: str, share: float | None) -> None:
+        if message == "searching":
+            table = pl.read_parquet(tmp_path / "in.parquet").with_columns(disease=pl.lit("flu"))
+            table.write_parquet(tmp_path / "in.parquet")
+            ward.files = Scanned(tmp_path / "in.parquet").files
+
+    asked = ASKED | {"require": ["k-anonymity 6", sf.TCloseness("disease", 0.9)]}
+    with pytest.raises(sf.errors.ReadError, match='"disease" was changed'):
+        sf.anonymize(ward, to=sf.Table("quiet"), progress=change, **asked)
+    assert [p.name for p in tmp_path.iterdir()] == ["in.parquet"]

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from sfumato import stored_parts
+from sfumato import stored, stored_parts
 from sfumato.errors import BrokenPromise, PolicyError
 
 pytestmark = pytest.mark.spark
@@ -84,3 +84,20 @@ def test_a_search_that_needs_all_cells_is_refused_by_name(frame: Any) -> None:
 def test_more_classes_than_fit_are_verified_on_the_cluster(table: pl.DataFrame, frame: Any) -> None:
     asked: dict[str, Any] = {"quasi": ["age", "height"], "require": [sf.KAnonymity(2)]}
     assert sf.verify(frame, max_cells=100, **asked) == sf.verify(table, **asked)
+
+
+def test_more_cells_than_the_sample_promised_are_blurred_in_parts_too(
+    frame: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "estimate", lambda *given: 900)
+    release = sf.anonymize(frame, **ASKED)
+    assert "in parts" in release.manifest["policy"]["chosen"]["why"]
+
+
+def test_a_protected_column_that_changes_meanwhile_is_found_out(table: pl.DataFrame, spark: Any) -> None:
+    from pyspark.sql import functions as F
+
+    moody = F.when(F.rand() < 0.5, "flu").otherwise("cold")
+    frame = spark.createDataFrame(table.to_arrow(compat_level=pl.CompatLevel.oldest())).withColumn("disease", moody)
+    with pytest.raises(sf.errors.ReadError, match="changed while"):
+        sf.anonymize(frame, **ASKED)

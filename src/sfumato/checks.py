@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,8 @@ import polars as pl
 
 from sfumato.cells import Cells, classes_of
 from sfumato.engines.store import Store
-from sfumato.errors import ColumnError, Infeasible, PolicyError, did_you_mean
+from sfumato.errors import ColumnError, Infeasible, PolicyError, ReadError, did_you_mean
 from sfumato.measures.verify import Verification
-from sfumato.microdata import Microdata
 from sfumato.policy import Policy, holds
 from sfumato.roles import Roles
 from sfumato.search import search_name
@@ -61,10 +60,22 @@ def check_solution(solution: Solution, search: Any, policy: Policy, rows: int) -
         )
 
 
-def distribution(micro: Microdata, name: str) -> dict[str, int]:
+def distribution(source: Any, name: str) -> dict[str, int]:
     """Printed value to rows in the whole table; the empty string stands for missing."""
-    categories = micro.attribute(name).categories
+    categories = source.attribute(name).categories
     return {(text or ""): int(n) for text, n in zip(categories.text, categories.count, strict=True)}
+
+
+def trees_of(source: Any, names: Iterable[str]) -> dict[str, Any]:
+    """The hierarchies of those attributes of a table that have one."""
+    return {name: tree for name in names if (tree := source.attribute(name).hierarchy) is not None}
+
+
+def refuse_changed(whole: Mapping[str, Mapping[str, int]], released: Mapping[str, Mapping[str, int]]) -> None:
+    """Raise a ReadError where released rows have values that the counted rows did not have, or more of them."""
+    for name, shown in released.items():
+        if any(n > whole[name].get(value, 0) for value, n in shown.items()):
+            raise ReadError(f'column "{name}" was changed while the table was read', hint="run it again")
 
 
 def publishable(

@@ -7,6 +7,7 @@ SfumatoError
 │   └── EmptyTable       the table has no rows
 ├── HierarchyError       a hierarchy is not a tree over the values
 ├── PolicyError          the policy asks for something that makes no sense
+│   └── TooManyCells     more combinations of values than memory was given for
 ├── Infeasible           the policy cannot be met by any recoding; carries the closest verdict
 ├── OutputError          the release cannot be written where it should go
 ├── MissingExtra         an optional library is not installed
@@ -69,6 +70,10 @@ class HierarchyError(_Faults):
 
 class PolicyError(_Faults):
     """The policy asks for something that makes no sense; `faults` lists all that is wrong."""
+
+
+class TooManyCells(PolicyError):
+    """A table that is not in memory has more combinations of values than memory was given for."""
 
 
 class Infeasible(SfumatoError):

@@ -10,12 +10,21 @@ from typing import Any
 import polars as pl
 
 from sfumato import arguments, kernels
-from sfumato.checks import check_size, check_solution, check_weights, distribution, publishable, refuse_hidden
+from sfumato.checks import (
+    check_size,
+    check_solution,
+    check_weights,
+    distribution,
+    publishable,
+    refuse_changed,
+    refuse_hidden,
+    trees_of,
+)
 from sfumato.destination import Folder, Table, destination
 from sfumato.engines.atomic import PREFIX
 from sfumato.engines.spark import SparkTable
 from sfumato.engines.store import COUNT, Say, Store
-from sfumato.errors import BrokenPromise, EmptyTable, PolicyError
+from sfumato.errors import BrokenPromise, EmptyTable, PolicyError, TooManyCells
 from sfumato.fingerprint import key
 from sfumato.measures.counted import MOST
 from sfumato.microdata import microdata
@@ -94,18 +103,22 @@ def anonymize_store(
     sample = store.sample(SAMPLE)
     arguments.warn_of_identifying(sample, asked.roles)
     cells = estimate(sample, asked.counted_by, asked.schema, store.rows())
-    in_parts = isinstance(store, SparkTable) and cells > max_cells
-    if not in_parts:
+    cluster = store if isinstance(store, SparkTable) else None
+    if cluster is None:
         refuse_size(sample, asked.counted_by, cells, max_cells)
-        needed = gigabytes(memory(cells, len(asked.counted_by)))
-        asked.say(f"about {cells:,} combinations of values, {needed} of memory", None)
     del sample
     check_weights(store, asked.roles.weight)
     kernels.warn_of_compiling(asked.say)
-    if in_parts:
-        assert isinstance(store, SparkTable)
-        return released_in_parts(store, asked, place)
-    return _released(store, asked, place)
+    if cluster is not None and cells > max_cells:
+        return released_in_parts(cluster, asked, place)
+    needed = gigabytes(memory(cells, len(asked.counted_by)))
+    asked.say(f"about {cells:,} combinations of values, {needed} of memory", None)
+    try:
+        return _released(store, asked, place)
+    except TooManyCells:  # the sample promised fewer
+        if cluster is None:
+            raise
+        return released_in_parts(cluster, asked, place)
 
 
 def _released(store: Store, asked: Asked, to: Folder | Table | None) -> StoredRelease:
@@ -128,7 +141,7 @@ def _released(store: Store, asked: Asked, to: Folder | Table | None) -> StoredRe
     nothing = counted.clear()
     del counted
     whole = {name: distribution(micro, name) for name in policy.needs}
-    trees = {name: h for name in policy.needs if (h := micro.attribute(name).hierarchy) is not None}
+    trees = trees_of(micro, policy.needs)
     with made(store, plan, to, say) as place:
         del plan
         again = place.written.count(asked.counted_by, say)
@@ -142,6 +155,7 @@ def _released(store: Store, asked: Asked, to: Folder | Table | None) -> StoredRe
                 f"the release does not {what}, so it is not released. Either the table was changed while it was read, "
                 "or this is a fault of Sfumato"
             )
+        refuse_changed(whole, {name: _distribution(again, name) for name in policy.needs})
         if shown is None:
             refuse_hidden(policy, verify_counts(again, policy.quasi, policy.require, hierarchies=trees))
         of_cells = Release(
@@ -166,6 +180,12 @@ def _released(store: Store, asked: Asked, to: Folder | Table | None) -> StoredRe
         place.finish(manifest)
         data = place.data
     return StoredRelease(folder_of(to), data, manifest, of_cells, store)
+
+
+def _distribution(counted: pl.DataFrame, name: str) -> dict[str, int]:
+    """Printed value to rows; the empty text stands for missing."""
+    found = counted.group_by(pl.col(name).fill_null("")).agg(pl.col(COUNT).sum())
+    return dict(found.rows())
 
 
 def _count(store: Store, columns: Sequence[str], say: Say, most: int, target: Path | None) -> pl.DataFrame:

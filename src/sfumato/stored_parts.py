@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from sfumato import arguments
+from sfumato.checks import trees_of
 from sfumato.destination import Folder, Table
 from sfumato.distributed.manifest import as_release
 from sfumato.distributed.mondrian import distribute, spread
@@ -48,7 +49,7 @@ def released_in_parts(store: SparkTable, asked: Asked, to: Folder | Table | None
         manifest = manifest_of(of_cells, asked.types, asked.roles, found.domain.rows, mark, found.place)
         return StoredRelease(None, found.data, manifest, of_cells, store)
     whole = Plan(asked.released, (), asked.released)
-    trees = {name: tree for name in policy.needs if (tree := found.domain.attribute(name).hierarchy) is not None}
+    trees = trees_of(found.domain, policy.needs)
     with made(SparkTable(found.data), whole, to, say) as place:
         assert isinstance(place.written, SparkParts)
         if place.written.text:

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from sfumato.arguments import path_of
+from sfumato.checks import trees_of
 from sfumato.destination import Folder, destination
 from sfumato.engines.store import Plan, Store, is_home
 from sfumato.errors import BrokenPromise, OutputError
@@ -68,8 +69,7 @@ class StoredRelease:
         with made(table, Plan(tuple(columns), (), tuple(columns)), to, say) as place:
             counted_by = tuple(dict.fromkeys((*self.policy.columns, *self.policy.needs)))
             counted = place.written.count(counted_by, say)
-            micro, whole = self.cells.microdata, self.cells.whole or {}
-            trees = {n: tree for n in self.policy.needs if (tree := micro.attribute(n).hierarchy) is not None}
+            whole, trees = self.cells.whole or {}, trees_of(self.cells.microdata, self.policy.needs)
             found = verify_counts(counted, self.policy.quasi, self.policy.require, whole=whole, hierarchies=trees)
             if not found.holds or found.rows != self.verification.rows:
                 raise BrokenPromise("the table that was released is not there as it was, so it is not saved")

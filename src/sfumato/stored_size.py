@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from sfumato.engines.store import plain
-from sfumato.errors import PolicyError
+from sfumato.errors import TooManyCells
 
 SAMPLE = 400_000  # rows looked at
 CELL = 110  # bytes that a cell takes at the peak of a run, beside those of its columns
@@ -47,12 +47,12 @@ def memory(cells: int, columns: int) -> int:
 
 
 def refuse_size(sample: pl.DataFrame, columns: Sequence[str], cells: int, most: int) -> None:
-    """Raise a PolicyError with advice where the estimated cells are too many."""
+    """Raise TooManyCells with advice where the estimated cells are too many."""
     if cells > most:
         values = {name: sample.get_column(name).n_unique() for name in columns}
         worst = sorted(columns, key=values.__getitem__, reverse=True)[:2]
         named = " and ".join(f'"{name}" ({values[name]:,} in a sample of {sample.height:,} rows)' for name in worst)
-        raise PolicyError(
+        raise TooManyCells(
             "the columns have too many different combinations of values to be held in memory",
             got=f"about {cells:,}, which take {gigabytes(memory(cells, len(columns)))}",
             allowed=f"max_cells={most:,}",

@@ -13,7 +13,7 @@ import polars as pl
 
 from sfumato import arguments, kernels
 from sfumato.cells import Cells
-from sfumato.checks import check_size, check_solution, distribution, looks_at, publishable
+from sfumato.checks import check_size, check_solution, distribution, looks_at, publishable, trees_of
 from sfumato.engines.files import read
 from sfumato.engines.frames import enter, forget_others, leave
 from sfumato.engines.printed import printed
@@ -151,7 +151,7 @@ def anonymize(
     table = _assemble(frame, rows, released, roles)
     say("verifying", None)
     whole = {name: distribution(micro, name) for name in policy.needs}
-    trees = {name: h for name in policy.needs if (h := micro.attribute(name).hierarchy) is not None}
+    trees = trees_of(micro, policy.needs)
     wildcard = bool(getattr(method, "wildcard", False))
     verification = verify_table(table, policy.quasi, promised, whole=whole, hierarchies=trees, wildcard=wildcard)
     if not verification.holds:
@@ -200,6 +200,8 @@ def verify(
     False
     """
     if isinstance(data, str | Path) and require is None and quasi is None and arguments.path_of(data).is_dir():
+        if wildcard or hierarchies or sensitive or manifest is not None:
+            raise PolicyError("a release folder says itself what to verify", hint="pass its path alone")
         return verify_folder(Path(data))
     store = store_of(data)
     if manifest is not None:

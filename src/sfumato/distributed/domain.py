@@ -79,13 +79,23 @@ def positions(values: pl.Series) -> np.ndarray:
         values = values.fill_nan(None)
     place = values.to_physical().cast(pl.Float64)
     if isinstance(values.dtype, pl.Datetime):
-        place = place / {"ms": 1e3, "us": 1e6, "ns": 1e9}[values.dtype.time_unit]
+        place = place / steps(values.dtype)
     return place.fill_null(np.inf).to_numpy()
 
 
-def span_of(low: float, high: float) -> float | None:
-    """The span from the least to the greatest position, or None where floats cannot tell the values apart."""
-    return high - low if max(abs(low), abs(high)) < EXACT else None
+def steps(dtype: pl.DataType) -> float:
+    """Into how many steps a type parts the distance of 1 between two positions."""
+    if isinstance(dtype, pl.Datetime):
+        return {"ms": 1e3, "us": 1e6, "ns": 1e9}[dtype.time_unit]
+    return 10.0**dtype.scale if isinstance(dtype, pl.Decimal) else 1.0
+
+
+def span_of(low: float, high: float, fine: float = 1.0) -> float | None:
+    """The span from the least to the greatest position, or None where floats cannot tell the values apart.
+
+    `fine` is the number of steps between two positions that are 1 apart.
+    """
+    return high - low if max(abs(low), abs(high)) * fine < EXACT else None
 
 
 def line_attribute(name: str, role: str, dtype: pl.DataType) -> Attribute:

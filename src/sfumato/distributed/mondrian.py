@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.checks import check_size
+from sfumato.checks import check_size, distribution, refuse_changed, trees_of
 from sfumato.distributed.domain import Domain
 from sfumato.distributed.part import Task
 from sfumato.distributed.parts import parted
 from sfumato.distributed.release import Stored, release
 from sfumato.distributed.tree import Tree, branches
-from sfumato.distributed.verify import verify_on
+from sfumato.distributed.verify import distribution_on, verify_on
 from sfumato.distributed.whole import domain_of
 from sfumato.engines.spark_frame import SparkFrame
 from sfumato.engines.spark_job import job
@@ -138,14 +138,12 @@ def distribute(
     task = parted(table, task, seed or 0, say)
     say("blurring parts", None)
     stored = release(table, task)
-    whole = {
-        name: {text or "": int(n) for text, n in zip(of.text, of.count, strict=True)}
-        for name in policy.needs
-        for of in [domain.attribute(name).categories]
-    }
-    trees = {name: tree for name in policy.needs if (tree := domain.attribute(name).hierarchy) is not None}
+    whole = {name: distribution(domain, name) for name in policy.needs}
+    trees = trees_of(domain, policy.needs)
     found = verify_on(stored.data, policy.quasi, policy.require, whole=whole, hierarchies=trees, say=say)
     refuse_broken(found, policy, rows)
+    kept = SparkFrame(stored.data)
+    refuse_changed(whole, {name: distribution_on(kept, name) for name in policy.needs})
     verdict = verdict_of(stored, policy, domain, found)
     took = time.perf_counter() - began
     return Distributed(stored.data, stored.place, verdict, found, domain, whole, search, choice, stored.parts, took)

@@ -13,7 +13,7 @@ from sfumato import errors
 from sfumato.distributed.part import Task, blur
 from sfumato.distributed.spark import dealt, packed, unpacked
 from sfumato.distributed.verify import INSTALLED
-from sfumato.engines.spark_frame import SparkFrame, _polars
+from sfumato.engines.spark_frame import SparkFrame, as_polars
 from sfumato.engines.spark_job import CHANGED, job
 from sfumato.engines.spark_kept import checkpointed
 from sfumato.engines.spark_types import functions
@@ -51,7 +51,9 @@ def release(table: SparkFrame, task: Task) -> Stored:
     columns = []
     for name in names:
         column = F.col(table.place[name])
-        if name in same:  # nothing in it was blurred: it keeps its type
+        if (
+            name in same and table.schema[name] != pl.Duration
+        ):  # nothing was blurred: it keeps its type, if it has a text
             column = column.cast(table.rows.schema[table.place[name]].dataType)
         columns.append(column.alias(table.place[name]))
     return Stored(kept.select(*columns).toDF(*names), {"format": "spark", "checkpoint": where}, cost, len(reports))
@@ -78,7 +80,7 @@ def _blurred(table: SparkFrame, task: Task) -> Any:
         at = {name: part.column(name)[0].as_py() for name in ("leaf", "piece")}
         part = _in_utc(part.drop_columns(["leaf", "piece"]))
         try:
-            found = blur(own, at["leaf"], _polars(part, types))
+            found = blur(own, at["leaf"], as_polars(part, types))
         except SfumatoError as error:
             return _report(part, quasi, {**at, **_told(error)})
         columns = [

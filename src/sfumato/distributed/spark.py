@@ -16,7 +16,7 @@ from sfumato.distributed.count import RECORD, added, tally
 from sfumato.distributed.domain import places
 from sfumato.distributed.part import LEAF, Task, ends_of
 from sfumato.distributed.verify import INSTALLED
-from sfumato.engines.spark_frame import SparkFrame, _polars
+from sfumato.engines.spark_frame import SparkFrame, as_polars
 from sfumato.engines.spark_job import MARK, job
 from sfumato.engines.spark_types import functions
 from sfumato.engines.store import COUNT
@@ -69,7 +69,7 @@ def counted_leaves(table: SparkFrame, task: Task, wanted: Sequence[int]) -> pl.D
         own = unpacked(sent)
         records = pl.DataFrame(schema=RECORD)
         for batch in batches:
-            rows = _polars(pa.Table.from_batches([batch]), types)
+            rows = as_polars(pa.Table.from_batches([batch]), types)
             with marked():
                 new = tally(rows, own.domain, own.branches, own.policy.columns, own.looks_at, mask)
             records = added(pl.concat([records, new]))
@@ -79,7 +79,7 @@ def counted_leaves(table: SparkFrame, task: Task, wanted: Sequence[int]) -> pl.D
     found = table.rows.select(*(table.place[name] for name in names)).mapInArrow(count, schema)
     sums = F.sum("count").alias("count"), F.min("low").alias("low"), F.max("high").alias("high")
     with job(table.spark, CANNOT, hint=INSTALLED):
-        return _polars(found.groupBy("leaf", "item", "value").agg(*sums).toArrow(), _typed(RECORD))
+        return as_polars(found.groupBy("leaf", "item", "value").agg(*sums).toArrow(), _typed(RECORD))
 
 
 def heavy_sample(table: SparkFrame, task: Task, wanted: Sequence[int], unit: int, seed: int) -> pl.DataFrame:
@@ -95,7 +95,7 @@ def heavy_sample(table: SparkFrame, task: Task, wanted: Sequence[int], unit: int
     kept = tuples.filter((count >= HEAVY * unit) | chosen)
     with job(table.spark, CANNOT, hint=INSTALLED):
         types = {LEAF: pl.Int32(), **{name: table.schema[name] for name in names}, COUNT: pl.Int64()}
-        found = _polars(kept.toArrow(), types)
+        found = as_polars(kept.toArrow(), types)
     n = pl.col(COUNT)
     return found.with_columns(pl.when(n >= HEAVY * unit).then(n // unit).otherwise(n).alias(COUNT))
 
@@ -115,11 +115,11 @@ def ends(table: SparkFrame, task: Task, wanted: Sequence[int]) -> dict[int, pl.D
             new = pa.Table.from_batches([batch])
             kept = new if kept is None else pa.concat_tables([kept, new])
             leaf = kept.column("leaf").to_numpy()
-            kept = kept.take(ends_of(unpacked(sent), _polars(kept.drop_columns("leaf"), types), leaf))
+            kept = kept.take(ends_of(unpacked(sent), as_polars(kept.drop_columns("leaf"), types), leaf))
         yield from [] if kept is None else kept.to_batches()
 
     with job(table.spark, CANNOT, hint=INSTALLED):
-        found = _polars(rows.mapInArrow(thin, rows.schema).toArrow(), types | {LEAF: pl.Int32()})
+        found = as_polars(rows.mapInArrow(thin, rows.schema).toArrow(), types | {LEAF: pl.Int32()})
     return {leaf: found.filter(pl.col(LEAF) == leaf).select(names) for leaf in wanted}
 
 
@@ -138,7 +138,7 @@ def dealt(table: SparkFrame, task: Task, columns: Sequence[str]) -> Any:
         number, before = (0 if context is None else context.partitionId()) << 10, 0
         for batch in batches:
             rows = pa.Table.from_batches([batch])
-            seen = _polars(rows, types) if batch.num_rows else pl.DataFrame(schema=types)
+            seen = as_polars(rows, types) if batch.num_rows else pl.DataFrame(schema=types)
             with marked():
                 leaf = own.branches.leaf(places(seen, own.domain, own.policy.columns))
             solid = np.isin(leaf, list(own.solid))

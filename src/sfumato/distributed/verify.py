@@ -15,7 +15,7 @@ from sfumato.criteria.audit import Counts, Wide
 from sfumato.criteria.promise import Promise
 from sfumato.distributed.findings import all_sizes, findings, joined
 from sfumato.engines.printed import printed_frame
-from sfumato.engines.spark_frame import SparkFrame, _polars
+from sfumato.engines.spark_frame import SparkFrame, as_polars
 from sfumato.engines.spark_job import job
 from sfumato.engines.spark_types import functions
 from sfumato.engines.store import COUNT, Say
@@ -55,7 +55,7 @@ def verify_on(
     for name in (*(name for names in quasi for name in names), *needed):
         if name not in table.schema:
             raise ColumnError(f'the table has no column "{name}"', hint=did_you_mean(name, table.schema))
-    released = {name: _distribution(table, name) for name in needed}
+    released = {name: distribution_on(table, name) for name in needed}
     own = dict(whole or {})
     trees = {name: wide_of(tree) for name, tree in (hierarchies or {}).items()}
     promises: list[Promise] = []
@@ -87,7 +87,7 @@ def _audited(
     def audit(part: Any) -> Any:
         import pyarrow as pa
 
-        counted = _polars(part.drop_columns(["bucket"]), types)
+        counted = as_polars(part.drop_columns(["bucket"]), types)
         text = printed_frame(counted.drop(COUNT)).with_columns(counted.get_column(COUNT))
         try:
             told = findings(text, *pickle.loads(sent))
@@ -110,7 +110,7 @@ def _audited(
     return found
 
 
-def _distribution(table: SparkFrame, name: str) -> dict[str, int]:
+def distribution_on(table: SparkFrame, name: str) -> dict[str, int]:
     """Printed value to rows; the empty text stands for missing."""
     try:
         counted = table.count([name], MAX_VALUES)

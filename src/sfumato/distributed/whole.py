@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.distributed.domain import Domain, full_attribute, line_attribute, on_a_line, positions, span_of
-from sfumato.engines.spark_frame import SparkFrame, _polars
+from sfumato.distributed.domain import Domain, full_attribute, line_attribute, on_a_line, positions, span_of, steps
+from sfumato.engines.spark_frame import SparkFrame, as_polars
 from sfumato.engines.spark_job import job
 from sfumato.engines.spark_types import functions
 from sfumato.engines.store import Say
@@ -58,12 +58,13 @@ def _spans(table: SparkFrame, names: Sequence[str]) -> dict[str, float | None]:
     ends = [(name, F.min(table.plain(name)), F.max(table.plain(name))) for name in names]
     asked = [c.alias(f"{end}{i}") for i, (_, *both) in enumerate(ends) for end, c in zip("lh", both, strict=True)]
     with job(table.spark, "the cluster could not read the table"):
-        found = _polars(
+        found = as_polars(
             table.rows.agg(*asked).toArrow(),
             {f"{end} {name}": table.schema[name] for name in names for end in ("least", "greatest")},
         )
     spans: dict[str, float | None] = {}
     for name in names:
         low, high = (float(positions(found.get_column(f"{end} {name}"))[0]) for end in ("least", "greatest"))
-        spans[name] = span_of(low, high) if np.isfinite([low, high]).all() else None  # None: also where it is empty
+        there = np.isfinite([low, high]).all()  # not where it is empty
+        spans[name] = span_of(low, high, steps(table.schema[name])) if there else None
     return spans

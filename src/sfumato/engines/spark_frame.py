@@ -60,7 +60,7 @@ class SparkFrame:
             groups = level.groupBy(*(self.place[name] for name in columns)).agg(F.count(F.lit(1)).alias("n"))
             found = (groups if most >= LARGEST else groups.limit(most + 1)).toArrow()
             refuse_many(found.num_rows, most)
-            return _polars(found, {name: self.schema[name] for name in columns} | {COUNT: pl.Int64()})
+            return as_polars(found, {name: self.schema[name] for name in columns} | {COUNT: pl.Int64()})
 
     def count_printed(self, columns: Sequence[str]) -> pl.DataFrame:
         """The same, in the printed texts: plain values that differ print differently."""
@@ -71,10 +71,10 @@ class SparkFrame:
         """Columns of some of the rows, as they are."""
         with job(self.spark, "the cluster could not read the table"):
             found = rows.select(*(self.place[name] for name in columns)).toArrow()
-            return _polars(found, {name: self.schema[name] for name in columns})
+            return as_polars(found, {name: self.schema[name] for name in columns})
 
 
-def _polars(found: Any, schema: dict[str, pl.DataType]) -> pl.DataFrame:
+def as_polars(found: Any, schema: dict[str, pl.DataType]) -> pl.DataFrame:
     frame = pl.from_arrow(found)
     assert isinstance(frame, pl.DataFrame)
     frame.columns = list(schema)

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeGuard
 import polars as pl
 
 from sfumato.engines.printed import refuse_unprintable
-from sfumato.errors import ColumnError, PolicyError
+from sfumato.errors import ColumnError, TooManyCells
 
 OURS = "sfumato: "  # column names that start so are ours
 COUNT = OURS + "rows"  # the column of counts
@@ -81,7 +81,7 @@ class Store(Protocol):
     def count(self, columns: Sequence[str], say: Say, most: int, work: Path | None = None) -> pl.DataFrame:
         """The one GROUP BY: distinct tuples of columns in their plain form, and in `COUNT` how many rows have them.
 
-        More than `most` tuples are a PolicyError. What an interrupted count has found so far is kept in the folder
+        More than `most` tuples are TooManyCells. What an interrupted count has found so far is kept in the folder
         `work`, and taken up there.
         """
 
@@ -132,9 +132,9 @@ def plain(name: str, dtype: pl.DataType) -> pl.Expr:
 
 
 def refuse_many(found: int, most: int) -> None:
-    """Raise a PolicyError where there are more different tuples than memory was given for."""
+    """Raise TooManyCells where there are more different tuples than memory was given for."""
     if found > most:
-        raise PolicyError(
+        raise TooManyCells(
             "the columns have too many different combinations of values to be held in memory",
             got=f"more than {most:,}",
             allowed=f"max_cells={most:,}",
