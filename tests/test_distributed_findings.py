@@ -16,7 +16,7 @@ from sfumato.distributed.findings import all_sizes, findings, joined
 from sfumato.engines.store import COUNT
 from sfumato.measures.class_sizes import summary
 from sfumato.microdata import encode
-from sfumato.stored_verify import _wide, verify_counts
+from sfumato.stored_verify import verify_counts, wide_of
 
 NAMES = ["a", "b"]
 
@@ -39,7 +39,7 @@ def in_buckets(
         name: {value or "": n for value, n in table.group_by(name).agg(pl.col(COUNT).sum()).iter_rows()}
         for name in needed
     }
-    wide = {name: _wide(tree) for name, tree in trees.items()}
+    wide = {name: wide_of(tree) for name, tree in trees.items()}
     key = table.select(NAMES).hash_rows(seed=1) % buckets
     told = [
         findings(table.filter(key == i), NAMES, needed, require, {**distribution, **whole}, wide)

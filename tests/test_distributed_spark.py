@@ -132,8 +132,8 @@ def test_the_manifest_is_that_of_one_machine(spark: Any, table: pl.DataFrame) ->
 
 @pytest.mark.parametrize(
     ("session", "require"),
-    [("spark", REQUIRED[0]), ("spark", REQUIRED[1]), ("spark_connect", REQUIRED[2]), ("spark_cluster", REQUIRED[1])],
-    ids=["local-k", "local-l", "connect-t", "cluster-l"],
+    [("spark", REQUIRED[0]), ("spark", REQUIRED[2]), ("spark_cluster", REQUIRED[1])],
+    ids=["local-k", "local-t", "cluster-l"],
 )
 def test_many_parts_keep_every_row_and_promise(
     request: pytest.FixtureRequest, session: str, table: pl.DataFrame, require: list[Any]

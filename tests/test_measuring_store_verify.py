@@ -136,6 +136,12 @@ def test_faults_of_a_large_release_are_found(folder: Path) -> None:
     assert 'lacks "nothing"' in (verify_folder(folder).promises[1].note or "")
 
 
+def test_too_many_combinations_are_no_fault_of_the_file(folder: Path) -> None:
+    change(folder, lambda m: m["data"].update(sha256="0"))
+    with pytest.raises(PolicyError, match="too many different combinations"):
+        verify_folder(folder, most=3)
+
+
 def test_a_large_release_that_is_no_table_any_more(folder: Path) -> None:
     place = next(p for p in folder.iterdir() if p.name.startswith("data"))
     file = next(place.glob("part-*")) if place.is_dir() else place
@@ -209,9 +215,29 @@ def test_a_table_elsewhere_is_verified_with_its_manifest(folder: Path, tmp_path:
     found = verify_manifest(folder, store)
     assert found.holds
     assert found.promises[1:] == expected.promises[1:]
-    assert found.promises[0].sentence.startswith("The table is the one that the manifest describes")
+    # the other values of a table are compared with nothing, and those of a file are by its bytes
+    assert found.promises[0].sentence == "The table has the columns, rows and class sizes that the manifest describes."
+    assert expected.promises[0].sentence.startswith("The data file is the one that the manifest describes")
     assert verify_manifest(folder, table) == found
+    with pytest.raises(PolicyError, match="too many different combinations"):
+        verify_manifest(folder, store, most=3)
     table.head(50).write_parquet(tmp_path / "elsewhere.parquet")
     less = verify_manifest(folder, Scanned(tmp_path / "elsewhere.parquet"))
     assert not less.holds
     assert "it has 50 rows" in (less.promises[0].note or "")
+
+
+@pytest.mark.parametrize("name", ["_hidden.parquet", "extra.parquet", "part-9.csv", "sub/part-9.parquet", "link"])
+def test_nothing_lies_among_the_parts_that_is_not_counted(tmp_path: Path, name: str) -> None:
+    place = tmp_path / "data.parquet"
+    place.mkdir()
+    TABLE.write_parquet(place / "part-0.parquet")
+    assert released_data.data_place(tmp_path, "data.parquet", "parquet") == place.resolve()
+    if name == "link":
+        (tmp_path / "elsewhere").mkdir()
+        (place / name).symlink_to(tmp_path / "elsewhere")
+    else:
+        (place / name).parent.mkdir(exist_ok=True)
+        TABLE.write_parquet(place / name)
+    with pytest.raises(ReadError, match="not in the folder"):
+        released_data.data_place(tmp_path, "data.parquet", "parquet")

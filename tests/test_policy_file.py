@@ -287,8 +287,10 @@ def test_a_table_of_a_database(tmp_path: Path) -> None:
     ("old", "new", "words"),
     [
         ('["in/*.parquet", "/data/2024"]', '"postgresql://host/db"', ["[input] table", "missing", "add [input] table"]),
-        ('["in/*.parquet", "/data/2024"]', '"h.duckdb"\ntable = ""', ["[input] table (line 3)", "1 character"]),
-        ('["in/*.parquet", "/data/2024"]', "[]", ["[input] path (line 2)", "a path, or a list of paths"]),
+        ('["in/*.parquet", "/data/2024"]', '"h.duckdb"\ntable = ""', ["[input] table (line 3)", "not be empty"]),
+        ('["in/*.parquet", "/data/2024"]', "[]", ["[input] path (line 2)", "one path or more"]),
+        ('["in/*.parquet", "/data/2024"]', '""', ["[input] path (line 2)", "none of them empty"]),
+        ('["in/*.parquet", "/data/2024"]', '"h.db"\ntable = "t"\nstream = true', ["stream (line 4)", "is of a file"]),
         ('["in/*.parquet", "/data/2024"]', "[1]", ["[input] path (line 2)", "a path, or a list of paths"]),
         ('"/data/2024"]', '"/data"]\ntable = "t"', ["[input] table (line 3)", "is of a database"]),
         ('"/data/2024"]', '"/data"]\nstream = false', ["[input] stream (line 3)", "never read into memory"]),
@@ -315,6 +317,21 @@ def test_what_a_table_that_is_not_in_memory_does_not_allow(
     assert old in STORED
     found = faults(tmp_path, STORED.replace(old, new, 1))
     assert any(all(word in fault for word in words) for fault in found), found
+
+
+@pytest.mark.parametrize(("key", "word"), [('tabel = "t"', "unknown key"), ('table = ""', "empty"), ("table = 3", "")])
+def test_a_table_that_is_misspelt_or_faulty_is_one_fault(tmp_path: Path, key: str, word: str) -> None:
+    found = faults(tmp_path, STORED.replace('["in/*.parquet", "/data/2024"]', f'"h.duckdb"\n{key}'))
+    assert len(found) == 1
+    assert found[0].startswith(f"[input] {key.split()[0]} (line 3): ")
+    assert word in found[0]
+
+
+def test_a_release_of_a_database_may_be_a_table(tmp_path: Path) -> None:
+    text = STORED.replace('path = "out"', "")
+    assert faults(tmp_path, text) == ["[output] path (line 10): path is missing; add [output] path"]
+    base = text.replace('["in/*.parquet", "/data/2024"]', '"h.duckdb"\ntable = "t"')
+    assert faults(tmp_path, base) == ["[output] path (line 11): path is missing; add [output] path or [output] table"]
 
 
 def test_a_file_that_turned_out_too_large_can_be_read_into_memory_all_the_same(tmp_path: Path) -> None:

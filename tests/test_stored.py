@@ -201,3 +201,38 @@ def test_the_files_of_a_release_hold_no_value_of_suppressed_rows_alone(tmp_path:
         release = anonymize_store(Scanned(tmp_path / "in.parquet"), sf.Folder(tmp_path / search, "csv"), **asked)
         assert release.solution.verdict.suppressed == 1
         assert not any(word in p.read_text("utf-8") for p in release.path.iterdir() for word in ("SECRET", "77]"))
+
+
+@pytest.mark.parametrize("moment", ["counting rows", "searching", "recoding rows"])
+def test_a_file_that_is_written_anew_meanwhile_is_found_out(tmp_path: Path, moment: str) -> None:
+    names = ["age", "note", "name"]
+    table = pl.DataFrame({"age": [20, 21] * 30, "note": ["fine"] * 60, "name": [f"id{i}" for i in range(60)]})
+    table.write_csv(tmp_path / "in.csv")
+
+    def change(message: str, share: float | None) -> None:
+        if message == moment:
+            table.select("age", "name", "note").write_csv(tmp_path / "in.csv")  # as many bytes, other places
+
+    asked: Any = {"quasi": ["age"], "identifying": ["name"], "insensitive": ["note"], "require": K, "progress": change}
+    with pytest.raises(sf.errors.ReadError, match="changed"):
+        anonymize_store(Scanned(tmp_path / "in.csv"), sf.Folder(tmp_path / "out", "csv"), **asked)
+    assert table.columns == names
+    assert [p.name for p in tmp_path.iterdir()] == ["in.csv"]
+
+
+def test_a_release_does_not_replace_its_own_source(table: pl.DataFrame, tmp_path: Path) -> None:
+    table.write_parquet(tmp_path / "in.parquet")
+    asked: Any = {"quasi": ["age"], "identifying": ["name"], "insensitive": ["note"], "require": K}
+    anonymize_store(Scanned(tmp_path / "in.parquet"), tmp_path / "out", **asked)
+    again = sf.Folder(tmp_path / "out", overwrite=True)
+    with pytest.raises(sf.errors.OutputError, match="holds the table"):
+        anonymize_store(Scanned(tmp_path / "out" / "data.parquet"), again, quasi=["age"], require=K)
+
+
+def test_counts_are_not_saved_where_others_may_read_them(table: pl.DataFrame, tmp_path: Path) -> None:
+    table.write_parquet(tmp_path / "in.parquet")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / ".sfumato-count-out").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(sf.errors.OutputError, match="others may read"):
+        anonymize_store(Scanned(tmp_path / "in.parquet", part=500), tmp_path / "out", quasi=["age"], require=K)
+    assert not list((tmp_path / "elsewhere").glob("*/*"))

@@ -10,7 +10,7 @@ from sfumato.arguments import path_of
 from sfumato.engines.atomic import check_target
 from sfumato.engines.scanned_write import refuse_format
 from sfumato.engines.store import Store, is_home
-from sfumato.errors import PolicyError
+from sfumato.errors import OutputError, PolicyError
 
 ALLOWED = 'the path of a folder, sf.Folder("out", format="csv"), or for a database sf.Table("release")'
 
@@ -64,5 +64,8 @@ def destination(to: Any, store: Store) -> Folder | Table | None:
         store.check_target(place.name, place.overwrite)
     folder = place.path if isinstance(place, Folder) else place.beside
     if folder is not None:
-        check_target(path_of(folder), place.overwrite)
+        target = path_of(folder)
+        check_target(target, place.overwrite)
+        if any(source.path.resolve().is_relative_to(target.resolve()) for source in getattr(store, "files", ())):
+            raise OutputError(f"{target} holds the table that would be released", hint="choose another folder")
     return place

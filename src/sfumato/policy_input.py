@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import PolicyError
+from sfumato.errors import PolicyError, did_you_mean
 from sfumato.policy_places import Places
 from sfumato.policy_tables import Input, Output
 
 BASES = ("duckdb", "ddb", "db", "sqlite", "sqlite3")  # endings of database files
+OF_A_FILE = "is of a file, and the input is a table of a database"
 STREAMED = ("format", "separator", "encoding")  # what can be said about files that are streamed
 READ = ("csv", "tsv", "tab", "txt", "data", "dat", "parquet", "xlsx", "xlsm", "sav", "zsav", "dta", "sas7bdat", "xpt")
 
@@ -86,28 +87,41 @@ def input_faults(origin: Origin, places: Places, stored: bool) -> list[str]:
     """What of [input] does not fit together; `stored` is whether the table is not read into memory."""
     at, found = places.at, []
     if origin.database:
-        if origin.table is None:
-            found.append(f"{at('input', 'table')}: table is missing; {places.ask('input', 'table')}")
+        if origin.table is None and not _table_told(places):
+            what = "the table of the database is missing"
+            found.append(f"{at('input', 'table')}: {what}; {places.ask('input', 'table')}")
         if len(origin.paths) > 1:
             found.append(f"{at('input', 'path')}: a database is one address or one file; got {len(origin.paths)} paths")
     elif origin.table is not None:
         found.append(f"{at('input', 'table')}: is of a database, and the input is a file")
+    if origin.stream and origin.database:
+        found.append(f"{at('input', 'stream')}: {OF_A_FILE}")
     if origin.stream is False and (origin.database or origin.many):
         what = "a table of a database is" if origin.database else "several files are"
         found.append(f"{at('input', 'stream')}: {what} never read into memory; leave it out")
     for key in origin.reader if stored else ():
         if origin.database:
-            found.append(f"{at('input', key)}: is of a file, and the input is a table of a database")
+            found.append(f"{at('input', key)}: {OF_A_FILE}")
         elif key not in STREAMED:
             found.append(f"{at('input', key)}: is not for files that are streamed{_instead(origin, places)}")
     return found
+
+
+def _table_told(places: Places) -> bool:
+    """Whether the table is written, faulty or misspelt, which is a fault that is told already."""
+    written = {path[1] for path in (*places.lines, *places.given) if len(path) == 2 and path[0] == "input"}
+    unknown = [str(key) for key in written if key not in Input.model_fields]
+    return "table" in written or any(did_you_mean(key, ["table"]) for key in unknown)
 
 
 def output_faults(origin: Origin | None, output: Output, bad: Iterable[str], places: Places, stored: bool) -> list[str]:
     """What of [output] does not fit together, or not with the input."""
     at, found = places.at, []
     if output.path is None and output.table is None and not {"path", "table"} & set(bad):
-        found.append(f"{at('output', 'path')}: path is missing; {places.ask('output', 'path')}")
+        table = (
+            f" or {places.ask('output', 'table').partition(' ')[2]}" if origin is not None and origin.database else ""
+        )
+        found.append(f"{at('output', 'path')}: path is missing; {places.ask('output', 'path')}{table}")
     if output.table is not None:
         if origin is not None and not origin.database:
             found.append(f"{at('output', 'table')}: the release can be a table only where the input is one")

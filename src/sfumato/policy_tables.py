@@ -50,9 +50,20 @@ def _character(value: str | None) -> str | None:
 def _paths(value: object) -> object:
     """One path, or a list of paths, as a list."""
     listed = [value] if isinstance(value, str) else value
-    if isinstance(listed, list) and listed and all(isinstance(item, str) and item for item in listed):
-        return listed
-    raise PydanticCustomError("paths", "must be a path, or a list of paths")
+    if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
+        raise PydanticCustomError("paths", "must be a path, or a list of paths")
+    if not listed or not all(listed):
+        raise PydanticCustomError("paths", "must be a path, or a list of one path or more, none of them empty")
+    return listed
+
+
+def _filled(value: str) -> str:
+    if not value:
+        raise PydanticCustomError("filled", "must not be empty")
+    return value
+
+
+Name = Annotated[str, AfterValidator(_filled)]
 
 
 class Table(BaseModel):
@@ -61,7 +72,7 @@ class Table(BaseModel):
 
 class Input(Table):
     path: Annotated[list[str], BeforeValidator(_paths)]
-    table: Annotated[str, Field(min_length=1)] | None = None
+    table: Name | None = None
     stream: bool | None = None
     format: str | None = None
     separator: Annotated[str | None, AfterValidator(_character)] = None
@@ -90,8 +101,8 @@ class Search(Table):
 
 
 class Output(Table):
-    path: Annotated[str, Field(min_length=1)] | None = None  # may be left out where there is a table
-    table: Annotated[str, Field(min_length=1)] | None = None
+    path: Name | None = None  # may be left out where there is a table
+    table: Name | None = None
     format: Literal["csv", "tsv", "parquet", "xlsx"] | None = None
     overwrite: bool = False
     shuffle: bool = False

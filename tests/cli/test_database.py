@@ -82,6 +82,8 @@ def test_kept_as_a_table_with_a_folder(run: Run, base: Path, tmp_path: Path) -> 
     done = run("verify", "out", "--input", base.name)
     assert done.code == 0, done.err + done.out
     assert "holds  integrity" in done.out
+    assert "The table has the columns, rows and class sizes that the manifest describes. Measured" in done.out
+    assert "--max-cells 3" in run("verify", "out", "--input", base.name, "--max-cells", "3").err
     for command in ("risk", "verify"):
         refused = run(command, "out")
         assert refused.code == 2
@@ -94,6 +96,8 @@ def test_kept_as_a_table_with_a_folder(run: Run, base: Path, tmp_path: Path) -> 
     found = run("utility", "--input", base.name, "--table", "admissions", "out", "--json")
     assert found.code == 0, found.out
     assert 0 < found.json["loss"]["lm"] < 1
+    assert found.json["quasi"] == ["age", "zip", "sex"]
+    assert "c-avg" in found.json["loss"]
     for command in ("attack", "report"):
         assert f"{command} needs the rows in memory" in run(command, "out").err
     again = run(*asked, "-o", "out2")
@@ -189,21 +193,27 @@ def test_faults_are_told_together(run: Run, base: Path) -> None:
     assert done.code == 2
     told = [fault.split(":")[0] for fault in done.json["error"]["faults"]]
     assert set(told) == {"--table", "--no-stream", "--separator", "--format", "--quasi", "--k"}
+    asked = ("anonymize", base.name, *FLAGS)
+    assert "--table: the table of the database is missing; give --table\n" in run(*asked, "-o", "o").err
+    assert "-o: path is missing; give -o or --output-table\n" in run(*asked, "--table", "admissions").err
+    asked += ("--table", "admissions")
+    assert "--output-table: must not be empty" in run(*asked, "--output-table", "").err
+    assert "--stream: is of a file, and the input is a table" in run(*asked, "--stream", "-o", "o").err
+    assert "--stream: is of a file" in run("risk", base.name, "--table", "admissions", "--quasi", "age", "--stream").err
+    assert 'there is no schema "nos"' in run(*asked, "--output-table", "nos.rel").err
+    assert tables(base) == {"admissions"}
     assert "one address or one file" in run("anonymize", base.name, base.name, "--table", "t", *FLAGS, "-o", "o").err
 
 
 @pytest.mark.parametrize(
-    "address",
+    ("address", "debug"),
     [
-        f"postgresql://{WHO}:{WORD}@127.0.0.1:1/db",
-        f"postgresql://{WHO}@127.0.0.1:1/db?password={WORD}",
-        f"postgresql://127.0.0.1:1/db?user={WHO}&password={WORD}",
-        f"postgresql://{WHO}:{WORD}@/x@127.0.0.1:1/db",
-        f"postgres://{WHO}:my {WORD}@127.0.0.1:1/db",
-        f"mysql://{WHO}:{WORD}@127.0.0.1/db",
+        (f"postgresql://{WHO}:{WORD}@127.0.0.1:1/db", "1"),
+        (f"postgresql://{WHO}@127.0.0.1:1/db?password={WORD}", "0"),
+        (f"postgresql://{WHO}:{WORD}@/x@127.0.0.1:1/db", "0"),
+        (f"mysql://{WHO}:{WORD}@127.0.0.1/db", "0"),
     ],
 )
-@pytest.mark.parametrize("debug", ["0", "1"])
 def test_nothing_repeats_a_user_or_a_password(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, debug: str
 ) -> None:

@@ -6,13 +6,15 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import sfumato as sf
 from sfumato.cli.console import clean, number, say_json
-from sfumato.cli.faults import report
-from sfumato.errors import BrokenPromise, Infeasible, PolicyError
+from sfumato.cli.faults import in_flags, report
+from sfumato.errors import BrokenPromise, Infeasible, PolicyError, SfumatoError
 
 MAIN = "import sys; from sfumato.cli import main; sys.exit(main())"
 
@@ -35,6 +37,45 @@ def test_exit_codes(error: Exception, code: int, capsys: pytest.CaptureFixture[s
     told = capsys.readouterr()
     assert told.err == ""
     assert json.loads(told.out)["error"].get("faults", []) == list(getattr(error, "faults", ()))
+
+
+def test_messages_speak_of_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "t.csv").write_text("age,zip\n30,1\n31,2\n")
+    (tmp_path / "two.csv").write_text("age,zip\n30,1\n31\n")
+    (tmp_path / "t.strange").write_text("x\n1\n")
+    table = sf.read(tmp_path / "t.csv")
+    store = sf.Scanned(tmp_path / "t.csv")
+    k = sf.KAnonymity(2)
+
+    def told(work: Callable[[], object]) -> str:
+        with pytest.raises(SfumatoError) as caught:
+            work()
+        report(caught.value, as_json=False)
+        plain = capsys.readouterr().err
+        report(caught.value, as_json=True)
+        assert plain == f"error: {json.loads(capsys.readouterr().out)['error']['message']}\n"
+        return plain
+
+    assert "--max-cells 1. Hint: " in told(lambda: sf.risk(store, quasi=["age"], max_cells=1))
+    assert "or give more --max-cells" in told(lambda: sf.risk(store, quasi=["age"], max_cells=1))
+    assert "Hint: measure one file of it, or a sample" in told(lambda: sf.attack(store, quasi=["age"]))
+    assert told(lambda: sf.risk(table)).count("quasi") == 2
+    assert "k-anonymity asks for classes" in told(lambda: sf.anonymize(table, quasi=["age"], require=sf.KAnonymity(9)))
+    wildcard = sf.MinimalSuppression(rule="wildcard")
+    hint = "use --search mondrian, --search optimal, or leave --search out"
+    assert hint in told(lambda: sf.anonymize(store, quasi=["age"], require=k, search=wildcard, to=tmp_path / "out"))
+    assert "give --separator or --quote for others" in told(lambda: sf.read(tmp_path / "two.csv"))
+    assert 'write format = "csv" into [input]' in told(lambda: sf.read(tmp_path / "t.strange"))
+    assert "from Python alone" in told(lambda: sf.Database("oracle://host/db", "t"))
+    gone = told(lambda: sf.Database(tmp_path / "gone.duckdb", "t"))
+    assert gone.endswith('"duckdb:///path" or "sqlite:///path"\n')
+
+
+def test_flags_can_be_typed_and_keys_of_a_policy_stay() -> None:
+    assert in_flags("allowed: max_cells=10,000,000. Hint") == "allowed: --max-cells 10000000. Hint"
+    kept = '[search] max_cell (line 9): unknown key "max_cell"; did you mean "max_cells"?'
+    assert in_flags(kept) == kept
+    assert in_flags("Nobody asks for classes of at least 3") == "Nobody asks for classes of at least 3"
 
 
 def test_an_unexpected_fault_names_its_place_only(capsys: pytest.CaptureFixture[str]) -> None:

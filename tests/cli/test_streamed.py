@@ -122,9 +122,10 @@ def test_what_streaming_cannot_do_is_told_with_the_other_faults(run: Run, parts:
         (("in/0.parquet", *FLAGS, "--output-table", "r"), ["--output-table: "]),
         (("in/0.parquet", "--input", "in/1.parquet", *FLAGS), ["named twice", "--input", "in quotes"]),
         (("in/0.parquet", "p.toml", *FLAGS), ["a policy file stands alone"]),
-        (("in/*.csv", *FLAGS, "-o", "out"), ["in/*.csv is no file, folder or pattern of files"]),
-        (("in/", *FLAGS, "--max-cells", "3", "-o", "out"), ["max_cells=3", '"age"']),
-        (("in/", *FLAGS, "--search", "refined", "--k", "20", "-o", "out"), ["different labels"]),
+        (("in/*.csv", *FLAGS, "-o", "out"), ["error: no file matches in/*.csv\n"]),
+        (("in/", *FLAGS, "--max-cells", "3", "-o", "out"), ["--max-cells 3", '"age"']),
+        (("in/", *FLAGS, "--search", "refined", "--k", "20", "-o", "out"), ["different labels", "--search mondrian"]),
+        (("nofolder/*.parquet", *FLAGS, "-o", "out"), ["error: no file matches nofolder/*.parquet\n"]),
         (("in/0.parquet", "all.csv", *FLAGS, "-o", "out"), ["all.csv"]),
     ],
 )
@@ -152,7 +153,7 @@ def test_a_policy_file(run: Run, parts: Path, tmp_path: Path) -> None:
     assert manifest(tmp_path / "here")["data"]["rows"] == 200
     assert (tmp_path / "here" / "data.parquet").exists()
     done = run("anonymize", "deep [1]/policy.toml", "--input", "none/*.parquet", "--k", "0")
-    assert "--input: none/*.parquet is no file" in done.err.replace(str(tmp_path) + "/", "")
+    assert "--input: no file matches none/*.parquet\n" in done.err.replace(str(tmp_path) + "/", "")
 
 
 def test_verify(run: Run, parts: Path) -> None:
@@ -162,6 +163,12 @@ def test_verify(run: Run, parts: Path) -> None:
     assert done.json["rows"] == 400
     assert run("verify", "in/", "--quasi", "sex", "--require", "distinct-l-diversity disease 2").code == 0
     assert run("verify", "in/0.parquet", "--stream", "--quasi", "sex", "--k", "100").code == 0
+    asked = ("verify", "in/", "--quasi", "age", "--k", "2", "--max-cells")
+    assert run(*asked, "60").code == run(*asked[:-1]).code
+    assert "allowed: --max-cells 3." in run(*asked, "3").err
+    done = run("verify", "in/")
+    assert done.code == 2
+    assert "there is no manifest.json in it. Hint: give --quasi and --k" in done.err
     done = run("verify", "in/*.parquet", "--quasi", "sexx", "--k", "0")
     assert done.code == 2
     assert '"sex"' in done.err
@@ -205,6 +212,7 @@ def test_inspect(run: Run, parts: Path, tmp_path: Path, monkeypatch: pytest.Monk
     [
         (("in/0.parquet", "in/1.parquet"), "several files"),
         (("in/*.parquet",), "several files"),
+        (("in/",), "a folder of files, without the manifest.json of a release"),
         (("in/0.parquet", "--stream"), "--stream"),
         (("--input", "postgresql://host/db", "--table", "t"), "a table of a database"),
         (("hospital.duckdb", "--table", "t"), "a table of a database"),
@@ -214,6 +222,49 @@ def test_commands_that_need_rows(run: Run, parts: Path, command: str, named: tup
     done = run(command, *named, "--quasi", "age")
     assert (done.code, done.out) == (2, "")
     assert f"{command} needs the table in memory; got {got}. Hint: " in done.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("risk", "in/0.parquet", "--quasi", "age", "--original", "in"),
+        ("risk", "in/0.parquet", "--quasi", "age", "--population", "in"),
+        ("attack", "in/0.parquet", "--quasi", "age", "--external", "in"),
+        ("attack", "in/0.parquet", "--quasi", "age", "--release", "in"),
+        ("report", "in/0.parquet", "--quasi", "age", "--original", "in", "-o", "r.html"),
+    ],
+)
+def test_other_tables_that_are_needed_in_memory(run: Run, parts: Path, command: tuple[str, ...]) -> None:
+    done = run(*command)
+    assert (done.code, done.out) == (2, "")
+    assert "the table in is needed in memory; got a folder of files" in done.err
+
+
+def test_a_folder_is_not_mistaken_for_itself(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "o2").mkdir()
+    (tmp_path / "o2" / "report.html").write_text("")
+    done = run("inspect", "o2")
+    assert done.code == 2
+    assert "o2 holds no file that can be streamed" in done.err
+    assert "did you mean" not in done.err
+
+
+@pytest.mark.parametrize("ending", ["dat", "data", "txt"])
+def test_delimited_text_of_any_ending(run: Run, tmp_path: Path, ending: str) -> None:
+    admissions().write_csv(tmp_path / f"t.{ending}", separator=";")
+    done = run("anonymize", f"t.{ending}", *STREAM, "--stream", "-o", "out")
+    assert done.code == 0, done.err
+    assert run("anonymize", f"t.{ending}", *STREAM, "-o", "memory").code == 0
+    assert data(tmp_path / "out").equals(data(tmp_path / "memory"))
+
+
+def test_rows_without_numbers_are_not_announced(run: Run, parts: Path) -> None:
+    asked = ("--quasi", "name,age,sex", "--suda")
+    assert "most exposed rows, counted from 0" in run("risk", "in/0.parquet", *asked).out
+    done = run("risk", "in/0.parquet", "--stream", *asked)
+    assert "what each column contributes to the SUDA scores" in done.out
+    assert "most exposed rows" not in done.out
+    assert "rows of a table that is not in memory have no numbers" in done.err
 
 
 def test_a_policy_that_streams_and_a_command_that_does_not(run: Run, parts: Path, tmp_path: Path) -> None:

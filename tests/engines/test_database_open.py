@@ -153,8 +153,8 @@ def test_an_address_with_a_password_is_refused(address: str) -> None:
 
 def test_what_is_unknown_is_named_without_the_address() -> None:
     with pytest.raises(ReadError, match='"mysql"') as error:
-        Database("mysql://me:hidden@host/db", "people")
-    assert "hidden" not in str(error.value)
+        Database("mysql://me@host/db", "people")
+    assert "me@" not in str(error.value)
     with pytest.raises(ReadError, match=r'"register" at "nowhere\.invalid" cannot be reached') as error:
         Database("postgresql://me@nowhere.invalid:5/register", "people")
     assert "me@" not in str(error.value)
@@ -263,3 +263,54 @@ def test_texts_are_compared_letter_by_letter_in_files(tmp_path: Path) -> None:
         lite.commit()
     for name in ("a.duckdb", "b.db"):
         assert Database(tmp_path / name, "folded").count(["town"], quiet, 9).height == 2
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql:/u:hunter2@h/db",
+        "postgresql:u:hunter2@h/db",
+        "u:hunter2@h/db",
+        "sqlite://u:hunter2@h/db",
+        "host=h passwd=hunter2",
+        "postgresql://u:x/hunter2@127.0.0.1:1/db",
+        "u:hunter2@h://db",
+        "postgresql://u:hunter2℀@h/db",
+        "postgresql://u:[hunter2@h/db",
+        "postgresql://u:hunter#2hunter2@h/db",
+    ],
+)
+def test_no_address_that_is_written_wrong_shows_its_password(address: str) -> None:
+    with pytest.raises(PolicyError, match="must not hold a password") as error:
+        Database(address, "people")
+    assert "hunter" not in str(error.value)
+
+
+def test_an_address_may_name_a_file_of_passwords_and_more() -> None:
+    with pytest.raises(ReadError, match="cannot be"):
+        Database("postgresql://u@[::1]:1/db?passfile=/nowhere&connect_timeout=1", "people")
+
+
+def test_a_letter_that_only_looks_alike_is_another_table(tmp_path: Path) -> None:
+    with adbc_driver_sqlite.dbapi.connect(str(tmp_path / "a.db")) as lite:
+        lite.execute('CREATE TABLE "É" AS SELECT 1 a').close()
+        lite.commit()
+    with pytest.raises(ReadError, match="no table"):
+        Database(tmp_path / "a.db", "é")
+
+
+def test_a_type_that_is_no_word_is_not_run(tmp_path: Path) -> None:
+    with adbc_driver_sqlite.dbapi.connect(str(tmp_path / "a.db")) as lite:
+        lite.execute('CREATE TABLE t (a INTEGER, b "TEXT); DROP TABLE precious; --", c [INT DEFAULT 5])').close()
+        lite.execute("INSERT INTO t VALUES (1, 'x', 2), (1, 'y', 3)").close()
+        lite.commit()
+    found = sf.anonymize(
+        Database(tmp_path / "a.db", "t"), quasi=["a"], insensitive=["b", "c"], require="k-anonymity 2", to=sf.Table("r")
+    )
+    assert found.verification.holds
+    with adbc_driver_sqlite.dbapi.connect(str(tmp_path / "a.db")) as lite:
+        cursor = lite.execute("SELECT sql FROM sqlite_master WHERE name = 'r'")
+        made = cursor.fetchone()[0]
+        cursor.close()
+    assert "DROP" not in made
+    assert "DEFAULT" not in made

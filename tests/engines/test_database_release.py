@@ -236,6 +236,28 @@ def test_another_schema_is_left_alone(postgres: str) -> None:
     assert server.run(postgres, "SELECT COUNT(*) FROM other.leans") == [(4,)]
 
 
+def test_a_schema_that_is_not_there_is_not_taken_for_a_part_of_a_name(store: Database, run: Run, kind: str) -> None:
+    for ask in (lambda: store.check_target("nos.kept", False), lambda: run_release(store, "nos.kept", True)):
+        with pytest.raises(OutputError, match='there is no schema "nos" for the table "kept"'):
+            ask()
+    known = {"duckdb": "main", "sqlite": "main", "postgresql": "public"}[kind]
+    with pytest.raises(OutputError, match=f'did you mean "{known}"'):
+        store.check_target(f"{known}s.kept", False)
+    run('CREATE TABLE "nos.kept" AS SELECT 5 AS old')  # whose own name has that dot
+    try:
+        with pytest.raises(OutputError, match="already"):
+            store.check_target("nos.kept", False)
+        run_release(store, "nos.kept", True)
+        assert run('SELECT COUNT(*) FROM "nos.kept"') == [(4,)]
+    finally:
+        run('DROP TABLE "nos.kept"')
+
+
+def run_release(store: Database, name: str, overwrite: bool) -> None:
+    with store.release(plan(store), name, overwrite, quiet):
+        pass
+
+
 def test_columns_of_mixed_types_are_text(tmp_path: Path) -> None:
     with adbc_driver_sqlite.dbapi.connect(str(tmp_path / "a.db")) as lite:
         lite.execute("CREATE TABLE loose (a, b NUMERIC, c INTEGER, d BOOLEAN, e BOOLEAN, f INTEGER, g TEXT)").close()

@@ -62,9 +62,7 @@ def slow(spark: Any, table: pl.DataFrame, flag: Path) -> Any:
     return frame.mapInArrow(wait, frame.schema)
 
 
-@pytest.mark.parametrize(
-    ("when", "folder"), [("never", False), ("recoding rows", False), ("recoding rows", True), ("verifying", False)]
-)
+@pytest.mark.parametrize(("when", "folder"), [("never", False), ("recoding rows", True), ("verifying", False)])
 def test_a_release_is_whole_or_not_there_when_a_worker_dies(
     spark_cluster: Any, both: Any, table: pl.DataFrame, tmp_path: Path, when: str, folder: bool
 ) -> None:

@@ -229,6 +229,8 @@ def _interrupted(output: Path | None, as_json: bool) -> int:
 
 
 def _show(found: pl.DataFrame, told: list[str], files: list[str], output: Path | None, as_json: bool) -> None:
+    from sfumato.cli.faults import in_flags
+
     rows = found.to_dicts()
     if as_json:
         say_json({"points": rows, "folder": None if output is None else str(output), "files": files, "notes": told})
@@ -249,7 +251,7 @@ def _show(found: pl.DataFrame, told: list[str], files: list[str], output: Path |
     front = sum(row["pareto"] for row in rows)
     say(f"{len(done)} of {len(rows)} released; {front} on the Pareto front")
     for reason in dict.fromkeys(row["reason"] for row in rows if row["reason"]):
-        say(f"  {next(row['status'] for row in rows if row['reason'] == reason)}: {reason}")
+        say(f"  {next(row['status'] for row in rows if row['reason'] == reason)}: {in_flags(reason)}")
     if files:
         say("written:")
         for file in files:

@@ -30,7 +30,12 @@ def table(path: Path, given: Mapping[str, Any], *, other: bool = False) -> Any:
     Options that the format of an `other` file does not know are meant for the first one.
     """
     import sfumato as sf
+    from sfumato.cli.kept import FLAT, is_flat
+    from sfumato.errors import PolicyError
 
+    if is_flat(path):
+        hint = "name one file of it, or a sample that fits"
+        raise PolicyError(f"the table {path} is needed in memory", got=FLAT, hint=hint)
     return path if path.is_dir() else sf.read(path, **(fitting(path, given) if other else given))
 
 

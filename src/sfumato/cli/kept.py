@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from sfumato.measures.verify import Verification
 
 
+FLAT = "a folder of files, without the manifest.json of a release"
+
+
 def release_folder(target: Sequence[str] | None, asked: Sequence[str], stream: bool | None) -> Path | None:
     """The folder of a release, or None where the target is data.
 
@@ -19,8 +22,12 @@ def release_folder(target: Sequence[str] | None, asked: Sequence[str], stream: b
     if not target or len(target) > 1 or not Path(target[0]).is_dir():
         return None
     folder = Path(target[0])
-    data = not (folder / "manifest.json").exists() and any(folder.iterdir()) and (asked or stream)
-    return None if data else folder
+    return None if is_flat(folder) and (asked or stream) else folder
+
+
+def is_flat(folder: Path) -> bool:
+    """Whether a folder holds files, and no manifest that would make them a release."""
+    return folder.is_dir() and not (folder / "manifest.json").exists() and any(folder.iterdir())
 
 
 def manifest_of(folder: Path) -> dict[str, Any]:
@@ -69,11 +76,12 @@ def refuse_table(folder: Path, command: str) -> None:
 
 
 def known(folder: Path) -> dict[str, Any]:
-    """The roles of the columns, of a release that is a table."""
+    """The roles of the columns, and k, of a release that is a table."""
     manifest = manifest_of(folder)
     policy, columns = manifest.get("policy", {}), manifest["data"].get("columns", [])
     weight = next((column["name"] for column in columns if column.get("role") == "weight"), None)
-    return {"quasi": policy.get("quasi"), "sensitive": policy.get("sensitive"), "weight": weight}
+    k = next((model.get("k") for model in policy.get("require", []) if model.get("model") == "k-anonymity"), None)
+    return {"quasi": policy.get("quasi"), "sensitive": policy.get("sensitive"), "weight": weight, "k": k}
 
 
 def target(
@@ -95,21 +103,30 @@ def target(
     return rows, {} if rows is folder else known(folder)
 
 
-def released(target: str, place: Sequence[str] | None, stream: bool | None, reader: Mapping[str, Any]) -> Any:
-    """A release to compare: its folder, its table in the database of the original, or a table of any tool."""
+def released(
+    target: str, place: Sequence[str] | None, stream: bool | None, reader: Mapping[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """A release to compare: its folder, its table in the database of the original, or a table of any tool.
+
+    Beside it, for a table of a database, what its folder says of it.
+    """
     from sfumato.cli.figures import fitting
     from sfumato.cli.sources import measured, named
 
     folder = release_folder([target], (), stream)
     if folder is None:
-        return measured(named([target], stream=stream, what="RELEASED", policies=False), fitting(Path(target), reader))
-    return rows_of(folder, place, None) if table_name(folder) is not None else folder
+        data = named([target], stream=stream, what="RELEASED", policies=False)
+        return measured(data, fitting(Path(target), reader)), {}
+    return (folder, {}) if table_name(folder) is None else (rows_of(folder, place, None), known(folder))
 
 
-def verify(folder: Path, place: Sequence[str] | None, table: str | None) -> Verification:
+def verify(folder: Path, place: Sequence[str] | None, table: str | None, max_cells: int | None) -> Verification:
     """Which promises of a release hold, of its own file or of its table."""
-    import sfumato as sf
-    from sfumato.measures.verify import verify_manifest
+    from sfumato.errors import ReadError
+    from sfumato.measures.verify import EVERY, verify_folder, verify_manifest
 
-    rows = rows_of(folder, place, table)
-    return sf.verify(folder) if rows is folder else verify_manifest(folder, rows)
+    if is_flat(folder):
+        hint = "give --quasi and --k, or --require, to verify the files in it as one table"
+        raise ReadError(f"{folder} is no release: there is no manifest.json in it", hint=hint)
+    rows, most = rows_of(folder, place, table), EVERY if max_cells is None else max_cells
+    return verify_folder(folder, most) if rows is folder else verify_manifest(folder, rows, most)

@@ -141,8 +141,8 @@ def _show(found: Mapping[str, Any]) -> None:
         say("what each column contributes to the SUDA scores:")
         shares = sorted(found["suda"]["contribution"].items(), key=lambda item: -item[1])
         say_table(["column", "share"], [[name, f"{share:.1f}%"] for name, share in shares], right=(1,))
-        rows = ", ".join(map(str, found["suda"]["most_exposed"]))
-        say(f"most exposed rows, counted from 0, the first after the header: {rows}")
+        if rows := ", ".join(map(str, found["suda"]["most_exposed"])):  # those of a stored table have no numbers
+            say(f"most exposed rows, counted from 0, the first after the header: {rows}")
     if note := found.get("interval_disclosure", {}).get("note"):
         say(f"  {note}")
     if "subsets" in found:

@@ -125,11 +125,11 @@ def in_memory(
     command: str, files: Sequence[str] | None, given: Sequence[str] | None, table: str | None, stream: bool | None
 ) -> Path:
     """The one file, or folder of a release, that a command needs in memory; anything else is refused by name."""
-    from sfumato.cli.kept import refuse_table
+    from sfumato.cli.kept import is_flat, refuse_table
 
     found = named(files, given, table, stream, what="TARGET", policies=False)
     path = Path(found.data[0])
-    if len(found.data) > 1 or not path.is_dir() or table is not None or stream:
+    if len(found.data) > 1 or not path.is_dir() or is_flat(path) or table is not None or stream:
         refuse_stored(command, _origin(found, {}))
     elif path.is_dir():
         refuse_table(path, command)
@@ -138,11 +138,14 @@ def in_memory(
 
 def refuse_stored(command: str, origin: Origin | None) -> None:
     """Raise a PolicyError where a command is given a table that is not in memory."""
+    from sfumato.cli.kept import FLAT, is_flat
     from sfumato.errors import PolicyError
 
     if origin is None or not origin.stored:
         return
     got = "a table of a database" if origin.database else "several files" if origin.many else "--stream"
+    if len(origin.paths) == 1 and is_flat(Path(origin.paths[0])):
+        got = FLAT
     raise PolicyError(f"{command} needs the table in memory", got=got, hint=INSTEAD[command])
 
 

@@ -77,17 +77,17 @@ def utility(
     with Progress("reading") as progress, notes() as told:
         named = sources.named(original, place, table, stream, what="ORIGINAL", policies=False)
         before = sources.measured(named, given)
-        after = kept.released(released, place, stream, given)
+        after, roles = kept.released(released, place, stream, given)
         kernels.warn_of_compiling(progress)
         progress("measuring", None)
         found = sf.utility(
             before,
             after,
-            quasi=flags.joined(quasi),
+            quasi=flags.joined(quasi) or roles.get("quasi"),
             target=target,
             key=key,
             hierarchies=figures.recipes(hierarchy),
-            k=k,
+            k=roles.get("k") if k is None else k,
             queries=queries,
             dimension=dimension,
             seed=seed,

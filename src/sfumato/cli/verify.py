@@ -24,6 +24,7 @@ def verify(
             "--wildcard", help="A missing value matches any value (k and distinct l only).", panel=PROMISES, shape=""
         ),
     ] = False,
+    max_cells: options.MaxCells = None,
     place: options.Input = None,
     table: options.Table = None,
     stream: options.Stream = None,
@@ -64,7 +65,7 @@ def verify(
             if asked:
                 hint = "name the data file inside to ask other questions of it"
                 raise PolicyError(f"a release folder says itself what to verify; got {', '.join(asked)}", hint=hint)
-            found = kept.verify(folder, place, table)
+            found = kept.verify(folder, place, table, max_cells)
         else:
             named = sources.named(target, place, table, stream, what="TARGET", policies=False)
             if not named.exists():
@@ -81,6 +82,7 @@ def verify(
                 require=list(policy.require),
                 hierarchies=policy.hierarchies or None,
                 wildcard=wildcard,
+                **({} if max_cells is None else {"max_cells": max_cells}),
             )
     if as_json:
         say_json(asdict(found))

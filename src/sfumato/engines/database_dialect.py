@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from string import ascii_lowercase, ascii_uppercase
 
 from sfumato.engines.store import OURS
+
+LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)  # databases that fold names fold these letters only
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Dialect:
 
     def same(self, one: str, other: str) -> bool:
         """Whether two names are those of one table."""
-        return one.lower() == other.lower() if self.folds else one == other
+        return one.translate(LOWER) == other.translate(LOWER) if self.folds else one == other
 
 
 DUCKDB = Dialect(

@@ -45,11 +45,27 @@ class Link(Protocol):
         """End the connection: what was not committed is gone."""
 
 
-class DuckLink:
-    """A link over a duckdb connection."""
+class _Connected:
+    """What both kinds of connection do alike."""
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
+
+    def commit(self) -> None:
+        """Keep what was done."""
+        self.connection.commit()
+
+    def rollback(self) -> None:
+        """Undo what was done."""
+        self.connection.rollback()
+
+    def close(self) -> None:
+        """End the connection: what was not committed is gone."""
+        self.connection.close()
+
+
+class DuckLink(_Connected):
+    """A link over a duckdb connection."""
 
     def begin(self) -> None:
         """Begin a transaction."""
@@ -80,24 +96,13 @@ class DuckLink:
         self.run(f'CREATE TEMPORARY TABLE "{OURS}{number}" AS SELECT * FROM "{name}"')
         self.connection.unregister(name)
 
-    def commit(self) -> None:
-        """Keep what was done."""
-        self.connection.commit()
 
-    def rollback(self) -> None:
-        """Undo what was done."""
-        self.connection.rollback()
-
-    def close(self) -> None:
-        """End the connection: what was not committed is gone."""
-        self.connection.close()
-
-
-class AdbcLink:
+class AdbcLink(_Connected):
     """A link over a connection of ADBC, which is always in a transaction."""
 
     def __init__(self, connection: Any, options: dict[str, str] | None = None) -> None:
-        self.connection, self.options = connection, options
+        super().__init__(connection)
+        self.options = options
         self.commits_each = bool(getattr(connection, "_autocommit", False))  # a driver without transactions
 
     def begin(self) -> None:
@@ -133,18 +138,6 @@ class AdbcLink:
         found = self.connection.adbc_get_objects(depth="tables", db_schema_filter=schema).read_all().to_pylist()
         within = [s for catalog in found for s in catalog["catalog_db_schemas"] or []]
         return [(t["table_name"], t["table_type"].lower()) for s in within for t in s["db_schema_tables"] or []]
-
-    def commit(self) -> None:
-        """Keep what was done."""
-        self.connection.commit()
-
-    def rollback(self) -> None:
-        """Undo what was done."""
-        self.connection.rollback()
-
-    def close(self) -> None:
-        """End the connection: what was not committed is gone."""
-        self.connection.close()
 
 
 def patiently(work: Callable[[], T], cancel: Callable[[], object]) -> T:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
@@ -55,8 +56,7 @@ class Place:
 def place(source: Any) -> Place:
     """What a source means: a path, an address, or an open connection."""
     if isinstance(source, str | Path):
-        if re.search(r"password\s*=", str(source), re.IGNORECASE):
-            raise PolicyError("the address of a database must not hold a password", hint=PASSWORD)
+        _refuse_password(source)
         scheme, sign, rest = str(source).partition("://")
         if not sign or isinstance(source, Path):
             return _file(Path(source))
@@ -75,6 +75,14 @@ def place(source: Any) -> Place:
     raise PolicyError("a database is named by its file, its address, or an open connection", got=kind.__name__)
 
 
+def _refuse_password(source: str | Path) -> None:
+    """Raise a PolicyError, which does not show it, for an address that holds or seems to hold a password."""
+    text = re.sub(r"^[A-Za-z][A-Za-z0-9+.-]*://", "", str(source))
+    held = re.search(r"pass(word|wd|phrase)?\s*=|:.*@", text, re.IGNORECASE | re.DOTALL)
+    if held and not Path(source).exists():
+        raise PolicyError("the address of a database must not hold a password", hint=PASSWORD)
+
+
 def _path(rest: str) -> Path:
     """As elsewhere, three slashes begin a relative path, and four an absolute one, which three may too."""
     near = Path(rest.removeprefix("/"))
@@ -83,11 +91,10 @@ def _path(rest: str) -> Path:
 
 def _file(path: Path, expected: str | None = None) -> Place:
     if not path.is_file():
-        near = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+        near = [p.name for p in path.parent.iterdir() if p != path] if path.parent.is_dir() else []
         raise ReadError(f"{path} is no file", allowed=ALLOWED, hint=did_you_mean(path.name, near))
     try:
-        with path.open("rb") as file:
-            head = file.read(16)
+        head = _head(path.resolve(), path.stat().st_ino)
     except OSError as error:
         raise ReadError(f"{path} cannot be read: {error.strerror or type(error).__name__}") from None
     shown = path.name
@@ -96,6 +103,13 @@ def _file(path: Path, expected: str | None = None) -> Place:
     if head == b"SQLite format 3\0" and expected in (None, "sqlite"):
         return Place(SQLITE, shown, lambda write: _sqlite(path))
     raise ReadError(f"{path} is not a file of {expected or 'DuckDB or SQLite'}", allowed=ALLOWED)
+
+
+@cache
+def _head(path: Path, number: int) -> bytes:
+    """How a file begins. It is read once: a file of SQLite loses the locks of this process where it is closed again."""
+    with path.open("rb") as file:
+        return file.read(16)
 
 
 def _duckdb(path: Path, write: bool) -> Any:
@@ -127,7 +141,10 @@ def _sqlite(path: Path) -> Link:
 
 
 def _postgresql(address: str) -> Place:
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+    except ValueError:  # which quotes the address
+        raise ReadError("the address cannot be read", allowed='"postgresql://user@host:5432/database"') from None
     who, _, where = parts.netloc.rpartition("@")
     given = {name.lower() for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
     if ":" in who or given & SECRETS:

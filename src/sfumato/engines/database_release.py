@@ -14,10 +14,10 @@ from sfumato.engines.database_errors import told
 from sfumato.engines.database_link import Link
 from sfumato.engines.database_sql import count, created, every, stage
 from sfumato.engines.database_stage import Staged
-from sfumato.engines.database_tables import TABLE, Named, columns, find, split
+from sfumato.engines.database_tables import TABLE, Named, columns, find, schemas, split
 from sfumato.engines.printed import printed_frame
 from sfumato.engines.store import COUNT, Plan, Say
-from sfumato.errors import ColumnError, OutputError, ReadError
+from sfumato.errors import ColumnError, OutputError, ReadError, did_you_mean
 
 CHANGED = "the table was changed while it was read"
 
@@ -59,6 +59,8 @@ def target(link: Link, dialect: Dialect, source: Named, name: str, overwrite: bo
     within, short = split(link, dialect, name, None)
     place = Named(source.within if within is None else (*source.within[:-1], within), short, TABLE)
     there = find(link, dialect, short, place.within[-1] if place.within else None)
+    if there is None and within is None:
+        refuse_schema(link, dialect, name)
     if dialect.same(place.written, source.written):
         raise OutputError(f'the release would replace the table "{short}" that it is made from', hint="name another")
     if there is not None and there.kind != TABLE:
@@ -66,6 +68,14 @@ def target(link: Link, dialect: Dialect, source: Named, name: str, overwrite: bo
     if there is not None and not overwrite:
         raise OutputError(f'there is a table "{short}" already', hint="name another, or overwrite it")
     return place if there is None else there, there is not None
+
+
+def refuse_schema(link: Link, dialect: Dialect, name: str) -> None:
+    """Raise an OutputError where a new table would get a name with a dot: before it a schema is meant."""
+    schema, _, rest = name.partition(".")
+    if schema and rest and (known := schemas(link, dialect)):
+        hint = did_you_mean(schema, known) or "make it first, or leave it and the dot out"
+        raise OutputError(f'there is no schema "{schema}" for the table "{rest}"', hint=hint)
 
 
 @contextmanager

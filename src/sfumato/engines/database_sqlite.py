@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import polars as pl
@@ -41,7 +42,7 @@ def sqlite_columns(link: Link, dialect: Dialect, schema: str, table: str) -> Seq
 def _column(name: str, declared: str, found: Sequence[int], dialect: Dialect) -> Column:
     """A column by its declared type, which kinds of values it has, and its least and greatest whole number."""
     whole, real, text, blob, low, high = found
-    word = declared.upper()
+    word, declared = declared.upper(), _written(declared)
     if blob:
         return Column(name, pl.Object(), pl.Object(), dialect, declared=declared)
     if not (whole or real or text):  # no value at all: as declared
@@ -58,3 +59,17 @@ def _column(name: str, declared: str, found: Sequence[int], dialect: Dialect) ->
         return Column(name, pl.Float64(), pl.Float64(), dialect, number, "REAL" if whole else declared, number)
     # values of several types in one column have one meaning in common: their text
     return as_text(name, dialect, pl.String(), "TEXT", "CAST({} AS TEXT)")
+
+
+def _written(declared: str) -> str:
+    """A declared type as it may stand in a statement. SQLite keeps any text as one: then its affinity stands for it.
+
+    >>> _written("DECIMAL(10,2)"), _written("TEXT); DROP TABLE x; --")
+    ('DECIMAL(10,2)', 'TEXT')
+    """
+    if re.fullmatch(r"[A-Za-z]+( ?\(\d+(, ?\d+)?\))?", declared):
+        return declared
+    word = declared.upper()
+    kinds = {"INTEGER": ("INT",), "TEXT": ("CHAR", "CLOB", "TEXT"), "": ("BLOB",), "REAL": ("REAL", "FLOA", "DOUB")}
+    found = [kind for kind, parts in kinds.items() if any(part in word for part in parts)]
+    return found[0] if found else "NUMERIC" if word else ""

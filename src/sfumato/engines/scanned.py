@@ -14,7 +14,7 @@ import polars as pl
 from sfumato.engines.printed import printed_frame
 from sfumato.engines.scanned_count import PART, Ticker, count, stream, tally
 from sfumato.engines.scanned_map import Mapper
-from sfumato.engines.scanned_source import sources, written
+from sfumato.engines.scanned_source import refuse_changed, sources, written
 from sfumato.engines.scanned_tally import Tally
 from sfumato.engines.scanned_text import BLOCK
 from sfumato.engines.scanned_write import write
@@ -102,7 +102,9 @@ class Scanned:
 
     def count(self, columns: Sequence[str], say: Say, most: int, work: Path | None = None) -> pl.DataFrame:
         """Distinct tuples of columns, and in `COUNT` how many rows have them."""
-        return count(self.files, columns, say, most, work, self.part)
+        found = count(self.files, columns, say, most, work, self.part)
+        refuse_changed(self.files)
+        return found
 
     def recode(self, plan: Plan, file: Path, format: str, say: Say) -> ScannedFile:
         """Write the rows as the plan says, in their order."""
@@ -117,6 +119,7 @@ class Scanned:
 
         rows = self._frame.select(needed).map_batches(mapped, streamable=True, schema=apply.schema(schema))
         write(rows, file, format)
+        refuse_changed(self.files)  # columns of text are known by their place, which a new file may give to others
         return ScannedFile(file, format)
 
     @cached_property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,8 +115,11 @@ def _folder(work: Path, what: str) -> Path:
         work.parent.mkdir(parents=True, exist_ok=True)
         work.mkdir(mode=0o700, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
+        found = [place.lstat() for place in (work, folder)]
     except OSError as error:
         raise OutputError(f"{work} cannot be written: {error.strerror or type(error).__name__}") from None
+    if any(not stat.S_ISDIR(f.st_mode) or f.st_uid != os.geteuid() or f.st_mode & 0o077 for f in found):
+        raise OutputError(f"{work} is not a folder of a count: others may read or write it", hint="remove it")
     return folder
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import unquote
@@ -14,7 +14,14 @@ from sfumato.engines.scanned_text import BLOCK, released_text, text_file
 from sfumato.engines.store import refuse_names
 from sfumato.errors import ReadError, did_you_mean
 
-TEXT = {"csv": None, "tsv": "\t", "tab": "\t", "txt": None}  # ending to separator; None is guessed
+TEXT = {
+    "csv": None,
+    "tsv": "\t",
+    "tab": "\t",
+    "txt": None,
+    "data": None,
+    "dat": None,
+}  # ending to separator; None is guessed
 ENDINGS = ("parquet", *TEXT)
 MISSING = "__HIVE_DEFAULT_PARTITION__"  # what partitioned folders call a missing value
 
@@ -59,6 +66,17 @@ def sources(
     return [first, *(_alike(other, first) for other in found[1:])]
 
 
+def refuse_changed(files: Iterable[Source]) -> None:
+    """Raise a ReadError where a file is not the one that it was when it was found."""
+    for source in files:
+        try:
+            now = source.path.stat()
+        except OSError:
+            raise ReadError(f"{source.path.name} cannot be read any more", hint="run it again") from None
+        if (now.st_size, now.st_mtime_ns) != (source.bytes, source.changed):
+            raise ReadError(f"{source.path.name} was changed while it was read", hint="run it again")
+
+
 def written(path: Path, format: str) -> pl.LazyFrame:
     """A table that was written as `write_table` does, as text or typed; text without its formula guard."""
     return _parquet(path) if format == "parquet" else released_text(path, "," if format == "csv" else "\t").scan()
@@ -78,14 +96,22 @@ def _files(given: str | Path | Sequence[str | Path], format: str | None) -> Iter
             pairs = [(Path(p), Path(_root(str(one)))) for p in sorted(glob.glob(str(one), recursive=True))]
             pairs = [(p, folder) for p, folder in pairs if p.is_file()]
         if not pairs:
-            near = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
-            what = "holds no file that can be streamed" if path.is_dir() else "is no file, folder or pattern of files"
-            hint = did_you_mean(path.name, near)
-            raise ReadError(f"{one} {what}", allowed=", ".join(ENDINGS), hint=hint)
+            raise _none(one)
         for p, folder in pairs:
             if p.resolve() not in seen:
                 seen.add(p.resolve())
                 yield p, folder
+
+
+def _none(given: str | Path) -> ReadError:
+    """What to say where there is no file."""
+    path = Path(given)
+    if path.is_dir():
+        return ReadError(f"{given} holds no file that can be streamed", allowed=", ".join(ENDINGS))
+    if glob.has_magic(str(given)):
+        return ReadError(f"no file matches {given}")
+    near = [p.name for p in path.parent.iterdir() if p != path] if path.parent.is_dir() else []
+    return ReadError(f"{given} is no file or folder", hint=did_you_mean(path.name, near))
 
 
 def _root(pattern: str) -> str:

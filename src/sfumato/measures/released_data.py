@@ -24,10 +24,10 @@ def data_place(folder: Path, name: str, format: str) -> Path:
         place = (folder / name).resolve()
         inside = folder.resolve()
         fits = place.is_relative_to(inside) and place != inside
-        if place.is_dir():
-            files = [p for p in place.rglob("*") if p.is_file()]
-            fits = fits and format in STREAMED and bool(files)
-            fits = fits and all(p.resolve().is_relative_to(place) for p in files)
+        if place.is_dir():  # nothing may lie in it that is not counted
+            parts = list(place.iterdir())
+            fits = fits and format in STREAMED and bool(parts)
+            fits = fits and all(p.is_file() and not p.is_symlink() and _is_part(p, format) for p in parts)
         else:
             fits = fits and place.is_file()
     except (OSError, ValueError):
@@ -35,6 +35,10 @@ def data_place(folder: Path, name: str, format: str) -> Path:
     if not fits:
         raise ReadError(f'the data file that "{folder / "manifest.json"}" names is not in the folder')
     return place
+
+
+def _is_part(file: Path, format: str) -> bool:
+    return file.name.startswith("part-") and file.suffix == f".{format}"
 
 
 def is_streamed(place: Path, format: str, guarded: bool) -> bool:

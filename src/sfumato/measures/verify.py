@@ -14,7 +14,7 @@ from sfumato.criteria.audit import Counts as Whole
 from sfumato.criteria.audit import Groups, Wide
 from sfumato.criteria.promise import Promise, broken, examined
 from sfumato.criteria.wildcard import WildcardGroups
-from sfumato.errors import ColumnError, PolicyError, ReadError, SfumatoError, did_you_mean
+from sfumato.errors import ColumnError, InputError, PolicyError, ReadError, did_you_mean
 from sfumato.measures.class_sizes import summary
 from sfumato.measures.counted import Counting, Counts
 from sfumato.measures.manifest import Claim, Manifest, once, read_manifest, wanted
@@ -125,13 +125,13 @@ def verify_released(
     return _verification(released.rows, promises, classes)
 
 
-def verify_folder(path: str | Path) -> Verification:
+def verify_folder(path: str | Path, most: int = EVERY) -> Verification:
     """Check a release folder from its files alone: the data file against the manifest, and every promise on its rows.
 
     The first promise, "integrity", is that the file is the one that the manifest describes: same bytes, rows, columns
     and class sizes, and no identifying column. The others are those of the manifest; one whose measured value is not
     what the rows say does not hold. Distances compare with the distribution in the manifest (`whole`) where it has one,
-    else with the released rows, and the note says so.
+    else with the released rows, and the note says so. Of large data at most `most` different tuples are held.
 
     Raises
     ------
@@ -153,10 +153,10 @@ def verify_folder(path: str | Path) -> Verification:
     whole, trees = manifest.whole or {}, manifest.sensitive_hierarchies or {}
     try:
         if is_streamed(place, data.format, data.guarded):
-            released: Released = Tallied(Counts(Streamed(place, data.format), EVERY), whole, trees)
+            released: Released = Tallied(Counts(Streamed(place, data.format), most), whole, trees)
             return _checked(manifest, released, faults, "data file")
         released = Rows(read_back(place, data.format, data.guarded), whole, trees)
-    except SfumatoError:
+    except InputError:
         if not faults:
             raise
         # the bytes were changed until they are no table any more: that is an answer, not an error
@@ -165,18 +165,19 @@ def verify_folder(path: str | Path) -> Verification:
     return _checked(manifest, released, faults, "data file")
 
 
-def verify_manifest(path: str | Path, table: Counting | pl.DataFrame) -> Verification:
+def verify_manifest(path: str | Path, table: Counting | pl.DataFrame, most: int = EVERY) -> Verification:
     """Check a table that lies elsewhere, as in a database, against the manifest in a folder.
 
-    Its rows, columns and class sizes are compared with those of the manifest, and every promise is checked on it.
+    Its number of rows, its columns and its class sizes are compared with those of the manifest, and every promise is
+    checked on it. Whether its other values are those that were released cannot be told.
 
-    Parameters: `path`, the folder; `table`, a store or a frame.
+    Parameters: `path`, the folder; `table`, a store or a frame; `most`, how many different tuples of a store are held.
     """
     manifest = read_manifest(Path(path))
     whole, trees = manifest.whole or {}, manifest.sensitive_hierarchies or {}
     if isinstance(table, pl.DataFrame):
         return _checked(manifest, Rows(table, whole, trees), [], "table")
-    return _checked(manifest, Tallied(Counts(table, EVERY), whole, trees), [], "table")
+    return _checked(manifest, Tallied(Counts(table, most), whole, trees), [], "table")
 
 
 def _checked(manifest: Manifest, released: Released, faults: Sequence[str], what: str) -> Verification:
@@ -269,7 +270,10 @@ def _against(claim: Claim | None, c: Any, names: Sequence[str], groups: Groups, 
 
 
 def _integrity(faults: Sequence[str], what: str) -> Promise:
-    sentence = f"The {what} is the one that the manifest describes, and has no identifying column."
+    sentence = {
+        "data file": "The data file is the one that the manifest describes, and has no identifying column.",
+        "table": "The table has the columns, rows and class sizes that the manifest describes.",
+    }[what]
     return Promise("integrity", {}, (), not faults, len(faults), 0, sentence, "; ".join(faults) or None)
 
 

@@ -24,6 +24,7 @@ from sfumato.search.source import Ladders, Source
 from sfumato.search.walk import LISTED as WALKED
 from sfumato.search.walk import Walk
 
+LONGER = 128  # times the step of the cost, where criteria look at more than sizes
 BUDGET = 4_000_000  # cells looked at between two looks at the clock
 HURRIED = 64  # nodes that are left when time is up
 
@@ -131,10 +132,11 @@ class _Rest:
         self.number, self.mark = np.empty(places, np.int32), np.empty(cells, np.int32)
         self.by_size = all(c.closed == "superset" and not c.needs for c in problem.policy.require)
         by_cost = search.share is None
-        self.step = costs.step if by_cost else 0.0
+        # classes that are large enough and fail otherwise are found again at each step, so the steps are longer then
+        self.step = costs.step * (1 if self.by_size else LONGER) if by_cost else 0.0
         self.pending = np.zeros(len(self.nodes), np.int64)
         if by_cost:
-            self.pending[:] = costs.of_nodes(costs.least, self.nodes) / costs.step
+            self.pending[:] = costs.of_nodes(costs.least, self.nodes) / self.step
         self.most = np.full(len(self.nodes), problem.rows)
         self.looked, self.hurried = 0, False
 

@@ -34,6 +34,7 @@ LARGE = 3  # times the least size: larger clusters stay out of the rounds
 BLOCK = 2000  # rows that are clustered together where a first search left them
 LOCAL = 1500  # clusters among which near ones are looked for
 WORK = 500_000  # rows times rounds, where neither rounds nor seconds are given
+FEW = 20_000  # nodes that iterated goes through where criteria look at more than sizes
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,8 @@ class Refined:
             return [self.start]
         starts: list[Any] = [KMember(2000, self.labels)]
         compared = any(getattr(c, "against_whole", False) for c in problem.policy.require)
-        listed = not compared and lattice(problem.attributes, problem.levels).size <= LISTED
+        by_size = not any(c.needs for c in problem.policy.require)  # else each node is looked at once more per class
+        listed = not compared and lattice(problem.attributes, problem.levels).size <= (LISTED if by_size else FEW)
         if listed:
             starts.append(Iterated(output=self.labels))
         wide = any(len(a.categories) > LARGEST_TABLE and a.hierarchy is None for a in problem.attributes)
