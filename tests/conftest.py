@@ -46,3 +46,10 @@ def chromium() -> str:
         return browser()
     except OutputError:
         lacks("Chromium is not on this machine: make system")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of Spark run in one process (with --dist loadgroup): each has servers of its own to start."""
+    for item in items:
+        if item.get_closest_marker("spark"):
+            item.add_marker(pytest.mark.xdist_group("spark"))

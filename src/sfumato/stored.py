@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,9 @@ from sfumato.engines.spark import SparkTable
 from sfumato.engines.store import COUNT, Say, Store
 from sfumato.errors import BrokenPromise, EmptyTable, PolicyError, TooManyCells
 from sfumato.fingerprint import key
-from sfumato.measures.counted import MOST
 from sfumato.microdata import microdata
 from sfumato.release import Release
 from sfumato.search.interruptible import interruptible
-from sfumato.search.problem import Progress
 from sfumato.stored_asked import Asked, asked_of
 from sfumato.stored_parts import released_in_parts
 from sfumato.stored_place import folder_of, made
@@ -40,30 +38,8 @@ from sfumato.stored_search import solve
 from sfumato.stored_size import SAMPLE, estimate, gigabytes, memory, refuse_size
 from sfumato.stored_verify import verify_counts
 
-Names = Sequence[str]
-MAX_CELLS = MOST
 
-
-def anonymize_store(
-    store: Store,
-    to: Any = None,
-    *,
-    quasi: Names | Sequence[Names],
-    identifying: Names = (),
-    sensitive: Names = (),
-    insensitive: Names = (),
-    weight: str | None = None,
-    require: Iterable[Any] | Any = (),
-    search: Any = "auto",
-    keep: str | None = None,
-    loss: Any = "lm",
-    suppression: float | int = 0,
-    hierarchies: Mapping[str, Any] | None = None,
-    levels: Mapping[str, tuple[int, int]] | None = None,
-    seed: int | None = None,
-    progress: Progress | None = None,
-    max_cells: int = MAX_CELLS,
-) -> StoredRelease:
+def anonymize_store(store: Store, to: Any = None, **given: Any) -> StoredRelease:
     """Blur a table that is not in memory until it satisfies the criteria; write it, and prove it from what was written.
 
     The store counts the distinct tuples of the quasi-identifiers, with the sensitive attributes that a criterion looks
@@ -73,32 +49,16 @@ def anonymize_store(
     ----------
     store: the table, such as `Scanned("admissions/*.parquet")`.
     to: a folder to make (data, manifest.json and report.html, all of them or nothing), a `Folder` or a `Table`.
-    max_cells: how many distinct tuples may be held in memory; more are refused, before the run where a sample tells.
-    The others are those of `sfumato.anonymize`. A search that gives rows with equal values different labels is refused.
+    given: the other arguments of `sfumato.anonymize`, as `asked_of` takes them. A search that gives rows with equal
+        values different labels is refused.
 
     >>> from sfumato.engines.scanned import Scanned
     >>> anonymize_store(Scanned("in/*.parquet"), "out", quasi=["age"], require="k-anonymity 10")  # doctest: +SKIP
     <StoredRelease of 100000000 rows, 0 suppressed, loss 0.2500, k-anonymity>
     """
     place = destination(to, store)
-    asked = asked_of(
-        store,
-        quasi=quasi,
-        identifying=identifying,
-        sensitive=sensitive,
-        insensitive=insensitive,
-        weight=weight,
-        require=require,
-        search=search,
-        keep=keep,
-        loss=loss,
-        suppression=suppression,
-        hierarchies=hierarchies,
-        levels=levels,
-        seed=seed,
-        progress=progress,
-        max_cells=max_cells,
-    )
+    asked = asked_of(store, **given)
+    max_cells = asked.max_cells
     asked.say("looking at a sample", None)
     sample = store.sample(SAMPLE)
     arguments.warn_of_identifying(sample, asked.roles)

@@ -13,6 +13,7 @@ from sfumato.checks import looks_at
 from sfumato.engines.store import Store, refuse_types
 from sfumato.errors import PolicyError
 from sfumato.losses import loss as parse_loss
+from sfumato.measures.counted import MOST
 from sfumato.policy import Policy
 from sfumato.roles import Roles
 from sfumato.search import search as parse_search
@@ -53,22 +54,25 @@ def asked_of(
     store: Store,
     *,
     quasi: Names | Sequence[Names],
-    identifying: Names,
-    sensitive: Names,
-    insensitive: Names,
-    weight: str | None,
-    require: Iterable[Any] | Any,
-    search: Any,
-    keep: str | None,
-    loss: Any,
-    suppression: float | int,
-    hierarchies: Mapping[str, Any] | None,
-    levels: Mapping[str, tuple[int, int]] | None,
-    seed: int | None,
-    progress: Progress | None,
-    max_cells: int,
+    identifying: Names = (),
+    sensitive: Names = (),
+    insensitive: Names = (),
+    weight: str | None = None,
+    require: Iterable[Any] | Any = (),
+    search: Any = "auto",
+    keep: str | None = None,
+    loss: Any = "lm",
+    suppression: float | int = 0,
+    hierarchies: Mapping[str, Any] | None = None,
+    levels: Mapping[str, tuple[int, int]] | None = None,
+    seed: int | None = None,
+    progress: Progress | None = None,
+    max_cells: int = MOST,
 ) -> Asked:
-    """The arguments of `anonymize`, each checked as it is for a table in memory."""
+    """The arguments of `anonymize`, each checked as it is for a table in memory.
+
+    `max_cells`: how many distinct tuples may be held in memory; more are refused, before the run where a sample tells.
+    """
     if progress is not None and not callable(progress):
         raise PolicyError("progress must be a function of a message and a share", got=type(progress).__name__)
     if type(max_cells) is not int or max_cells < 1:

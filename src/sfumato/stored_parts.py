@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -65,26 +64,15 @@ def released_in_parts(store: SparkTable, asked: Asked, to: Folder | Table | None
     return StoredRelease(folder_of(to), data, manifest, of_cells, store)
 
 
-def verified(
-    store: Store,
-    *,
-    quasi: Sequence[str] | Sequence[Sequence[str]],
-    require: Iterable[Any] | Any,
-    sensitive: Sequence[str] = (),
-    hierarchies: Mapping[str, Any] | None = None,
-    wildcard: bool = False,
-    max_cells: int = MOST,
-) -> Verification:
-    """Which promises a table that is not in memory keeps; a Spark frame of too many classes is audited in parts."""
-    asked: dict[str, Any] = {"quasi": quasi, "sensitive": sensitive, "hierarchies": hierarchies}
-    asked |= {"wildcard": wildcard, "max_cells": max_cells}
+def verified(store: Store, *, quasi: Any, require: Any, max_cells: int = MOST, **more: Any) -> Verification:
+    """What `verify_store` says; the classes of a Spark frame that has too many are audited in parts."""
     promised, schema = arguments.criteria(require), store.schema()
-    if not isinstance(store, SparkTable) or wildcard or hierarchies:
-        return verify_store(store, require=promised, **asked)
+    if not isinstance(store, SparkTable) or more.get("wildcard") or more.get("hierarchies"):
+        return verify_store(store, quasi=quasi, require=promised, max_cells=max_cells, **more)
     needed = [name for criterion in promised for name in criterion.needs]
-    roles = arguments.roles_of(pl.DataFrame(schema=schema), quasi, (), sensitive, (), None, needed)
+    roles = arguments.roles_of(pl.DataFrame(schema=schema), quasi, (), more.get("sensitive", ()), (), None, needed)
     sample, rows = store.sample(SAMPLE), store.rows()
     together = [dict.fromkeys((*names, *needed)) for names in roles.quasi]
     if max(estimate(sample, tuple(columns), schema, rows) for columns in together) <= max_cells:
-        return verify_store(store, require=promised, **asked)
+        return verify_store(store, quasi=quasi, require=promised, max_cells=max_cells, **more)
     return verify_on(store.frame, roles.quasi, promised)

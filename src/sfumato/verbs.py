@@ -21,6 +21,7 @@ from sfumato.engines.stores import store_of
 from sfumato.errors import BrokenPromise, PolicyError
 from sfumato.fingerprint import secret_seed
 from sfumato.losses import loss as parse_loss
+from sfumato.measures.counted import MOST
 from sfumato.measures.verify import Verification, verify_folder, verify_manifest, verify_table
 from sfumato.microdata import Microdata, encode, microdata
 from sfumato.policy import Policy
@@ -32,7 +33,7 @@ from sfumato.search.interruptible import interruptible
 from sfumato.search.pieces import deal, refined
 from sfumato.search.pose import counted
 from sfumato.search.problem import Partition, Problem, Progress, Solution, quiet
-from sfumato.stored import MAX_CELLS, anonymize_store
+from sfumato.stored import anonymize_store
 from sfumato.stored_parts import verified
 from sfumato.stored_release import StoredRelease
 
@@ -60,7 +61,7 @@ def anonymize(
     shuffle: bool = False,
     progress: Progress | None = None,
     to: Any = None,
-    max_cells: int = MAX_CELLS,
+    max_cells: int = MOST,
 ) -> Release | StoredRelease:
     """Blur a table until it satisfies the criteria, and prove it from the released rows.
 
@@ -186,7 +187,7 @@ def verify(
     hierarchies: Mapping[str, Any] | None = None,
     wildcard: bool = False,
     manifest: str | Path | None = None,
-    max_cells: int = MAX_CELLS,
+    max_cells: int = MOST,
 ) -> Verification:
     """Which promises a release keeps, from its rows alone.
 
