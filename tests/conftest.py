@@ -48,6 +48,7 @@ def chromium() -> str:
         lacks("Chromium is not on this machine: make system")
 
 
+@pytest.hookimpl(tryfirst=True)  # before the groups are read
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests of Spark run in one process (with --dist loadgroup): each has servers of its own to start."""
     for item in items:
