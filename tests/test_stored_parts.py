@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import SystemRandom
 from typing import Any
 
 import numpy as np
@@ -97,7 +98,7 @@ def test_more_cells_than_the_sample_promised_are_blurred_in_parts_too(
 def test_a_protected_column_that_changes_meanwhile_is_found_out(table: pl.DataFrame, spark: Any) -> None:
     from pyspark.sql import functions as F
 
-    moody = F.when(F.rand() < 0.5, "flu").otherwise("cold")
-    frame = spark.createDataFrame(table.to_arrow(compat_level=pl.CompatLevel.oldest())).withColumn("disease", moody)
+    moody = F.udf(lambda: SystemRandom().choice(["flu", "cold"]), "string").asNondeterministic()
+    frame = spark.createDataFrame(table.to_arrow(compat_level=pl.CompatLevel.oldest())).withColumn("disease", moody())
     with pytest.raises(sf.errors.ReadError, match="changed while"):
         sf.anonymize(frame, **ASKED)

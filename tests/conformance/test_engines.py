@@ -95,8 +95,8 @@ def close(found: Any, expected: Any) -> None:
         assert found == expected
 
 
-# Spark Connect and the cluster run what the local session runs, so some policies are enough there
-FEW = ("levels", "partition")
+# Spark Connect and the cluster run what the local session runs, so one policy is enough there
+FEW = ("partition",)
 PAIRS = [param(name, policy) for name in ENGINES for policy in (FEW if "spark-" in name else POLICIES)]
 
 
