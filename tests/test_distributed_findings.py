@@ -15,8 +15,9 @@ from sfumato.criteria import CRITERIA
 from sfumato.distributed.findings import all_sizes, findings, joined
 from sfumato.engines.store import COUNT
 from sfumato.measures.class_sizes import summary
+from sfumato.measures.verify import wide_of
 from sfumato.microdata import encode
-from sfumato.stored_verify import verify_counts, wide_of
+from sfumato.stored_verify import verify_counts
 
 NAMES = ["a", "b"]
 

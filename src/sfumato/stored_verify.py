@@ -9,13 +9,13 @@ import polars as pl
 
 from sfumato import arguments
 from sfumato.criteria.audit import Counts as Whole
-from sfumato.criteria.audit import Groups, Wide
+from sfumato.criteria.audit import Groups
 from sfumato.criteria.promise import examined
 from sfumato.engines.store import COUNT, Say, Store
 from sfumato.measures.class_sizes import summary
 from sfumato.measures.counted import MOST, Counts, quiet
 from sfumato.measures.released_rows import Tallied
-from sfumato.measures.verify import Verification, verify_released
+from sfumato.measures.verify import Verification, verify_released, wide_of
 from sfumato.microdata import microdata
 
 
@@ -78,9 +78,3 @@ def verify_store(
         tree = recipe.build(microdata(frame, {name: "sensitive"}, {}, times=times).attribute(name).categories)
         trees[name] = wide_of(tree)
     return verify_released(Tallied(counts, {}, trees), roles.quasi, promised, wildcard=wildcard)
-
-
-def wide_of(hierarchy: Any) -> Wide:
-    """A row of labels per leaf, from it to the root."""
-    lines = [[of[i] for i in line] for of, line in zip(hierarchy.labels, hierarchy.ancestor.tolist(), strict=True)]
-    return list(zip(*lines, strict=True))

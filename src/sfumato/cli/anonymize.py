@@ -56,7 +56,8 @@ def anonymize(
         option("--output-table", help="Release to this table of the database.", panel=WRITING, shape="NAME"),
     ] = None,
     format: Annotated[
-        str | None, option("--format", help="csv (default), tsv, parquet or xlsx.", panel=WRITING, shape="NAME")
+        str | None,
+        option("--format", help="csv (default; parquet for streamed Parquet), tsv, xlsx.", panel=WRITING, shape="NAME"),
     ] = None,
     overwrite: Annotated[
         bool | None, option("--overwrite/--no-overwrite", help="Replace an earlier release.", panel=WRITING, shape="")

@@ -21,8 +21,7 @@ from sfumato.engines.spark_types import functions
 from sfumato.engines.store import COUNT, Say
 from sfumato.errors import ColumnError, PolicyError, SfumatoError, did_you_mean
 from sfumato.measures.class_sizes import summary
-from sfumato.measures.verify import Verification
-from sfumato.stored_verify import wide_of
+from sfumato.measures.verify import Verification, wide_of
 
 BUCKET = 1_000_000  # rows whose classes are audited together, about
 MAX_VALUES = 1_000_000  # different values of a sensitive attribute

@@ -86,7 +86,7 @@ def verify_table(
     >>> found.holds, found.promises[0].measured, found.promises[0].note
     (False, 1, '1 of 2 classes fails')
     """
-    trees = {a: _wide(h) for a, h in (hierarchies or {}).items()}
+    trees = {a: wide_of(h) for a, h in (hierarchies or {}).items()}
     rows = Rows(released, whole or {}, trees)
     return verify_released(rows, quasi, require, wildcard=wildcard, wildcards=wildcards)
 
@@ -239,7 +239,8 @@ def _sets(quasi: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
     return found
 
 
-def _wide(hierarchy: Hierarchy | Wide) -> Wide:
+def wide_of(hierarchy: Hierarchy | Wide) -> Wide:
+    """A row of labels per leaf, from it to the root."""
     labels: Any = getattr(hierarchy, "labels", None)
     if labels is None:
         return hierarchy  # type: ignore[return-value]
