@@ -5,9 +5,11 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
+from sfumato.engines import atomic
 from sfumato.engines.atomic import PREFIX, atomic_file, atomic_folder, check_target
 from sfumato.errors import OutputError, SfumatoError
 
@@ -33,8 +35,9 @@ def half_then(path, error):
 def test_a_folder_appears_at_the_end_and_nothing_else(tmp_path):
     target = tmp_path / "deep" / "er" / "out"
     with atomic_folder(target) as folder:
-        assert folder.parent == target.parent
-        assert folder.name.startswith(PREFIX)
+        assert folder.parent.parent == target.parent
+        assert folder.parent.name.startswith(PREFIX)
+        assert folder.parent.stat().st_mode & 0o077 == 0 or os.name == "nt"
         release(folder)
         assert not target.exists()
     assert sorted(path.name for path in target.iterdir()) == ["data.csv", "manifest.json", "report.html"]
@@ -150,10 +153,136 @@ def test_a_killed_run_leaves_no_release_and_does_no_harm(tmp_path):
     assert not target.exists()
     (left,) = tmp_path.iterdir()
     assert left.name.startswith(PREFIX)
+    assert left.stat().st_mode & 0o077 == 0
+    with atomic_file(tmp_path / "other.txt") as file:
+        file.write_text("x")
+    assert [path.name for path in tmp_path.iterdir()] == ["other.txt"]
+
+
+def test_a_run_leaves_what_another_is_writing_alone(tmp_path):
+    with atomic_folder(tmp_path / "out") as folder:
+        release(folder, "slow")
+        with atomic_folder(tmp_path / "other") as second:
+            release(second)
+        check_target(tmp_path / "out")
+    assert (tmp_path / "out" / "data.csv").read_text() == "slow"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "out"]
+
+
+# Overwrites a release again and again, each time in a process that is killed a moment later than the one before:
+# the numbers of moments that were survived, and then what a whole run leaves.
+KILLED_LATER = """
+import json, os, signal, sys
+from pathlib import Path
+from sfumato.engines import atomic
+
+target, exchange = Path(sys.argv[1]), sys.argv[2] == "exchange"
+if not exchange:
+    atomic._exchange = lambda one, other: False
+MANIFEST = json.dumps({"sfumato": "0.1.0", "data": {"file": "data.csv"}})
+
+def write(data):
+    with atomic.atomic_folder(target, overwrite=True) as folder:
+        for name, text in (("manifest.json", MANIFEST), ("data.csv", data), ("report.html", data)):
+            (folder / name).write_text(text)
+
+def dies(moment):
+    left = [moment]
+    def hook(event, arguments):
+        if event.partition(".")[0] in ("os", "shutil", "ctypes", "fcntl"):
+            left[0] -= 1
+            if left[0] < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+    sys.addaudithook(hook)
+
+write("old")
+for moment in range(1000):
+    child = os.fork()
+    if not child:
+        dies(moment)
+        write("new")
+        os._exit(0)
+    killed = os.waitpid(child, 0)[1] != 0
+    absent = not target.exists()
+    if absent:
+        assert not exchange, moment
+        atomic.check_target(target, overwrite=True)  # the next run puts it back
+    found = {path.name: path.read_text() for path in target.iterdir()}
+    assert found.pop("manifest.json") == MANIFEST, moment
+    assert found in [{"data.csv": d, "report.html": d} for d in ("old", "new")], (moment, found)
+    print(moment, found["data.csv"], absent, flush=True)
+    write("old")
+    assert [path.name for path in target.parent.iterdir()] == [target.name], moment
+    if not killed:
+        break
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+@pytest.mark.parametrize("way", ["exchange", "aside"])
+def test_killed_at_any_moment_of_overwriting(tmp_path, way):
+    code = [sys.executable, "-W", "ignore", "-c", KILLED_LATER, str(tmp_path / "in" / "out"), way]
+    done = subprocess.run(code, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr + done.stdout
+    moments = [line.split() for line in done.stdout.splitlines()]
+    found = [data for _, data, _ in moments]
+    assert set(found) == {"old", "new"}
+    assert found == sorted(found, reverse=True)  # old until one moment, new from then on
+    assert any(absent == "True" for *_, absent in moments) == (way == "aside")
+
+
+def test_a_reader_always_finds_a_release(tmp_path):
+    target = tmp_path / "out"
     with atomic_folder(target) as folder:
-        release(folder)
-    assert (target / "manifest.json").exists()
-    assert left.exists()
+        release(folder, "0")
+    if not _can_exchange(tmp_path):
+        pytest.skip("this file system cannot exchange folders")
+    stop, absent = threading.Event(), []
+
+    def look():
+        while not stop.is_set():
+            try:
+                os.stat(target / "data.csv")
+            except FileNotFoundError:
+                absent.append(1)
+
+    reader = threading.Thread(target=look)
+    reader.start()
+    try:
+        for i in range(60):
+            with atomic_folder(target, overwrite=True) as folder:
+                release(folder, str(i))
+    finally:
+        stop.set()
+        reader.join()
+    assert not absent
+
+
+def _can_exchange(folder):
+    (folder / "a").mkdir()
+    (folder / "b").mkdir()
+    done = atomic._exchange(folder / "a", folder / "b")
+    (folder / "a").rmdir()
+    (folder / "b").rmdir()
+    return done
+
+
+def test_what_cannot_be_put_in_place_puts_the_old_one_back(tmp_path, monkeypatch):
+    with atomic_folder(tmp_path / "out") as folder:
+        release(folder, "old")
+    monkeypatch.setattr(atomic, "_exchange", lambda one, other: False)
+    rename = os.rename
+
+    def fail(source, target):
+        if target == tmp_path / "out" and source.name == "new":
+            raise OSError(5, "Input/output error")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", fail)
+    with pytest.raises(OutputError, match="Input/output"), atomic_folder(tmp_path / "out", overwrite=True) as folder:
+        release(folder, "new")
+    assert (tmp_path / "out" / "data.csv").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def test_a_file_appears_whole_or_not_at_all(tmp_path):

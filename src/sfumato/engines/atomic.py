@@ -1,9 +1,17 @@
-"""Output that appears whole or not at all: written beside its target, then renamed into place."""
+"""Output that appears whole or not at all: written beside its target, then renamed into place.
+
+What is being written stands in a folder of its own beside the target, that only its owner may read, with a lock that
+lasts as long as the run. What a killed run left is found by its name and its free lock, and removed by the next run
+beside it; an earlier release that it had moved aside is put back first.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import json
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -12,7 +20,16 @@ from pathlib import Path
 
 from sfumato.errors import OutputError
 
+try:
+    import fcntl
+except ImportError:  # Windows: what a killed run leaves there stays
+    fcntl = None  # type: ignore[assignment]
+
 PREFIX = ".sfumato-"  # what a killed run leaves behind starts so, and may be deleted
+STAGE = re.compile(re.escape(PREFIX) + r"[0-9a-f]{8}-(.+)", re.DOTALL)
+LOCK, OLD = "lock", "old"  # in a stage, beside what is new
+AT_FDCWD, RENAME_EXCHANGE = -100, 2  # of Linux
+NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EXDEV, errno.EPERM)
 # what a release may consist of beside its data; a folder that holds anything else is never replaced
 RELEASE_FILES = frozenset({"manifest.json", "report.html", "report.pdf", "report.json", "value_map.json"})
 
@@ -40,25 +57,31 @@ def atomic_folder(target: str | Path, overwrite: bool = False) -> Iterator[Path]
     """
     target = Path(target)
     check_target(target, overwrite)
-    with _beside(target) as place:
+    with _stage(target) as stage:
+        place = stage / f"new{target.suffix}"
         place.mkdir()
         yield place
         _sync(place)
         check_target(target, overwrite)  # again: another run may have been faster
-        _swap(place, target)
+        _swap(place, target, stage / OLD)
 
 
 @contextmanager
 def atomic_file(target: str | Path, overwrite: bool = False) -> Iterator[Path]:
     """A temporary path that becomes the file `target` at the end of the block, or vanishes if the block fails."""
     target = Path(target)
-    _refuse(target.is_dir(), f"{target} is a folder, not a file")
-    _refuse(target.exists() and not overwrite, f"{target} exists", "choose another place, or overwrite it")
-    with _beside(target) as place:
+    _check_file(target, overwrite)
+    with _stage(target) as stage:
+        place = stage / f"new{target.suffix}"
         yield place
         _sync(place)
+        _check_file(target, overwrite)
         os.replace(place, target)
-        _sync_one(target.parent)
+
+
+def _check_file(target: Path, overwrite: bool) -> None:
+    _refuse(target.is_dir(), f"{target} is a folder, not a file")
+    _refuse(target.exists() and not overwrite, f"{target} exists", "choose another place, or overwrite it")
 
 
 def check_target(target: str | Path, overwrite: bool = False) -> None:
@@ -70,6 +93,7 @@ def check_target(target: str | Path, overwrite: bool = False) -> None:
     sfumato.errors.OutputError: / exists. Hint: choose another folder, or overwrite it
     """
     target = Path(target)
+    clean(target.parent)
     if not target.exists() and not target.is_symlink():
         return
     _refuse(not target.is_dir(), f"{target} exists and is not a folder", "choose another folder")
@@ -95,46 +119,113 @@ def _refuse(when: bool, what: str, hint: str | None = None) -> None:
         raise OutputError(what, hint=hint)
 
 
+def clean(folder: Path) -> None:
+    """Remove what killed runs left in a folder, and put back the release that one had moved aside."""
+    with suppress(OSError):
+        for stage in [Path(entry) for entry in os.scandir(folder) if STAGE.fullmatch(entry.name)]:
+            _clean(stage)
+
+
+def _clean(stage: Path) -> None:
+    with suppress(OSError):  # of a run that lives, of another user, or where there are no locks: it stays
+        if fcntl is None or stage.is_symlink() or stage.stat().st_uid != os.geteuid():
+            return
+        if not any(stage.iterdir()):  # killed before it had its lock; a run that lives makes another
+            stage.rmdir()
+            return
+        lock = _lock(stage / LOCK)
+        try:
+            _settle(stage, stage.parent / STAGE.sub(r"\1", stage.name))
+        finally:
+            os.close(lock)
+
+
+def _lock(path: Path, flags: int = 0) -> int:
+    """A handle that holds the lock of a file while it is open; BlockingIOError where another run has it."""
+    handle = os.open(path, os.O_RDWR | flags, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not os.path.samestat(os.fstat(handle), path.stat()):
+            raise FileNotFoundError
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
+
+
 @contextmanager
-def _beside(target: Path) -> Iterator[Path]:
-    """A free path in the target's folder; whatever is there afterwards is removed."""
+def _stage(target: Path) -> Iterator[Path]:
+    """A folder of this run beside the target, locked, the owner's alone; it is removed in the end."""
     made = [parent for parent in (target.parent, *target.parent.parents) if not parent.exists()]
-    place = target.parent / f"{PREFIX}{secrets.token_hex(4)}-{target.name}"
+    stage, lock = None, None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        yield place
+        clean(target.parent)
+        stage, lock = _make_stage(target)
+        yield stage
+        for folder in (target.parent, *(parent.parent for parent in made)):
+            _sync_one(folder)
     except OSError as error:
-        _remove(place, made)
         raise OutputError(f"{target} cannot be written: {error.strerror or type(error).__name__}") from None
-    except BaseException:
-        _remove(place, made)
-        raise
+    finally:
+        if stage is not None:
+            _settle(stage, target)
+        if lock is not None:
+            os.close(lock)
+        with suppress(OSError):  # one that is in use stays
+            for parent in made:  # innermost first
+                parent.rmdir()
 
 
-def _remove(place: Path, made: list[Path]) -> None:
-    if place.is_dir():
-        shutil.rmtree(place, ignore_errors=True)
+def _make_stage(target: Path) -> tuple[Path, int | None]:
+    while True:
+        stage = target.parent / f"{PREFIX}{secrets.token_hex(4)}-{target.name}"
+        stage.mkdir(0o700)
+        try:
+            return stage, None if fcntl is None else _lock(stage / LOCK, os.O_CREAT)
+        except (BlockingIOError, FileNotFoundError):
+            pass  # another run took it for a left one, before it had its lock
+        except OSError:
+            return stage, None  # a file system without locks
+
+
+def _settle(stage: Path, target: Path) -> None:
+    """Put back what was moved aside where nothing took its place, and remove the stage, its lock last."""
     with suppress(OSError):
-        place.unlink()
-    with suppress(OSError):  # one that is in use by now stays
-        for parent in made:  # innermost first
-            parent.rmdir()
+        if (stage / OLD).is_dir():
+            if not target.exists():
+                os.rename(stage / OLD, target)
+                _sync_one(target.parent)
+            else:
+                os.rename(stage / OLD, stage / "gone")  # half of it must not be put back
+        for path in sorted(stage.iterdir(), key=lambda path: path.name == LOCK):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        stage.rmdir()
 
 
-def _swap(place: Path, target: Path) -> None:
-    """Rename into place; what was there goes aside first and comes back if the renaming fails."""
+def _swap(place: Path, target: Path, aside: Path) -> None:
+    """Rename into place, in one exchange with what is there; where the system has none, that goes aside first.
+
+    It is put back where the second rename fails; killed between the two, by the next run.
+    """
     if not target.exists():
         os.rename(place, target)
-    else:
-        aside = target.parent / f"{PREFIX}{secrets.token_hex(4)}-old-{target.name}"
+    elif not _exchange(place, target):
         os.rename(target, aside)
-        try:
-            os.rename(place, target)
-        except BaseException:
-            os.rename(aside, target)
-            raise
-        shutil.rmtree(aside, ignore_errors=True)
-    _sync_one(target.parent)
+        os.rename(place, target)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange two folders at once; False where the system or the file system cannot."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, TypeError, OSError):  # not Linux, or an old one
+        return False
+    if rename(AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other), RENAME_EXCHANGE) == 0:
+        return True
+    if (number := ctypes.get_errno()) in NO_EXCHANGE:
+        return False
+    raise OSError(number, os.strerror(number))
 
 
 def _sync(place: Path) -> None:
@@ -144,8 +235,8 @@ def _sync(place: Path) -> None:
 
 
 def _sync_one(path: Path) -> None:
-    if os.name == "nt" and path.is_dir():
-        return  # Windows cannot sync a folder
+    if path.is_dir() and (os.name == "nt" or not os.access(path, os.R_OK)):
+        return  # Windows cannot sync a folder, and nobody one that may not be listed
     handle = os.open(path, os.O_RDONLY if os.name != "nt" else os.O_RDWR)
     try:
         os.fsync(handle)
