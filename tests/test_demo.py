@@ -149,7 +149,7 @@ def test_inputs_on_disk(tmp_path: Path, register: pl.DataFrame) -> None:
     assert sorted(named) == sorted(register.columns)
     assert set(policy["hierarchies"]) <= set(register.columns)
     assert policy["require"] == [
-        {"model": "k-anonymity", "k": 10},
+        {"model": "k-anonymity", "k": 12},
         {"model": "entropy-l-diversity", "attribute": "diagnosis", "l": 3},
     ]
 

@@ -27,6 +27,7 @@ from sfumato.report.axis import axis_of
 from sfumato.report.command import command
 from sfumato.report.ends import ends
 from sfumato.report.evidence import counted, evidence
+from sfumato.report.headline import reach_from
 from sfumato.report.pdf import browser
 from sfumato.report.sources import aligned, of_table
 from test_report import Outline
@@ -162,7 +163,7 @@ def test_any_table_can_be_drawn(rows: list[tuple[Any, ...]]) -> None:
     manifest = {"data": {"columns": columns}, "policy": {"quasi": [["a", "d"]]}, "promises": []}
     outline = Outline(report(manifest, table))
     assert "script" not in outline.names()
-    found = evidence(manifest, table)
+    found = evidence(manifest, table, reach_from(manifest, table))
     for shape in found.shapes:
         assert shape.axis is None or shape.released.sum() == pytest.approx(table.height)
     if found.heat is not None:
@@ -187,7 +188,7 @@ def test_without_a_sensitive_column_no_attack_is_tried() -> None:
 
 
 def test_a_large_table_says_what_was_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.report.evidence.ATTACKED", 10)
+    monkeypatch.setattr("sfumato.measures.reach.ATTACKED", 10)
     release = hospital(300)
     assert "Attacks are tried on up to 10 rows" in report(release.manifest, release.table)
 

@@ -139,7 +139,7 @@ def check(
         faults += search_faults(search, draft.places)
     hierarchies = _hierarchies(draft, columns, faults)
     levels = _levels(draft, roles, "quasi" not in read["roles"][1], faults)
-    if levels and getattr(search, "code", "").startswith("CG"):
+    if levels and getattr(search, "code", "").startswith("CG") and not getattr(search, "by_level", False):
         from sfumato.search import search_name
 
         faults.append(f"{draft.places.at('levels')}: levels bound full-domain searches, not {search_name(search)}")

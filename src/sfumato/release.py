@@ -21,6 +21,7 @@ from sfumato.engines.write import FORMATS, atomic_folder, sha256, write_table
 from sfumato.errors import BrokenPromise, OutputError, PolicyError, did_you_mean
 from sfumato.fingerprint import fingerprint, key
 from sfumato.losses import loss_name
+from sfumato.measures.reach import Reach, reach_of
 from sfumato.measures.verify import Verification, verify_folder
 from sfumato.microdata import Microdata, kind_of
 from sfumato.policy import Policy
@@ -28,6 +29,7 @@ from sfumato.recode.texts import global_labels, texts_of_labels
 from sfumato.recode.value_map import ValueMap
 from sfumato.report import internal_report as internal_page
 from sfumato.report import report
+from sfumato.report.headline import brief
 from sfumato.report.pdf import pdf_of
 from sfumato.report.private import private_report
 from sfumato.roles import Roles
@@ -61,7 +63,17 @@ class Release:
         verdict = self.solution.verdict
         promises = ", ".join(c.model for c in self.policy.require)
         rows = f"{self.table.height} rows, {verdict.suppressed} suppressed"
-        return f"<Release of {rows}, loss {verdict.loss:.4f}, {promises}>"
+        return f"<Release of {rows}, loss {verdict.loss:.4f}, {promises}{brief(self.reach)}>"
+
+    @cached_property
+    def reach(self) -> Reach:
+        """What the promises do not cover, and what the released rows tell of it: worked out when first asked for."""
+        return reach_of(
+            self.table,
+            roles={name: self.roles.role(name) or "insensitive" for name in self.table.columns},
+            quasi=self.policy.quasi,
+            promises=[asdict(promise) for promise in self.verification.promises],
+        )
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
@@ -176,7 +188,7 @@ class Release:
             (folder / "manifest.json").write_text(
                 json.dumps(manifest, ensure_ascii=False, indent=1, allow_nan=False) + "\n", encoding="utf-8"
             )
-            page = report(manifest, self.table)
+            page = report(manifest, self.table, self.reach)
             (folder / "report.html").write_text(page, encoding="utf-8")
             if pdf:
                 (folder / "report.pdf").write_bytes(pdf_of(page))

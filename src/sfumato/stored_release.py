@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ from sfumato.checks import trees_of
 from sfumato.destination import Folder, destination
 from sfumato.engines.store import Plan, Store, is_home
 from sfumato.errors import BrokenPromise, OutputError
+from sfumato.measures.reach import Reach
 from sfumato.measures.verify import Verification
 from sfumato.microdata import kind_of
 from sfumato.policy import Policy
 from sfumato.recode.value_map import ValueMap
 from sfumato.release import Release
+from sfumato.report.headline import brief, reach_from
 from sfumato.roles import Roles
 from sfumato.search.problem import Progress, Solution, quiet
 from sfumato.stored_place import made
@@ -85,7 +88,12 @@ class StoredRelease:
         verdict = self.solution.verdict
         promises = ", ".join(c.model for c in self.policy.require)
         rows = f"{self.verification.rows} rows, {verdict.suppressed} suppressed"
-        return f"<StoredRelease of {rows}, loss {verdict.loss:.4f}, {promises}>"
+        return f"<StoredRelease of {rows}, loss {verdict.loss:.4f}, {promises}{brief(self.reach)}>"
+
+    @cached_property
+    def reach(self) -> Reach:
+        """What the promises do not cover, as far as the manifest tells: the released rows are not in memory."""
+        return reach_from(self.manifest, None)
 
 
 def manifest_of(

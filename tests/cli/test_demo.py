@@ -20,7 +20,7 @@ def test_demo_runs_twice(run: Run, tmp_path: Path) -> None:
     }
     require = json.loads((tmp_path / "out" / "manifest.json").read_text())["policy"]["require"]
     assert require == [
-        {"model": "k-anonymity", "k": 10},
+        {"model": "k-anonymity", "k": 12},
         {"model": "entropy-l-diversity", "attribute": "diagnosis", "l": 3},
     ]
     first = (tmp_path / "out" / "data.csv").read_bytes()

@@ -12,6 +12,7 @@ from sfumato.cli.console import complain, number, say, say_json
 from sfumato.cli.options import PROMISES, SEARCH, WRITING, option
 
 if TYPE_CHECKING:
+    from sfumato.measures.reach import Reach
     from sfumato.policy_file import Draft, PolicyFile
 
 
@@ -196,6 +197,7 @@ def show(found: Any, policy: PolicyFile, folder: Path | None, told: list[str], a
                 "loss": {**manifest["policy"]["loss"], "value": solution["loss"]},
                 "optimal": solution["optimal"],
                 "promises": promises,
+                "reach": found.reach.to_dict(),
                 "folder": None if folder is None else str(folder),
                 "files": files,
                 "notes": told,
@@ -214,7 +216,9 @@ def show(found: Any, policy: PolicyFile, folder: Path | None, told: list[str], a
     if chosen := manifest["policy"]["chosen"]:
         say(f"  picked because {chosen['why']}")
         say(f"  runner-up {chosen['runner_up']}")
+    say_headline(found.reach)
     say_promises(promises)
+    say_reach(found.reach)
     say("written:")
     for line in [*([] if policy.table is None else [f"table {policy.table}"]), *files]:
         say(f"  {line}")
@@ -232,6 +236,22 @@ def _verify(policy: PolicyFile, folder: Path | None, asked: Mapping[str, Any]) -
             given = [f"{key}={_word(value)}" for key, value in model.items() if key != "model" and value is not None]
             words += ["--require", " ".join([model["model"], *given])]
     return shlex.join(words)
+
+
+def say_headline(reach: Reach) -> None:
+    """Whether the promises hold, and what they leave out, in a line."""
+    from sfumato.report.headline import title
+
+    say(title(reach))
+
+
+def say_reach(reach: Reach) -> None:
+    """How far the promises go, a line each."""
+    from sfumato.report.headline import lines, plain
+
+    for term, parts in lines(reach):
+        if term != "Proven":  # each promise has its own line
+            say(f"  {term.lower()}: {plain(parts)}")
 
 
 def say_promises(promises: Iterable[Mapping[str, Any]]) -> None:

@@ -22,7 +22,7 @@ def demo(
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the register.", metavar="N")] = 2026,
     as_json: options.Json = False,
 ) -> int:
-    """Make up a hospital register of 20,000 admissions and release it with k = 10 and entropy 3-diversity.
+    """Make up a hospital register of 20,000 admissions and release it with k = 12 and entropy 3-diversity.
 
     The release goes into FOLDER, the register and its policy beside it, into FOLDER-input.
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sfumato.measures.reach import Reach
     from sfumato.measures.verify import Verification
 
 
@@ -130,3 +131,23 @@ def verify(folder: Path, place: Sequence[str] | None, table: str | None, max_cel
         raise ReadError(f"{folder} is no release: there is no manifest.json in it", hint=hint)
     rows, most = rows_of(folder, place, table), EVERY if max_cells is None else max_cells
     return verify_folder(folder, most) if rows is folder else verify_manifest(folder, rows, most)
+
+
+def reach(folder: Path, found: Verification) -> Reach:
+    """How far the promises of a release go: nothing is counted of rows that are not in memory, or not as they were."""
+    from dataclasses import asdict
+
+    from sfumato.engines.write import read_back
+    from sfumato.measures.released_data import data_place, is_streamed
+    from sfumato.report.headline import reach_from
+
+    manifest = manifest_of(folder) | {"promises": [asdict(promise) for promise in found.promises]}
+    data, rows = manifest["data"], None
+    if found.holds and table_name(folder) is None:
+        file, format, guarded = (
+            data_place(folder, data["file"], data["format"]),
+            data["format"],
+            data.get("guarded", True),
+        )
+        rows = None if is_streamed(file, format, guarded) else read_back(file, format, guarded)
+    return reach_from(manifest, rows)

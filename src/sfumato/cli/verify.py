@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from sfumato.cli import options
-from sfumato.cli.anonymize import say_promises
+from sfumato.cli.anonymize import say_promises, say_reach
 from sfumato.cli.console import number, say, say_json
 from sfumato.cli.options import PROMISES, option
+
+if TYPE_CHECKING:
+    from sfumato.measures.reach import Reach
+    from sfumato.measures.verify import Verification
+    from sfumato.roles import Roles
 
 
 def verify(
@@ -47,6 +52,7 @@ def verify(
     from sfumato.cli import flags, kept, sources
     from sfumato.cli.progress import Progress
     from sfumato.errors import PolicyError, ReadError
+    from sfumato.report.headline import beyond, plain
 
     faults: list[str] = []
     models = flags.models(k, require or (), faults)
@@ -66,6 +72,7 @@ def verify(
                 hint = "name the data file inside to ask other questions of it"
                 raise PolicyError(f"a release folder says itself what to verify; got {', '.join(asked)}", hint=hint)
             found = kept.verify(folder, place, table, max_cells)
+            reach = kept.reach(folder, found)
         else:
             named = sources.named(target, place, table, stream, what="TARGET", policies=False)
             if not named.exists():
@@ -84,10 +91,29 @@ def verify(
                 wildcard=wildcard,
                 **({} if max_cells is None else {"max_cells": max_cells}),
             )
+            reach = _reach(opened.data, policy.roles, found)
     if as_json:
-        say_json(asdict(found))
+        say_json(asdict(found) | {"reach": reach.to_dict()})
     else:
-        verdict = "every promise holds" if found.holds else "a promise does not hold"
+        verdict = f"every promise holds{plain(beyond(reach))}" if found.holds else "a promise does not hold"
         say(f"{number(found.rows)} rows: {verdict}")
         say_promises([asdict(promise) for promise in found.promises])
+        say_reach(reach)
     return 0 if found.holds else 1
+
+
+def _reach(data: Any, roles: Roles, found: Verification) -> Reach:
+    """How far the promises go on a table of any tool: a column without a role is not covered."""
+    from sfumato.engines.frames import enter
+    from sfumato.engines.store import is_store
+    from sfumato.measures.reach import reach_of
+
+    table = None if is_store(data) else enter(data)[0]
+    columns = list(data.schema()) if table is None else table.columns
+    return reach_of(
+        table,
+        roles={name: roles.role(name) or "insensitive" for name in columns},
+        quasi=roles.quasi,
+        promises=[asdict(promise) for promise in found.promises],
+        rows=found.rows,
+    )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sfumato.report.attacks import attacks
 from sfumato.report.classes import least_size, risks, sizes
 from sfumato.report.columns import losses, roles
 from sfumato.report.foreign import foreign
+from sfumato.report.headline import reach_from
 from sfumato.report.look import measured
 from sfumato.report.markup import Markup
 from sfumato.report.method import method
@@ -16,17 +18,21 @@ from sfumato.report.page import page
 from sfumato.report.promises import promised
 from sfumato.report.record import reproduction, suppression
 from sfumato.report.signature import signature
+from sfumato.report.standards import profiles, standards
 
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
+
+    from sfumato.measures.reach import Reach
+    from sfumato.measures.standards.finding import Profile
 
 __all__ = ["internal_report", "report"]
 
 LEAST = 5  # original values of fewer records are not named where no k is promised
 
 
-def report(manifest: Mapping[str, Any], released: pl.DataFrame | None = None) -> str:
+def report(manifest: Mapping[str, Any], released: pl.DataFrame | None = None, reach: Reach | None = None) -> str:
     """The public report as a page of HTML, without script and without anything from another host.
 
     All it says comes from the manifest and the released table, so that whatever may be published there may be published
@@ -36,7 +42,7 @@ def report(manifest: Mapping[str, Any], released: pl.DataFrame | None = None) ->
     Parameters
     ----------
     manifest: the content of `manifest.json`.
-    released: the released rows.
+    released: the released rows. reach: theirs, where it is known already.
 
     Example
     -------
@@ -44,16 +50,19 @@ def report(manifest: Mapping[str, Any], released: pl.DataFrame | None = None) ->
     True
     """
     parts: list[Markup | None] = [promised(manifest), sizes(manifest), risks(manifest)]
+    reach = reach_from(manifest, released) if reach is None else reach
+    held: tuple[Profile, ...] = ()
     made_from = "manifest.json and nothing else"
     if released is not None and released.height:
         from sfumato.report.evidence import evidence
         from sfumato.report.heat import heat_map
         from sfumato.report.shapes import shapes
 
-        found = evidence(manifest, released)
-        parts += [attacks(found.attacks, found.left_out), shapes(found.shapes), heat_map(found.heat)]
+        held = profiles(manifest, released)
+        found = evidence(manifest, released, reach)
+        parts += [attacks(found.attacks, found.left_out), standards(held), shapes(found.shapes), heat_map(found.heat)]
         made_from = "the released file, its manifest.json and nothing else"
-    return page(manifest, [*parts, *_record(manifest), signature(manifest)], made_from)
+    return page(manifest, reach, [*parts, *_record(manifest), signature(manifest)], made_from, standards=held)
 
 
 def internal_report(
@@ -80,21 +89,24 @@ def internal_report(
     from sfumato.report.shapes import shapes
 
     least = max([size for entry in measured(manifest) if (size := least_size(manifest, entry))], default=LEAST)
-    public = evidence(manifest, released)
+    reach = reach_from(manifest, released)
+    public = evidence(manifest, released, reach)
     found = comparison(manifest, released, original, public, rows=rows, hierarchies=hierarchies, least=max(least, 2))
-    shown = found.shown
+    shown, held = found.shown, profiles(manifest, released, original)
     parts = [
         promised(manifest),
         sizes(manifest),
         risks(manifest, found.before),
         attacks(shown.attacks, shown.left_out, with_original=True),
+        standards(held, with_original=True),
         shapes(shown.shapes, found.least),
         heat_map(shown.heat, found.least),
         benefit(found.measures, found.left_out),
         *_record(manifest, found.suppressed),
         signature(manifest),
     ]
-    return page(manifest, parts, "the released file, its manifest.json and the original", internal=True)
+    reach, made_from = replace(reach, attacks=shown.attacks), "the released file, its manifest.json and the original"
+    return page(manifest, reach, parts, made_from, internal=True, standards=held)
 
 
 def _record(manifest: Mapping[str, Any], by_size: Sequence[tuple[str, int, int]] = ()) -> list[Markup]:

@@ -56,15 +56,21 @@ def attacks(tried: Sequence[Mapping[str, Any]], left_out: Sequence[str], with_or
     return section("attacks", "Attacks tried", tag("p", intro), shown, tag("p", reading, class_="quiet"), *notes)
 
 
-def _line(attack: Mapping[str, Any], several: bool) -> list[object]:
+def described(attack: Mapping[str, Any]) -> tuple[str, str]:
+    """The name of an attack as a title, and what it does."""
     name = str(attack.get("name")).replace(" ", "-")
+    kind = TITLES.get(name, name)
+    return kind.replace("-", " ").capitalize(), ATTACKS.get(kind, "")
+
+
+def _line(attack: Mapping[str, Any], several: bool) -> list[object]:
     known = attack.get("quasi") or ()
     who = join([" For those who know ", names(list(known)), "."]) if several and known else None
     said = tag("span", attack.get("sentence") or "", who, class_="quiet said")
     column = (attack.get("details") or {}).get("column")
     of = join([" of ", name_(column)]) if column else None
-    kind = TITLES.get(name, name)
-    title = join([tag("b", kind.replace("-", " ").capitalize(), of), ". ", ATTACKS.get(kind, "")])
+    name, does = described(attack)
+    title = join([tag("b", name, of), ". ", does])
     return [join([title, said]), _share(attack.get("success")), _share(attack.get("baseline")), _interval(attack)]
 
 

@@ -17,8 +17,8 @@ from sfumato.measures.utility import Pair, pair_of, utility_summary
 from sfumato.measures.utility.column import Column
 from sfumato.report.axis import axis_of
 from sfumato.report.ends import ends
-from sfumato.report.evidence import COLUMNS, LABELS, SIDE, Evidence, Heat, Shape, axes, roles_of
-from sfumato.report.look import Manifest, quasi
+from sfumato.report.evidence import COLUMNS, LABELS, SIDE, Evidence, Heat, Shape, axes
+from sfumato.report.look import Manifest, quasi, roles_of
 from sfumato.report.tried import attacks_with_original
 
 MEASURED = 200_000  # rows up to which utility is measured

@@ -10,12 +10,11 @@ import numpy as np
 import polars as pl
 
 from sfumato.engines.printed import printed
-from sfumato.errors import SfumatoError
+from sfumato.measures.reach import Reach
 from sfumato.report.axis import Axis, axis_of, axis_of_points
 from sfumato.report.ends import LARGEST, ends
-from sfumato.report.look import Manifest, quasi, rows
+from sfumato.report.look import Manifest, roles_of
 
-ATTACKED = 4_000_000  # rows times sensitive columns up to which attacks are tried
 COLUMNS, LABELS = 40, 5_000  # columns drawn, and labels of a column up to which it may be an axis of the heat map
 MANY = 20_000  # rows looked at to see whether a column has a value per row
 SIDE = (12, 8)  # rows and columns of the heat map at most
@@ -59,8 +58,8 @@ class Evidence:
     left_out: tuple[str, ...] = ()
 
 
-def evidence(manifest: Manifest, released: pl.DataFrame) -> Evidence:
-    """The evidence of a released table, whose columns the manifest names.
+def evidence(manifest: Manifest, released: pl.DataFrame, reach: Reach) -> Evidence:
+    """The evidence of a released table, whose columns the manifest names; the attacks are those of its reach.
 
     The same for the table in memory and for the one read back from its file: values count by their printed form.
     """
@@ -68,20 +67,9 @@ def evidence(manifest: Manifest, released: pl.DataFrame) -> Evidence:
     shown = list(roles)[:COLUMNS]
     shapes = tuple(_shape(released.get_column(name), roles[name]) for name in shown)
     left_out = [f"{len(roles) - len(shown)} more columns are not drawn."] if len(roles) > len(shown) else []
-    secrets = [name for name, role in roles.items() if role == "sensitive"]
-    sets = [[name for name in names if name in roles] for names in quasi(manifest)]
-    attacks, skipped = _attacks(released, [names for names in sets if names], secrets)
     pair = axes(shapes)
     heat = None if pair is None else _heat(released, *pair)
-    return Evidence(shapes, heat, attacks, tuple(left_out + skipped))
-
-
-def roles_of(manifest: Manifest, released: pl.DataFrame) -> dict[str, str]:
-    """The released columns and their roles, in order."""
-    said = {
-        str(c.get("name")): str(c.get("role") or "") for c in rows(manifest, "data", "columns") if hasattr(c, "get")
-    }
-    return {name: said.get(name, "insensitive") for name in released.columns}
+    return Evidence(shapes, heat, reach.attacks, (*left_out, *reach.left_out))
 
 
 def counted(column: pl.Series) -> tuple[pl.Series, np.ndarray]:
@@ -155,32 +143,3 @@ def _heat(released: pl.DataFrame, down: str, across: str) -> Heat | None:
     dense = np.zeros((len(weights[0]), len(weights[1])))
     dense[codes[0], codes[1]] = counts.get_column("n").to_numpy()
     return Heat(down, across, sides[0], sides[1], weights[0].T @ dense @ weights[1])
-
-
-def _attacks(
-    released: pl.DataFrame, sets: Sequence[Sequence[str]], secrets: Sequence[str]
-) -> tuple[tuple[Mapping[str, Any], ...], list[str]]:
-    """The attacks that need the release alone, and what was left out."""
-    from sfumato.measures.attacks import attack_summary
-
-    found: list[Mapping[str, Any]] = []
-    asked = [[name for name in secrets if name not in names] for names in sets]
-    if released.height * sum(map(len, asked)) > ATTACKED:
-        return (), [f"Attacks are tried on up to {ATTACKED:,} rows times sensitive columns; this table has more."]
-    for names, mine in zip(sets, asked, strict=True):
-        if not mine:
-            continue
-        coded = {name: _code(released.get_column(name)) for name in names}
-        seen = pl.DataFrame(coded | {name: released.get_column(name) for name in mine})
-        try:
-            tried = attack_summary(seen, quasi=names, sensitive=mine, most=0)
-        except SfumatoError:  # such as a column that is missing throughout
-            continue
-        found += [{**attack, "quasi": list(names)} for attack in tried.values()]
-    return tuple(found), []
-
-
-def _code(column: pl.Series) -> pl.Series:
-    """Numbers for labels: the attacks on classes ask only which rows are equal, and texts cost time."""
-    text = printed(column)
-    return text.cast(pl.Categorical).to_physical().cast(pl.Int64).alias(column.name)

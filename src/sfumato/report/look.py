@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Manifest = Mapping[str, Any]
 
@@ -55,3 +58,10 @@ def of_set(manifest: Manifest, entry: Manifest) -> list[str]:
     """The columns of a measured entry, or of the only set where it does not say."""
     sets = quasi(manifest)
     return [str(column) for column in rows(entry, "quasi")] or (sets[0] if len(sets) == 1 else [])
+
+
+def roles_of(manifest: Manifest, released: pl.DataFrame | None) -> dict[str, str]:
+    """The released columns and their roles, in order; without the table those that the manifest names."""
+    columns = [column for column in rows(manifest, "data", "columns") if look(column, "name") is not None]
+    said = {str(column["name"]): str(look(column, "role") or "") for column in columns}
+    return said if released is None else {name: said.get(name, "insensitive") for name in released.columns}

@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 
+from sfumato.measures.reach import Reach
+from sfumato.measures.standards.finding import Profile
+from sfumato.report.headline import title
 from sfumato.report.look import Manifest, look
 from sfumato.report.markup import Markup, join, tag
-from sfumato.report.summary import head, verdict
+from sfumato.report.summary import head
 
 INTERNAL = "Internal: do not publish with the release"
 
 
-def page(manifest: Manifest, sections: Iterable[Markup | None], made_from: str, internal: bool = False) -> str:
+def page(
+    manifest: Manifest,
+    reach: Reach,
+    sections: Iterable[Markup | None],
+    made_from: str,
+    internal: bool = False,
+    standards: Sequence[Profile] = (),
+) -> str:
     """The whole page."""
     style = Markup("\n".join([*map(_style, ("page.css", "evidence.css")), _running(manifest, internal)]))
-    title = f"{verdict(manifest)}: {'internal ' if internal else ''}release report"
+    called = f"{title(reach)}: {'internal ' if internal else ''}release report"
     about = [
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("meta", name="referrer", content="no-referrer"),
-        tag("title", f"{INTERNAL}. {title}" if internal else title),
+        tag("title", f"{INTERNAL}. {called}" if internal else called),
         tag("style", style),
     ]
     made = tag("footer", f"Made by Sfumato {look(manifest, 'sfumato') or ''}".rstrip(), f" from {made_from}.")
@@ -30,7 +40,7 @@ def page(manifest: Manifest, sections: Iterable[Markup | None], made_from: str, 
     if internal:
         why = "It compares the release with the original, and such a comparison is a disclosure itself."
         warning = tag("aside", tag("strong", f"{INTERNAL}."), " ", why, class_="internal")
-    body = [warning, head(manifest), tag("main", join(sections, "\n")), made]
+    body = [warning, head(manifest, reach, standards), tag("main", join(sections, "\n")), made]
     whole = tag("html", tag("head", join(about, "\n")), tag("body", join(body, "\n")), lang="en")
     return f"<!doctype html>\n{whole}\n"
 

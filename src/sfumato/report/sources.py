@@ -16,8 +16,7 @@ from sfumato.engines.printed import printed
 from sfumato.engines.write import read_back, sha256
 from sfumato.measures.verify import verify_folder, verify_table
 from sfumato.microdata import kind_of
-from sfumato.report.evidence import roles_of
-from sfumato.report.look import Manifest
+from sfumato.report.look import Manifest, roles_of
 
 FOREIGN = "foreign"  # the key of a manifest that Sfumato made up for another tool's release
 

@@ -2,37 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from sfumato.measures.reach import Reach
+from sfumato.measures.standards.finding import Profile
+from sfumato.report.headline import Column, beyond, lines, verdict
 from sfumato.report.look import Manifest, look, measured, of_set, promises
-from sfumato.report.markup import Markup, join, names, tag
+from sfumato.report.markup import Markup, facts, join, name, names, tag
+from sfumato.report.standards import in_short
 from sfumato.report.words import LOSSES, NOT_RECORDED, count, model, number, one_in, percent
 
 
-def verdict(manifest: Manifest) -> str:
-    """Whether the promises hold, as a headline.
-
-    >>> verdict({"promises": [{"holds": True}, {"holds": True}, {"holds": False}]})
-    '1 of 3 promises does not hold'
-    """
-    all_ = promises(manifest)
-    broken = sum(not promise.get("holds") for promise in all_)
-    if not all_:
-        return "Nothing was promised"
-    if not broken:
-        return {1: "The promise holds", 2: "Both promises hold"}.get(len(all_), f"All {len(all_)} promises hold")
-    if len(all_) == 1:
-        return "The promise does not hold"
-    return f"{broken} of {len(all_)} promises {'does' if broken == 1 else 'do'} not hold"
-
-
-def head(manifest: Manifest) -> Markup:
-    """Headline, lead and key figures."""
+def head(manifest: Manifest, reach: Reach, standards: Sequence[Profile] = ()) -> Markup:
+    """Headline, lead, reach and key figures."""
     broken = "; ".join(model(promise) for promise in promises(manifest) if not promise.get("holds"))
     over = tag("p", "Release report", class_="over")
-    title = tag("h1", verdict(manifest), class_="alarm" if broken else None)
+    rest = beyond(reach)
+    but = tag("span", marked(rest), class_="but" if rest[0].startswith(",") else None) if rest else None
+    heading = tag("h1", verdict(reach.promises), but, class_="alarm" if broken else "long" if rest else None)
     warning = tag("p", f"Broken: {broken}. Do not publish this table.", class_="lead alarm") if broken else None
-    return tag("header", over, title, warning, tag("p", _lead(manifest), class_="lead"), _figures(manifest))
+    told: list[tuple[object, object]] = [
+        (tag("span", term, class_="alarm") if term.startswith("Not ") else term, marked(said))
+        for term, said in lines(reach)
+    ]
+    if standards:
+        told.append(("Standards", in_short(standards)))
+    shown = facts(told, "record reach") if told else None
+    return tag("header", over, heading, warning, tag("p", _lead(manifest), class_="lead"), _figures(manifest), shown)
+
+
+def marked(parts: Sequence[str]) -> Markup:
+    """A sentence whose columns are set apart."""
+    return join(name(part) if isinstance(part, Column) else part for part in parts)
 
 
 def _lead(manifest: Manifest) -> Markup:

@@ -43,6 +43,7 @@ class Iterated:
     """
 
     code: ClassVar[str] = "CG_"
+    by_level: ClassVar[bool] = True  # its labels are levels of the hierarchies, so levels bound it
     guarantee: ClassVar[str] = "heuristic"
     share: float | None = None
     rounds: int | None = None

@@ -1,0 +1,252 @@
+"""The headline: a release never says that its promises hold without saying how far they go."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import sfumato as sf
+from sfumato.cli import main
+from sfumato.demo import hospital_register
+from sfumato.report.headline import lines, plain, title
+
+Run = Callable[..., tuple[int, str, str]]
+QUASI = ["birth_date", "postcode", "sex", "ward"]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.chdir(tmp_path)
+
+    def command(*arguments: str) -> tuple[int, str, str]:
+        code = main(list(arguments))
+        told = capsys.readouterr()
+        return code, told.out, told.err
+
+    return command
+
+
+def heading(page: str) -> str:
+    found = re.search(r"<h1[^>]*>(.*?)</h1>", page, re.DOTALL)
+    assert found is not None
+    return re.sub(r"<[^>]+>", "", found[1])
+
+
+def register(rows: int = 800, **more: Any) -> sf.Release:
+    """The policy of a newcomer who thinks that a cost tells nothing."""
+    asked: dict[str, Any] = {"search": "mondrian", "require": [sf.KAnonymity(10), sf.EntropyLDiversity("diagnosis", 3)]}
+    roles = {"identifying": ["name"], "quasi": QUASI, "sensitive": ["diagnosis"], "insensitive": ["cost"]}
+    return sf.anonymize(hospital_register(rows), **(roles | asked | more))
+
+
+@pytest.fixture(scope="module")
+def release() -> sf.Release:
+    return register()
+
+
+def alone(release: sf.Release, *columns: str) -> int:
+    """Rows that stand alone by these columns, counted one by one."""
+    rows = release.table.select(columns).rows()
+    return sum(rows.count(row) == 1 for row in rows)
+
+
+# What is counted.
+
+
+def test_the_columns_beyond_the_promise_are_counted_from_the_released_rows(release: sf.Release) -> None:
+    found = release.reach
+    assert found.uncovered == ("cost",)
+    assert found.unprotected == ()
+    assert found.together is not None
+    assert found.with_known is not None
+    assert found.together.rows == found.alone[0].rows == alone(release, "cost") > 700
+    assert found.with_known.rows == alone(release, *QUASI, "cost")
+
+
+def test_a_harmless_column_tells_with_the_quasi_identifiers() -> None:
+    table = hospital_register(600).with_columns(month=pl.Series(np.arange(600) % 12)).drop("cost")
+    found = sf.anonymize(
+        table,
+        identifying=["name"],
+        quasi=QUASI,
+        sensitive=["diagnosis"],
+        insensitive=["month"],
+        require=[sf.KAnonymity(5), sf.DistinctLDiversity("diagnosis", 2)],
+        search="mondrian",
+    ).reach
+    assert found.alone == ()
+    assert found.with_known is not None
+    assert found.with_known.rows > 0
+    assert (
+        title(found) == f"Both promises hold, but whoever knows month too singles out {found.with_known.rows} records"
+    )
+
+
+def test_weights_and_sensitive_columns_without_a_promise_are_beyond_it() -> None:
+    table = hospital_register(400).with_columns(weight=pl.Series(np.arange(400) + 1.5))
+    found = sf.anonymize(
+        table,
+        identifying=["name"],
+        quasi=["sex", "ward"],
+        sensitive=["diagnosis", "cost"],
+        insensitive=["birth_date", "postcode"],
+        weight="weight",
+        require=[sf.KAnonymity(5), sf.DistinctLDiversity("diagnosis", 2)],
+        search="mondrian",
+    ).reach
+    assert set(found.uncovered) == {"weight", "birth_date", "postcode"}
+    assert found.unprotected == ("cost",)
+    assert found.together is not None
+    assert found.together.rows == 400
+
+
+def test_suppressed_rows_change_nothing() -> None:
+    """The figures are those of the released rows, whoever was left out."""
+    rows = {"town": ["a"] * 6 + ["b"] * 6, "cost": [1, 1, 2, 2, 3, 4, 1, 1, 2, 2, 3, 4], "ill": ["x", "y"] * 6}
+    more = {"town": ["c"], "cost": [999], "ill": ["z"]}
+    found = [
+        sf.anonymize(
+            {name: [*values, *rest[name]] for name, values in rows.items()},
+            quasi=["town"],
+            sensitive=["ill"],
+            insensitive=["cost"],
+            require=[sf.KAnonymity(3)],
+            search="tuple-suppression",
+            suppression=1,
+        ).reach.to_dict()
+        for rest in (dict.fromkeys(rows, ()), more)
+    ]
+    assert found[0] == found[1]
+
+
+def test_the_worst_attack_has_its_baseline(release: sf.Release) -> None:
+    tried = sf.attack(release.table, quasi=QUASI, sensitive=["diagnosis"])
+    best = max(tried.values(), key=lambda attack: attack["advantage"])
+    worst = release.reach.to_dict()["worst_attack"]
+    assert (worst["name"], worst["success"], worst["baseline"]) == (best["name"], best["success"], best["baseline"])
+    assert worst["success"] > worst["baseline"]
+
+
+def test_a_large_table_says_what_was_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.measures.reach.COUNTED", 10)
+    found = register(300).reach
+    assert found.together is None
+    assert title(found) == "Both promises hold; they do not cover cost"
+    assert "Rows that stand alone are counted on up to 10 cells" in plain(dict(lines(found))["Left out"])
+
+
+# Where it stands.
+
+
+def test_it_leads_report_terminal_and_repr(release: sf.Release, run: Run, tmp_path: Path) -> None:
+    said = f"Both promises hold, but cost singles out {alone(release, 'cost')} records"
+    assert title(release.reach) == said
+    assert said.removeprefix("Both promises hold, but ") in repr(release)
+    assert "guessing" in repr(release)
+    release.save("out")
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert heading(page) == said
+    for term in ("Proven", "Against", "Not covered", "Worst attack", "Standards"):
+        assert f">{term}<" in page
+    code, out, _ = run("verify", "out")
+    assert code == 0
+    assert f"every promise holds, but cost singles out {alone(release, 'cost')} records" in out
+    assert "against: Somebody who knows the birth_date, postcode, sex and ward of a person" in out
+    assert json.loads(run("verify", "out", "--json")[1])["reach"] == json.loads(json.dumps(release.reach.to_dict()))
+
+
+def test_the_terminal_after_anonymize(run: Run, tmp_path: Path) -> None:
+    hospital_register(600).write_csv(tmp_path / "people.csv")
+    flags = ["--identifying", "name", "--quasi", ",".join(QUASI), "--insensitive", "cost,diagnosis", "--k", "10"]
+    code, out, _ = run("anonymize", "people.csv", *flags, "--search", "mondrian", "-o", "out")
+    assert code == 0
+    assert "The promise holds, but cost singles out" in out
+    assert "not covered: diagnosis and cost are released as they were." in out
+    code, out, _ = run("anonymize", "people.csv", *flags, "--search", "mondrian", "-o", "again", "--json")
+    assert json.loads(out)["reach"]["uncovered"] == ["diagnosis", "cost"]
+
+
+def test_the_search_does_not_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.release.reach_of", lambda *given, **more: pytest.fail("worked out too early"))
+    register(200)
+
+
+def test_it_is_worked_out_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from sfumato.measures import reach
+
+    calls, real = [], reach.reach_of
+    monkeypatch.setattr("sfumato.release.reach_of", lambda *given, **more: calls.append(1) or real(*given, **more))
+    made = register(300)
+    repr(made)
+    made.save(tmp_path / "out")
+    repr(made)
+    assert calls == [1]
+
+
+def test_no_surface_quotes_a_value(release: sf.Release) -> None:
+    words = repr(release) + title(release.reach) + "".join(plain(parts) for _, parts in lines(release.reach))
+    words += json.dumps(release.reach.to_dict())
+    for value in set(release.table["diagnosis"]) | set(release.table["ward"]) | set(map(str, release.table["cost"])):
+        assert value not in words
+
+
+def test_a_rewritten_role_hides_no_column(release: sf.Release, tmp_path: Path, run: Run) -> None:
+    """A manifest that calls the cost quasi-identifying does not make the promise cover it."""
+    release.save("out")
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    for column in manifest["data"]["columns"]:
+        column["role"] = "quasi"
+    (tmp_path / "out" / "manifest.json").write_text(json.dumps(manifest))
+    code, out, _ = run("verify", "out")
+    assert code == 0
+    assert "every promise holds, but cost singles out" in out
+
+
+def test_what_is_not_in_memory_names_its_columns(tmp_path: Path) -> None:
+    hospital_register(600).write_parquet(tmp_path / "in.parquet")
+    found = sf.anonymize(
+        sf.Scanned(tmp_path / "in.parquet"),
+        identifying=["name"],
+        quasi=["sex", "ward"],
+        sensitive=["diagnosis"],
+        insensitive=["cost", "birth_date", "postcode"],
+        require=[sf.KAnonymity(5), sf.DistinctLDiversity("diagnosis", 2)],
+        search="optimal",
+        to=tmp_path / "out",
+    )
+    assert "they do not cover birth_date, postcode and cost" in repr(found)
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert heading(page) == "Both promises hold; they do not cover birth_date, postcode and cost"
+    assert "was not counted: the table is not in memory" in page
+
+
+# The demo.
+
+
+def test_the_demo_meets_safe_harbor_and_the_threshold_of_clinical_data(run: Run, tmp_path: Path) -> None:
+    code, out, err = run("demo", "-o", "out/demo")
+    assert code == 0, err
+    assert "Both promises hold\n" in out  # every column is covered
+    page = (tmp_path / "out" / "demo" / "report.html").read_text("utf-8")
+    assert "HIPAA Safe Harbor met; Clinical data (EMA, Health Canada) met; GDPR " in page
+    assert run("risk", "out/demo", "--profile", "hipaa")[0] == 0
+    assert run("risk", "out/demo", "--profile", "clinical")[0] == 0
+    code, out, _ = run("risk", "out/demo", "--profile", "gdpr", "--json")
+    checks = json.loads(out)["profile"]["checks"]
+    assert [check["name"].split(" of ")[0] for check in checks] == ["singling out", "linkability", "inference"]
+    section = page[page.index('id="standards"') :]
+    for check in checks:  # each figure stands beside its limit
+        share = f"{100 * check['value']:.1f}".rstrip("0").rstrip(".")
+        assert f'<td data-head="Measured">{share}%</td><td data-head="Limit">9%</td>' in section
+    manifest = json.loads((tmp_path / "out" / "demo" / "manifest.json").read_text())
+    assert manifest["policy"]["require"][0]["k"] >= 12
+    released = pl.read_csv(tmp_path / "out" / "demo" / "data.csv", infer_schema=False)
+    assert not released["birth_date"].str.contains("-").any()
+    assert released["cost"].n_unique() < 60
