@@ -12,7 +12,7 @@ from hypothesis import settings
 from sfumato.errors import OutputError
 from sfumato.report.pdf import browser
 
-pytest_plugins = ["clusters", "postgres"]  # the fixtures `spark`, `spark_connect`, `spark_cluster`, and `postgres`
+pytest_plugins = ["clusters", "disks", "postgres"]  # fixtures: Spark in three ways, `disk`, and `postgres`
 
 ROOT = Path(__file__).resolve().parent.parent
 CI = os.environ.get("CI") == "true"

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from polars.io.plugins import register_io_source
 
+from sfumato.engines.callbacks import Pulled
 from sfumato.engines.database_columns import Column, named
 from sfumato.engines.database_errors import told
 from sfumato.engines.database_link import AdbcLink, Link
@@ -125,7 +125,7 @@ class Database:
             query = exported(self._table, plan, known, staged)
             released = [_released(known[name], name in staged.labels, staged) for name in plan.columns]
             frames = _told(fetched(link, dialect, query, released), say, self._counted or self._rows)
-            _write(frames, {c.name: c.dtype for c in released}, file, format)
+            _write(frames, link, {c.name: c.dtype for c in released}, file, format)
         return ScannedFile(file, format)
 
     def check_target(self, name: str, overwrite: bool) -> None:
@@ -170,7 +170,7 @@ class Database:
     def _link(self) -> Iterator[Link]:
         link = self._place.link()
         try:
-            with told(ReadError, f"{self._place.shown} cannot be read"):
+            with told(ReadError, f"{self._place.shown} cannot be read", link.disks):
                 yield link
         finally:
             with suppress(Exception):  # what the driver says now helps nobody
@@ -191,22 +191,12 @@ def _told(frames: Iterator[pl.DataFrame], say: Say, rows: int) -> Iterator[pl.Da
         yield found
 
 
-def _write(frames: Iterator[pl.DataFrame], schema: dict[str, pl.DataType], file: Path, format: str) -> None:
+def _write(frames: Iterator[pl.DataFrame], link: Link, schema: dict[str, pl.DataType], file: Path, format: str) -> None:
     """Stream frames into a file; what stops them is raised as it was."""
-    raised: list[BaseException] = []
-
-    def source(
-        columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, batch: int | None
-    ) -> Iterator[pl.DataFrame]:
-        try:
-            yield from frames
-        except BaseException as error:
-            raised.append(error)
-            raise
-
+    pulled = Pulled(frames, link.cancel)
     try:
-        write(register_io_source(source, schema=schema), file, format)
-    except BaseException:
-        if raised:
-            raise raised[0] from None
-        raise
+        write(pulled.scan(schema), file, format)
+    finally:
+        pulled.close()  # before the link: a driver that is closed while it reads ends this process
+    if pulled.error is not None:
+        raise pulled.error

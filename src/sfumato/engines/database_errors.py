@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
+from sfumato.engines.disk import is_full, no_space
 from sfumato.errors import SfumatoError
 
+FULL = "no space left on the disk of the database"
 DRIVERS = ("adbc_driver_manager", "duckdb", "_duckdb", "pyarrow")
 STATES = {
     "42501": "the user may not do that there: permission denied",
@@ -18,7 +21,7 @@ STATES = {
     "3F000": "there is no such schema",
     "40001": "another transaction changed the same things; run it again",
     "40P01": "another transaction waits for the same things; run it again",
-    "53100": "the disk of the database is full",
+    "53100": FULL,
     "53200": "the database ran out of memory",
     "53300": "the database has too many connections",
     "55P03": "another transaction holds the table",
@@ -41,7 +44,6 @@ PHRASES = {  # words that SQLite always uses, and what they mean; nothing else o
     "database is locked": "another process holds the database",
     "readonly database": "the database may not be written",
     "no such table": "a table is not there, or not any more",
-    "disk is full": "the disk of the database is full",
     "malformed": "the file is damaged",
     "file is not a database": "the file is damaged, or encrypted",
     "read-only": "the database is opened read-only",
@@ -49,22 +51,26 @@ PHRASES = {  # words that SQLite always uses, and what they mean; nothing else o
 
 
 @contextmanager
-def told(kind: type[SfumatoError], what: str) -> Iterator[None]:
-    """Turn what a driver raises into an error of ours that says `what` could not be done, and why if that is known."""
+def told(kind: type[SfumatoError], what: str, disks: Sequence[Path] = ()) -> Iterator[None]:
+    """Turn what a driver raises into an error of ours that says `what` could not be done, and why if that is known.
+
+    `disks` are places that the database writes to, on this machine.
+    """
     try:
         yield
     except Exception as error:
         if type(error).__module__.partition(".")[0] not in DRIVERS:
             raise
-        raise kind(f"{what}: {reason(error)}") from None
+        raise kind(f"{what}: {reason(error, disks)}") from None
 
 
-def reason(error: Exception) -> str:
+def reason(error: Exception, disks: Sequence[Path] = ()) -> str:
     """Why, in words that are ours."""
-    name, state = type(error).__name__, getattr(error, "sqlstate", None)
+    name, state, message = type(error).__name__, getattr(error, "sqlstate", None), str(error)
+    if is_full(error):
+        return no_space(disks) if disks else FULL
     if state:
         return STATES.get(state) or KINDS.get(state[:2]) or f"the database refused (SQLSTATE {state})"
-    message = str(error)
     if name in DUCKDB and type(error).__module__.lstrip("_").startswith("duckdb"):
         return next((said for phrase, said in PHRASES.items() if phrase in message), DUCKDB[name])
     return next((said for phrase, said in PHRASES.items() if phrase in message), f"the database refused ({name})")

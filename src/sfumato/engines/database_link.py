@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import polars as pl
 
+from sfumato.engines.database_errors import reason
+from sfumato.engines.disk import HINT, is_full
 from sfumato.engines.store import OURS
 from sfumato.errors import ReadError
 
@@ -18,7 +21,9 @@ BATCH = 1 << 17  # rows at a time
 
 
 class Link(Protocol):
-    """A connection that is ours alone, with one transaction at a time."""
+    """A connection that is ours alone, with one transaction at a time; `disks` are places that it writes to here."""
+
+    disks: tuple[Path, ...]
 
     def begin(self) -> None:
         """Begin a transaction."""
@@ -35,6 +40,9 @@ class Link(Protocol):
     def stage(self, number: int, frame: pl.DataFrame) -> None:
         """Make a temporary table of a frame."""
 
+    def cancel(self) -> None:
+        """End the statement that runs, which may be asked from another thread; some drivers cannot."""
+
     def commit(self) -> None:
         """Keep what was done."""
 
@@ -50,6 +58,7 @@ class _Connected:
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
+        self.disks: tuple[Path, ...] = ()
 
     def commit(self) -> None:
         """Keep what was done."""
@@ -85,9 +94,13 @@ class DuckLink(_Connected):
         stop = self.connection.interrupt
         reader = patiently(lambda: self.connection.sql(query).to_arrow_reader(BATCH), stop)
         try:
-            yield from _frames(reader, stop)
+            yield from _frames(reader, stop, self.disks)
         finally:
             reader.close()  # until then the connection takes no other statement
+
+    def cancel(self) -> None:
+        """End the statement that runs."""
+        self.connection.interrupt()
 
     def stage(self, number: int, frame: pl.DataFrame) -> None:
         """Make a temporary table of a frame."""
@@ -103,6 +116,7 @@ class AdbcLink(_Connected):
     def __init__(self, connection: Any, options: dict[str, str] | None = None) -> None:
         super().__init__(connection)
         self.options = options
+        self.reading: Any = None  # the cursor whose rows come
         self.commits_each = bool(getattr(connection, "_autocommit", False))  # a driver without transactions
 
     def begin(self) -> None:
@@ -122,8 +136,19 @@ class AdbcLink(_Connected):
     def frames(self, query: str) -> Iterator[pl.DataFrame]:
         """The rows of a query as frames, as they come; at least one frame, which may be empty."""
         with self.connection.cursor(adbc_stmt_kwargs=self.options) as cursor:
-            reader = patiently(lambda: cursor.execute(query).fetch_record_batch(), cursor.adbc_cancel)
-            yield from _frames(reader, cursor.adbc_cancel)
+            self.reading = cursor
+            try:
+                reader = patiently(lambda: cursor.execute(query).fetch_record_batch(), cursor.adbc_cancel)
+                yield from _frames(reader, cursor.adbc_cancel, self.disks)
+            finally:
+                self.reading = None
+
+    def cancel(self) -> None:
+        """End the statement that runs; the driver of SQLite cannot, and ends its step first."""
+        cursor = self.reading
+        if cursor is not None:
+            with suppress(Exception):
+                cursor.adbc_cancel()
 
     def stage(self, number: int, frame: pl.DataFrame) -> None:
         """Make a temporary table of a frame."""
@@ -159,7 +184,7 @@ def patiently(work: Callable[[], T], cancel: Callable[[], object]) -> T:
     return future.result()
 
 
-def _frames(reader: Any, cancel: Callable[[], object]) -> Iterator[pl.DataFrame]:
+def _frames(reader: Any, cancel: Callable[[], object], disks: Sequence[Path]) -> Iterator[pl.DataFrame]:
     """Batches of Arrow as frames of some size: drivers may give very small batches."""
     import pyarrow
 
@@ -176,7 +201,9 @@ def _frames(reader: Any, cancel: Callable[[], object]) -> Iterator[pl.DataFrame]
     while more:
         try:
             batches, more = patiently(some, cancel)
-        except OSError:  # how a stream of Arrow says what went wrong, and its message may hold cells
+        except OSError as error:  # how a stream of Arrow says what went wrong, and its message may hold cells
+            if is_full(error):
+                raise ReadError(f"the rows cannot be read to their end: {reason(error, disks)}", hint=HINT) from None
             raise ReadError(
                 "the rows cannot be read to their end: a value has no such type, or the connection is lost"
             ) from None

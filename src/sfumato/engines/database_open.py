@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 from sfumato.engines.database_dialect import DIALECTS, DUCKDB, POSTGRESQL, SQLITE, Dialect
 from sfumato.engines.database_errors import told
 from sfumato.engines.database_link import AdbcLink, DuckLink, Link
+from sfumato.engines.disk import temporary
 from sfumato.errors import MissingExtra, PolicyError, ReadError, did_you_mean
 
 ALLOWED = (
@@ -37,12 +38,14 @@ class Place:
     dialect: Dialect
     shown: str
     connect: Callable[[bool], Link]
+    disks: tuple[Path, ...] = ()  # places on this machine that it writes to
 
     def link(self, write: bool = False) -> Link:
         """A new connection, which has to be closed."""
         link = self.connect(write)
+        link.disks = self.disks
         try:
-            with told(ReadError, f"{self.shown} cannot be read"):
+            with told(ReadError, f"{self.shown} cannot be read", self.disks):
                 for statement in self.dialect.start:
                     link.run(statement)
                 if isinstance(link, AdbcLink):
@@ -99,9 +102,9 @@ def _file(path: Path, expected: str | None = None) -> Place:
         raise ReadError(f"{path} cannot be read: {error.strerror or type(error).__name__}") from None
     shown = path.name
     if head[8:12] == b"DUCK" and expected in (None, "duckdb"):
-        return Place(DUCKDB, shown, lambda write: DuckLink(_duckdb(path, write)))
+        return Place(DUCKDB, shown, lambda write: DuckLink(_duckdb(path, write)), (path.parent,))
     if head == b"SQLite format 3\0" and expected in (None, "sqlite"):
-        return Place(SQLITE, shown, lambda write: _sqlite(path))
+        return Place(SQLITE, shown, lambda write: _sqlite(path), (path.parent, *temporary()))
     raise ReadError(f"{path} is not a file of {expected or 'DuckDB or SQLite'}", allowed=ALLOWED)
 
 

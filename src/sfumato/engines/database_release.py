@@ -49,7 +49,7 @@ class KeptTable:
             if name not in self.columns:
                 raise ColumnError(f'the release has no column "{name}"')
         say("verifying", None)
-        with told(ReadError, "the release cannot be counted"):
+        with told(ReadError, "the release cannot be counted", self.link.disks):
             cells = count(self.link, self.dialect, self.table, [self.columns[name] for name in columns], None)
         return printed_frame(cells.drop(COUNT)).with_columns(cells.get_column(COUNT))
 
@@ -92,7 +92,7 @@ def released(
 ) -> Iterator[KeptTable]:
     """Make the table, let it be looked at, and keep it, unless something is raised meanwhile."""
     try:
-        with told(OutputError, f'the table "{name}" cannot be made'):
+        with told(OutputError, f'the table "{name}" cannot be made', link.disks):
             begin(link, dialect)
             place, replaces = target(link, dialect, source, name, overwrite)
             say("recoding rows", None)
@@ -105,7 +105,7 @@ def released(
             found = near is not None and near.written == place.written
             kept = KeptTable(link, dialect, place, name if found else f"{place.within[-1]}.{place.name}")
         yield kept
-        with told(OutputError, f'the table "{name}" cannot be kept'):
+        with told(OutputError, f'the table "{name}" cannot be kept', link.disks):
             link.commit()
     except BaseException:
         with suppress(Exception):  # closing the link undoes it as well

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
+from sfumato.engines.callbacks import called
 from sfumato.engines.printed import printed_frame
 from sfumato.engines.scanned_count import PART, Ticker, count, stream, tally
 from sfumato.engines.scanned_map import Mapper
@@ -114,8 +115,9 @@ class Scanned:
         ticker = Ticker(say, "recoding rows", self.rows())
 
         def mapped(frame: pl.DataFrame) -> pl.DataFrame:
-            ticker(frame.height)
-            return apply(frame)
+            with called():
+                ticker(frame.height)
+                return apply(frame)
 
         rows = self._frame.select(needed).map_batches(mapped, streamable=True, schema=apply.schema(schema))
         write(rows, file, format)

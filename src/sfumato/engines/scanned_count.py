@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
+from sfumato.engines.disk import why
 from sfumato.engines.scanned_source import Source
 from sfumato.engines.scanned_tally import Tally
 from sfumato.engines.store import COUNT, Say
@@ -117,7 +118,7 @@ def _folder(work: Path, what: str) -> Path:
         folder.mkdir(mode=0o700, exist_ok=True)
         found = [place.lstat() for place in (work, folder)]
     except OSError as error:
-        raise OutputError(f"{work} cannot be written: {error.strerror or type(error).__name__}") from None
+        raise OutputError(why(error, work)) from None
     if any(not stat.S_ISDIR(f.st_mode) or f.st_uid != os.geteuid() or f.st_mode & 0o077 for f in found):
         raise OutputError(f"{work} is not a folder of a count: others may read or write it", hint="remove it")
     return folder
@@ -130,4 +131,4 @@ def _save(cells: pl.DataFrame, file: Path) -> None:
         cells.write_parquet(beside, compression="lz4")
         os.replace(beside, file)
     except OSError as error:
-        raise OutputError(f"{file.parent} cannot be written: {error.strerror or type(error).__name__}") from None
+        raise OutputError(why(error, file.parent)) from None

@@ -13,6 +13,7 @@ from typing import IO
 import polars as pl
 from polars.io.plugins import register_io_source
 
+from sfumato.engines.callbacks import called
 from sfumato.engines.delimited import BOMS, HEAD, parse
 from sfumato.engines.guard import unguard, unguard_names
 from sfumato.engines.sniff import Dialect, records, sniff
@@ -56,7 +57,12 @@ class TextFile:
         def source(
             columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, batch: int | None
         ) -> Iterator[pl.DataFrame]:
-            for frame in self.frames():
+            frames = self.frames()
+            while True:
+                with called():
+                    frame = next(frames, None)
+                if frame is None:
+                    return
                 part = frame if rows is None else frame.head(rows)
                 rows = None if rows is None else rows - part.height
                 part = part if columns is None else part.select(columns)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
+from sfumato.engines.callbacks import called
+from sfumato.engines.disk import HINT, is_full, no_space, why
 from sfumato.engines.guard import guarded_text
 from sfumato.engines.scanned_count import CHANGED
 from sfumato.engines.write import SLICE, write_table
@@ -31,22 +33,34 @@ def write(frame: pl.LazyFrame, file: Path, format: str) -> None:
             frame.sink_parquet(file, row_group_size=SLICE, engine="streaming")
         else:
             _write_text(frame, file, format)
-    except pl.exceptions.PolarsError:  # its message may hold cells
-        raise ReadError(CHANGED) from None
-    except OSError as error:
-        raise OutputError(f"{file} cannot be written: {error.strerror or type(error).__name__}") from None
+    except (OSError, pl.exceptions.PolarsError) as error:
+        if is_full(error):
+            raise OutputError(no_space([file.parent]), hint=HINT) from None
+        if isinstance(error, pl.exceptions.PolarsError):  # its message may hold cells
+            raise ReadError(CHANGED) from None
+        raise OutputError(why(error, file)) from None
 
 
 def _write_text(frame: pl.LazyFrame, file: Path, format: str) -> None:
     write_table(pl.DataFrame(schema=frame.collect_schema()), file, format)  # the header
-    with file.open("ab") as stream:
+    raised: list[OSError] = []
+    with file.open("ab", buffering=0) as stream:  # a buffer that cannot be written would fail once more at its end
 
-        def append(part: pl.DataFrame) -> None:
-            text = pl.DataFrame({series.name: guarded_text(series) for series in part.iter_columns()})
-            buffer = io.BytesIO()
-            # a lone missing value must not become a blank line, which readers skip
-            missing = '""' if text.width == 1 else None
-            text.write_csv(buffer, include_header=False, separator=SEPARATORS[format], null_value=missing)
-            stream.write(buffer.getbuffer())
+        def append(part: pl.DataFrame) -> bool:
+            with called():
+                text = pl.DataFrame({series.name: guarded_text(series) for series in part.iter_columns()})
+                buffer = io.BytesIO()
+                # a lone missing value must not become a blank line, which readers skip
+                missing = '""' if text.width == 1 else None
+                text.write_csv(buffer, include_header=False, separator=SEPARATORS[format], null_value=missing)
+                rest = buffer.getbuffer()
+                try:
+                    while rest:
+                        rest = rest[stream.write(rest) :]
+                except OSError as error:
+                    raised.append(error)
+                return bool(raised)  # the query ends as if it had no more rows: one that fails leaves threads behind
 
         frame.sink_batches(append, chunk_size=SLICE, engine="streaming")
+    if raised:
+        raise raised[0]
