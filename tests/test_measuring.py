@@ -309,7 +309,7 @@ def test_folders_that_are_no_release(folder: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad"
     bad.mkdir()
     for text, words in (
-        ("{", "no manifest of a release"),
+        ("{", "is no JSON"),
         ("[]", "no manifest of a release"),
         (json.dumps({**manifest, "policy": {}}), "no manifest of a release"),
         (json.dumps({**manifest, "data": {**manifest["data"], "file": "../../data.csv"}}), "not in the folder"),

@@ -15,6 +15,7 @@ from sfumato.labels import Labels
 from sfumato.microdata import Attribute
 
 TOLERANCE = 1e-12
+MOST_ROWS = 2**53  # of any table
 
 
 class Criterion(Protocol):
@@ -102,6 +103,8 @@ class Policy:
                 raise PolicyError(
                     "suppression must not be negative", got=self.suppression, allowed="a count of rows >= 0"
                 )
+            if self.suppression > MOST_ROWS:
+                raise PolicyError("suppression is no number of rows", allowed=f"a count of rows <= {MOST_ROWS}")
             return min(self.suppression, rows)
         if not 0 <= self.suppression <= 1:
             raise PolicyError(

@@ -100,6 +100,8 @@ def load(path: str | Path) -> Draft:
         where = re.search(r"\(at .*\)$", str(error))
         fault = f"not TOML {where[0] if where else ''}: {re.sub(r' *[(]at .*[)]$', '', str(error))}"
         raise PolicyError(f'the policy file "{path}" has 1 fault:', [fault]) from None
+    except ValueError:
+        raise PolicyError(f'the policy file "{path}" has 1 fault:', ["a number has too many digits"]) from None
     return Draft(tables, path.parent, f'the policy file "{path}"', Places.of(text, tables))
 
 

@@ -45,7 +45,7 @@ def verify_counts(
         classes.append(summary(groups.sizes["size"], names))
         promises += [examined(criterion, names, groups) for criterion in require]
     rows = int(times.sum())
-    return Verification(rows > 0 and all(p.holds for p in promises), rows, tuple(promises), tuple(classes))
+    return Verification(rows, tuple(promises), tuple(classes))
 
 
 def verify_store(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,10 +32,13 @@ def is_flat(folder: Path) -> bool:
 
 def manifest_of(folder: Path) -> dict[str, Any]:
     """What a release says of itself, where that can be read; empty where it cannot, which verify tells."""
+    from sfumato.engines.documents import read_document
+    from sfumato.errors import ReadError
+
     try:
-        found = json.loads((folder / "manifest.json").read_bytes())
+        found = read_document(folder / "manifest.json")
         return found if isinstance(found, dict) and isinstance(found.get("data"), dict) else {}
-    except (OSError, ValueError):
+    except ReadError:
         return {}
 
 
@@ -78,11 +80,12 @@ def refuse_table(folder: Path, command: str) -> None:
 
 def known(folder: Path) -> dict[str, Any]:
     """The roles of the columns, and k, of a release that is a table."""
-    manifest = manifest_of(folder)
-    policy, columns = manifest.get("policy", {}), manifest["data"].get("columns", [])
-    weight = next((column["name"] for column in columns if column.get("role") == "weight"), None)
-    k = next((model.get("k") for model in policy.get("require", []) if model.get("model") == "k-anonymity"), None)
-    return {"quasi": policy.get("quasi"), "sensitive": policy.get("sensitive"), "weight": weight, "k": k}
+    from sfumato.measures.manifest import read_manifest, wanted
+
+    manifest = read_manifest(folder)
+    weight = next((column.name for column in manifest.data.columns if column.role == "weight"), None)
+    k = next((c.bound for c, _ in wanted(manifest) if c.model == "k-anonymity"), None)
+    return {"quasi": manifest.policy.quasi, "sensitive": manifest.policy.sensitive, "weight": weight, "k": k}
 
 
 def target(

@@ -9,6 +9,7 @@ from sfumato.cli import figures, options
 from sfumato.cli.anonymize import say_promises
 from sfumato.cli.console import number, say, say_json
 from sfumato.cli.options import READING, WRITING, option
+from sfumato.cli.verify import verdict_of
 
 
 def report(
@@ -66,24 +67,28 @@ def report(
         kernels.warn_of_compiling(progress)
         before = None if original is None else figures.table(original, given_reading, other=True)
         if folder:
-            manifest, frame, holds = sources.of_folder(target)
+            manifest, frame, found = sources.of_folder(target)
         else:
             frame = figures.table(target, given_reading)
-            manifest, holds = sources.of_table(target, frame, **_asked(frame, quasi, sensitive, hierarchy, k, require))
+            manifest, found = sources.of_table(target, frame, **_asked(frame, quasi, sensitive, hierarchy, k, require))
         _write(file, manifest, frame, before, replaced, pdf)
     files = [str(file), *([str(file.with_suffix(".pdf"))] if pdf else [])]
     if as_json:
-        told = {"holds": holds, "rows": manifest["data"]["rows"], "internal": original is not None}
+        told = {
+            "outcome": found.outcome,
+            "holds": found.holds,
+            "rows": manifest["data"]["rows"],
+            "internal": original is not None,
+        }
         say_json(told | {"promises": manifest["promises"], "files": files})
-        return 0 if holds else 1
-    verdict = "every promise holds" if holds else "a promise does not hold"
-    verdict = verdict if manifest["promises"] else "measured, nothing was asked"
+        return 1 if found.outcome == "broken" else 0
+    verdict = "measured, nothing was promised" if found.outcome == "nothing promised" else verdict_of(found)
     say(f"{number(manifest['data']['rows'])} rows: {verdict}")
     say_promises(manifest["promises"])
     say("written (internal, do not publish):" if original is not None else "written:")
     for name in files:
         say(f"  {name}")
-    return 0 if holds else 1
+    return 1 if found.outcome == "broken" else 0
 
 
 def _place(target: Path, output: Path | None, internal: bool) -> Path:

@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from sfumato.measures.verify import Verification
     from sfumato.roles import Roles
 
+EXIT = {"holds": 0, "broken": 1, "nothing promised": 2}
+VERDICTS = {
+    "holds": "every promise holds",
+    "broken": "a promise does not hold",
+    "nothing promised": "nothing is promised of them, so nothing is proven",
+}
+
 
 def verify(
     target: options.Targets = None,
@@ -46,7 +53,7 @@ def verify(
 
     Of a release that is a table, TARGET is the folder, and --input the database.
 
-    Exits 0 where every promise holds and 1 where one does not.
+    Exits 0 where every promise holds, 1 where one does not, and 2 where nothing is promised.
     """
     import sfumato as sf
     from sfumato.cli import flags, kept, sources
@@ -93,13 +100,12 @@ def verify(
             )
             reach = _reach(opened.data, policy.roles, found)
     if as_json:
-        say_json(asdict(found) | {"reach": reach.to_dict()})
+        say_json(found.to_dict() | {"reach": reach.to_dict()})
     else:
-        verdict = f"every promise holds{plain(beyond(reach))}" if found.holds else "a promise does not hold"
-        say(f"{number(found.rows)} rows: {verdict}")
+        say(f"{number(found.rows)} rows: {verdict_of(found)}{plain(beyond(reach)) if found.holds else ''}")
         say_promises([asdict(promise) for promise in found.promises])
         say_reach(reach)
-    return 0 if found.holds else 1
+    return EXIT[found.outcome]
 
 
 def _reach(data: Any, roles: Roles, found: Verification) -> Reach:
@@ -117,3 +123,8 @@ def _reach(data: Any, roles: Roles, found: Verification) -> Reach:
         promises=[asdict(promise) for promise in found.promises],
         rows=found.rows,
     )
+
+
+def verdict_of(found: Verification) -> str:
+    """The outcome in words."""
+    return VERDICTS[found.outcome]

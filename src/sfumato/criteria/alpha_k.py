@@ -20,6 +20,7 @@ from sfumato.criteria.model import (
     check_column,
     check_integer,
     check_real,
+    is_text,
 )
 from sfumato.criteria.runs import run_maxima
 from sfumato.errors import PolicyError
@@ -53,8 +54,8 @@ class AlphaK(Model):
         if self.values is None:
             return
         listed = (self.values,) if isinstance(self.values, str) else self.values
-        whole = isinstance(listed, list | tuple) and all(isinstance(value, str | int) for value in listed)
-        if not whole or not listed or any(isinstance(value, bool) or value == "" for value in listed):
+        whole = isinstance(listed, list | tuple) and all(is_text(v) or _is_short(v) for v in listed)
+        if not whole or not listed or "" in listed:
             raise PolicyError(
                 f"{self.model}: values must list the values to guard, as they are printed",
                 allowed="a list of one text or more",
@@ -126,3 +127,8 @@ class AlphaK(Model):
         if absent:
             note += f'; {absent} of {len(named)} guarded values do not occur in the released "{self.attribute}"'
         return Finding(failing == 0, rounded(largest), self.alpha, int(failing), note)
+
+
+def _is_short(value: object) -> bool:
+    """Whether a value is a whole number that prints."""
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**128

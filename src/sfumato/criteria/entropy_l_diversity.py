@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
-from sfumato.criteria.model import TOLERANCE, Classes, Closed, Flags, Model, check_column, check_real
+from sfumato.criteria.model import LARGEST, TOLERANCE, Classes, Closed, Flags, Model, check_column, check_real
 from sfumato.criteria.runs import run_sums
 
 
@@ -34,7 +34,7 @@ class EntropyLDiversity(Model):
 
     def __post_init__(self) -> None:
         check_column(self)
-        check_real(self, "l", 1)
+        check_real(self, "l", 1, LARGEST)
 
     @property
     def least_size(self) -> int:

@@ -11,7 +11,17 @@ import numpy as np
 import polars as pl
 
 from sfumato.criteria.audit import SLACK, Finding, Groups
-from sfumato.criteria.model import TOLERANCE, Classes, Closed, Flags, Model, check_choice, check_integer, check_real
+from sfumato.criteria.model import (
+    SMALLEST_FRACTION,
+    TOLERANCE,
+    Classes,
+    Closed,
+    Flags,
+    Model,
+    check_choice,
+    check_integer,
+    check_real,
+)
 from sfumato.errors import PolicyError
 
 ESTIMATORS = ("zero-truncated-poisson", "poisson")
@@ -46,7 +56,7 @@ class KMap(Model):
         check_integer(self, "k", 1)
         if self.k > LARGEST:
             raise PolicyError(f"{self.model}: k is out of range", got=self.k, allowed=f"at most {LARGEST}")
-        check_real(self, "sampling_fraction", 0, 1, open_below=True)
+        check_real(self, "sampling_fraction", SMALLEST_FRACTION, 1)
         check_choice(self, "estimator", ESTIMATORS)
         check_real(self, "significance", 0, 1 - TOLERANCE, open_below=True)
 

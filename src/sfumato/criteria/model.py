@@ -17,6 +17,8 @@ from sfumato.errors import PolicyError, did_you_mean
 Flags = NDArray[np.bool_]
 Closed = Literal["superset", "merge", "none"]
 
+LARGEST = 2**53  # of whole numbers: more than any table has rows, and still exact as a float
+SMALLEST_FRACTION = 1e-12  # of a population: less than one of all people
 TOLERANCE = 1e-12  # of the search side; the released side has its own, wider one
 
 
@@ -96,8 +98,9 @@ def model_name(make: type) -> str:
 def check_integer(of: Model, name: str, least: int) -> None:
     """Refuse a parameter that is not a whole number of at least `least`."""
     value = getattr(of, name)
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        allowed = f"a whole number >= {least}"
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or not least <= value <= LARGEST:
+        allowed = f"a whole number >= {least}" + (f" and <= {LARGEST}" if whole and value > LARGEST else "")
         raise PolicyError(f"{of.model}: {name} is out of range", got=_shown(value), allowed=allowed)
     of._settle(name, int(value))
 
@@ -109,13 +112,13 @@ def check_real(of: Model, name: str, least: float, most: float = math.inf, *, op
     if not real or value < least or value > most or (open_below and value == least):
         allowed = f"a number {'>' if open_below else '>='} {least:g}" + (f" and <= {most:g}" if most < math.inf else "")
         raise PolicyError(f"{of.model}: {name} is out of range", got=_shown(value), allowed=allowed)
-    of._settle(name, int(value) if isinstance(value, Integral) else float(value))
+    of._settle(name, int(value) if isinstance(value, Integral) and value <= LARGEST else float(value))
 
 
 def check_column(of: Model, name: str = "attribute") -> None:
     """Refuse a parameter that cannot be the name of a column."""
     value = getattr(of, name)
-    if not isinstance(value, str) or not value:
+    if not is_text(value) or not value:
         raise PolicyError(f"{of.model}: {name} must name a sensitive column", got=_shown(value), allowed="a text")
 
 
@@ -127,6 +130,14 @@ def check_choice(of: Model, name: str, options: Sequence[str]) -> None:
         raise PolicyError(f"{of.model}: unknown {name}", got=_shown(value), allowed=", ".join(options), hint=hint)
 
 
+def is_text(value: object) -> bool:
+    """Whether a value is text that a table can hold: half characters (lone surrogates) are none."""
+    try:
+        return isinstance(value, str) and value.encode("utf-8") is not None
+    except UnicodeEncodeError:
+        return False
+
+
 def _finite(value: Real) -> bool:
     try:
         return math.isfinite(value)
@@ -136,4 +147,6 @@ def _finite(value: Real) -> bool:
 
 def _shown(value: object) -> str:
     """A parameter in a message: numbers and texts as they are, of anything else only the kind."""
+    if isinstance(value, int) and abs(value) > 10**30:
+        return f"a number of about {int(value.bit_length() * math.log10(2)) + 1} digits"
     return repr(value) if isinstance(value, str | int | float) else f"a value of type {type(value).__name__}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
 from sfumato.criteria.enough_rows import EnoughRows
-from sfumato.criteria.model import TOLERANCE, Classes, Closed, Flags, Model, check_choice, check_real
+from sfumato.criteria.model import SMALLEST_FRACTION, TOLERANCE, Classes, Closed, Flags, Model, check_choice, check_real
 from sfumato.criteria.population import ESTIMATORS
 from sfumato.criteria.released_uniqueness import RELEASED_UNIQUENESS
 
@@ -40,7 +40,7 @@ class PopulationUniqueness(Model):
 
     def __post_init__(self) -> None:
         check_real(self, "t", 0, 1)
-        check_real(self, "sampling_fraction", 0, 1, open_below=True)
+        check_real(self, "sampling_fraction", SMALLEST_FRACTION, 1)
         check_choice(self, "estimator", tuple(ESTIMATORS))
 
     @property

@@ -70,8 +70,8 @@ class WildcardGroups(Groups):
         Counts are exact up to `enough` or 100, whichever is more, and lower bounds above: of each set only that many
         values, the first in order, are joined, so that the work does not grow with values times tuples.
         """
-        limit = max(enough, COUNTED)
         value = self.text[attribute].cast(pl.Categorical).to_physical()
+        limit = min(max(enough, COUNTED), value.n_unique())
         cells = self._codes.with_columns(value=value).unique()
         tuples = cells.join(self._classes, on=self._codes.columns, nulls_equal=True).drop("size")
         found = []

@@ -19,11 +19,10 @@ STREAMED = ("parquet", "csv", "tsv")
 
 
 def data_place(folder: Path, name: str, format: str) -> Path:
-    """The data file, or the folder of its parts, which must lie inside the folder, also behind links."""
+    """The data file, or the folder of its parts, which must lie in the folder itself, under its own name, no link."""
     try:
-        place = (folder / name).resolve()
-        inside = folder.resolve()
-        fits = place.is_relative_to(inside) and place != inside
+        place = folder / name
+        fits = Path(name).name == name and not place.is_symlink()
         if place.is_dir():  # nothing may lie in it that is not counted
             parts = list(place.iterdir())
             fits = fits and format in STREAMED and bool(parts)

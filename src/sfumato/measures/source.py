@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,11 +11,13 @@ import numpy as np
 import polars as pl
 
 from sfumato.arguments import path_of, quasi_sets
+from sfumato.criteria import KAnonymity
 from sfumato.engines.frames import enter
 from sfumato.engines.printed import printed
 from sfumato.engines.write import FORMATS, read_back, sha256
 from sfumato.errors import ColumnError, PolicyError, ReadError, did_you_mean
 from sfumato.measures.counted import MOST, Counts
+from sfumato.measures.manifest import Data, read_manifest, wanted
 from sfumato.measures.released_data import Streamed, data_place, is_streamed
 from sfumato.measures.tables import Table, refuse, table_of
 from sfumato.measures.utility.pair import Pair
@@ -87,44 +88,33 @@ def source_of(data: Any, most: int = MOST) -> Source:
 
 
 def _of_folder(folder: Path, most: int) -> Source:
-    file = folder / "manifest.json"
-    try:
-        text = file.read_bytes()
-    except OSError:
-        hint = "name the folder that holds the data and its manifest, or a data file"
-        raise ReadError(f'"{folder}" is no release: there is no manifest.json to read in it', hint=hint) from None
-    try:
-        manifest = json.loads(text)
-        data, policy = manifest["data"], manifest["policy"]
-        table = _data(folder, data, most)
-        roles = {str(column["name"]): str(column["role"]) for column in data["columns"]}
-        required = [entry["k"] for entry in policy["require"] if entry["model"] == "k-anonymity"]
-        return Source(
-            table=table,
-            quasi=tuple(tuple(map(str, names)) for names in policy["quasi"]),
-            sensitive=tuple(map(str, policy["sensitive"])),
-            weight=next((name for name, role in roles.items() if role == "weight"), None),
-            wildcard=policy.get("wildcard") is True,
-            k=int(required[0]) if required else None,
-            untouched=tuple(name for name, role in roles.items() if role != "quasi" and name in table.columns),
-            came_from=int(manifest["input"]["rows"]),
-        )
-    except (ValueError, TypeError, KeyError, AttributeError):
-        hint = "sfumato verify says what is wrong with it"
-        raise ReadError(f'"{file}" is no manifest of a release', hint=hint) from None
+    manifest = read_manifest(folder)
+    policy = manifest.policy
+    table = _data(folder, manifest.data, most)
+    roles = {column.name: column.role for column in manifest.data.columns}
+    return Source(
+        table=table,
+        quasi=tuple(map(tuple, policy.quasi)),
+        sensitive=tuple(policy.sensitive),
+        weight=next((name for name, role in roles.items() if role == "weight"), None),
+        wildcard=policy.wildcard,
+        k=next((c.k for c, _ in wanted(manifest) if isinstance(c, KAnonymity)), None),
+        untouched=tuple(name for name, role in roles.items() if role != "quasi" and name in table.columns),
+        came_from=None if manifest.input is None else manifest.input.rows,
+    )
 
 
-def _data(folder: Path, data: Mapping[str, Any], most: int) -> Table:
+def _data(folder: Path, data: Data, most: int) -> Table:
     """The table of a release folder: the very file that the manifest describes."""
-    if "file" not in data:
+    if data.file is None:
         raise ReadError(
             f'the data of the release in "{folder}" are no file of this folder', hint="name the table itself"
         )
-    format, guarded = str(data["format"]), bool(data["guarded"])
-    path = data_place(folder, str(data["file"]), format)
+    format, guarded = data.format, data.guarded
+    path = data_place(folder, data.file, format)
     if format not in FORMATS:
         raise ReadError(f'the data file that "{folder / "manifest.json"}" names has an unknown format')
-    if sha256(path) != str(data["sha256"]).removeprefix("sha256:").lower():
+    if sha256(path) != data.sha256.removeprefix("sha256:").lower():
         hint = f"sfumato verify says more; to measure the file as it is, name {path.name} itself"
         raise ReadError(f'the data file in "{folder}" is not the one that its manifest describes', hint=hint)
     if is_streamed(path, format, guarded):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
@@ -27,14 +27,36 @@ if TYPE_CHECKING:
 EVERY = 1 << 40  # what is promised is verified, however many classes there are
 
 
+Outcome = Literal["holds", "broken", "nothing promised"]
+SIZES = ("classes", "smallest", "largest", "sizes")  # what a manifest that has class sizes must say
+INTEGRITY = "integrity"  # that the data are those of the manifest: no promise about people
+
+
 @dataclass(frozen=True)
 class Verification:
-    """Whether every promise holds, promise by promise, and the class sizes, one entry per set of quasi-identifiers."""
+    """What the rows say, promise by promise, and the class sizes, one entry per set of quasi-identifiers."""
 
-    holds: bool
     rows: int
     promises: tuple[Promise, ...]
     classes: tuple[dict[str, Any], ...]
+
+    @property
+    def outcome(self) -> Outcome:
+        """Every promise holds, one is broken, or there is none: a table that promises nothing never "holds"."""
+        if not all(promise.holds for promise in self.promises):
+            return "broken"
+        if all(promise.model == INTEGRITY for promise in self.promises):
+            return "nothing promised"
+        return "holds" if self.rows > 0 else "broken"
+
+    @property
+    def holds(self) -> bool:
+        """Whether something was promised, and all of it holds."""
+        return self.outcome == "holds"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as --json prints them."""
+        return {"outcome": self.outcome, "holds": self.holds, **asdict(self)}
 
 
 def verify_table(
@@ -122,7 +144,7 @@ def verify_released(
             promises += [_matching(examined(c, names, matches_of(c.needs))) for c in require]
         else:
             promises += [examined(c, names, groups_of(c.needs)) for c in require]
-    return _verification(released.rows, promises, classes)
+    return Verification(released.rows, tuple(promises), tuple(classes))
 
 
 def verify_folder(path: str | Path, most: int = EVERY) -> Verification:
@@ -161,7 +183,7 @@ def verify_folder(path: str | Path, most: int = EVERY) -> Verification:
             raise
         # the bytes were changed until they are no table any more: that is an answer, not an error
         lost = [broken(c, names, "the data file cannot be read as a table") for c, names in wanted(manifest)]
-        return _verification(0, [_integrity([*faults, "it cannot be read as a table"], "data file"), *lost], [])
+        return Verification(0, (_integrity([*faults, "it cannot be read as a table"], "data file"), *lost), ())
     return _checked(manifest, released, faults, "data file")
 
 
@@ -203,7 +225,7 @@ def _checked(manifest: Manifest, released: Released, faults: Sequence[str], what
             else:
                 promises.append(broken(c, names, "it is not defined where a missing value matches any value"))
     found += _size_faults(manifest, classes) + _whole_faults(manifest, released)
-    return _verification(released.rows, [_integrity(found, what), *promises], classes)
+    return Verification(released.rows, (_integrity(found, what), *promises), tuple(classes))
 
 
 def _wild(groups_of: GroupsOf, wildcards: Sequence[str] = ()) -> GroupsOf:
@@ -222,10 +244,6 @@ def _wild(groups_of: GroupsOf, wildcards: Sequence[str] = ()) -> GroupsOf:
 def _matching(promise: Promise) -> Promise:
     """A promise under the reading where a missing value matches any value, which its sentence says."""
     return replace(promise, sentence=promise.sentence.removesuffix(".") + ", where a missing value matches any value.")
-
-
-def _verification(rows: int, promises: Sequence[Promise], classes: Sequence[dict[str, Any]]) -> Verification:
-    return Verification(rows > 0 and all(p.holds for p in promises), rows, tuple(promises), tuple(classes))
 
 
 def _sets(quasi: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
@@ -261,13 +279,22 @@ def _against(claim: Claim | None, c: Any, names: Sequence[str], groups: Groups, 
         promise = examined(c, names, groups)
     except PolicyError as error:
         return broken(c, names, f"cannot be checked: {error.what}")
+    if claim is None:
+        return promise
+    notes = [] if claim.holds else ["the manifest itself says that it does not hold"]
+    if claim.bound is not None and not _close(claim.bound, c.bound):
+        notes.append(f"the manifest claims a bound of {claim.bound:g}")
     given = not c.against_whole or all(a in groups.given for a in c.needs)  # else q is not the one of the claim
-    if claim is None or claim.measured is None or promise.measured is None or not given:
+    claimed, measured = claim.measured, promise.measured
+    if given and claimed is not None and measured is not None and not _close(claimed, measured):
+        notes.append(f"the manifest claims {claimed:g}, the rows say {measured:g}")
+    if not notes:
         return promise
-    if math.isclose(claim.measured, promise.measured, rel_tol=1e-9, abs_tol=1e-9):
-        return promise
-    note = f"the manifest claims {claim.measured:g}, the rows say {promise.measured:g}"
-    return replace(promise, holds=False, note="; ".join(filter(None, [note, promise.note])))
+    return replace(promise, holds=False, note="; ".join([*notes, *filter(None, [promise.note])]))
+
+
+def _close(claimed: float, found: float) -> bool:
+    return math.isclose(claimed, found, rel_tol=1e-9, abs_tol=1e-9)
 
 
 def _integrity(faults: Sequence[str], what: str) -> Promise:
@@ -275,13 +302,16 @@ def _integrity(faults: Sequence[str], what: str) -> Promise:
         "data file": "The data file is the one that the manifest describes, and has no identifying column.",
         "table": "The table has the columns, rows and class sizes that the manifest describes.",
     }[what]
-    return Promise("integrity", {}, (), not faults, len(faults), 0, sentence, "; ".join(faults) or None)
+    return Promise(INTEGRITY, {}, (), not faults, len(faults), 0, sentence, "; ".join(faults) or None)
 
 
 def _shape_faults(manifest: Manifest, released: Released) -> list[str]:
     faults, names = [], [column.name for column in manifest.data.columns]
+    gone = None if manifest.solution is None else manifest.solution.suppressed
     if released.rows != manifest.data.rows:
         faults.append(f"it has {released.rows} rows, the manifest says {manifest.data.rows}")
+    elif gone is not None and manifest.input is not None and manifest.data.rows + gone != manifest.input.rows:
+        faults.append("the rows released and suppressed do not add up to those of the input")
     if released.columns != names:
         lacks, more = [n for n in names if n not in released.columns], [n for n in released.columns if n not in names]
         how = [f"{verb} {_listed(those)}" for verb, those in (("lacks", lacks), ("adds", more)) if those]
@@ -295,10 +325,12 @@ def _shape_faults(manifest: Manifest, released: Released) -> list[str]:
 def _size_faults(manifest: Manifest, classes: Sequence[Mapping[str, Any]]) -> list[str]:
     faults = []
     for claimed in manifest.measured:
-        for found in classes:
-            if claimed.get("quasi", found["quasi"]) == found["quasi"]:
-                other = [key for key in ("classes", "smallest", "largest", "sizes") if claimed.get(key) != found[key]]
-                faults += [f"its class sizes are not those of the manifest: {_listed(other)}"] if other else []
+        mine = [found for found in classes if claimed.get("quasi", found["quasi"]) == found["quasi"]]
+        if not mine:
+            faults.append("the manifest has class sizes of columns that it does not name as quasi-identifying")
+        for found in mine:
+            other = [key for key in found if claimed.get(key, None if key in SIZES else found[key]) != found[key]]
+            faults += [f"its class sizes are not those of the manifest: {_listed(other)}"] if other else []
     return faults
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
@@ -12,23 +11,24 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from sfumato.engines.documents import read_document
 from sfumato.engines.printed import printed
 from sfumato.engines.write import read_back, sha256
-from sfumato.measures.verify import verify_folder, verify_table
+from sfumato.measures.verify import Verification, verify_folder, verify_table
 from sfumato.microdata import kind_of
 from sfumato.report.look import Manifest, roles_of
 
 FOREIGN = "foreign"  # the key of a manifest that Sfumato made up for another tool's release
 
 
-def of_folder(folder: Path) -> tuple[dict[str, Any], pl.DataFrame, bool]:
-    """The manifest and the table of a release, and whether its promises hold; broken ones are told as verified now."""
+def of_folder(folder: Path) -> tuple[dict[str, Any], pl.DataFrame, Verification]:
+    """The manifest and the table of a release, and what verify says; broken promises are told as verified now."""
     found = verify_folder(folder)
-    manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text("utf-8"))
+    manifest: dict[str, Any] = read_document(folder / "manifest.json")
     data = manifest["data"]
-    if not found.holds:
+    if found.outcome == "broken":
         manifest |= {"promises": [asdict(promise) for promise in found.promises], "measured": list(found.classes)}
-    return manifest, read_back(folder / data["file"], data["format"], data.get("guarded", True)), found.holds
+    return manifest, read_back(folder / data["file"], data["format"], data.get("guarded", True)), found
 
 
 def of_table(
@@ -38,7 +38,7 @@ def of_table(
     sensitive: Sequence[str] = (),
     require: Sequence[Any] = (),
     hierarchies: Mapping[str, Any] | None = None,
-) -> tuple[dict[str, Any], bool]:
+) -> tuple[dict[str, Any], Verification]:
     """A manifest of what can be measured on any table, and whether it keeps what is asked."""
     found = verify_table(table, quasi, require, hierarchies=hierarchies)
     known = dict.fromkeys((name for names in quasi for name in names), "quasi")
@@ -59,7 +59,7 @@ def of_table(
         "promises": [asdict(promise) for promise in found.promises],
         "measured": list(found.classes),
     }
-    return manifest, found.holds
+    return manifest, found
 
 
 def aligned(manifest: Manifest, released: pl.DataFrame, original: pl.DataFrame) -> np.ndarray | None:
