@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 # Names are fetched when first used: `sfumato --help` must not wait for Polars and numba.
 _HOMES = {
     "sfumato.verbs": ("read", "anonymize", "verify"),
+    "sfumato.signature": ("sign", "new_key", "trust"),
     "sfumato.measuring": ("risk", "utility", "attack"),
     "sfumato.measures.measure": ("Measure",),
     "sfumato.comparison": ("CompareWarning", "compare"),

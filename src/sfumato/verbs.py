@@ -33,6 +33,7 @@ from sfumato.search.interruptible import interruptible
 from sfumato.search.pieces import deal, refined
 from sfumato.search.pose import counted
 from sfumato.search.problem import Partition, Problem, Progress, Solution, quiet
+from sfumato.signature import signed
 from sfumato.stored import anonymize_store
 from sfumato.stored_parts import verified
 from sfumato.stored_release import StoredRelease
@@ -187,13 +188,16 @@ def verify(
     hierarchies: Mapping[str, Any] | None = None,
     wildcard: bool = False,
     manifest: str | Path | None = None,
+    signer: str | Path | None = None,
     max_cells: int = MOST,
 ) -> Verification:
     """Which promises a release keeps, from its rows alone.
 
     `data` is the folder of a release (its manifest says what was promised), or any table of any tool with `quasi` and
     `require`, in memory or not, or one with the folder of its `manifest`, such as a table of a database. With
-    `wildcard`, missing quasi-identifiers match anything (k-anonymity and distinct l-diversity only). Of a table that is
+    `wildcard`, missing quasi-identifiers match anything (k-anonymity and distinct l-diversity only). The result has the
+    `signature` of a folder; with `signer`, the file of a public key, one that is absent, not valid or by another key is
+    broken. Of a table that is
     not in memory, at most `max_cells` different combinations of values are held.
 
     >>> import sfumato as sf
@@ -203,12 +207,15 @@ def verify(
     if isinstance(data, str | Path) and require is None and quasi is None and arguments.path_of(data).is_dir():
         if wildcard or hierarchies or sensitive or manifest is not None:
             raise PolicyError("a release folder says itself what to verify", hint="pass its path alone")
-        return verify_folder(Path(data))
+        return signed(verify_folder(Path(data)), Path(data), signer)
     store = store_of(data)
     if manifest is not None:
         if quasi is not None or require is not None:
             raise PolicyError("a manifest says itself what to verify", hint="leave quasi and require out")
-        return verify_manifest(arguments.path_of(manifest), enter(data)[0] if store is None else store)
+        place = arguments.path_of(manifest)
+        return signed(verify_manifest(place, enter(data)[0] if store is None else store), place, signer)
+    if signer is not None:
+        raise PolicyError("signer is for a release with its folder", hint="pass the folder, or manifest")
     if quasi is None or require is None:
         raise PolicyError("verify needs a release folder, or a table with quasi and require, or with a manifest")
     if store is not None:

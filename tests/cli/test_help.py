@@ -25,6 +25,7 @@ def test_the_commands() -> None:
         "inspect",
         "anonymize",
         "verify",
+        "sign",
         "report",
         "risk",
         "utility",

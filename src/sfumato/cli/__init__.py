@@ -18,6 +18,7 @@ from sfumato.cli.lattice import lattice
 from sfumato.cli.listing import list_variants
 from sfumato.cli.report import report
 from sfumato.cli.risk import risk
+from sfumato.cli.sign import sign
 from sfumato.cli.utility import utility
 from sfumato.cli.verify import verify
 
@@ -35,6 +36,7 @@ for name, command in (
     ("inspect", inspect_table),
     ("anonymize", anonymize),
     ("verify", verify),
+    ("sign", sign),
     ("report", report),
     ("risk", risk),
     ("utility", utility),

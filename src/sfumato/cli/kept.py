@@ -124,16 +124,20 @@ def released(
     return (folder, {}) if table_name(folder) is None else (rows_of(folder, place, None), known(folder))
 
 
-def verify(folder: Path, place: Sequence[str] | None, table: str | None, max_cells: int | None) -> Verification:
-    """Which promises of a release hold, of its own file or of its table."""
+def verify(
+    folder: Path, place: Sequence[str] | None, table: str | None, max_cells: int | None, signer: Path | None
+) -> Verification:
+    """Which promises of a release hold, of its own file or of its table, and who signed it."""
     from sfumato.errors import ReadError
     from sfumato.measures.verify import EVERY, verify_folder, verify_manifest
+    from sfumato.signature import signed
 
     if is_flat(folder):
         hint = "give --quasi and --k, or --require, to verify the files in it as one table"
         raise ReadError(f"{folder} is no release: there is no manifest.json in it", hint=hint)
     rows, most = rows_of(folder, place, table), EVERY if max_cells is None else max_cells
-    return verify_folder(folder, most) if rows is folder else verify_manifest(folder, rows, most)
+    found = verify_folder(folder, most) if rows is folder else verify_manifest(folder, rows, most)
+    return signed(found, folder, signer)
 
 
 def reach(folder: Path, found: Verification) -> Reach:
@@ -146,7 +150,7 @@ def reach(folder: Path, found: Verification) -> Reach:
 
     manifest = manifest_of(folder) | {"promises": [asdict(promise) for promise in found.promises]}
     data, rows = manifest["data"], None
-    if found.holds and table_name(folder) is None:
+    if all(promise.holds for promise in found.promises) and table_name(folder) is None:
         file, format, guarded = (
             data_place(folder, data["file"], data["format"]),
             data["format"],

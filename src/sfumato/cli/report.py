@@ -148,8 +148,21 @@ def _write(place: Path, manifest: Any, frame: Any, before: Any, overwrite: bool,
             keep(internal_report(manifest, frame, before, rows=aligned(manifest, frame, before)))
         return
     page = public_report(manifest, frame)
+    _keep_signature(place, page, pdf)
     with atomic_file(place, overwrite) as file:
         file.write_text(page, encoding="utf-8")
     if pdf:
         with atomic_file(place.with_suffix(".pdf"), overwrite) as file:
             file.write_bytes(pdf_of(page))
+
+
+def _keep_signature(place: Path, page: str, pdf: bool) -> None:
+    """Refuse a report that would break the signature of the folder it goes into."""
+    from sfumato.errors import OutputError
+
+    folder = place.parent
+    if not (folder / "signature.json").exists() or not (folder / "manifest.json").exists():
+        return
+    if pdf or not place.is_file() or place.read_text("utf-8", errors="replace") != page:
+        hint = "choose another place with -o, or delete signature.json and sign again"
+        raise OutputError(f"{folder} is signed, and this report would break the signature", hint=hint)

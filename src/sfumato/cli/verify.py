@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sfumato.cli import options
@@ -36,6 +37,10 @@ def verify(
             "--wildcard", help="A missing value matches any value (k and distinct l only).", panel=PROMISES, shape=""
         ),
     ] = False,
+    signer: Annotated[
+        Path | None,
+        option("--signer", help="A public key: the folder must be signed by it.", panel=PROMISES, shape="FILE"),
+    ] = None,
     max_cells: options.MaxCells = None,
     place: options.Input = None,
     table: options.Table = None,
@@ -52,6 +57,8 @@ def verify(
     Several files, a pattern or a folder are streamed; --input and --table name a table of a database.
 
     Of a release that is a table, TARGET is the folder, and --input the database.
+
+    A signature is shown with the key that made it; --signer says whose it must be.
 
     Exits 0 where every promise holds, 1 where one does not, and 2 where nothing is promised.
     """
@@ -78,9 +85,11 @@ def verify(
             if asked:
                 hint = "name the data file inside to ask other questions of it"
                 raise PolicyError(f"a release folder says itself what to verify; got {', '.join(asked)}", hint=hint)
-            found = kept.verify(folder, place, table, max_cells)
+            found = kept.verify(folder, place, table, max_cells, signer)
             reach = kept.reach(folder, found)
         else:
+            if signer is not None:
+                raise PolicyError("--signer is for the folder of a release", hint="name the folder")
             named = sources.named(target, place, table, stream, what="TARGET", policies=False)
             if not named.exists():
                 raise ReadError(f"{named.data[0]} does not exist", allowed="the folder of a release, or data")
@@ -105,6 +114,7 @@ def verify(
         say(f"{number(found.rows)} rows: {verdict_of(found)}{plain(beyond(reach)) if found.holds else ''}")
         say_promises([asdict(promise) for promise in found.promises])
         say_reach(reach)
+        say_signature(found)
     return EXIT[found.outcome]
 
 
@@ -127,4 +137,23 @@ def _reach(data: Any, roles: Roles, found: Verification) -> Reach:
 
 def verdict_of(found: Verification) -> str:
     """The outcome in words."""
+    if found.outcome == "broken" and all(promise.holds for promise in found.promises):
+        return "the signature is not valid"
     return VERDICTS[found.outcome]
+
+
+def say_signature(found: Verification) -> None:
+    """Who signed a release, whether that is valid, and what nobody can know of it."""
+    signature = found.signature
+    if signature is not None and signature.name is not None:
+        valid = {True: "valid", False: "NOT VALID", None: "not checked"}[signature.valid]
+        known = ", by a key that you trust" if signature.known else ""
+        say(f'signed by "{signature.name}" on {signature.date}: {valid}{known}')
+        say(f'  "{signature.statement}"')
+        say(f"  key {signature.key}")
+    elif signature is not None:
+        say("signature: NOT VALID")
+    for fault in signature.faults if signature is not None else ():
+        say(f"  {fault}")
+    if found.caveat:
+        say(f"note: {found.caveat}")

@@ -31,7 +31,9 @@ LOCK, OLD = "lock", "old"  # in a stage, beside what is new
 AT_FDCWD, RENAME_EXCHANGE = -100, 2  # of Linux
 NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EXDEV, errno.EPERM)
 # what a release may consist of beside its data; a folder that holds anything else is never replaced
-RELEASE_FILES = frozenset({"manifest.json", "report.html", "report.pdf", "report.json", "value_map.json"})
+RELEASE_FILES = frozenset(
+    {"manifest.json", "report.html", "report.pdf", "report.json", "value_map.json", "signature.json"}
+)
 
 
 @contextmanager

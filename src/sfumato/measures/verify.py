@@ -23,6 +23,7 @@ from sfumato.measures.released_rows import GroupsOf, Released, Rows, Tallied
 
 if TYPE_CHECKING:
     from sfumato.hierarchy import Hierarchy
+    from sfumato.signature import Signature
 
 EVERY = 1 << 40  # what is promised is verified, however many classes there are
 
@@ -39,11 +40,18 @@ class Verification:
     rows: int
     promises: tuple[Promise, ...]
     classes: tuple[dict[str, Any], ...]
+    signature: Signature | None = None  # of a release folder that has one, or should
+    caveat: str | None = None  # what cannot be known of a release folder
 
     @property
     def outcome(self) -> Outcome:
-        """Every promise holds, one is broken, or there is none: a table that promises nothing never "holds"."""
+        """Every promise holds, one is broken, or there is none: a table that promises nothing never "holds".
+
+        A signature that is not valid is a broken promise too.
+        """
         if not all(promise.holds for promise in self.promises):
+            return "broken"
+        if self.signature is not None and self.signature.valid is False:
             return "broken"
         if all(promise.model == INTEGRITY for promise in self.promises):
             return "nothing promised"

@@ -6,6 +6,14 @@ from sfumato.report.look import Manifest, look
 from sfumato.report.markup import Markup, section, tag
 
 LINES = ("Name", "Role", "Date", "Signature")
+# who signed, and when, must not change these bytes, which are signed
+DIGITAL = (
+    "A digital signature stands in ",
+    tag("code", "signature.json"),
+    " beside this file, if it was signed: ",
+    tag("code", "sfumato verify"),
+    " shows by whom, and whether it is valid.",
+)
 
 
 def signature(manifest: Manifest) -> Markup:
@@ -23,4 +31,5 @@ def signature(manifest: Manifest) -> Markup:
         tag("p", *told, ", and decide on its publication:"),
         boxes,
         tag("dl", *lines, class_="sign"),
+        None if look(manifest, "foreign") else tag("p", *DIGITAL, class_="quiet"),
     )
