@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -166,9 +167,12 @@ def path_of(given: Any) -> Path:
     """A path as the system can take it."""
     try:
         path = Path(given)
+        os.fsencode(path)
         path.exists()
         if "\0" in str(path):
             raise ValueError
+    except UnicodeEncodeError:
+        raise OutputError("this is no path: it is not valid Unicode", hint="it has a lone surrogate") from None
     except (TypeError, ValueError, OSError):
         raise OutputError("this is no path", got=f"type {type(given).__name__}") from None
     return path

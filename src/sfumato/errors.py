@@ -35,7 +35,7 @@ class SfumatoError(Exception):
             text += f"; allowed: {allowed}"
         if hint:
             text += f". Hint: {hint}"
-        super().__init__(text)
+        super().__init__(text.encode("utf-8", "backslashreplace").decode())  # a lone surrogate could not be printed
 
 
 class InputError(SfumatoError):

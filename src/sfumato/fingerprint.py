@@ -8,10 +8,13 @@ import io
 import os
 import secrets
 from pathlib import Path
+from tempfile import mkstemp
 
 import polars as pl
 
-from sfumato.engines.printed import printed
+from sfumato.engines.printed import printed_frame
+
+CELLS = 1 << 22  # printed at a time, to bound memory
 
 
 def key() -> bytes | None:
@@ -20,17 +23,33 @@ def key() -> bytes | None:
     None where neither can be had; releases then carry no fingerprint.
     """
     if given := os.environ.get("SFUMATO_KEY"):
-        return given.encode()
-    path = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "sfumato" / "key"
+        return os.fsencode(given)
     try:
+        path = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "sfumato" / "key"
         if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "w") as file:
-                file.write(secrets.token_hex(32))
+            _make_key(path)
         return path.read_bytes().strip() or None
-    except OSError:
+    except (OSError, RuntimeError):  # the latter where nobody is at home
         return None
+
+
+def _make_key(path: Path) -> None:
+    """A new key under its name, whole from the start; that of another run where it was faster."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, part = mkstemp(prefix=".key-", dir=path.parent)  # the owner's alone
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(secrets.token_hex(32))
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(part, path)
+        except FileExistsError:
+            pass
+        except OSError:  # a file system without links
+            os.rename(part, path)
+    finally:
+        Path(part).unlink(missing_ok=True)
 
 
 def fingerprint(frame: pl.DataFrame, secret: bytes | None) -> str | None:
@@ -38,11 +57,11 @@ def fingerprint(frame: pl.DataFrame, secret: bytes | None) -> str | None:
     if secret is None:
         return None
     mac = hmac.new(secret, digestmod=hashlib.sha256)
-    for name in frame.columns:
+    step = max(1, CELLS // max(1, frame.width))
+    for low in range(0, max(1, frame.height), step):
         text = io.BytesIO()
-        pl.DataFrame({name: printed(frame.get_column(name))}).write_csv(text, quote_style="always")
+        printed_frame(frame.slice(low, step)).write_csv(text, include_header=low == 0, quote_style="always")
         mac.update(text.getbuffer())
-        mac.update(b"\x00")
     return "hmac-sha256:" + mac.hexdigest()
 
 

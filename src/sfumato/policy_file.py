@@ -102,6 +102,8 @@ def load(path: str | Path) -> Draft:
         raise PolicyError(f'the policy file "{path}" has 1 fault:', [fault]) from None
     except ValueError:
         raise PolicyError(f'the policy file "{path}" has 1 fault:', ["a number has too many digits"]) from None
+    except RecursionError:
+        raise PolicyError(f'the policy file "{path}" has lists or tables nested too deeply') from None
     return Draft(tables, path.parent, f'the policy file "{path}"', Places.of(text, tables))
 
 
@@ -360,11 +362,16 @@ def dump(tables: Mapping[str, Any], comments: Mapping[tuple[str, ...], str] | No
             for key, value in entries.items():
                 lines += [*_comment(comments.get((name, key))), f"{_key(key)} = {_toml(value)}"]
             blocks.append("\n".join(lines) + "\n")
-    return "\n".join(blocks)
+    text = "\n".join(blocks)
+    if re.search("[\ud800-\udfff]", text):
+        hint = "rename the file or folder that has a byte in its name that is no UTF-8"
+        raise PolicyError("a policy file cannot hold a name or path that is not valid Unicode", hint=hint)
+    return text
 
 
 def _comment(text: str | None) -> list[str]:
-    return [f"# {line}".rstrip() for line in text.splitlines()] if text else []
+    """The lines of a comment, without the control characters that TOML does not allow there."""
+    return [re.sub(r"[^\t -~\x80-\U0010ffff]", "?", f"# {line}").rstrip() for line in (text or "").splitlines()]
 
 
 def _key(key: str) -> str:

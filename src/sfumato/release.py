@@ -84,9 +84,10 @@ class Release:
         role = dict.fromkeys(policy.columns, "quasi") | dict.fromkeys(self.roles.sensitive, "sensitive")
         if self.roles.weight:
             role[self.roles.weight] = "weight"
+        known = {a.name: a.kind for a in self.microdata.schema}
         columns = [
-            {"name": name, "role": role.get(name, "insensitive"), "kind": self._kind(name)}
-            for name in self.table.columns
+            {"name": name, "role": role.get(name, "insensitive"), "kind": known.get(name) or kind_of(dtype)}
+            for name, dtype in self.table.schema.items()
         ]
         return {
             "sfumato": version("sfumato"),
@@ -128,11 +129,6 @@ class Release:
             "whole": self.whole,
             "sensitive_hierarchies": self._sensitive_hierarchies(),
         }
-
-    def _kind(self, name: str) -> str:
-        """The kind of a column's values; other columns by their type."""
-        known = {a.name: a.kind for a in self.microdata.schema}
-        return known.get(name) or kind_of(self.table.schema[name])
 
     def _sensitive_hierarchies(self) -> dict[str, list[list[str]]]:
         """The paths of the released values of the attributes whose distance runs along a hierarchy."""

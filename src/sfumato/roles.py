@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sfumato.errors import did_you_mean
@@ -35,7 +37,11 @@ class Roles:
 
     def role(self, column: str) -> str | None:
         """The role given to a column, or None."""
-        return next((role for role, names in self.named() if column in names), None)
+        return self._roles.get(column)
+
+    @cached_property
+    def _roles(self) -> dict[str, str]:
+        return {name: role for role, names in reversed(self.named()) for name in names}
 
     def named(self) -> list[tuple[str, tuple[str, ...]]]:
         """Each role with its columns, in the order of ROLES; several quasi sets are joined, each column once."""
@@ -59,13 +65,13 @@ def check_roles(columns: Iterable[str], roles: Roles) -> list[str]:
     >>> check_roles(["age", "zip"], Roles(quasi=(("agee", "zip"),)))
     ['quasi names a column "agee" that the table does not have; did you mean "age"?']
     """
-    known = list(columns)
-    faults = [f'the table names the column "{name}" twice' for name in dict.fromkeys(known) if known.count(name) > 1]
+    known = Counter(columns)
+    faults = [f'the table names the column "{name}" twice' for name, times in known.items() if times > 1]
     faults += contradictions(roles)
     for role, names in roles.named():
         for name in dict.fromkeys(names):
             if name not in known:
-                hint = did_you_mean(name, known) or f"the table has {_listing(known)}"
+                hint = did_you_mean(name, known) or f"the table has {_listing(list(known))}"
                 faults.append(f'{role} names a column "{name}" that the table does not have; {hint}')
     return faults
 
@@ -77,7 +83,7 @@ def contradictions(roles: Roles) -> list[str]:
         faults.append("quasi is empty: name at least one quasi-identifying column")
     faults += [f"quasi set {i} is empty" for i, names in enumerate(roles.quasi, 1) if not names]
     for role, names in [("identifying", roles.identifying), *(("quasi", q) for q in roles.quasi), *roles.named()[2:4]]:
-        faults += [f'{role} names the column "{name}" twice' for name in dict.fromkeys(names) if names.count(name) > 1]
+        faults += [f'{role} names the column "{name}" twice' for name, times in Counter(names).items() if times > 1]
     given: dict[str, list[str]] = {}
     for role, names in roles.named():
         for name in dict.fromkeys(names):

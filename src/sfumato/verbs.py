@@ -149,7 +149,8 @@ def anonymize(
     if shuffle:
         order = np.random.default_rng(secret_seed(seed)).permutation(len(rows))
         rows, released = rows[order], {name: column.gather(order) for name, column in released.items()}
-    untouched = [name for name in frame.columns if name not in released and name not in roles.identifying]
+    dropped = set(roles.identifying)
+    untouched = [name for name in frame.columns if name not in released and name not in dropped]
     table = _assemble(frame, rows, released, roles)
     say("verifying", None)
     whole = {name: distribution(micro, name) for name in policy.needs}
@@ -257,11 +258,11 @@ def _solve(
 def _assemble(frame: pl.DataFrame, rows: np.ndarray, released: Mapping[str, pl.Series], roles: Roles) -> pl.DataFrame:
     """The released table: columns in input order, identifying ones dropped, nothing of other rows left in memory."""
     every = len(rows) == frame.height and bool((rows[1:] > rows[:-1]).all())
-    columns = {}
+    columns, dropped = {}, set(roles.identifying)
     for name in frame.columns:
         if name in released:
             columns[name] = released[name]
-        elif name not in roles.identifying:
+        elif name not in dropped:
             column = frame.get_column(name) if every else frame.get_column(name).gather(rows)
             columns[name] = forget_others(pl.DataFrame({name: column})).get_column(name)
     return pl.DataFrame(columns)

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from sfumato.engines.files import describe_csv, read
+from sfumato.engines.scanned import Scanned
 from sfumato.errors import ColumnError, EmptyTable, ReadError
 
 
@@ -144,8 +145,42 @@ def test_a_header_alone_is_an_empty_table(file):
 
 
 def test_a_name_twice_is_refused(file):
-    with pytest.raises(ColumnError, match='"a"'):
+    with pytest.raises(ColumnError, match="columns 1 and 3"):
         read(file("a,b,a\n1,2,3\n"))
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ("a\nx\n\ny\n", 3),
+        ("a\r\nx\r\n\r\ny\r\n", 3),
+        ("a\nx\n\n", 3),
+        ("a\nx\n\n\n\n", 3),
+        ("\na\nx\n", 1),
+        ('a\n"x\n\ny"\n\nz\n', 5),
+    ],
+)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_blank_line_in_a_file_of_one_column_may_be_a_missing_value(file, content, line, streamed):
+    path = file(content)
+    with pytest.raises(ReadError, match=f"line {line} is blank"):
+        Scanned(path).sample(10) if streamed else read(path)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_missing_values_and_blanks_in_a_file_of_one_column(file, streamed):
+    path = file('a\n"x\n\ny"\n""\n \nz\n')
+    found = Scanned(path).sample(10) if streamed else read(path)
+    assert found.get_column("a").to_list() == ["x\n\ny", None, " ", "z"]
+
+
+def test_a_header_that_starts_like_a_compressed_file(file):
+    assert read(file("x\x01y,b\n1,2\n")).to_dict(as_series=False) == {"x\x01y": ["1"], "b": ["2"]}
+
+
+def test_a_device_is_no_file():
+    with pytest.raises(ReadError, match="is a device or a pipe"):
+        read("/dev/null")
 
 
 def test_a_file_that_is_not_there(file, tmp_path):

@@ -63,9 +63,12 @@ def _plain(text, quote, columns):
     import csv
 
     try:
-        rows = [row for row in reader(text, ",", quote, skip_spaces=False, strict=True) if row]
+        rows = list(reader(text, ",", quote, skip_spaces=False, strict=True))
     except csv.Error:
         return None
+    if columns == 1 and not all(rows):  # a blank line may be a missing value
+        return None
+    rows = [row for row in rows if row]
     rows = [row for row in rows if len(row) == columns or not (len(row) == 1 and row[0].isspace())]
     if any(len(row) != columns for row in rows):
         return None

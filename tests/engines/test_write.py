@@ -9,7 +9,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+import sfumato as sf
 from sfumato.engines.files import read
+from sfumato.engines.guard import guard
 from sfumato.engines.printed import printed_frame
 from sfumato.engines.write import FORMATS, read_back, sha256, write_table
 from sfumato.errors import ColumnError, EmptyTable, OutputError, ReadError
@@ -95,6 +97,32 @@ def test_a_lone_missing_value_is_not_a_blank_line(tmp_path):
     write_table(pl.DataFrame({"a": ["x", None, "y"]}), tmp_path / "t.csv")
     assert (tmp_path / "t.csv").read_bytes() == b'a\nx\n""\ny\n'
     assert read(tmp_path / "t.csv").get_column("a").to_list() == ["x", None, "y"]
+
+
+PIECES = ["_", "x", "_x000D_", "_x005F", "_x005F_", "000d_", "\r", "\n", "\r\n", "\x01", "<r>", "</r>", "a", " ", "&"]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
+@given(
+    values=st.lists(st.lists(st.sampled_from(PIECES), min_size=1, max_size=7).map("".join), min_size=1, max_size=300)
+)
+def test_returns_and_what_looks_like_their_escape_come_back_from_excel(tmp_path, values):
+    frame = pl.DataFrame({"c": values, values[0]: values}) if values[0] != "c" else pl.DataFrame({"c": values})
+    write_table(frame, tmp_path / "t.xlsx", "xlsx")
+    assert read_back(tmp_path / "t.xlsx", "xlsx").equals(frame)
+
+
+def test_a_return_in_a_release_in_excel(tmp_path):
+    table = {"age": [30, 30, 41, 41], "note": ["a\rb", "_x005F\r", "\r\n", "_x005F_x000D_"]}
+    release = sf.anonymize(table, quasi=["age"], insensitive=["note"], require=sf.KAnonymity(2))
+    release.save(tmp_path / "out", format="xlsx")
+    assert sf.verify(tmp_path / "out").holds
+    assert sorted(read(tmp_path / "out" / "data.xlsx").get_column("note")) == sorted(guard(pl.Series(table["note"])))
+
+
+def test_a_lone_missing_value_in_excel_is_a_row(tmp_path):
+    write_table(pl.DataFrame({"a": ["x", None, "y", None]}), tmp_path / "t.xlsx", "xlsx")
+    assert read(tmp_path / "t.xlsx").get_column("a").to_list() == ["x", None, "y", None]
 
 
 def test_slices_join_without_a_seam(tmp_path, monkeypatch):

@@ -25,6 +25,7 @@ PHRASES: dict[str, str] = {
     r"\bpass an open ADBC connection": "export the table to a file: other databases are reached from Python alone",
     r', ("sqlite:///path"), or an open connection of duckdb or ADBC': r" or \1",
     r"\bpass separator= or quote=": "give --separator or --quote",
+    r"\bpass header=False\b": "give --no-header",
     r'\bpass encoding=, for example "(\S+)"': r"give --encoding, for example --encoding \1",
     r'\bpass format=, for example format="csv"': (
         'rename the file, or write format = "csv" into [input] of a policy file'
@@ -63,6 +64,9 @@ def report(error: BaseException, as_json: bool) -> int:
         context = getattr(error, "ctx", None)
         hint = f"{context.command_path} --help" if context is not None else "sfumato --help"
         return _tell({"type": "UsageError", "message": str(usage()), "hint": f"see {hint}"}, as_json, 2, show_hint=True)
+    if isinstance(error, UnicodeEncodeError) and re.search("[\ud800-\udfff]", str(error.object)):
+        message = "a name, path or address in the command is not valid Unicode"
+        return _tell({"type": "UnicodeEncodeError", "message": message}, as_json, 2)
     if isinstance(error, OSError):
         return _tell({"type": "OSError", "message": f"the system says: {error.strerror}"}, as_json, 2)
     if os.environ.get("SFUMATO_DEBUG") == "1":

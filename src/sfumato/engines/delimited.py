@@ -93,6 +93,8 @@ def decode(data: bytes, name: str, encoding: str | None = None) -> tuple[bytes, 
 def parse(text: bytes, dialect: Dialect, name: str) -> pl.DataFrame:
     """The table of a delimited text: every column text, verbatim; an empty cell is missing; blank lines are skipped.
 
+    In a file of one column a blank line is refused: it may be a missing value, or nothing.
+
     Parameters
     ----------
     text
@@ -107,15 +109,17 @@ def parse(text: bytes, dialect: Dialect, name: str) -> pl.DataFrame:
     >>> parse(b"a,b\\n01,\\n", sniff("a,b\\n01,\\n"), "x.csv").rows()
     [('01', None)]
     """
-    if text.endswith((b"\n\n", b"\n\r\n", b"\r")):
+    single = len(dialect.names) == 1
+    if text.endswith(b"\r" if single else (b"\n\n", b"\n\r\n", b"\r")):
         text = text.rstrip(b"\r\n") + b"\n"
     quoted = dialect.quote is not None and dialect.quote.encode() in text
     lines = scan(text, dialect.separator, dialect.quote, len(dialect.names))
-    if not lines.regular and not quoted:
+    if not lines.regular and not quoted and not single:
         full = _without_blank_lines(text)
         if (again := scan(full, dialect.separator, None, len(dialect.names))).regular:
             text, lines = full, again
-    slowly = not lines.regular or (quoted and dialect.skip_spaces) or b"\r\r" in text
+    packed = text.startswith(b"x\x01")  # Polars would take it for compressed
+    slowly = not lines.regular or (quoted and dialect.skip_spaces) or b"\r\r" in text or packed
     if slowly:
         frame = _by_python(text, dialect, name)
     else:
@@ -166,12 +170,15 @@ def _by_python(text: bytes, dialect: Dialect, name: str) -> pl.DataFrame:
 
 
 def _checked(rows: Reader, dialect: Dialect, name: str) -> Iterator[list[str]]:
-    """The records that are not blank; a ReadError where one has too many or too few fields."""
+    """The records that are not blank; a ReadError where one has too many or too few fields, or could be missing."""
     line, width = 1, len(dialect.names)
     try:
         for row in rows:
             if len(row) == width:
                 yield row
+            elif not row and width == 1:
+                what = f"{name}: line {line} is blank, which in a file of one column may be a missing value, or nothing"
+                raise ReadError(what, hint='write "" for a missing value, or take the line out')
             elif row and not (len(row) == 1 and row[0].isspace()):
                 fields = f"{len(row)} field" + "s" * (len(row) != 1)
                 raise ReadError(f"{name}: line {line} has {fields}, the first line has {width}", hint=_hint(dialect))

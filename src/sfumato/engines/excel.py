@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import chain
@@ -17,6 +18,8 @@ from sfumato.errors import ColumnError, MissingExtra, OutputError, ReadError, di
 
 INSTEAD = "write csv or parquet"
 NEVER = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+# what stands in a cell as _xHHHH_: control characters, what would read as such an escape, and markup of the writer
+ESCAPED = re.compile(r"[\x00-\x08\x0b-\x1f]|_(?=x[0-9A-Fa-f]{4}[_\x00-\x08\x0b-\x1f])|\A<(?=r>)")
 ROWS, COLUMNS, LETTERS, DIGITS = 1_048_575, 16_384, 32_767, 15  # what a sheet holds below its header, and a cell
 
 
@@ -36,7 +39,9 @@ def read_excel(path: Path, sheet: str | int | None = None, header: bool = True) 
         raise
     except Exception:  # its message may hold cells
         raise ReadError(f"{path.name} cannot be read as a table") from None
-    return whole_numbers(frame).filter(~pl.all_horizontal(pl.all().is_null()))
+    text = pl.col(pl.String)
+    filled = whole_numbers(frame).filter(~pl.all_horizontal(pl.all().is_null()))
+    return filled.with_columns(pl.when(text != "").then(text))
 
 
 def whole_numbers(frame: pl.DataFrame) -> pl.DataFrame:
@@ -76,9 +81,9 @@ def write_xlsx(frame: pl.DataFrame, path: Path) -> None:
     try:
         with xlsxwriter.Workbook(str(path), {**NEVER, "constant_memory": True, "tmpdir": str(path.parent)}) as book:
             book.set_properties({"created": datetime(2000, 1, 1)})  # the clock must not change the bytes
-            plain = book.add_format()
-            _write_sheet(book.add_worksheet("data"), chain([names], zip(*columns, strict=True)), plain)
-            _write_sheet(book.add_worksheet("columns"), [("name", "type"), *zip(names, kinds, strict=True)], plain)
+            data, about = (book.add_worksheet(name, _sheet_class()) for name in ("data", "columns"))
+            _write_sheet(data, chain([names], zip(*columns, strict=True)))
+            _write_sheet(about, [("name", "type"), *zip(names, kinds, strict=True)])
     except xlsxwriter.exceptions.XlsxWriterException:
         raise OutputError(f"{path} cannot be written") from None
 
@@ -146,16 +151,25 @@ def _refuse_unfit(text: pl.Series, where: str) -> None:
         raise OutputError(f"{where} has characters that Excel cannot hold", hint=INSTEAD)
 
 
-def _write_sheet(sheet: Any, rows: Iterable[Sequence[Any]], plain: Any) -> None:
+def _sheet_class() -> Any:
+    """The writer's sheet with escapes that come back exactly: its own lets the second of _x005F_x000D_ through."""
+    from xlsxwriter.worksheet import Worksheet
+
+    class Sheet(Worksheet):  # type: ignore[misc, unused-ignore]
+        @staticmethod
+        def _escape_control_characters(data: Any) -> Any:
+            return ESCAPED.sub(lambda found: f"_x{ord(found[0]):04X}_", data) if isinstance(data, str) else data
+
+    return Sheet
+
+
+def _write_sheet(sheet: Any, rows: Iterable[Sequence[Any]]) -> None:
     for i, row in enumerate(rows):
         for j, value in enumerate(row):
             if isinstance(value, bool):
                 sheet.write_boolean(i, j, value)
             elif isinstance(value, int | float):
                 sheet.write_number(i, j, value)
-            elif value is not None and value.startswith("<r>") and value.endswith("</r>"):
-                # the writer takes such a text for markup of its own, unless it comes in two pieces
-                sheet.write_rich_string(i, j, value[:3], plain, value[3:])
             elif value is not None:
                 sheet.write_string(i, j, value)
         if all(value is None for value in row):

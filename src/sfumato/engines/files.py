@@ -94,6 +94,8 @@ def _existing(path: Path) -> Path:
         raise ReadError(f"{path} cannot be read: {error.strerror or type(error).__name__}") from None
     if folder:
         raise ReadError(f"{path} is a folder, not a file")
+    if path.exists():
+        raise ReadError(f"{path} is a device or a pipe, not a file")
     raise ReadError(f"{path} does not exist", hint=did_you_mean(path.name, nearby))
 
 

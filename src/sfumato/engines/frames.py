@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
@@ -43,10 +44,7 @@ def enter(data: Any) -> tuple[pl.DataFrame, Kind]:
     >>> enter({"age": [30, 41]})[1]
     'dict'
     """
-    try:
-        frame, kind = _enter(data)
-    except UnicodeEncodeError:
-        raise InputError("a text is not valid Unicode", hint="remove lone surrogates first") from None
+    frame, kind = _enter(data)
     if frame.width == 0 or frame.height == 0:
         raise EmptyTable("the table has no rows" if frame.width else "the table has no columns")
     frame = _text_objects(frame)
@@ -107,6 +105,9 @@ def _names(labels: Iterable[Any]) -> list[str]:
     if any(isinstance(label, tuple) for label in labels):
         raise ColumnError("the columns have names of several levels", hint="flatten the names first")
     names = [str(label) for label in labels]
+    for i, name in enumerate(names, 1):
+        if re.search("[\ud800-\udfff]", name):
+            raise ColumnError(f"the name of column {i} is not valid Unicode", hint="rename it: it has a lone surrogate")
     twice = [f'"{name}"' for name, count in Counter(names).items() if count > 1]
     if twice:
         raise ColumnError(f"two columns have the same name: {', '.join(twice)}", hint="rename one of them")

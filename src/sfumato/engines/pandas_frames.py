@@ -56,7 +56,7 @@ def column_from_pandas(column: Any, name: str) -> pl.Series:
     if isinstance(dtype, pd.DatetimeTZDtype):
         return _zoned(column_from_pandas(column.dt.tz_convert("UTC").dt.tz_localize(None), name), str(dtype.tz))
     if isinstance(dtype, pd.StringDtype):
-        return pl.Series(name, column.to_numpy(dtype=object, na_value=None).tolist(), pl.String)
+        return objects(column.to_numpy(dtype=object, na_value=None).tolist(), name, "string")
     if dtype.kind == "M":
         unit = np.datetime_data(dtype)[0]
         return pl.Series(name, column.to_numpy().astype(f"datetime64[{unit if unit in ('us', 'ns') else 'ms'}]"))
@@ -86,7 +86,12 @@ def objects(values: list[Any], name: str, kind: str) -> pl.Series:
             hint="leave the column out, or turn it into text first",
         )
     # one by one, because 1, 1.0 and True are equal yet print differently
-    return pl.Series(name, [None if _missing(value) else str(value) for value in values], pl.String)
+    texts = [None if _missing(value) else str(value) for value in values]
+    try:
+        return pl.Series(name, texts, pl.String)
+    except UnicodeEncodeError:
+        hint = "remove lone surrogates first"
+        raise ColumnError(f'column "{name}" holds text that is not valid Unicode', hint=hint) from None
 
 
 def _missing(value: Any) -> bool:
@@ -106,11 +111,13 @@ def to_pandas(released: pl.DataFrame, original: Any, rows: np.ndarray | None, un
 
     place = {str(label): i for i, label in enumerate(original.columns)}
     columns: dict[Any, Any] = {}
-    for name in released.columns:
+    untouched = set(untouched)
+    for series in released.iter_columns():
+        name = series.name
         label = original.columns[place[name]] if name in place else name
         dtype = original.dtypes.iloc[place[name]] if name in place else None
         # objects that were read as text leave as that text: an object may hold more than it prints
-        as_text = dtype is not None and str(dtype) == "object" and released.schema[name] == pl.String
+        as_text = dtype is not None and str(dtype) == "object" and series.dtype == pl.String
         if name in untouched and not as_text and not str(dtype).startswith("dictionary<"):
             column = original.iloc[:, place[name]]
             column = column.copy() if rows is None else column.take(rows)
@@ -118,7 +125,7 @@ def to_pandas(released: pl.DataFrame, original: Any, rows: np.ndarray | None, un
             column = column.cat.remove_unused_categories() if isinstance(column.dtype, pd.CategoricalDtype) else column
             columns[label] = column.reset_index(drop=True)
         else:
-            columns[label] = _to_pandas_column(released.get_column(name))
+            columns[label] = _to_pandas_column(series)
     return pd.DataFrame(columns, copy=False)  # all of them are fresh
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import polars as pl
 
 from sfumato.engines.callbacks import called
 from sfumato.engines.disk import HINT, is_full, no_space, why
-from sfumato.engines.guard import guarded_text
+from sfumato.engines.guard import guarded_frame
 from sfumato.engines.scanned_count import CHANGED
-from sfumato.engines.write import SLICE, write_table
+from sfumato.engines.write import SLICE, text_of, write_table
 from sfumato.errors import OutputError, ReadError, did_you_mean
 
 SEPARATORS = {"csv": ",", "tsv": "\t"}
@@ -48,12 +47,7 @@ def _write_text(frame: pl.LazyFrame, file: Path, format: str) -> None:
 
         def append(part: pl.DataFrame) -> bool:
             with called():
-                text = pl.DataFrame({series.name: guarded_text(series) for series in part.iter_columns()})
-                buffer = io.BytesIO()
-                # a lone missing value must not become a blank line, which readers skip
-                missing = '""' if text.width == 1 else None
-                text.write_csv(buffer, include_header=False, separator=SEPARATORS[format], null_value=missing)
-                rest = buffer.getbuffer()
+                rest = text_of(guarded_frame(part), SEPARATORS[format])
                 try:
                     while rest:
                         rest = rest[stream.write(rest) :]

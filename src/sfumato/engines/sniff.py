@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -99,11 +98,13 @@ def column_names(first: Sequence[str], header: bool) -> tuple[str, ...]:
     ('age', 'column_2')
     """
     names = [name if header and name.strip() else f"column_{i}" for i, name in enumerate(first, 1)]
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        quoted = ", ".join(f'"{name}"' for name in twice)
+    places: dict[str, list[int]] = {}
+    for i, name in enumerate(names, 1):
+        places.setdefault(name, []).append(i)
+    twice = [" and ".join(map(str, several)) for several in places.values() if len(several) > 1]
+    if twice:  # their names may be cells of a file without a header
         hint = "rename one, or pass header=False if the file has no header"
-        raise ColumnError(f"the header names a column twice: {quoted}", hint=hint)
+        raise ColumnError(f"the header names a column twice: columns {', '.join(twice)}", hint=hint)
     return tuple(names)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from sfumato.engines.scanned_write import SEPARATORS, refuse_format
 from sfumato.engines.spark_frame import SparkFrame
 from sfumato.engines.spark_job import job
 from sfumato.engines.store import COUNT, Say
-from sfumato.engines.write import write_table
+from sfumato.engines.write import text_of, write_table
 from sfumato.errors import OutputError
 
 SHARED = "the folder must be one that this machine and every worker see under the same path"
@@ -112,11 +111,8 @@ def _lines(table: SparkFrame, format: str) -> Any:
                 given = zip(batch.columns, dtypes, strict=True)
                 columns = [guarded_text(pl.Series(column).cast(dtype)) for column, dtype in given]
                 rows = pl.DataFrame({str(i): column for i, column in enumerate(columns)})
-                buffer = io.BytesIO()
-                # a lone missing value must not become a blank line, which readers skip
-                missing = '""' if rows.width == 1 else None
-                rows.write_csv(buffer, include_header=False, separator=separator, null_value=missing)
-                yield pyarrow.RecordBatch.from_pydict({"value": [buffer.getvalue().decode().removesuffix("\n")]})
+                lines = bytes(text_of(rows, separator)).decode().removesuffix("\n")
+                yield pyarrow.RecordBatch.from_pydict({"value": [lines]})
 
     return table.rows.mapInArrow(text, "value string")
 

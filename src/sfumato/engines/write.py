@@ -14,7 +14,7 @@ from sfumato.engines.atomic import atomic_file, atomic_folder, check_target
 from sfumato.engines.delimited import decode, load, parse
 from sfumato.engines.excel import read_xlsx, write_xlsx
 from sfumato.engines.files import read_parquet
-from sfumato.engines.guard import guard_names, guarded_text, unguard, unguard_names
+from sfumato.engines.guard import guard_names, guarded_frame, unguard_names, unguarded_frame
 from sfumato.engines.printed import printed_frame, refuse_unprintable
 from sfumato.engines.sniff import Dialect, records
 from sfumato.errors import EmptyTable, OutputError, ReadError, did_you_mean
@@ -74,7 +74,8 @@ def read_back(path: str | Path, format: str = "csv", guarded: bool = True) -> pl
     if guarded and format in GUARDED:
         names = unguard_names(frame.columns)
         _refuse_twice(names, path)
-        frame = pl.DataFrame(dict(zip(names, map(unguard, frame.iter_columns()), strict=True)))
+        frame = unguarded_frame(frame)
+        frame.columns = names
     return frame
 
 
@@ -99,13 +100,16 @@ def _write_delimited(frame: pl.DataFrame, path: Path, separator: str) -> None:
     with path.open("wb") as file:
         file.write(_header(frame.columns, separator).encode())
         for low in range(0, frame.height, SLICE):
-            part = frame.slice(low, SLICE)
-            text = pl.DataFrame({series.name: guarded_text(series) for series in part.iter_columns()})
-            buffer = io.BytesIO()
-            # a lone missing value must not become a blank line, which readers skip
-            missing = '""' if text.width == 1 else None
-            text.write_csv(buffer, include_header=False, separator=separator, null_value=missing)
-            file.write(buffer.getbuffer())
+            file.write(text_of(guarded_frame(frame.slice(low, SLICE)), separator))
+
+
+def text_of(text: pl.DataFrame, separator: str) -> memoryview:
+    """The lines of a frame of guarded text in a delimited file."""
+    buffer = io.BytesIO()
+    # a lone missing value must not become a blank line, which readers skip
+    missing = '""' if text.width == 1 else None
+    text.write_csv(buffer, include_header=False, separator=separator, null_value=missing)
+    return buffer.getbuffer()
 
 
 def _header(names: list[str], separator: str) -> str:

@@ -316,15 +316,16 @@ def _integrity(faults: Sequence[str], what: str) -> Promise:
 def _shape_faults(manifest: Manifest, released: Released) -> list[str]:
     faults, names = [], [column.name for column in manifest.data.columns]
     gone = None if manifest.solution is None else manifest.solution.suppressed
+    here, there = dict.fromkeys(released.columns), dict.fromkeys(names)
     if released.rows != manifest.data.rows:
         faults.append(f"it has {released.rows} rows, the manifest says {manifest.data.rows}")
     elif gone is not None and manifest.input is not None and manifest.data.rows + gone != manifest.input.rows:
         faults.append("the rows released and suppressed do not add up to those of the input")
     if released.columns != names:
-        lacks, more = [n for n in names if n not in released.columns], [n for n in released.columns if n not in names]
+        lacks, more = [n for n in there if n not in here], [n for n in here if n not in there]
         how = [f"{verb} {_listed(those)}" for verb, those in (("lacks", lacks), ("adds", more)) if those]
         faults.append("its columns are not those of the manifest: it " + " and ".join(how or ["has another order"]))
-    identifying = [name for name in manifest.policy.identifying if name in released.columns]
+    identifying = [name for name in manifest.policy.identifying if name in here]
     if identifying:
         faults.append(f"it has identifying columns: {_listed(identifying)}")
     return faults

@@ -44,8 +44,8 @@ def of_table(
     known = dict.fromkeys((name for names in quasi for name in names), "quasi")
     role = dict.fromkeys(sensitive, "sensitive") | known
     columns = [
-        {"name": name, "role": role.get(name, "insensitive"), "kind": kind_of(table.schema[name])}
-        for name in table.columns
+        {"name": name, "role": role.get(name, "insensitive"), "kind": kind_of(dtype)}
+        for name, dtype in table.schema.items()
     ]
     manifest = {
         "sfumato": version("sfumato"),
