@@ -55,7 +55,7 @@ def test_a_column_name_that_is_no_text_is_named_by_its_place() -> None:
     [
         {"quasi": [LONE]},
         {"quasi": ["age"], "sensitive": [LONE]},
-        {"quasi": ["age"], "require": sf.DistinctLDiversity(LONE, 2)},
+        {"quasi": ["age"], "require": {"model": "distinct-l-diversity", "attribute": LONE, "l": 2}},
         {"quasi": ["age"], "require": "k-anonymity " + LONE},
         {"quasi": ["age"], "search": LONE},
         {"quasi": ["age"], "loss": LONE},
@@ -217,3 +217,15 @@ def test_a_name_that_stands_twice_is_told_by_its_places(tmp_path: Path, header: 
         sf.read(tmp_path / "t.csv", header=header)
     assert "columns 1 and 3, 4 and 5" in str(caught.value)
     assert "Xaverine" not in str(caught.value)
+
+
+@pytest.mark.parametrize("format", ["csv", "tsv", "parquet", "xlsx"])
+def test_a_full_disk_leaves_nothing_and_is_told(disk: Any, capfd: pytest.CaptureFixture[str], format: str) -> None:
+    folder = disk("300k")
+    texts = [os.urandom(60).hex() for _ in range(8_000)]
+    table = pl.DataFrame({"age": [30] * 8_000, "note": texts})
+    release = sf.anonymize(table, quasi=["age"], insensitive=["note"], require=K)
+    with pytest.raises(OutputError, match=f"no space left on the disk of {folder}"):
+        release.save(folder / "out", format=format)
+    assert list(folder.iterdir()) == []
+    assert "Traceback" not in capfd.readouterr().err

@@ -73,6 +73,7 @@ EXPORTED = [
     "Samarati",
     "SampleUniqueness",
     "Scanned",
+    "SpellingWarning",
     "StoredRelease",
     "TCloseness",
     "TDS",

@@ -21,6 +21,7 @@ _HOMES = {
     "sfumato.measures.measure": ("Measure",),
     "sfumato.comparison": ("CompareWarning", "compare"),
     "sfumato.arguments": ("RoleWarning",),
+    "sfumato.spelling": ("SpellingWarning",),
     "sfumato.criteria": (
         "KAnonymity",
         "DistinctLDiversity",

@@ -63,6 +63,7 @@ class PolicyFile:
     levels: dict[str, tuple[int, int]]
     seed: int | None
     shuffle: bool
+    normalise: bool | list[str]
     output: Path | None
     format: str
     overwrite: bool
@@ -71,7 +72,7 @@ class PolicyFile:
 
     def keywords(self) -> dict[str, Any]:
         """The keyword arguments of `anonymize`."""
-        names = ("require", "search", "loss", "suppression", "hierarchies", "levels", "seed", "shuffle")
+        names = ("require", "search", "loss", "suppression", "hierarchies", "levels", "seed", "shuffle", "normalise")
         roles = {"quasi": [list(names) for names in self.roles.quasi], "weight": self.roles.weight}
         roles |= {role: list(getattr(self.roles, role)) for role in ("identifying", "sensitive", "insensitive")}
         return roles | {name: getattr(self, name) for name in names}
@@ -154,8 +155,9 @@ def check(
         raise PolicyError(f"{draft.name} has {count}:", sorted(faults, key=_line))
     if unread is not None:
         raise unread
-    found = parts["search"]
+    found, table = parts["search"], parts["roles"]
     assert source is not None  # no faults: every part is there
+    assert isinstance(table, RolesTable)
     assert isinstance(output, Output)
     assert isinstance(found, Search)
     return PolicyFile(
@@ -169,6 +171,7 @@ def check(
         hierarchies=hierarchies,
         levels=levels,
         seed=found.seed,
+        normalise=table.normalise,
         shuffle=output.shuffle,
         output=None if output.path is None else draft.folder / output.path,
         format=output.format or format,

@@ -29,6 +29,7 @@ FLAGS: Mapping[Path, str] = {
     ("roles", "sensitive"): "--sensitive",
     ("roles", "insensitive"): "--insensitive",
     ("roles", "weight"): "--weight",
+    ("roles", "normalise"): "--normalise",
     ("hierarchies",): "--hierarchy",
     ("levels",): "--levels",
     ("require",): "--k or --require",

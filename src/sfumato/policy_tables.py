@@ -88,6 +88,7 @@ class RolesTable(Table):
     sensitive: list[str] = []
     insensitive: list[str] = []
     weight: str | None = None
+    normalise: bool | list[str] = False
 
 
 class Search(Table):

@@ -58,6 +58,7 @@ class Release:
     original: pl.DataFrame
     rows: np.ndarray  # which rows of the original the released ones are, in released order
     seed: int | None = None
+    normalised: tuple[str, ...] = ()  # sensitive columns in one spelling per value
 
     def __repr__(self) -> str:
         verdict = self.solution.verdict
@@ -108,6 +109,7 @@ class Release:
                 else {"why": solution.choice.why, "runner_up": solution.choice.runner_up},
                 "hierarchies": dict(self.recipes),
                 "levels": {name: list(bounds) for name, bounds in self.levels.items()},
+                **({"normalise": list(self.normalised)} if self.normalised else {}),
             },
             "seed": self.seed,
             "input": {"rows": self.original.height, "fingerprint": fingerprint(self.original, key())},

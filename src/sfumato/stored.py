@@ -29,6 +29,7 @@ from sfumato.fingerprint import key
 from sfumato.microdata import microdata
 from sfumato.release import Release
 from sfumato.search.interruptible import interruptible
+from sfumato.spelling import warn_of_spellings
 from sfumato.stored_asked import Asked, asked_of
 from sfumato.stored_parts import released_in_parts
 from sfumato.stored_place import folder_of, made
@@ -62,6 +63,7 @@ def anonymize_store(store: Store, to: Any = None, **given: Any) -> StoredRelease
     asked.say("looking at a sample", None)
     sample = store.sample(SAMPLE)
     arguments.warn_of_identifying(sample, asked.roles)
+    warn_of_spellings(sample, asked.roles.sensitive)
     cells = estimate(sample, asked.counted_by, asked.schema, store.rows())
     cluster = store if isinstance(store, SparkTable) else None
     if cluster is None:

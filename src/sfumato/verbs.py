@@ -34,6 +34,7 @@ from sfumato.search.pieces import deal, refined
 from sfumato.search.pose import counted
 from sfumato.search.problem import Partition, Problem, Progress, Solution, quiet
 from sfumato.signature import signed
+from sfumato.spelling import normalised, one_spelling, refuse_order, respelled, warn_of_spellings
 from sfumato.stored import anonymize_store
 from sfumato.stored_parts import verified
 from sfumato.stored_release import StoredRelease
@@ -51,6 +52,7 @@ def anonymize(
     sensitive: Names = (),
     insensitive: Names = (),
     weight: str | None = None,
+    normalise: bool | Names = False,
     require: Iterable[Any] | Any = (),
     search: Any = "auto",
     keep: str | None = None,
@@ -73,6 +75,8 @@ def anonymize(
     quasi: the quasi-identifiers, or several sets of them; every criterion holds for each set.
     identifying: columns to drop. sensitive: columns whose values are protected. insensitive: released as they are;
         columns without a role are too, with a warning where they look identifying. weight: survey weights.
+    normalise: sensitive columns, or True for all of them, whose values count as one and are released in one spelling
+        where they differ only by case, blanks, Unicode form or as `1` and `1.0`.
     require: criteria, such as `KAnonymity(10)`, or their shell form, such as "entropy-l-diversity disease 3".
     search, loss: a name or a value; "auto" picks the search, and `solution.choice` says why. keep: what "auto" shall
         keep, "consistent-columns" (one label per value) or "hierarchy-labels" (no ranges of their own).
@@ -100,6 +104,9 @@ def anonymize(
     if (store := store_of(data)) is not None:
         if shuffle:
             raise PolicyError("the rows of a table that is not in memory cannot be shuffled", hint="leave shuffle out")
+        if normalise:
+            what = "the values of a table that is not in memory cannot be brought to one spelling"
+            raise PolicyError(what, hint="do so in the table, and leave normalise out")
         return anonymize_store(
             store,
             to,
@@ -134,6 +141,8 @@ def anonymize(
     arguments.refuse_empty(frame, (*policy.columns, *roles.sensitive, *looked_at))
     arguments.check_weights(policy.loss, policy.columns)
     recipes = arguments.recipes_of(frame, hierarchies)
+    merged = normalised(normalise, frame, roles, recipes)
+    warn_of_spellings(frame, [name for name in roles.sensitive if name not in merged])
     bounds = arguments.levels_of(levels, policy.columns)
     seed = arguments.seed_of(seed)
     weights = arguments.weights_of(frame, roles.weight)
@@ -141,11 +150,14 @@ def anonymize(
     kernels.warn_of_compiling(say)
     say("reading the columns", None)
     wanted = dict.fromkeys(policy.columns, "quasi") | dict.fromkeys(looked_at, "sensitive")
-    micro = microdata(frame, wanted, recipes, weights)
+    spelled = one_spelling([frame.get_column(name) for name in merged], promised)
+    micro = microdata(frame.with_columns(spelled.values()), wanted, recipes, weights)
+    refuse_order(merged, micro, promised)
     cells, of_row, solution = interruptible(lambda tell: _solve(method, micro, policy, looked_at, bounds, tell), say)
     check_solution(solution, method, policy, frame.height)
     say("recoding", None)
     rows, released = recode(frame, micro, solution, of_row, policy.columns)
+    released |= one_spelling([frame.get_column(name).gather(rows) for name in merged], promised)
     if shuffle:
         order = np.random.default_rng(secret_seed(seed)).permutation(len(rows))
         rows, released = rows[order], {name: column.gather(order) for name, column in released.items()}
@@ -154,6 +166,9 @@ def anonymize(
     table = _assemble(frame, rows, released, roles)
     say("verifying", None)
     whole = {name: distribution(micro, name) for name in policy.needs}
+    for name in policy.needs:
+        if name in spelled:
+            whole[name] = respelled(whole[name], spelled[name].gather(rows), table.get_column(name))
     trees = trees_of(micro, policy.needs)
     wildcard = bool(getattr(method, "wildcard", False))
     verification = verify_table(table, policy.quasi, promised, whole=whole, hierarchies=trees, wildcard=wildcard)
@@ -177,6 +192,7 @@ def anonymize(
         original=frame,
         rows=rows,
         seed=seed,
+        normalised=merged,
     )
 
 

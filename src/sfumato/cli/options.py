@@ -58,6 +58,12 @@ Insensitive = Annotated[
     list[str] | None, option("--insensitive", help="Columns to release as they are.", panel=ROLES, shape="A,B")
 ]
 Weight = Annotated[str | None, option("--weight", help="Column of survey weights.", panel=ROLES, shape="A")]
+Normalise = Annotated[
+    list[str] | None,
+    option(
+        "--normalise", help="Sensitive columns to bring to one spelling per value; * for all.", panel=ROLES, shape="A,B"
+    ),
+]
 Levels = Annotated[
     list[str] | None,
     option("--levels", help="Least and greatest level, age=1:3; may be repeated.", panel=ROLES, shape="A=N:N"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -11,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from sfumato.engines.disk import HINT, is_full, no_space
 from sfumato.engines.guard import guard_names, guarded_text
 from sfumato.engines.printed import printed, printed_frame
 from sfumato.engines.sniff import column_names
@@ -78,14 +80,18 @@ def write_xlsx(frame: pl.DataFrame, path: Path) -> None:
     names, kinds = guard_names(frame.columns), [_kind(series) for series in frame.iter_columns()]
     _refuse_unfit(pl.Series(names), "the header")
     columns = [_cells(series, kind) for series, kind in zip(frame.iter_columns(), kinds, strict=True)]
+    file = io.BytesIO()  # packed; the rows before that are in temporary files beside the target
     try:
-        with xlsxwriter.Workbook(str(path), {**NEVER, "constant_memory": True, "tmpdir": str(path.parent)}) as book:
+        with xlsxwriter.Workbook(file, {**NEVER, "constant_memory": True, "tmpdir": str(path.parent)}) as book:
             book.set_properties({"created": datetime(2000, 1, 1)})  # the clock must not change the bytes
             data, about = (book.add_worksheet(name, _sheet_class()) for name in ("data", "columns"))
             _write_sheet(data, chain([names], zip(*columns, strict=True)))
             _write_sheet(about, [("name", "type"), *zip(names, kinds, strict=True)])
-    except xlsxwriter.exceptions.XlsxWriterException:
+    except xlsxwriter.exceptions.XlsxWriterException as error:
+        if is_full(error):
+            raise OutputError(no_space([path]), hint=HINT) from None
         raise OutputError(f"{path} cannot be written") from None
+    path.write_bytes(file.getbuffer())
 
 
 def read_xlsx(path: Path) -> pl.DataFrame:

@@ -12,6 +12,7 @@ import polars as pl
 
 from sfumato.engines.atomic import atomic_file, atomic_folder, check_target
 from sfumato.engines.delimited import decode, load, parse
+from sfumato.engines.disk import HINT, is_full, no_space
 from sfumato.engines.excel import read_xlsx, write_xlsx
 from sfumato.engines.files import read_parquet
 from sfumato.engines.guard import guard_names, guarded_frame, unguard_names, unguarded_frame
@@ -55,6 +56,8 @@ def write_table(frame: pl.DataFrame, path: str | Path, format: str = "csv") -> N
     try:
         FORMATS[format][0](frame, Path(path))
     except (OSError, pl.exceptions.PolarsError) as error:
+        if is_full(error):
+            raise OutputError(no_space([Path(path)]), hint=HINT) from None
         reason = getattr(error, "strerror", None) or type(error).__name__
         raise OutputError(f"{path} cannot be written: {reason}") from None
 

@@ -53,7 +53,8 @@ def _fate(manifest: Manifest, column: str, role: str) -> str:
         return "as it was" if lost.get(column) == 0 else "generalised, class by class"
     if role == "sensitive":
         named = sum(look(promise, "parameters", "attribute") == column for promise in promises(manifest))
-        return "as it was; " + (f"protected by {count(named, 'promise')}" if named else "no promise names it")
+        kept = "in one spelling" if column in rows(manifest, "policy", "normalise") else "as it was"
+        return f"{kept}; " + (f"protected by {count(named, 'promise')}" if named else "no promise names it")
     return "as it was"
 
 
