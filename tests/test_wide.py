@@ -71,6 +71,13 @@ def test_no_step_is_quadratic_in_columns(tmp_path: Path, work: Callable[..., Cal
     assert wide < 8 * narrow
 
 
+def test_a_column_costs_no_more_to_save_than_to_inspect(tmp_path: Path) -> None:
+    """Report and verify included: no look at each column by itself that takes milliseconds."""
+    table = people(2 * NARROW)
+    released(people(10)).save(tmp_path / "warm")
+    assert seconds(saving(table, tmp_path)) < 3 * seconds(inspecting(table, tmp_path))
+
+
 def test_many_columns_come_back_as_they_were(tmp_path: Path) -> None:
     release = released(people(300))
     for format in ("csv", "tsv", "parquet"):

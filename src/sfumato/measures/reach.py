@@ -131,7 +131,7 @@ def reach_of(
         skipped.append(f"Rows that stand alone are counted on up to {COUNTED:,} cells; this table has more.")
     elif beyond:
         text = pl.DataFrame([printed(released.get_column(name)) for name in dict.fromkeys([*chain(*sets), *beyond])])
-        every = [_singled(text, (name,)) for name in beyond]
+        every = _singled_by_each(text, beyond)
         alone = sorted((single for single in every if single.rows), key=lambda single: -single.rows)
         together = _singled(text, beyond)
         with_known = max((_singled(text, (*names, *beyond)) for names in sets), key=lambda s: s.rows, default=together)
@@ -165,6 +165,13 @@ def _singled(text: pl.DataFrame, names: Sequence[str]) -> Singled:
     keys = pl.DataFrame([text.get_column(name).alias(f"q{i}") for i, name in enumerate(dict.fromkeys(names))])
     sizes = keys.group_by(keys.columns).agg(size=pl.len()).get_column("size")
     return Singled(tuple(names), int((sizes == 1).sum()))
+
+
+def _singled_by_each(text: pl.DataFrame, names: Sequence[str]) -> list[Singled]:
+    """The same of each column alone, in one go: there may be many."""
+    columns = pl.DataFrame([text.get_column(name).alias(str(i)) for i, name in enumerate(names)])
+    rows = columns.select(pl.all().is_unique().sum()).row(0)
+    return [Singled((name,), int(alone)) for name, alone in zip(names, rows, strict=True)]
 
 
 def _attacks(

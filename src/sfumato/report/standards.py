@@ -20,14 +20,18 @@ if TYPE_CHECKING:
 
 TITLES = {"hipaa": "HIPAA Safe Harbor", "clinical": "Clinical data (EMA, Health Canada)", "gdpr": "GDPR"}
 HELD = 10_000_000  # rows times columns up to which a table is held against the standards
-MORE = f"A table of up to {HELD:,} cells is held against them here; for this one, sfumato risk --profile does it."
+WIDE = 300  # columns up to which it is: each is searched for every kind of identifier
+MORE = (
+    f"A table of up to {HELD:,} cells and {WIDE} columns is held against them here; "
+    "for this one, sfumato risk --profile does it."
+)
 
 
 def profiles(manifest: Manifest, released: pl.DataFrame, original: pl.DataFrame | None = None) -> tuple[Profile, ...]:
     """What each standard says of a released table; of several sets of quasi-identifiers, the first that fails."""
     from sfumato.measures.standards import profile
 
-    if released.height * released.width > HELD:
+    if released.height * released.width > HELD or released.width > WIDE:
         return ()
     table = printed_frame(released)  # the same for rows in memory and those read back from their file
     roles, wildcard = roles_of(manifest, released), look(manifest, "policy", "wildcard") is True
