@@ -189,3 +189,17 @@ def test_in_the_shell_and_in_a_policy_file(
     Path("p.toml").write_text(f'{roles}normalise = 3\n{rest}path = "never"\n')
     assert main(["anonymize", "p.toml"]) == 2
     assert "[roles] normalise" in capsys.readouterr().err
+
+
+def test_compared_in_one_spelling_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = patients(["flu", "Flu "] * 2 + ["FLU", "flu"] * 2)
+    asked: dict[str, Any] = {"quasi": ["age"], "search": "mondrian", "k": 2, "require": L2[1:]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sf.SpellingWarning)
+        assert sf.compare(table, **asked)["status"].to_list() == ["done"]
+    assert sf.compare(table, normalise=True, **asked)["status"].to_list() == ["infeasible"]
+    pl.DataFrame(table).write_csv("t.csv")
+    flags = ["compare", "t.csv", "--quasi", "age", "--k", "2", "--require", "distinct-l-diversity disease 2"]
+    assert main([*flags, "--search", "mondrian", "--normalise", "*", "-o", "map"]) == 0
+    assert "infeasible" in Path("map/map.json").read_text()

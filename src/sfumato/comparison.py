@@ -33,6 +33,7 @@ from sfumato.microdata import encode
 from sfumato.release import Release
 from sfumato.roles import Roles
 from sfumato.search.problem import Progress, quiet
+from sfumato.spelling import normalised, one_spelling
 from sfumato.verbs import Names, anonymize
 
 SCHEMA = {
@@ -66,6 +67,7 @@ def compare(
     sensitive: Names = (),
     insensitive: Names = (),
     weight: str | None = None,
+    normalise: bool | Sequence[str] = False,
     search: Any = ("mondrian", "optimal"),
     k: Any = None,
     require: Any = (),
@@ -87,7 +89,7 @@ def compare(
 
     Parameters
     ----------
-    data, quasi, identifying, sensitive, insensitive, weight, hierarchies, levels: as `anonymize` takes them.
+    data, quasi, identifying, sensitive, insensitive, weight, normalise, hierarchies, levels: as `anonymize` takes them.
     search, loss, suppression: one or a list; of losses, what the search keeps low.
     k: one or a list of k of k-anonymity; 2, 5 and 10 where nothing is required otherwise.
     require: criteria beside k, or a list of lists of criteria, which are compared.
@@ -121,6 +123,9 @@ def compare(
     roles = arguments.roles_of(frame, quasi, identifying, sensitive, insensitive, weight, needed)
     arguments.warn_of_identifying(frame, roles)
     trees = _trees(frame, hierarchies)
+    merged = normalised(normalise, frame, roles, trees)
+    asked = [criterion for point in planned.points for criterion in point.require]
+    frame = frame.with_columns(one_spelling([frame.get_column(name) for name in merged], asked).values())
     axes = utility_axis(utility, roles.sensitive), risk_axis(risk, roles.sensitive, roles.weight)
     seed = arguments.seed_of(seed)
     bounds = arguments.levels_of(levels, _columns(roles.quasi))

@@ -111,7 +111,7 @@ def anonymize(
         ("roles", "sensitive"): flags.joined(sensitive),
         ("roles", "insensitive"): flags.joined(insensitive),
         ("roles", "weight"): weight,
-        ("roles", "normalise"): True if normalise == ["*"] else flags.joined(normalise),
+        ("roles", "normalise"): flags.columns(normalise),
         ("search", "method"): named(search, "method", SEARCHES, "--search"),
         ("search", "keep"): keep,
         ("search", "loss"): named(loss, "name", LOSSES, "--loss"),

@@ -68,7 +68,8 @@ def report(error: BaseException, as_json: bool) -> int:
         message = "a name, path or address in the command is not valid Unicode"
         return _tell({"type": "UnicodeEncodeError", "message": message}, as_json, 2)
     if isinstance(error, OSError):
-        return _tell({"type": "OSError", "message": f"the system says: {error.strerror}"}, as_json, 2)
+        place = f" ({error.filename})" if isinstance(error.filename, str) else ""
+        return _tell({"type": "OSError", "message": f"the system says: {error.strerror}{place}"}, as_json, 2)
     if os.environ.get("SFUMATO_DEBUG") == "1":
         complain("".join(traceback.format_exception(error)).rstrip())
     message = f"this is a fault of Sfumato: {type(error).__name__} at {_place(error)}"

@@ -141,6 +141,15 @@ def joined(texts: Sequence[str] | None) -> list[str] | None:
     return None if rows is None else [name for row in rows for name in row]
 
 
+def columns(texts: Sequence[str] | None) -> list[str] | bool | None:
+    """The same where * stands for all of them.
+
+    >>> columns(["*"]), columns(["a,b"])
+    (True, ['a', 'b'])
+    """
+    return True if texts == ["*"] else joined(texts)
+
+
 def pairs(texts: Sequence[str] | None, flag: str, faults: list[str]) -> dict[str, str]:
     """`column=text` flags; a column that holds "=" stands in double quotes."""
     found = {}
