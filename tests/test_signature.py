@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 import stat
+import subprocess
 import sys
 from collections.abc import Callable
 from datetime import date
@@ -385,6 +386,16 @@ def test_an_added_file(house: Path, signed: Path) -> None:
     (signed / "deep" / "er").mkdir(parents=True)
     (signed / "deep" / "er" / "x").write_text("")
     assert "added since: deep/er/x" in faults(signed)
+
+
+def test_folders_without_end(signed: Path) -> None:
+    deep = signed.joinpath(*"d" * 1500)
+    subprocess.run(["mkdir", "-p", deep], check=True)
+    (deep / "x").write_text("")
+    try:
+        assert "added since: d/d/d/" in faults(signed)
+    finally:
+        subprocess.run(["rm", "-rf", signed / "d"], check=True)
 
 
 def test_a_missing_file(signed: Path) -> None:

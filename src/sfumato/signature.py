@@ -350,7 +350,7 @@ def _differences(said: Mapping[str, str], files: Mapping[str, str], odd: list[st
 def _hashes(folder: Path) -> tuple[dict[str, str], list[str]]:
     """The SHA-256 of every file of a folder but the signature, by its path in it; and what is in it beside files."""
     files, odd = {}, []
-    for name, path in _walked(folder):
+    for name, path in sorted(_walked(folder)):
         if path.is_symlink() or not path.is_file():
             odd.append(f"{_shown(name)} is a link or no file")
         elif _shown(name) != name:
@@ -360,16 +360,20 @@ def _hashes(folder: Path) -> tuple[dict[str, str], list[str]]:
     return files, odd
 
 
-def _walked(folder: Path, above: str = "") -> Iterator[tuple[str, Path]]:
-    try:
-        entries = sorted(folder.iterdir())
-    except OSError as error:
-        raise ReadError(f'"{folder}" cannot be read: {error.strerror or type(error).__name__}') from None
-    for path in entries:
-        if path.is_dir() and not path.is_symlink():
-            yield from _walked(path, f"{above}{path.name}/")
-        else:
-            yield f"{above}{path.name}", path
+def _walked(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Everything below a folder that is no folder, with its path in it; links are not followed."""
+    rest = [("", folder)]
+    while rest:
+        above, place = rest.pop()
+        try:
+            entries = list(place.iterdir())
+        except OSError as error:
+            raise ReadError(f'"{place}" cannot be read: {error.strerror or type(error).__name__}') from None
+        for path in entries:
+            if path.is_dir() and not path.is_symlink():
+                rest.append((f"{above}{path.name}/", path))
+            else:
+                yield f"{above}{path.name}", path
 
 
 def _shown(name: str) -> str:

@@ -272,6 +272,23 @@ def test_the_canonical_form_has_one_spelling() -> None:
     assert canonical(one) == canonical(other) == '{"a":{"c":true,"d":null},"b":[1.0,"ä"]}'.encode()
 
 
+def test_the_report_of_a_manifest_says_what_was_verified(
+    folder: Path, manifest: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Words that somebody wrote into the manifest do not stand in a report that is made here."""
+    lies = copy.deepcopy(manifest)
+    for promise in lies["promises"]:
+        promise |= {"sentence": "Anonymous for all time.", "note": "certified"}
+    for entry in lies["measured"]:
+        del entry["risk"]
+    assert asked(folder, json.dumps(lies)) == "holds"
+    assert main(["report", str(folder), "-o", str(tmp_path / "lies.html")]) == 0
+    assert "Anonymous for all time" not in capsys.readouterr().out
+    assert asked(folder, json.dumps(manifest)) == "holds"
+    assert main(["report", str(folder), "-o", str(tmp_path / "true.html")]) == 0
+    assert (tmp_path / "lies.html").read_bytes() == (tmp_path / "true.html").read_bytes()
+
+
 # -- nothing promised --------------------------------------------------------------------------------------------------
 
 

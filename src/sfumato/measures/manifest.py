@@ -61,6 +61,7 @@ class Input:
 @dataclass(frozen=True)
 class Solution:
     suppressed: int | None = None
+    suppression_limit: int | None = None
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,7 @@ def _fault(manifest: Manifest) -> str | None:
     if len(manifest.promises) + len(policy.require) * len(policy.quasi) > MOST_PROMISES:
         return f"it makes more than {MOST_PROMISES} promises"
     counts = {"data.rows": data.rows, "input.rows": 0 if manifest.input is None else manifest.input.rows}
+    counts |= {f"solution.{name}": n or 0 for name, n in vars(manifest.solution or Solution()).items()}
     for name, of in (manifest.whole or {}).items():
         counts |= {f"whole.{name}": n for n in (sum(of.values()), *of.values()) if not 0 <= n <= MOST_ROWS}
         if not any(of.values()):

@@ -14,7 +14,7 @@ import polars as pl
 from sfumato.engines.documents import read_document
 from sfumato.engines.printed import printed
 from sfumato.engines.write import read_back, sha256
-from sfumato.measures.verify import Verification, verify_folder, verify_table
+from sfumato.measures.verify import INTEGRITY, Verification, verify_folder, verify_table
 from sfumato.microdata import kind_of
 from sfumato.report.look import Manifest, roles_of
 
@@ -22,12 +22,12 @@ FOREIGN = "foreign"  # the key of a manifest that Sfumato made up for another to
 
 
 def of_folder(folder: Path) -> tuple[dict[str, Any], pl.DataFrame, Verification]:
-    """The manifest and the table of a release, and what verify says; broken promises are told as verified now."""
+    """The manifest and the table of a release, and what verify says, which is told in its words."""
     found = verify_folder(folder)
     manifest: dict[str, Any] = read_document(folder / "manifest.json")
     data = manifest["data"]
-    if found.outcome == "broken":
-        manifest |= {"promises": [asdict(promise) for promise in found.promises], "measured": list(found.classes)}
+    told = [promise for promise in found.promises if found.outcome == "broken" or promise.model != INTEGRITY]
+    manifest |= {"promises": [asdict(promise) for promise in told], "measured": list(found.classes)}
     return manifest, read_back(folder / data["file"], data["format"], data.get("guarded", True)), found
 
 
