@@ -14,7 +14,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.cli import main
-from sfumato.errors import ColumnError, OutputError, PolicyError, SfumatoError
+from sfumato.errors import ColumnError, HierarchyError, OutputError, PolicyError, SfumatoError
 from sfumato.policy_file import dump, load
 
 LONE = "x\ud800"  # no text: half of a pair
@@ -77,7 +77,18 @@ def test_paths_that_are_no_text(tmp_path: Path) -> None:
         release.save(tmp_path / LONE)
     with pytest.raises(SfumatoError, match="does not exist"):
         sf.read(tmp_path / f"{LONE}.csv")
+    with pytest.raises(OutputError, match="not valid Unicode"):
+        release.save(tmp_path / "out", internal_report=tmp_path / LONE)
+    with pytest.raises(OutputError, match="not valid Unicode"):
+        sf.anonymize(table(), quasi=["age"], require=K, search="optimal").value_map().save(tmp_path / LONE)
+    with pytest.raises(SfumatoError):
+        sf.anonymize(table(), quasi=["age"], require=K, hierarchies={"age": sf.file(tmp_path / LONE)})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_label_that_is_no_text() -> None:
+    with pytest.raises(HierarchyError, match="a label is not valid Unicode"):
+        sf.anonymize(table(), quasi=["age"], require=sf.KAnonymity(4), hierarchies={"age": sf.levels(LONE)})
 
 
 def test_bytes_of_the_shell_that_are_no_text(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from sfumato.categories import Categories
 from sfumato.errors import HierarchyError, OutputError, PolicyError
 
+LONE = re.compile("[\ud800-\udfff]")  # half of a pair, which is no letter
 DELIMITERS = (";", "\t", "|", ",")  # in the order of preference when a file is sniffed
 
 Codes = npt.NDArray[np.int32]
@@ -118,6 +120,8 @@ def _faults(labels: tuple[tuple[str, ...], ...], ancestor: Codes) -> list[str]:
     for level, names in enumerate(labels):
         if not all(issubclass(kind, str) for kind in set(map(type, names))):
             faults.append(f"level {level}: a label is not text")
+        elif LONE.search("".join(names)):
+            faults.append(f"level {level}: a label is not valid Unicode")
         elif len(set(names)) < len(names):
             faults.append(f"level {level}: {len(names) - len(set(names))} labels stand twice")
         row = ancestor[level]

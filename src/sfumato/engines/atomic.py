@@ -158,6 +158,10 @@ def _lock(path: Path, flags: int = 0) -> int:
 @contextmanager
 def _stage(target: Path) -> Iterator[Path]:
     """A folder of this run beside the target, locked, the owner's alone; it is removed in the end."""
+    try:
+        os.fsencode(target)
+    except UnicodeEncodeError:
+        raise OutputError("this is no path: it is not valid Unicode", hint="it has a lone surrogate") from None
     made = [parent for parent in (target.parent, *target.parent.parents) if not parent.exists()]
     stage, lock = None, None
     try:

@@ -165,7 +165,7 @@ def neighbour(path: Path) -> str | None:
 def _text(path: Path) -> str:
     try:
         data = path.read_bytes()
-    except OSError:
+    except (OSError, UnicodeEncodeError):
         raise HierarchyError(f"the hierarchy file {path} cannot be read", hint=neighbour(path)) from None
     encodings = ("utf-16",) if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ("utf-8-sig", "cp1252")
     for encoding in encodings:

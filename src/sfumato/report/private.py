@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from sfumato.arguments import path_of
 from sfumato.engines.atomic import atomic_file
 from sfumato.errors import OutputError
 from sfumato.report.pdf import browser, pdf_of
@@ -42,7 +43,7 @@ def check_reports(
         browser()
     if path is None:
         return []
-    target = Path(path)
+    target = path_of(path)
     targets = [target, target.with_suffix(".pdf")] if pdf and target.suffix != ".pdf" else [target]
     place = target.resolve()
     inside = release is not None and place.is_relative_to(Path(release).resolve())
