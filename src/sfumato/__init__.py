@@ -18,10 +18,11 @@ _HOMES = {
     "sfumato.verbs": ("read", "anonymize", "verify"),
     "sfumato.signature": ("sign", "new_key", "trust"),
     "sfumato.measuring": ("risk", "utility", "attack"),
+    "sfumato.suggesting": ("suggest",),
     "sfumato.measures.measure": ("Measure",),
     "sfumato.comparison": ("CompareWarning", "compare"),
-    "sfumato.arguments": ("RoleWarning",),
     "sfumato.spelling": ("SpellingWarning",),
+    "sfumato.arguments": ("RoleWarning", "UnprotectedWarning"),
     "sfumato.criteria": (
         "KAnonymity",
         "DistinctLDiversity",

@@ -24,6 +24,10 @@ class RoleWarning(UserWarning):
     """A column without a role looks as if it identified people."""
 
 
+class UnprotectedWarning(UserWarning):
+    """No criterion looks at a sensitive column."""
+
+
 def column_names(given: Any, what: str) -> tuple[str, ...]:
     """Column names as a tuple; one alone is a tuple of one. A set has no order, so it is refused."""
     if given is None:
@@ -75,14 +79,19 @@ def roles_of(
     insensitive: Any,
     weight: Any,
     needed: Iterable[str],
+    unprotected: Any = (),
 ) -> Roles:
-    """The roles, checked against the table and each other; what a criterion looks at is sensitive."""
+    """The roles, checked against the table and each other; what a criterion looks at is sensitive, and what is named as
+    unprotected is too."""
     if weight is not None and not isinstance(weight, str):
         raise PolicyError("weight must be the name of a column", got=type(weight).__name__)
-    protected = tuple(dict.fromkeys((*column_names(sensitive, "sensitive"), *needed)))
+    accepted, needed = column_names(unprotected, "unprotected"), tuple(needed)
+    secrets = tuple(dict.fromkeys((*column_names(sensitive, "sensitive"), *needed, *accepted)))
     rest = column_names(insensitive, "insensitive")
-    roles = Roles(column_names(identifying, "identifying"), quasi_sets(quasi), protected, rest, weight)
-    faults = check_roles(frame.columns, roles)
+    roles = Roles(column_names(identifying, "identifying"), quasi_sets(quasi), secrets, rest, weight, accepted)
+    faults = check_roles(frame.columns, roles) + [
+        f'unprotected names the column "{name}", which a criterion protects' for name in accepted if name in needed
+    ]
     if faults:
         raise ColumnError(faults[0]) if len(faults) == 1 else PolicyError("the roles do not fit the table:", faults)
     return roles
@@ -102,6 +111,18 @@ def warn_of_identifying(frame: pl.DataFrame, roles: Roles) -> None:
         listed = ", ".join(f'"{name}"' for name in found)
         message = f"released as they are, but look identifying: {listed}. Name them in identifying, or in insensitive"
         warnings.warn(RoleWarning(message), stacklevel=4)
+
+
+def warn_of_unprotected(roles: Roles, needed: Iterable[str]) -> None:
+    """Name the sensitive columns that no criterion looks at, unless that is accepted in writing."""
+    looked_at = {*needed, *roles.unprotected}
+    if found := [name for name in roles.sensitive if name not in looked_at]:
+        listed, those = ", ".join(f'"{name}"' for name in found), "it" if len(found) == 1 else "them"
+        message = (
+            f"nothing protects {listed}: no criterion looks at {those}. Suggest one (sf.suggest, --suggest), or name "
+            f"{those} in unprotected"
+        )
+        warnings.warn(UnprotectedWarning(message), stacklevel=4)
 
 
 def recipes_of(frame: pl.DataFrame, hierarchies: Any) -> dict[str, Any]:

@@ -180,9 +180,11 @@ class _Task:
                 raise Stopped
 
         r = self.roles
+        bare = set(r.sensitive) - {name for criterion in point.criteria for name in criterion.needs}
         release = anonymize(
             self.frame, quasi=r.quasi, identifying=r.identifying, sensitive=r.sensitive,
-            insensitive=(*r.insensitive, *self.free), weight=r.weight, require=point.criteria, search=point.search,
+            insensitive=(*r.insensitive, *self.free), weight=r.weight, unprotected=sorted(bare),
+            require=point.criteria, search=point.search,
             loss=point.loss, suppression=point.suppression, hierarchies=self.trees, levels=self.levels, seed=self.seed,
             progress=tell,
         )  # fmt: skip

@@ -74,7 +74,8 @@ class PolicyFile:
         """The keyword arguments of `anonymize`."""
         names = ("require", "search", "loss", "suppression", "hierarchies", "levels", "seed", "shuffle", "normalise")
         roles = {"quasi": [list(names) for names in self.roles.quasi], "weight": self.roles.weight}
-        roles |= {role: list(getattr(self.roles, role)) for role in ("identifying", "sensitive", "insensitive")}
+        listed = ("identifying", "sensitive", "insensitive", "unprotected")
+        roles |= {role: list(getattr(self.roles, role)) for role in listed}
         return roles | {name: getattr(self, name) for name in names}
 
     def stored(self) -> dict[str, Any]:
@@ -235,7 +236,8 @@ def _elsewhere(key: str) -> str | None:
 
 def _roles(draft: Draft, table: Table, bad: set[str], columns: Sequence[str] | None, faults: list[str]) -> Roles:
     assert isinstance(table, RolesTable)
-    listed = {role: tuple(getattr(table, role)) for role in ("identifying", "sensitive", "insensitive")}
+    listed = {role: tuple(getattr(table, role)) for role in ("identifying", "sensitive", "insensitive", "unprotected")}
+    listed["sensitive"] += tuple(dict.fromkeys(n for n in listed["unprotected"] if n not in listed["sensitive"]))
     roles = Roles(**listed, quasi=tuple(map(tuple, table.quasi)), weight=table.weight)
     for fault in contradictions(roles) if columns is None else check_roles(columns, roles):
         role = fault.split(" ", 1)[0]
@@ -279,6 +281,8 @@ def _protected(
         if role is None and columns is not None and name not in columns:
             hint = did_you_mean(name, columns)
             faults.append(f'{place}: the table has no column "{name}"' + (f"; {hint}" if hint else ""))
+        elif name in roles.unprotected:
+            faults.append(f'{place}: protects the column "{name}", which is named as unprotected; it can be one')
         elif role is None:
             free.append(name)
         elif role != "sensitive":

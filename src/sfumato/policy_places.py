@@ -28,6 +28,7 @@ FLAGS: Mapping[Path, str] = {
     ("roles", "quasi"): "--quasi",
     ("roles", "sensitive"): "--sensitive",
     ("roles", "insensitive"): "--insensitive",
+    ("roles", "unprotected"): "--unprotected",
     ("roles", "weight"): "--weight",
     ("roles", "normalise"): "--normalise",
     ("hierarchies",): "--hierarchy",

@@ -87,6 +87,7 @@ class RolesTable(Table):
     quasi: Annotated[list[list[str]], BeforeValidator(_sets)] = []
     sensitive: list[str] = []
     insensitive: list[str] = []
+    unprotected: list[str] = []
     weight: str | None = None
     normalise: bool | list[str] = False
 

@@ -74,6 +74,7 @@ class Release:
             roles={name: self.roles.role(name) or "insensitive" for name in self.table.columns},
             quasi=self.policy.quasi,
             promises=[asdict(promise) for promise in self.verification.promises],
+            accepted=self.roles.unprotected,
         )
 
     @cached_property
@@ -98,6 +99,7 @@ class Release:
                 "identifying": list(self.roles.identifying),
                 "quasi": [list(names) for names in policy.quasi],
                 "sensitive": list(self.roles.sensitive),
+                "unprotected": list(self.roles.unprotected),
                 "insensitive": [c["name"] for c in columns if c["role"] == "insensitive"],
                 "require": [{"model": c.model, **c.parameters()} for c in policy.require],
                 "suppression": policy.suppression,

@@ -34,6 +34,7 @@ class Roles:
     sensitive: tuple[str, ...] = ()
     insensitive: tuple[str, ...] = ()
     weight: str | None = None
+    unprotected: tuple[str, ...] = ()  # sensitive ones that no criterion looks at, on purpose
 
     def role(self, column: str) -> str | None:
         """The role given to a column, or None."""

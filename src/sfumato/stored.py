@@ -64,6 +64,7 @@ def anonymize_store(store: Store, to: Any = None, **given: Any) -> StoredRelease
     sample = store.sample(SAMPLE)
     arguments.warn_of_identifying(sample, asked.roles)
     warn_of_spellings(sample, asked.roles.sensitive)
+    arguments.warn_of_unprotected(asked.roles, asked.policy.needs)
     cells = estimate(sample, asked.counted_by, asked.schema, store.rows())
     cluster = store if isinstance(store, SparkTable) else None
     if cluster is None:

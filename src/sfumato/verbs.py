@@ -53,6 +53,7 @@ def anonymize(
     insensitive: Names = (),
     weight: str | None = None,
     normalise: bool | Names = False,
+    unprotected: Names = (),
     require: Iterable[Any] | Any = (),
     search: Any = "auto",
     keep: str | None = None,
@@ -74,7 +75,8 @@ def anonymize(
         `Database`, or a Spark frame. It is never modified.
     quasi: the quasi-identifiers, or several sets of them; every criterion holds for each set.
     identifying: columns to drop. sensitive: columns whose values are protected. insensitive: released as they are;
-        columns without a role are too, with a warning where they look identifying. weight: survey weights.
+        columns without a role are too, with a warning where they look identifying. weight: survey weights. unprotected:
+        sensitive columns that no criterion looks at, on purpose; others draw an `UnprotectedWarning`.
     normalise: sensitive columns, or True for all of them, whose values count as one and are released in one spelling
         where they differ only by case, blanks, Unicode form or as `1` and `1.0`.
     require: criteria, such as `KAnonymity(10)`, or their shell form, such as "entropy-l-diversity disease 3".
@@ -115,6 +117,7 @@ def anonymize(
             sensitive=sensitive,
             insensitive=insensitive,
             weight=weight,
+            unprotected=unprotected,
             require=require,
             search=search,
             keep=keep,
@@ -132,8 +135,9 @@ def anonymize(
     frame, kind = enter(data)
     promised = arguments.criteria(require)
     needed = [name for criterion in promised for name in criterion.needs]
-    roles = arguments.roles_of(frame, quasi, identifying, sensitive, insensitive, weight, needed)
+    roles = arguments.roles_of(frame, quasi, identifying, sensitive, insensitive, weight, needed, unprotected)
     arguments.warn_of_identifying(frame, roles)
+    arguments.warn_of_unprotected(roles, needed)
     policy = Policy(roles.quasi, promised, suppression, parse_loss(loss))
     policy.limit(frame.height)
     method = arguments.kept(parse_search(search), keep)

@@ -10,7 +10,7 @@ import pytest
 
 from .conftest import Run, policy_text
 
-FLAGS = ("--quasi", "age,zip,sex", "--identifying", "name", "--sensitive", "disease", "--k", "4")
+FLAGS = ("--quasi", "age,zip,sex", "--identifying", "name", "--unprotected", "disease", "--k", "4")
 
 
 def manifest(folder: Path) -> dict[str, dict[str, object]]:
@@ -133,7 +133,7 @@ def test_columns_that_look_identifying_get_a_note(run: Run, patients: Path) -> N
         (("--quasi", "age"), ["--k or --require", "no privacy model"]),
         (("--k", "4"), ["--quasi", "quasi is empty"]),
         (
-            ("--quasi", "age,disease", "--sensitive", "disease", "--k", "4"),
+            ("--quasi", "age,disease", "--unprotected", "disease", "--k", "4"),
             ['"disease" has 2 roles: quasi and sensitive'],
         ),
         (("--quasi", "age", "--require", "entropy-l-diversty disease 3"), ["--require", "entropy-l-diversity"]),

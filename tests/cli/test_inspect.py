@@ -89,7 +89,7 @@ def test_init_writes_a_policy_that_runs(run: Run, patients: Path, tmp_path: Path
     assert text.count("#") > 5
     done = run("anonymize", "policies/policy.toml", "--json")
     assert done.code == 0, done.out
-    assert {promise["model"] for promise in done.json["promises"]} == {"k-anonymity", "distinct-l-diversity"}
+    assert {promise["model"] for promise in done.json["promises"]} == {"k-anonymity", "entropy-l-diversity"}
     assert (tmp_path / "policies" / "policy-release" / "report.html").exists()
 
 

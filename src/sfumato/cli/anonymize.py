@@ -13,6 +13,7 @@ from sfumato.cli.options import PROMISES, SEARCH, WRITING, option
 
 if TYPE_CHECKING:
     from sfumato.measures.reach import Reach
+    from sfumato.measures.suggestion import Suggested
     from sfumato.policy_file import Draft, PolicyFile
 
 
@@ -22,6 +23,7 @@ def anonymize(
     identifying: options.Identifying = None,
     sensitive: options.Sensitive = None,
     insensitive: options.Insensitive = None,
+    unprotected: options.Unprotected = None,
     weight: options.Weight = None,
     normalise: options.Normalise = None,
     hierarchy: options.Hierarchies = None,
@@ -79,6 +81,10 @@ def anonymize(
     pdf: Annotated[
         bool | None, option("--pdf/--no-pdf", help="Reports as PDF too, by Chromium.", panel=WRITING, shape="")
     ] = None,
+    suggest: Annotated[
+        bool,
+        option("--suggest", help="Search again for what would protect unprotected columns.", panel=PROMISES, shape=""),
+    ] = False,
     place: options.Input = None,
     table: options.Table = None,
     stream: options.Stream = None,
@@ -110,6 +116,7 @@ def anonymize(
         ("roles", "identifying"): flags.joined(identifying),
         ("roles", "sensitive"): flags.joined(sensitive),
         ("roles", "insensitive"): flags.joined(insensitive),
+        ("roles", "unprotected"): flags.joined(unprotected),
         ("roles", "weight"): weight,
         ("roles", "normalise"): flags.columns(normalise),
         ("search", "method"): named(search, "method", SEARCHES, "--search"),
@@ -135,8 +142,21 @@ def anonymize(
         made = release(draft)
     except KeyboardInterrupt:
         raise SystemExit(_interrupted(draft, as_json)) from None
-    show(*made, as_json)
+    show(*made, as_json, _suggested(made[0]) if suggest else None)
     return 0
+
+
+def _suggested(found: Any) -> tuple[Suggested, ...] | str:
+    """What would protect the unprotected columns, with its cost; a sentence where that is not known."""
+    import sfumato as sf
+    from sfumato.cli.progress import Progress
+    from sfumato.errors import SfumatoError
+
+    try:
+        with Progress("searching for what is suggested") as progress:
+            return sf.suggest(found, cost=True, progress=progress)
+    except SfumatoError as error:  # the release is made: that its protection cannot be costed does not undo it
+        return str(error)
 
 
 def release(draft: Draft) -> tuple[Any, PolicyFile, Path | None, list[str]]:
@@ -184,7 +204,14 @@ def _reports(draft: Draft) -> dict[str, Any]:
     return {"internal_report": None if internal is None else draft.folder / internal, "pdf": asked.get("pdf", False)}
 
 
-def show(found: Any, policy: PolicyFile, folder: Path | None, told: list[str], as_json: bool) -> None:
+def show(
+    found: Any,
+    policy: PolicyFile,
+    folder: Path | None,
+    told: list[str],
+    as_json: bool,
+    suggested: tuple[Suggested, ...] | str | None = None,
+) -> None:
     """What was done and what it promises."""
     manifest = found.manifest
     solution, promises = manifest["solution"], manifest["promises"]
@@ -204,6 +231,7 @@ def show(found: Any, policy: PolicyFile, folder: Path | None, told: list[str], a
                 "files": files,
                 "notes": told,
                 **({} if policy.table is None else {"table": policy.table}),
+                **({} if suggested is None else {"suggested": _plain(suggested)}),
             }
         )
         return
@@ -221,6 +249,13 @@ def show(found: Any, policy: PolicyFile, folder: Path | None, told: list[str], a
     say_headline(found.reach)
     say_promises(promises)
     say_reach(found.reach)
+    if suggested is not None:
+        _say_suggested(suggested)
+    else:
+        for one in found.reach.suggested:
+            if one.column not in found.reach.accepted:
+                say(f"    --require {shlex.quote(one.shell)} asks for it, --suggest tells what it costs,")
+                say(f"    --unprotected {shlex.quote(one.column)} accepts that nothing protects it")
     say("written:")
     for line in [*([] if policy.table is None else [f"table {policy.table}"]), *files]:
         say(f"  {line}")
@@ -238,6 +273,31 @@ def _verify(policy: PolicyFile, folder: Path | None, asked: Mapping[str, Any]) -
             given = [f"{key}={_word(value)}" for key, value in model.items() if key != "model" and value is not None]
             words += ["--require", " ".join([model["model"], *given])]
     return shlex.join(words)
+
+
+def _say_suggested(found: tuple[Suggested, ...] | str) -> None:
+    """What was suggested, and what another search says that it costs."""
+    if isinstance(found, str):
+        complain(f"note: what would protect it could not be tried: {found}")
+        return
+    if not found:
+        say("nothing to suggest: every sensitive column is protected")
+        return
+    cost = found[0].cost
+    assert cost is not None
+    say("suggested: " + " ".join(f"--require {shlex.quote(one.shell)}" for one in found))
+    (loss, more), (gone, away) = cost.loss, cost.suppressed
+    say(
+        f"  loss {number(loss)} would become {number(more)}, rows suppressed {number(gone)} would become {number(away)}"
+    )
+    for one in found:
+        assert one.cost is not None
+        for name, (now, then, guess) in one.cost.attacks.items():
+            say(f"  {name} of {one.column}: {now:.1%} would become {then:.1%}, guessing {guess:.1%}")
+
+
+def _plain(found: tuple[Suggested, ...] | str) -> Any:
+    return found if isinstance(found, str) else [{"require": one.require, "cost": vars(one.cost)} for one in found]
 
 
 def say_headline(reach: Reach) -> None:

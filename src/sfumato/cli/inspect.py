@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sfumato.cli.sources import Named
     from sfumato.inspection import Inspection
 
+SECRETS = "\nThe weakest promises that keep attacks on a sensitive column near guessing, read off classes of k records."
 SHOWN = 10  # pairs told to people; machines get all
 SAMPLE = 100_000  # rows looked at of a table that is not read into memory
 
@@ -60,12 +61,16 @@ def inspect_table(
     with Progress("inspecting"), notes() as told:
         data = sources.measured(named, chosen)
         stored = is_store(data)
-        found = inspect(data.sample(SAMPLE) if stored else data)
+        frame = data.sample(SAMPLE) if stored else data
+        found = inspect(frame)
+        protection = _protection(frame, found) if init is not None else {}
     if stored and found.rows < data.rows():
         told.append(f"these are figures of a sample of {number(found.rows)} rows, of about {number(data.rows())}")
     if init is not None:
         with atomic_file(init, overwrite) as part:
-            part.write_text(_policy(found, _input(named, init, chosen), init, stored), encoding="utf-8", newline="\n")
+            part.write_text(
+                _policy(found, protection, _input(named, init, chosen), init, stored), encoding="utf-8", newline="\n"
+            )
     if as_json:
         more = ({"policy": str(init)} if init else {}) | ({"notes": told} if told else {})
         say_json(found.as_dict() | more)
@@ -116,31 +121,65 @@ def _input(named: Named, init: Path, chosen: dict[str, Any]) -> dict[str, Any]:
     return {"path": paths[0] if len(paths) == 1 else paths, **given, **chosen}
 
 
-def _policy(found: Inspection, source: dict[str, Any], init: Path, stored: bool) -> str:
+def _k(found: Inspection) -> int:
+    return max(2, min(5, found.rows))
+
+
+def _protection(frame: Any, found: Inspection) -> dict[str, dict[str, Any]]:
+    """For each sensitive column the weakest criterion that protects it, read off classes of k records."""
+    import sfumato as sf
+    from sfumato.errors import SfumatoError
+    from sfumato.measures.suggestion import suggest_criterion
+
+    some = frame if frame.height <= SAMPLE else frame.sample(SAMPLE, seed=0)
+    secrets, quasi = list(found.roles.sensitive), [list(names) for names in found.roles.quasi]
+    try:
+        blurred = sf.anonymize(
+            some.select([*found.roles.named()[1][1], *secrets]),
+            quasi=quasi,
+            unprotected=secrets,
+            require=sf.KAnonymity(_k(found)),
+            search="mondrian",
+            hierarchies={c.name: c.hierarchy for c in found.columns if c.hierarchy},
+        ).table
+    except SfumatoError:  # the policy will say why it cannot be run; until then everybody is one class
+        blurred, quasi = some, [[]]
+    asked = {name: suggest_criterion(blurred, quasi, name) for name in secrets}
+    return {name: one.require for name, one in asked.items() if one is not None}
+
+
+def _policy(
+    found: Inspection, protection: dict[str, dict[str, Any]], source: dict[str, Any], init: Path, stored: bool
+) -> str:
     """A policy file of the suggestions, ready to run."""
     from sfumato.policy_file import dump
 
-    roles, reports = found.roles, {c.name: c for c in found.columns}
+    roles, k = found.roles, _k(found)
     named = {role: list(names) for role, names in roles.named() if role != "weight"}
-    k = max(2, min(5, found.rows))
-    diverse = [name for name in roles.sensitive if reports[name].distinct > 1]
+    if bare := [name for name in roles.sensitive if name not in protection]:
+        named["unprotected"] = bare
+    # what is promised against the whole table cannot always be shown where rows are left out
+    against_whole = any(one["model"] == "t-closeness" for one in protection.values())
     tables: dict[str, Any] = {
         "input": source,
         "roles": {**named, **({"weight": roles.weight} if roles.weight else {})},
         "hierarchies": {c.name: c.hierarchy for c in found.columns if c.hierarchy},
         "require": [
             {"model": "k-anonymity", "k": k},
-            *({"model": "distinct-l-diversity", "attribute": name, "l": 2} for name in diverse),
+            *protection.values(),
         ],
-        "search": {"method": "auto", "loss": "ncp", "suppression": 0.02},
+        "search": {"method": "auto", "loss": "ncp", "suppression": 0.0 if against_whole else 0.02},
         "output": {"path": f"{init.stem}-release", **({} if stored else {"format": "csv"})},
     }
     why = {role: [f"{c.name}: {c.why}" for c in found.columns if c.role == role] for role in named}
+    if bare:
+        why["unprotected"] = ["no promise can be about these: they hardly vary"]
     comments: dict[tuple[str, ...], str] = {("roles", role): "\n".join(reasons) for role, reasons in why.items()}
     comments |= {
         ("input",): "Suggested by `sfumato inspect` from names and patterns: read every line before you trust it.",
         ("hierarchies",): "How a value gets coarser, level by level; a column without one gets a learned one.",
-        ("require",): f"What the release promises. k = {k}: everybody looks like at least {k - 1} others.",
+        ("require",): f"What the release promises. k = {k}: everybody looks like at least {k - 1} others."
+        + (SECRETS if protection else ""),
         ("search", "suppression"): "A share (0.02) or a count (20) of rows that may be dropped.",
     }
     return dump({name: table for name, table in tables.items() if table}, comments)

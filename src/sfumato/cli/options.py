@@ -57,6 +57,10 @@ Identifying = Annotated[list[str] | None, option("--identifying", help="Columns 
 Insensitive = Annotated[
     list[str] | None, option("--insensitive", help="Columns to release as they are.", panel=ROLES, shape="A,B")
 ]
+Unprotected = Annotated[
+    list[str] | None,
+    option("--unprotected", help="Sensitive columns that nothing protects, on purpose.", panel=ROLES, shape="A,B"),
+]
 Weight = Annotated[str | None, option("--weight", help="Column of survey weights.", panel=ROLES, shape="A")]
 Normalise = Annotated[
     list[str] | None,

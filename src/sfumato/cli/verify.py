@@ -109,11 +109,12 @@ def verify(
             )
             reach = _reach(opened.data, policy.roles, found)
     if as_json:
-        say_json(found.to_dict() | {"reach": reach.to_dict()})
+        say_json(found.to_dict() | {"reach": reach.to_dict() if found.holds else None})
     else:
         say(f"{number(found.rows)} rows: {verdict_of(found)}{plain(beyond(reach)) if found.holds else ''}")
         say_promises([asdict(promise) for promise in found.promises])
-        say_reach(reach)
+        if found.holds:  # else nothing goes anywhere
+            say_reach(reach)
         say_signature(found)
     return EXIT[found.outcome]
 

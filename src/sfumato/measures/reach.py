@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from sfumato.engines.printed import printed
 from sfumato.errors import SfumatoError
+
+if TYPE_CHECKING:
+    from sfumato.measures.suggestion import Suggested
 
 ATTACKED = 4_000_000  # rows times sensitive columns up to which attacks are tried
 COUNTED = 40_000_000  # rows times columns up to which rows that stand alone are counted
@@ -34,7 +37,9 @@ class Reach:
     `uncovered` are the released columns that are neither quasi-identifying nor sensitive; `unprotected` the sensitive
     ones that no promise is about, of which `accepted` are named as such in the policy. `alone`, the most first, has
     those of both that single out rows by themselves, `together` all of them at once, `with_known` the same with the
-    quasi-identifiers; None where that was not counted. Nothing but released rows is looked at.
+    quasi-identifiers; None where that was not counted. `secrets` has the protected sensitive columns that single out
+    rows to whoever knows them. `suggested` has a criterion for what is unprotected. Nothing but released rows is looked
+    at.
     """
 
     rows: int | None
@@ -46,8 +51,10 @@ class Reach:
     alone: tuple[Singled, ...] = ()
     together: Singled | None = None
     with_known: Singled | None = None
+    secrets: tuple[Singled, ...] = ()
     attacks: tuple[Mapping[str, Any], ...] = ()
     left_out: tuple[str, ...] = ()
+    suggested: tuple[Suggested, ...] = ()  # a criterion for each unprotected column
 
     @property
     def worst(self) -> Mapping[str, Any] | None:
@@ -70,11 +77,13 @@ class Reach:
                 "alone": {single.columns[0]: single.rows for single in self.alone},
                 "together": None if self.together is None else self.together.rows,
                 "with_known": None if self.with_known is None else self.with_known.rows,
+                "secrets": {single.columns[0]: single.rows for single in self.secrets},
             },
             "worst_attack": None if worst is None else _shown(worst),
             "attacks_on_unprotected": {
                 name: _shown(found) for name in self.unprotected if (found := self.worst_on(name)) is not None
             },
+            "suggested": {one.column: one.require for one in self.suggested},
             "notes": list(self.left_out),
         }
 
@@ -124,15 +133,22 @@ def reach_of(
     if released is None:
         left_out = (NOT_IN_MEMORY,) if beyond else ()
         return Reach(rows, asked, sets, uncovered, unprotected, named, left_out=left_out)
-    attacks, skipped = _attacks(released, sets, secrets)
+    attacks, suggested, skipped = _attacks(released, sets, secrets, unprotected)
+    guarded = [name for name in secrets if name in protected]
     alone: list[Singled] = []
+    hidden: list[Singled] = []
     together = with_known = None
-    if beyond and released.height * (len(beyond) + max(map(len, sets), default=0)) > COUNTED:
-        skipped.append(f"Rows that stand alone are counted on up to {COUNTED:,} cells; this table has more.")
-    elif beyond:
-        text = pl.DataFrame([printed(released.get_column(name)) for name in dict.fromkeys([*chain(*sets), *beyond])])
-        every = _singled_by_each(text, beyond)
-        alone = sorted((single for single in every if single.rows), key=lambda single: -single.rows)
+    text = None
+    if released.height * (len(secrets) + len(uncovered) + max(map(len, sets), default=0)) > COUNTED:
+        skipped += [f"Rows that stand alone are counted on up to {COUNTED:,} cells; this table has more."]
+    elif beyond or guarded:
+        columns = dict.fromkeys([*chain(*sets), *beyond, *guarded])
+        text = pl.DataFrame([printed(released.get_column(name)) for name in columns])
+        each = _singled_by_each(text, (*beyond, *guarded))
+        every = {single.columns[0]: single for single in each}
+        alone = sorted((every[name] for name in beyond if every[name].rows), key=lambda single: -single.rows)
+        hidden = [every[name] for name in guarded if every[name].rows]
+    if beyond and text is not None:
         together = _singled(text, beyond)
         with_known = max((_singled(text, (*names, *beyond)) for names in sets), key=lambda s: s.rows, default=together)
     return Reach(
@@ -145,8 +161,10 @@ def reach_of(
         tuple(alone),
         together,
         with_known,
+        tuple(hidden),
         attacks,
         tuple(skipped),
+        suggested,
     )
 
 
@@ -175,26 +193,29 @@ def _singled_by_each(text: pl.DataFrame, names: Sequence[str]) -> list[Singled]:
 
 
 def _attacks(
-    released: pl.DataFrame, sets: Sequence[Sequence[str]], secrets: Sequence[str]
-) -> tuple[tuple[Mapping[str, Any], ...], list[str]]:
-    """The attacks that need the release alone, and what was left out."""
+    released: pl.DataFrame, sets: Sequence[Sequence[str]], secrets: Sequence[str], unprotected: Sequence[str]
+) -> tuple[tuple[Mapping[str, Any], ...], tuple[Suggested, ...], list[str]]:
+    """The attacks that need the release alone, criteria for unprotected columns, and what was left out."""
     from sfumato.measures.attacks import attack_summary
+    from sfumato.measures.suggestion import suggest_criterion
 
     found: list[Mapping[str, Any]] = []
-    asked = [[name for name in secrets if name not in names] for names in sets]
-    if released.height * sum(map(len, asked)) > ATTACKED:
-        return (), [f"Attacks are tried on up to {ATTACKED:,} rows times sensitive columns; this table has more."]
-    for names, mine in zip(sets, asked, strict=True):
-        if not mine or not released.height:
-            continue
-        coded = {name: _code(released.get_column(name)) for name in names}
-        seen = pl.DataFrame(coded | {name: released.get_column(name) for name in mine})
+    if released.height * len(sets) * len(secrets) > ATTACKED:
+        return (), (), [f"Attacks are tried on up to {ATTACKED:,} rows times sensitive columns; this table has more."]
+    if not released.height or not secrets:
+        return (), (), []
+    coded = {name: _code(released.get_column(name)) for name in dict.fromkeys(chain(*sets))}
+    seen = pl.DataFrame(coded | {name: released.get_column(name) for name in secrets})
+    suggested = []
+    for secret in secrets:
         try:
-            tried = attack_summary(seen, quasi=names, sensitive=mine, most=0)
+            for names in sets:
+                tried = attack_summary(seen, quasi=names, sensitive=[secret], most=0)
+                found += [{**attack, "quasi": list(names)} for attack in tried.values()]
+            suggested += [suggest_criterion(seen, sets, secret)] if secret in unprotected else []
         except SfumatoError:  # such as a column that is missing throughout
             continue
-        found += [{**attack, "quasi": list(names)} for attack in tried.values()]
-    return tuple(found), []
+    return tuple(found), tuple(one for one in suggested if one is not None), []
 
 
 def _code(column: pl.Series) -> pl.Series:

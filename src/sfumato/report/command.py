@@ -27,7 +27,7 @@ def command(manifest: Manifest) -> tuple[str, list[str]]:
     """
     policy = table(manifest, "policy")
     parts: list[tuple[str, str]] = [("--quasi", listed(names)) for names in quasi(manifest)]
-    for role in ("identifying", "sensitive", "insensitive"):
+    for role in ("identifying", "sensitive", "insensitive", "unprotected"):
         if named := [str(name) for name in rows(policy, role)]:
             parts.append((f"--{role}", listed(named)))
     columns = [column for column in rows(manifest, "data", "columns") if isinstance(column, Mapping)]

@@ -81,7 +81,7 @@ def beyond(reach: Reach) -> Parts:
         said.append((Column(first.columns[0]), f" singles out {count(first.rows, 'record')}"))
     elif 2 * together >= joined > 0:
         said.append((*_some(columns), f" together single out {count(together, 'record')}"))
-    elif joined:
+    elif joined and reach.uncovered:
         said.append(("whoever knows ", *_some(columns), f" too singles out {count(joined, 'record')}"))
     if reach.unprotected:
         said.append(("nothing protects ", *_some(reach.unprotected)))
@@ -113,8 +113,17 @@ def lines(reach: Reach) -> list[tuple[str, Parts]]:
         told.append(worst)
         said = () if worst is None else (" ", *attack(worst))
         found.append(("Not protected", (Column(name), f" is sensitive, and no promise is about it.{accepted}", *said)))
-    if reach.unprotected and not reach.uncovered and reach.together is not None and reach.together.rows:
+    for one in reach.suggested:
+        if one.column not in reach.accepted:
+            asked = model({"model": one.criterion.model, "parameters": one.criterion.parameters()})
+            found.append(("Suggested", (f"{asked}: the weakest promise that brings these attacks near guessing.",)))
+    if reach.unprotected and not reach.uncovered and reach.with_known is not None and reach.with_known.rows:
         found.append(("Stand alone", _singled(reach)))
+    for single in reach.secrets:
+        as_key = (
+            f" is protected as a secret, not as a key: who knows it singles out {_of(single.rows, reach.rows or 0)}."
+        )
+        found.append(("As a key", (Column(single.columns[0]), as_key)))
     if reach.worst is not None and reach.worst not in told:
         found.append(("Worst attack", attack(reach.worst)))
     return found + [("Left out", (note,)) for note in reach.left_out]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 TITLES = {"hipaa": "HIPAA Safe Harbor", "clinical": "Clinical data (EMA, Health Canada)", "gdpr": "GDPR"}
-HELD = 10_000_000  # rows times columns up to which a table is held against the standards
+HELD = 2_000_000  # rows times columns up to which a table is held against the standards
 WIDE = 300  # columns up to which it is: each is searched for every kind of identifier
 MORE = (
     f"A table of up to {HELD:,} cells and {WIDE} columns is held against them here; "

@@ -59,9 +59,9 @@ def background_knowledge(
         raise PolicyError("rule_out must be a whole number, 0 or more", got=type(rule_out).__name__)
     seen = view(released, quasi, sensitive)
     out = None if values is None else of_values(seen, values)
-    chance = _chance(seen, int(rule_out), out)[seen.entry_of_row]
+    chance = chance_of(seen, int(rule_out), out)[seen.entry_of_row]
     attacked = np.ones(seen.rows, np.bool_) if out is None else ~out[seen.code]
-    alone = _chance(seen.everyone, int(rule_out), out)[seen.everyone.entry_of_row]
+    alone = chance_of(seen.everyone, int(rule_out), out)[seen.everyone.entry_of_row]
     hit, hit_alone = (attacked & (p >= certainty - 1e-12) for p in (chance, alone))
     trials, successes = int(attacked.sum()), int(hit.sum())
     ruled = int(rule_out) if out is None else int(out.sum())
@@ -80,7 +80,7 @@ def background_knowledge(
     return outcome("background knowledge", successes, trials, baseline, exposed, sentence, details=details)
 
 
-def _chance(seen: View, rule_out: int, out: np.ndarray | None) -> np.ndarray:
+def chance_of(seen: View, rule_out: int, out: np.ndarray | None) -> np.ndarray:
     """For each entry of the histogram, the probability of its value once others are ruled out."""
     h = seen.histogram
     owner = np.repeat(np.arange(len(seen.size)), np.diff(h.start))

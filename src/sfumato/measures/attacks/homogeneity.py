@@ -41,9 +41,9 @@ def homogeneity(released: Any, quasi: Any, sensitive: str, *, share: float = 1.0
     """
     share = share_of(share, "share")
     seen = view(released, quasi, sensitive)
-    top, hit = _top(seen, share)
+    top, hit = top_share(seen, share)
     rows = hit[seen.of_row]
-    alone, all_alike = _top(seen.everyone, share)
+    alone, all_alike = top_share(seen.everyone, share)
     successes = int(rows.sum())
     exposed = worst(top[seen.of_row], rows, most)
     sentence = (
@@ -63,7 +63,7 @@ def homogeneity(released: Any, quasi: Any, sensitive: str, *, share: float = 1.0
     return outcome("homogeneity", successes, seen.rows, float(all_alike[0]), exposed, sentence, details=details)
 
 
-def _top(seen: View, share: float) -> tuple[np.ndarray, np.ndarray]:
+def top_share(seen: View, share: float) -> tuple[np.ndarray, np.ndarray]:
     """The share of the most frequent value of each class, and whether it is enough."""
     h = seen.histogram
     top = np.maximum.reduceat(h.count, h.start[:-1]) / seen.size

@@ -9,9 +9,11 @@ import numpy as np
 from sfumato.measures.attacks.classes import View, of_values, share_of, view
 from sfumato.measures.attacks.result import MOST, Attack, outcome, percent, records, worst
 
+COMMON = 0.1  # the share from which on a value is common
+
 
 def negative_disclosure(
-    released: Any, quasi: Any, sensitive: str, *, common: float = 0.1, values: Any = None, most: int = MOST
+    released: Any, quasi: Any, sensitive: str, *, common: float = COMMON, values: Any = None, most: int = MOST
 ) -> Attack:
     """The share of records of whom the release tells that they certainly do not have a common sensitive value.
 
@@ -47,7 +49,7 @@ def negative_disclosure(
     seen = view(released, quasi, sensitive)
     whole = seen.histogram.whole / seen.rows
     matters = whole >= common - 1e-12 if values is None else of_values(seen, values) & (whole > 0)
-    lacks, mass = _absent(seen, matters, whole)
+    lacks, mass = absent(seen, matters, whole)
     hit = (lacks > 0)[seen.of_row]
     successes = int(hit.sum())
     which = f"that at least {percent(common)} of all records have" if values is None else "of those given"
@@ -65,7 +67,7 @@ def negative_disclosure(
     return outcome("negative disclosure", successes, seen.rows, 0.0, exposed, sentence, details=details)
 
 
-def _absent(seen: View, matters: np.ndarray, whole: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def absent(seen: View, matters: np.ndarray, whole: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """How many of the values that matter each class lacks, and what share of the table they make up."""
     h = seen.histogram
     there = matters[h.value]

@@ -12,6 +12,7 @@ from sfumato.measures.attacks.classes import View, of_values, view
 from sfumato.measures.attacks.result import MOST, Attack, outcome, percent, records, worst
 
 SCALES = ("difference", "ratio")
+THRESHOLD = 0.25  # a gain above which a record counts as exposed
 
 
 def skewness(
@@ -19,7 +20,7 @@ def skewness(
     quasi: Any,
     sensitive: str,
     *,
-    threshold: float = 0.25,
+    threshold: float = THRESHOLD,
     scale: str = "difference",
     values: Any = None,
     prior: Mapping[str | None, float] | None = None,
@@ -67,7 +68,7 @@ def skewness(
     seen = view(released, quasi, sensitive)
     matters = None if values is None else of_values(seen, values)
     before = _prior(seen, prior)
-    gain, alone = (_gain(v, before, scale, matters) for v in (seen, seen.everyone))
+    gain, alone = (gain_of(v, before, scale, matters) for v in (seen, seen.everyone))
     hit = (gain > threshold + 1e-12)[seen.of_row]
     successes, highest = int(hit.sum()), float(gain.max())
     limit = percent(threshold) if scale == "difference" else f"{threshold:g} times"
@@ -96,7 +97,7 @@ def _prior(seen: View, prior: Mapping[str | None, float] | None) -> np.ndarray:
     return shares
 
 
-def _gain(seen: View, before: np.ndarray, scale: str, matters: np.ndarray | None) -> np.ndarray:
+def gain_of(seen: View, before: np.ndarray, scale: str, matters: np.ndarray | None) -> np.ndarray:
     """The most that each class raises a value."""
     h = seen.histogram
     was = before[h.value]
