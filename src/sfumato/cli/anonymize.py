@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sfumato.cli import options
-from sfumato.cli.console import complain, number, say, say_json
+from sfumato.cli.console import complain, number, say, say_command, say_json
 from sfumato.cli.options import PROMISES, SEARCH, WRITING, option
 
 if TYPE_CHECKING:
@@ -259,19 +259,35 @@ def show(
     say("written:")
     for line in [*([] if policy.table is None else [f"table {policy.table}"]), *files]:
         say(f"  {line}")
-    say(f"verify it with: {_verify(policy, folder, manifest['policy'])}")
+    if (command := _verify(policy, folder, manifest)) is not None:
+        say_command("verify it with", command)
+    else:
+        say("to verify it later, release it with -o FOLDER too: its manifest keeps what the promises are held against")
 
 
-def _verify(policy: PolicyFile, folder: Path | None, asked: Mapping[str, Any]) -> str:
-    """The command that verifies the release: a table without a folder is asked what the manifest would have said."""
+def _verify(policy: PolicyFile, folder: Path | None, manifest: Mapping[str, Any]) -> str | None:
+    """The command that verifies the release: a table without a folder is asked what the manifest would have said.
+
+    None where a command cannot say it: values of the table, hierarchies, the distribution before rows were suppressed.
+    """
+    from sfumato.cli.flags import written
+
+    asked = manifest["policy"]
     words = ["sfumato", "verify", *([] if folder is None else [str(folder)])]
     if policy.table is not None:
         words += ["--input", str(policy.input)]
     if policy.table is not None and folder is None:
-        words += ["--table", policy.table, *(word for names in asked["quasi"] for word in ("--quasi", _row(names)))]
+        against = any(c.against_whole for c in policy.require) and manifest["solution"]["suppressed"]
+        listed = any(isinstance(v, list | tuple) or v == "hierarchical" for m in asked["require"] for v in m.values())
+        if against or listed:
+            return None
+        words += ["--table", policy.table, *(word for names in asked["quasi"] for word in ("--quasi", written(names)))]
         for model in asked["require"]:
-            given = [f"{key}={_word(value)}" for key, value in model.items() if key != "model" and value is not None]
-            words += ["--require", " ".join([model["model"], *given])]
+            given = {key: value for key, value in model.items() if key != "model" and value is not None}
+            words += [
+                "--require",
+                " ".join([model["model"], *(f"{k}={shlex.quote(str(v))}" for k, v in given.items())]),
+            ]
     return shlex.join(words)
 
 
@@ -326,16 +342,6 @@ def say_promises(promises: Iterable[Mapping[str, Any]]) -> None:
         note = f"; {promise['note']}" if promise["note"] else ""
         measured, bound = number(promise["measured"]), number(promise["bound"])
         say(f"         {promise['sentence']} Measured {measured}, bound {bound}{note}.")
-
-
-def _row(names: Iterable[str]) -> str:
-    """Column names between commas, as --quasi takes them."""
-    return ",".join(f'"{name}"' if "," in name else name for name in names)
-
-
-def _word(value: object) -> str:
-    """A parameter as --require takes it; values of the table are not shown."""
-    return "..." if isinstance(value, list | tuple) else shlex.quote(str(value))
 
 
 def _parameter(value: object) -> str:

@@ -13,12 +13,18 @@ from typing import Any
 # who stands in an address, with or without a password; but not where a message shows how one is written
 USER = re.compile(r"(\w[\w+.-]*://)(?!user@host)(?:\S*|[^/\n]*)@")
 SECRET = re.compile(r"\b((?:ssl)?password|passwd|pwd|pgpassword)(\s*=\s*)('[^']*'|[^\s&\"']+)", re.IGNORECASE)
+STARS = r"\1\2***"
 QUERY = re.compile(r"(?<=[?&])(user)(=)[^&\s\"']+")
 
 
 def say(text: str = "") -> None:
     """A line on standard output."""
     print(clean(text))
+
+
+def say_command(label: str, command: str) -> None:
+    """A command to be pasted: users stay in its addresses, which hold no password."""
+    print(_printable(f"{label}: {SECRET.sub(STARS, command)}"))
 
 
 def complain(text: str) -> None:
@@ -32,7 +38,11 @@ def clean(text: str) -> str:
     >>> clean("a" + chr(27) + "[31m")
     'a?[31m'
     """
-    return "".join("?" if unicodedata.category(c) in ("Cc", "Cs") and c != "\n" else c for c in redact(text))
+    return _printable(redact(text))
+
+
+def _printable(text: str) -> str:
+    return "".join("?" if unicodedata.category(c) in ("Cc", "Cs") and c != "\n" else c for c in text)
 
 
 def redact(text: str) -> str:
@@ -42,7 +52,7 @@ def redact(text: str) -> str:
     'postgresql://***@host/db?password=*** has no table'
     """
     for pattern in (SECRET, QUERY):
-        text = pattern.sub(r"\1\2***", text)
+        text = pattern.sub(STARS, text)
     return USER.sub(r"\1***@", text)
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,8 @@ if TYPE_CHECKING:
     from sfumato.cli.sources import Named
     from sfumato.policy_file import Draft
     from sfumato.policy_places import Path as Key
+
+NAME = re.compile(r'(?:^|,)\s*(?:"((?:[^"]|"")*)"\s*(?=,|\Z)|([^,]*?)\s*(?=,|\Z))', re.DOTALL)
 
 
 def draft(
@@ -131,8 +132,17 @@ def names(texts: Sequence[str] | None) -> list[list[str]] | None:
     """
     if not texts:
         return None
-    rows = [next(csv.reader([text], skipinitialspace=True), []) for text in texts]
-    return [[name.strip() for name in row] for row in rows]
+    rows = [NAME.findall(text) if text.strip() else [] for text in texts]
+    return [[quoted.replace('""', '"') or plain for quoted, plain in row] for row in rows]
+
+
+def written(names: Iterable[str]) -> str:
+    """Column names as `names` takes them.
+
+    >>> written(["age", "a,b", 'the "x"'])
+    'age,"a,b",the "x"'
+    """
+    return ",".join('"' + n.replace('"', '""') + '"' if "," in n or n[0] == '"' or n != n.strip() else n for n in names)
 
 
 def joined(texts: Sequence[str] | None) -> list[str] | None:
