@@ -30,6 +30,8 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
         made.append(folder)
         return folder
 
-    yield one
-    for folder in made:
-        subprocess.run(["umount", "-l", str(folder)], check=True, timeout=20)
+    try:
+        yield one
+    finally:
+        for folder in made:
+            subprocess.run(["umount", "-l", str(folder)], check=True, timeout=20)

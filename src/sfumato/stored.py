@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from sfumato.destination import Folder, Table, destination
 from sfumato.engines.atomic import PREFIX
 from sfumato.engines.spark import SparkTable
 from sfumato.engines.store import COUNT, Say, Store
-from sfumato.errors import BrokenPromise, EmptyTable, PolicyError, TooManyCells
+from sfumato.errors import BrokenPromise, EmptyTable, TooManyCells
 from sfumato.fingerprint import key
 from sfumato.microdata import microdata
 from sfumato.release import Release
@@ -58,6 +58,12 @@ def anonymize_store(store: Store, to: Any = None, **given: Any) -> StoredRelease
     <StoredRelease of 100000000 rows, 0 suppressed, loss 0.2500, k-anonymity>
     """
     place = destination(to, store)
+    with store.snapshot(write=isinstance(place, Table)) as now:  # writers do not matter
+        return replace(_anonymized(now, place, **given), home=store)
+
+
+def _anonymized(store: Store, place: Folder | Table | None, **given: Any) -> StoredRelease:
+    """Look at the table before the work, and release it in one piece or in parts."""
     asked = asked_of(store, **given)
     max_cells = asked.max_cells
     asked.say("looking at a sample", None)
@@ -153,14 +159,4 @@ def _distribution(counted: pl.DataFrame, name: str) -> dict[str, int]:
 
 def _count(store: Store, columns: Sequence[str], say: Say, most: int, target: Path | None) -> pl.DataFrame:
     """Count, with what is counted saved beside the target: there after an interrupt, gone once all is counted."""
-    if target is None:
-        return store.count(columns, say, most)
-    work = target.parent / f"{PREFIX}count-{target.name}"
-    try:
-        counted = store.count(columns, say, most, work)
-    except BaseException as error:
-        if isinstance(error, PolicyError) or not any(work.glob("*/*.parquet")):  # nothing to go on from
-            shutil.rmtree(work, ignore_errors=True)
-        raise
-    shutil.rmtree(work, ignore_errors=True)
-    return counted
+    return store.count(columns, say, most, None if target is None else target.parent / f"{PREFIX}count-{target.name}")

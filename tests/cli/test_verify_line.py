@@ -45,21 +45,21 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         import postgres as server
 
         at = str(request.getfixturevalue("postgres"))
-        server.run(at, f'DROP TABLE IF EXISTS people; DROP TABLE IF EXISTS "{TABLE.replace(chr(34), chr(34) * 2)}"')
+        server.run(at, f'DROP TABLE IF EXISTS crowd; DROP TABLE IF EXISTS "{TABLE.replace(chr(34), chr(34) * 2)}"')
         with adbc_driver_postgresql.dbapi.connect(at) as connection, connection.cursor() as cursor:
-            cursor.adbc_ingest("people", frame().to_arrow(compat_level=pl.CompatLevel.oldest()))
+            cursor.adbc_ingest("crowd", frame().to_arrow(compat_level=pl.CompatLevel.oldest()))
             connection.commit()
         return f"{at}?application_name=a%20b&connect_timeout=20"
     path = tmp_path / f"the hospital's.{request.param}"
     if request.param == "duckdb":
         with duckdb.connect(str(path)) as duck:
             duck.register("there", frame().to_arrow())
-            duck.execute("CREATE TABLE people AS SELECT * FROM there")
+            duck.execute("CREATE TABLE crowd AS SELECT * FROM there")
     else:
         lite = sqlite3.connect(path)
         names = ", ".join('"' + name.replace('"', '""') + '"' for name in frame().columns)
-        lite.execute(f"CREATE TABLE people ({names})")
-        lite.executemany("INSERT INTO people VALUES (?, ?, ?)", frame().iter_rows())
+        lite.execute(f"CREATE TABLE crowd ({names})")
+        lite.executemany("INSERT INTO crowd VALUES (?, ?, ?)", frame().iter_rows())
         lite.commit()
         lite.close()
     return path.name
@@ -91,7 +91,7 @@ DIVERSE += ("--require", f"t-closeness attribute={shlex.quote(ILL)} t=0.9")
     ],
 )
 def test_a_database(run: Run, address: str, tmp_path: Path, to: tuple[str, ...]) -> None:
-    done = run("anonymize", "--input", address, "--table", "people", *ASKED, *DIVERSE, *to)
+    done = run("anonymize", "--input", address, "--table", "crowd", *ASKED, *DIVERSE, *to)
     assert done.code == 0, done.err
     found = pasted(done.out, tmp_path)
     assert found.returncode == 0, found.stderr + found.stdout
@@ -111,7 +111,7 @@ def test_a_file(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize("address", ["duckdb"], indirect=True)
 def test_what_no_line_can_say_needs_a_folder(run: Run, address: str, tmp_path: Path) -> None:
     guarded = ("--require", f"alpha-k 0.9 4 attribute={shlex.quote(ILL)} flu cold")
-    asked = ("anonymize", "--input", address, "--table", "people", *ASKED[:4], *ASKED[6:])
+    asked = ("anonymize", "--input", address, "--table", "crowd", *ASKED[:4], *ASKED[6:])
     done = run(*asked, *guarded, "--output-table", "r")
     assert done.code == 0, done.err
     last = done.out.splitlines()[-1]

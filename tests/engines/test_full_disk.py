@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -16,6 +17,8 @@ import pytest
 
 import postgres as server
 from disks import Disk
+from sfumato.engines.database import Database
+from sfumato.errors import ReadError
 
 ROWS = 300_000
 MAIN = "import sys; from sfumato.cli import main; sys.exit(main())"
@@ -156,3 +159,58 @@ def test_a_table_on_a_full_disk(kind: str, disk: Disk) -> None:
     (place / "much").unlink()
     code, said = end(start("anonymize", *table))  # nothing of it is there, and with room it can be done
     assert code == 0, said
+
+
+@pytest.mark.postgres
+def test_a_full_disk_of_the_server(on_server: str, disk: Disk) -> None:
+    place = disk("2m")
+    for parent in (place, *place.parents):  # the server is another user
+        if not parent.stat().st_mode & 0o001:
+            parent.chmod(parent.stat().st_mode | 0o011)
+    owner = server._user()
+    if owner is not None:
+        os.chown(place, owner.pw_uid, owner.pw_gid)
+    for setting in ("default_tablespace", "temp_tablespaces"):  # the released table, then what is staged
+        run = f"CREATE TABLESPACE small LOCATION '{place}'; ALTER ROLE {server.USER} SET {setting} = 'small'"
+        _each(on_server, run)
+        try:
+            rows = "SELECT age, zip || note AS zip, note FROM many LIMIT 60000"
+            server.run(on_server, f"CREATE TABLE wide TABLESPACE pg_default AS {rows}")
+            require = ("--quasi", "zip", "--k", "1", "--identifying", "note", "--insensitive", "age")
+            asked = (on_server, "--table", "wide", *require, "--search", "mondrian", "--output-table", "full")
+            code, said = end(start("anonymize", *asked))
+            assert code == 2, said
+            assert "no space left on the disk of the database" in said
+            assert server.run(on_server, "SELECT count(*) FROM pg_class WHERE relname = 'full'") == [(0,)]
+        finally:
+            undo = f"ALTER ROLE {server.USER} RESET {setting}; DROP TABLE IF EXISTS wide; DROP TABLESPACE small"
+            _each(on_server, undo)
+
+
+def _each(address: str, sql: str) -> None:
+    """Statements that want no transaction."""
+    import adbc_driver_postgresql.dbapi
+
+    with adbc_driver_postgresql.dbapi.connect(address, autocommit=True) as connection, connection.cursor() as cursor:
+        for part in sql.split(";"):
+            cursor.execute(part)
+
+
+def test_no_room_for_what_sqlite_sorts(tables: Path, disk: Disk, tmp_path: Path) -> None:
+    place = disk("200k")
+    asked = ("anonymize", tables / "in.sqlite", "--table", "people", *ASKED, "-o", tmp_path / "out")
+    code, said = end(start(*asked, SQLITE_TMPDIR=str(place)))
+    assert code == 2, said
+    assert f"no space left on the disk of {place}" in said
+    assert list(tmp_path.glob("*out*")) == []
+
+
+def test_no_room_for_what_duckdb_spills(tables: Path, disk: Disk) -> None:
+    place = disk("24m")
+    shutil.copy(tables / "in.duckdb", place)
+    query = "SELECT note || i AS n FROM people, range(9) r(i) GROUP BY n ORDER BY n LIMIT 9999999"
+    with duckdb.connect(str(place / "in.duckdb")) as duck:
+        duck.execute("SET memory_limit = '50MB'; SET threads = 1")
+        duck.execute(f"CREATE VIEW much AS SELECT MAX(n) AS n FROM ({query})")
+        with pytest.raises(ReadError, match=f"no space left on the disk of {place}"):
+            Database(place / "in.duckdb", "much")

@@ -137,25 +137,99 @@ def test_an_interrupted_count_goes_on(tmp_path: Path) -> None:
 
     with pytest.raises(Interrupt):
         counted(Scanned(tmp_path / "in.parquet", part=100), "a", work=work, say=stop)
-    saved = sorted(p.name for p in work.rglob("*.parquet"))
-    assert saved == [f"{i}.parquet" for i in range(5)]
-    stamp = {p: p.stat().st_mtime_ns for p in work.rglob("*.parquet")}
+    saved = sorted(work.rglob("*.parquet"))
+    assert [p.name for p in saved] == [f"{i}-0-0-{100 * (i + 1)}.parquet" for i in range(6)]
+    assert all(pl.read_parquet(p)[COUNT].sum() == 100 for p in saved)
     found = counted(
         Scanned(tmp_path / "in.parquet", part=100), "a", work=work, say=lambda message, share: seen.append(share)
     )
     assert found == counted(Scanned(tmp_path / "in.parquet"), "a")
-    assert all(p.stat().st_mtime_ns == then for p, then in stamp.items())
     assert seen[-1] == 1.0
     assert seen == sorted(seen)
+    assert not work.exists()
     # another table, or other columns, start anew
     pl.DataFrame({"a": [9] * 1000}).write_parquet(tmp_path / "in.parquet")
     assert counted(Scanned(tmp_path / "in.parquet", part=100), "a", work=work) == [(9, 1000)]
 
 
-def test_saved_cells_are_for_their_owner_only(tmp_path: Path) -> None:
-    TABLE.write_parquet(tmp_path / "in.parquet")
-    counted(Scanned(tmp_path / "in.parquet", part=2), "a", work=tmp_path / "work")
-    assert (tmp_path / "work").stat().st_mode & 0o077 == 0
+@pytest.mark.parametrize("ending", ["parquet", "csv", "csv.gz"])
+def test_a_count_goes_on_from_wherever_it_was_interrupted(tmp_path: Path, ending: str) -> None:
+    files = []
+    for i, rows in enumerate((130, 1, 270)):
+        files.append(tmp_path / f"{i}.{ending}")
+        frame = pl.DataFrame({"a": [f"{j * 7 % 13}" for j in range(rows)], "b": ['x "y"\nz'] * rows})
+        data = frame.write_csv().encode()
+        if ending == "parquet":
+            frame.write_parquet(files[-1], row_group_size=40)
+        else:
+            files[-1].write_bytes(gzip.compress(data, mtime=0) if ending == "csv.gz" else data)
+    work, store = tmp_path / "work", Scanned(files, part=23, block=400)
+    expected, kept = counted(store, "a", "b"), []
+    assert sum(n for *_, n in expected) == 401
+    for limit in range(1, 1000):
+        calls: list[float | None] = []
+
+        def stop(message: str, share: float | None, calls: list[float | None] = calls, limit: int = limit) -> None:
+            calls.append(share)
+            if len(calls) == limit:
+                raise Interrupt
+
+        try:
+            assert counted(store, "a", "b", work=work, say=stop) == expected
+            break
+        except Interrupt:
+            kept.append(sum(pl.read_parquet(p)[COUNT].sum() for p in work.rglob("*.parquet")))
+        assert counted(store, "a", "b", work=work) == expected
+        assert not work.exists()
+    assert len(kept) > 9
+    assert kept == sorted(kept)
+    assert kept[0] < 100 < 390 < kept[-1]
+
+
+def test_an_interrupted_count_is_saved_within_a_part(tmp_path: Path) -> None:
+    pl.DataFrame({"a": [i % 7 for i in range(600_000)]}).write_parquet(tmp_path / "in.parquet")
+    work = tmp_path / "work"
+
+    def stop(message: str, share: float | None) -> None:
+        if share and share > 0.4:
+            raise Interrupt
+
+    with pytest.raises(Interrupt):
+        counted(Scanned(tmp_path / "in.parquet"), "a", work=work, say=stop)
+    saved = list(work.rglob("*.parquet"))
+    assert len(saved) == 1
+    assert 200_000 < pl.read_parquet(saved[0])[COUNT].sum() < 600_000
+    for path in (work, saved[0].parent):
+        assert path.stat().st_mode & 0o077 == 0
+
+
+def test_counts_leave_each_other_alone(tmp_path: Path) -> None:
+    work, stores = tmp_path / "work", {}
+    for name in ("one", "two"):
+        pl.DataFrame({"a": [f"{name} {i % 7}" for i in range(1000)]}).write_parquet(tmp_path / f"{name}.parquet")
+        stores[name] = Scanned(tmp_path / f"{name}.parquet", part=100)
+
+    def stop(message: str, share: float | None) -> None:
+        if share and share > 0.5:
+            raise Interrupt
+
+    with pytest.raises(Interrupt):
+        counted(stores["one"], "a", work=work, say=stop)
+    saved = set(work.rglob("*.parquet"))
+    assert saved
+
+    def meanwhile(message: str, share: float | None) -> None:
+        if share and share > 0.8:  # the same count in another run, while this one has it
+            assert counted(stores["one"], "a", work=work) == counted(stores["one"], "a")
+            assert saved <= set(work.rglob("*.parquet"))
+
+    assert counted(stores["two"], "a", work=work) == counted(stores["two"], "a")  # another table, to the same target
+    assert saved == set(work.rglob("*.parquet"))
+    with pytest.raises(PolicyError):
+        stores["two"].count(["a"], quiet, 3, work)
+    assert saved == set(work.rglob("*.parquet"))
+    assert counted(stores["one"], "a", work=work, say=meanwhile) == counted(stores["one"], "a")
+    assert not work.exists()
 
 
 def test_too_many_cells_are_refused_while_counting(tmp_path: Path) -> None:

@@ -155,6 +155,21 @@ def _lock(path: Path, flags: int = 0) -> int:
     return handle
 
 
+def hold(path: Path) -> int | None:
+    """A handle that holds the lock of a file while it is open, None where there are no locks.
+
+    BlockingIOError where another run has it.
+    """
+    try:
+        return None if fcntl is None else _lock(path, os.O_CREAT)
+    except FileNotFoundError:  # the other run has just ended, and removed it
+        raise BlockingIOError from None
+    except BlockingIOError:
+        raise
+    except OSError:
+        return None
+
+
 @contextmanager
 def _stage(target: Path) -> Iterator[Path]:
     """A folder of this run beside the target, locked, the owner's alone; it is removed in the end."""

@@ -1,4 +1,4 @@
-"""Python that Polars calls from threads of its own.
+"""Work in threads: what can be interrupted here, and Python that Polars calls from threads of its own.
 
 A query that fails, or is interrupted, leaves such a call under way: what it uses must not be closed, nor this process
 end, before it has come back.
@@ -10,11 +10,14 @@ import atexit
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from typing import TypeVar
 
 import polars as pl
 from polars.io.plugins import register_io_source
 
+T = TypeVar("T")
 QUIET = 0.05  # seconds without a call after which none is under way
 LONGEST = 30.0  # seconds that the end of this process waits
 
@@ -47,6 +50,25 @@ def _settle() -> None:
             _changed.wait(QUIET)
 
 
+def patiently(work: Callable[[], T], cancel: Callable[[], object]) -> T:
+    """What `work` gives; an interrupt cancels it and is raised here, once it has come to its end."""
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    pool = ThreadPoolExecutor(1)
+    future = pool.submit(work)
+    try:
+        while not wait([future], timeout=0.2).done:  # a signal may have reached another thread: look up now and then
+            pass
+    except KeyboardInterrupt:
+        with suppress(Exception):  # a driver that cannot, as that of SQLite, ends its statement first
+            cancel()
+        future.exception()
+        raise
+    finally:
+        pool.shutdown(wait=False)
+    return future.result()
+
+
 class Pulled:
     """Frames that Polars pulls from, until `close`; what stops them is in `error`, and ends them as if at their end.
 
@@ -75,10 +97,9 @@ class Pulled:
         if not self._step.acquire(blocking=False):
             self.cancel()
             self._step.acquire()
-        try:
+        with suppress(Exception):  # what the driver says now helps nobody
             self.frames.close()  # type: ignore[attr-defined]
-        finally:
-            self._step.release()
+        self._step.release()
 
     def _next(self) -> pl.DataFrame | None:
         with called(), self._step:

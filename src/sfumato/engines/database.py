@@ -7,6 +7,7 @@ import hmac
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from sfumato.engines.database_errors import told
 from sfumato.engines.database_link import AdbcLink, Link
 from sfumato.engines.database_open import place
 from sfumato.engines.database_release import KeptTable, begin, prepared, released, target
+from sfumato.engines.database_rights import lacking, refuse_unwritable
 from sfumato.engines.database_sql import count, every, exported, fetched, sample, total
 from sfumato.engines.database_stage import Staged
 from sfumato.engines.database_tables import columns as columns_of
@@ -53,6 +55,8 @@ class Database:
         self.source, self.table = source, table
         self._place = place(source)
         self._counted: int | None = None
+        self._held: Link | None = None
+        self._same = False  # whether it was counted in the snapshot that is held
         with self._link() as link:
             self._table = table_of(link, self._place.dialect, table, schema, self._place.shown)
             if not link.rows(f"SELECT 1 FROM {self._table.written} LIMIT 1"):
@@ -64,6 +68,25 @@ class Database:
     def schema(self) -> dict[str, pl.DataType]:
         """Column to type, in order."""
         return {name: column.dtype for name, column in self._columns.items()}
+
+    @contextmanager
+    def snapshot(self, write: bool = False) -> Iterator[Database]:
+        """The table as it is now, until the block ends: all that is asked of it is asked in one transaction.
+
+        Others may write meanwhile, but for files of SQLite and, where `write` is asked for, of DuckDB: they wait.
+        """
+        link = self._place.link(write)
+        now = copy(self)
+        for known in ("_columns", "_rows"):
+            now.__dict__.pop(known, None)
+        now._held, now._counted, now._same = link, None, False
+        try:
+            with told(ReadError, f"{self._place.shown} cannot be read", link.disks):
+                begin(link, self._place.dialect, write)
+            yield now
+        finally:
+            with suppress(Exception):  # what the driver says now helps nobody
+                link.close()
 
     def rows(self) -> int:
         """How many rows there are."""
@@ -113,15 +136,15 @@ class Database:
             found = count(link, self._place.dialect, self._table, asked, most)
         refuse_many(found.height, most)
         self._counted = int(found.get_column(COUNT).sum())
+        self._same = self._held is not None and self._place.dialect.one_snapshot is not None
         return found
 
     def recode(self, plan: Plan, file: Path, format: str, say: Say) -> ScannedFile:
         """Export the released rows into a file, as they come from the database."""
         dialect, known = self._place.dialect, self._columns
         say("recoding rows", None)
-        with self._link() as link:
-            begin(link, dialect)
-            staged = prepared(link, dialect, self._table, known, plan, self._counted)
+        with self._one_link() as link:
+            staged = prepared(link, dialect, self._table, known, plan, self._before)
             query = exported(self._table, plan, known, staged)
             released = [_released(known[name], name in staged.labels, staged) for name in plan.columns]
             frames = _told(fetched(link, dialect, query, released), say, self._counted or self._rows)
@@ -131,23 +154,29 @@ class Database:
     def check_target(self, name: str, overwrite: bool) -> None:
         """Raise an OutputError where a release cannot be made under that name: to be asked before any work."""
         with self._link() as link:
-            target(link, self._place.dialect, self._table, name, overwrite)
+            place, replaces = target(link, self._place.dialect, self._table, name, overwrite)
+            rights = lacking(link, self._place.dialect, self._table, place, replaces)
+        if rights:
+            what = f'the table "{name}" cannot be made: the user lacks the right {rights}'
+            raise OutputError(what, hint="ask the owner of the database")
+        refuse_unwritable(self._place.files)
 
     @contextmanager
     def release(self, plan: Plan, name: str | None, overwrite: bool, say: Say) -> Iterator[KeptTable]:
         """The released rows as a new table, kept where the block ends and gone where it raises."""
         if not name:
             raise OutputError("the release needs the name of a table")
-        dialect, known = self._place.dialect, self._columns
-        link = self._place.link(write=True)
-        try:
-            if isinstance(link, AdbcLink) and link.commits_each:
-                raise OutputError("this database has no transactions, so a release in it could be left half made")
-            with released(link, dialect, self._table, known, plan, name, overwrite, self._counted, say) as kept:
-                yield kept
-        finally:
-            with suppress(Exception):  # what the driver says now helps nobody
-                link.close()
+        if self._held is None:
+            with self.snapshot(write=True) as now:
+                now._counted = self._counted
+                with now.release(plan, name, overwrite, say) as kept:
+                    yield kept
+            return
+        link, dialect, known = self._held, self._place.dialect, self._columns
+        if isinstance(link, AdbcLink) and link.commits_each:
+            raise OutputError("this database has no transactions, so a release in it could be left half made")
+        with released(link, dialect, self._table, known, plan, name, overwrite, self._before, say) as kept:
+            yield kept
 
     def kept(self, data: Any) -> Database:
         """A released table, by its name."""
@@ -166,11 +195,39 @@ class Database:
         with self._link() as link:
             return every(link, self._table)
 
-    @contextmanager
-    def _link(self) -> Iterator[Link]:
+    @property
+    def _before(self) -> int | None:
+        """How many rows were counted, where they may be others by now."""
+        return None if self._same else self._counted
+
+    def _lacking(self) -> str:
+        """The rights that the user lacks, asked by a link of its own: a transaction that failed answers nothing."""
+        if self._place.files:
+            return ""
         link = self._place.link()
         try:
-            with told(ReadError, f"{self._place.shown} cannot be read", link.disks):
+            return lacking(link, self._place.dialect, self._table)
+        finally:
+            link.close()
+
+    @contextmanager
+    def _one_link(self) -> Iterator[Link]:
+        """A link in a transaction that has one snapshot."""
+        with self._link() as link:
+            if self._held is None:
+                begin(link, self._place.dialect, write=False)
+            yield link
+
+    @contextmanager
+    def _link(self) -> Iterator[Link]:
+        what = f"{self._place.shown} cannot be read"
+        if self._held is not None:
+            with told(ReadError, what, self._held.disks, self._lacking):
+                yield self._held
+            return
+        link = self._place.link()
+        try:
+            with told(ReadError, what, link.disks, self._lacking):
                 yield link
         finally:
             with suppress(Exception):  # what the driver says now helps nobody

@@ -17,7 +17,7 @@ class Dialect:
     `same_text` compares texts letter by letter, whatever the collation of their column. `nan` is true of a number that
     is not one, `zero` makes either zero the positive one. `hashed` is a number of 64 bits from the MD5 of a text.
     `folds`: names that differ in case only are one name. `guesses`: the driver takes the type of a column from its
-    first rows.
+    first rows. `one_snapshot` begins a transaction that sees all tables as they are at one moment; None: nobody knows.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Dialect:
     guesses: bool = False
     indexes: bool = False
     analyzes: bool = False
-    one_snapshot: str | None = None
+    one_snapshot: tuple[str, ...] | None = None
 
     def staged(self, number: int) -> str:
         """The name of a temporary table, as it is written in a statement."""
@@ -54,6 +54,7 @@ DUCKDB = Dialect(
     sample="WHERE hash(rowid) % {step} = 0",
     hashed="md5_number_lower({})",
     folds=True,
+    one_snapshot=(),
 )
 POSTGRESQL = Dialect(
     "postgresql",
@@ -66,6 +67,8 @@ POSTGRESQL = Dialect(
         "SELECT set_config('TimeZone', 'UTC', false), set_config('DateStyle', 'ISO, YMD', false), "
         "set_config('extra_float_digits', '1', false), set_config('standard_conforming_strings', 'on', false), "
         "set_config('synchronize_seqscans', 'off', false), set_config('client_encoding', 'UTF8', false)",
+        # a search may take long, in the transaction that has counted and will release
+        "SELECT set_config('idle_in_transaction_session_timeout', '0', false)",
         # a server notices that its client was killed
         "SELECT set_config('client_connection_check_interval', '2s', false) "
         "WHERE current_setting('client_connection_check_interval', true) IS NOT NULL",
@@ -73,7 +76,7 @@ POSTGRESQL = Dialect(
     sample="TABLESAMPLE SYSTEM ({percent}) REPEATABLE (6)",
     hashed="CAST(CAST('x' || substr(md5({}), 1, 16) AS bit(64)) AS bigint)",
     analyzes=True,
-    one_snapshot="SET TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+    one_snapshot=("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ",),
 )
 SQLITE = Dialect(
     "sqlite",
@@ -87,6 +90,7 @@ SQLITE = Dialect(
     folds=True,
     guesses=True,
     indexes=True,
+    one_snapshot=(),
 )
 DIALECTS = {dialect.name: dialect for dialect in (DUCKDB, POSTGRESQL, SQLITE)}
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from sfumato.engines.disk import is_full, no_space
 from sfumato.errors import SfumatoError
 
+DENIED = "42501"
 FULL = "no space left on the disk of the database"
 DRIVERS = ("adbc_driver_manager", "duckdb", "_duckdb", "pyarrow")
 STATES = {
-    "42501": "the user may not do that there: permission denied",
+    DENIED: "the user may not do that there: permission denied",
     "42P01": "a table is not there, or not any more",
     "42703": "a column is not there any more",
     "42P07": "a table of that name was made meanwhile",
@@ -51,16 +52,22 @@ PHRASES = {  # words that SQLite always uses, and what they mean; nothing else o
 
 
 @contextmanager
-def told(kind: type[SfumatoError], what: str, disks: Sequence[Path] = ()) -> Iterator[None]:
+def told(
+    kind: type[SfumatoError], what: str, disks: Sequence[Path] = (), lacking: Callable[[], str] | None = None
+) -> Iterator[None]:
     """Turn what a driver raises into an error of ours that says `what` could not be done, and why if that is known.
 
-    `disks` are places that the database writes to, on this machine.
+    `disks` are places that the database writes to, on this machine; `lacking` names rights that the user does not have.
     """
     try:
         yield
     except Exception as error:
         if type(error).__module__.partition(".")[0] not in DRIVERS:
             raise
+        denied = getattr(error, "sqlstate", None) in (DENIED, None)  # a driver does not always pass it on
+        rights = lacking() if lacking is not None and denied else ""
+        if rights:
+            raise kind(f"{what}: the user lacks the right {rights}", hint="ask the owner of the database") from None
         raise kind(f"{what}: {reason(error, disks)}") from None
 
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import polars as pl
 
+from sfumato.engines.callbacks import patiently
 from sfumato.engines.database_errors import reason
+from sfumato.engines.database_spill import remove_spill
 from sfumato.engines.disk import HINT, is_full
 from sfumato.engines.store import OURS
 from sfumato.errors import ReadError
 
-T = TypeVar("T")
 BATCH = 1 << 17  # rows at a time
 
 
@@ -74,7 +73,16 @@ class _Connected:
 
 
 class DuckLink(_Connected):
-    """A link over a duckdb connection."""
+    """A link over a duckdb connection; `spill` is the folder for what does not fit into memory."""
+
+    def __init__(self, connection: Any, spill: Path | None = None) -> None:
+        super().__init__(connection)
+        self.spill = spill
+
+    def close(self) -> None:
+        """End the connection: what was not committed is gone."""
+        super().close()
+        remove_spill(self.spill)
 
     def begin(self) -> None:
         """Begin a transaction."""
@@ -163,25 +171,6 @@ class AdbcLink(_Connected):
         found = self.connection.adbc_get_objects(depth="tables", db_schema_filter=schema).read_all().to_pylist()
         within = [s for catalog in found for s in catalog["catalog_db_schemas"] or []]
         return [(t["table_name"], t["table_type"].lower()) for s in within for t in s["db_schema_tables"] or []]
-
-
-def patiently(work: Callable[[], T], cancel: Callable[[], object]) -> T:
-    """What `work` gives; an interrupt cancels it and is raised here, which drivers do not do in all their calls."""
-    if threading.current_thread() is not threading.main_thread():
-        return work()
-    pool = ThreadPoolExecutor(1)
-    future = pool.submit(work)
-    try:
-        while not wait([future], timeout=0.2).done:  # a signal may have reached another thread: look up now and then
-            pass
-    except KeyboardInterrupt:
-        with suppress(Exception):  # a driver that cannot, as that of SQLite, ends its statement first
-            cancel()
-        future.exception()
-        raise
-    finally:
-        pool.shutdown(wait=False)
-    return future.result()
 
 
 def _frames(reader: Any, cancel: Callable[[], object], disks: Sequence[Path]) -> Iterator[pl.DataFrame]:

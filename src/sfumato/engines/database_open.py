@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 from sfumato.engines.database_dialect import DIALECTS, DUCKDB, POSTGRESQL, SQLITE, Dialect
 from sfumato.engines.database_errors import told
 from sfumato.engines.database_link import AdbcLink, DuckLink, Link
+from sfumato.engines.database_spill import remove_spill, spill_folder
 from sfumato.engines.disk import temporary
 from sfumato.errors import MissingExtra, PolicyError, ReadError, did_you_mean
 
@@ -39,6 +40,7 @@ class Place:
     shown: str
     connect: Callable[[bool], Link]
     disks: tuple[Path, ...] = ()  # places on this machine that it writes to
+    files: tuple[Path, ...] = ()  # the file that it is
 
     def link(self, write: bool = False) -> Link:
         """A new connection, which has to be closed."""
@@ -102,9 +104,9 @@ def _file(path: Path, expected: str | None = None) -> Place:
         raise ReadError(f"{path} cannot be read: {error.strerror or type(error).__name__}") from None
     shown = path.name
     if head[8:12] == b"DUCK" and expected in (None, "duckdb"):
-        return Place(DUCKDB, shown, lambda write: DuckLink(_duckdb(path, write)), (path.parent,))
+        return Place(DUCKDB, shown, lambda write: _duckdb(path, write), (path.parent,), (path,))
     if head == b"SQLite format 3\0" and expected in (None, "sqlite"):
-        return Place(SQLITE, shown, lambda write: _sqlite(path), (path.parent, *temporary()))
+        return Place(SQLITE, shown, lambda write: _sqlite(path), (path.parent, *temporary()), (path,))
     raise ReadError(f"{path} is not a file of {expected or 'DuckDB or SQLite'}", allowed=ALLOWED)
 
 
@@ -115,7 +117,7 @@ def _head(path: Path, number: int) -> bytes:
         return file.read(16)
 
 
-def _duckdb(path: Path, write: bool) -> Any:
+def _duckdb(path: Path, write: bool) -> Link:
     try:
         import duckdb
         import pyarrow  # noqa: F401
@@ -130,7 +132,12 @@ def _duckdb(path: Path, write: bool) -> Any:
                 pass  # this process has it open for writing already, and a file is open in one way only
         return duckdb.connect(str(path))
 
-    return _open(connect, path.name)
+    spill = spill_folder(path)
+    try:
+        return DuckLink(_open(connect, path.name), spill)
+    except BaseException:
+        remove_spill(spill)
+        raise
 
 
 def _sqlite(path: Path) -> Link:

@@ -90,10 +90,9 @@ def released(
     counted: int | None,
     say: Say,
 ) -> Iterator[KeptTable]:
-    """Make the table, let it be looked at, and keep it, unless something is raised meanwhile."""
+    """Make the table in the transaction of the link, let it be looked at, and keep it, unless something is raised."""
     try:
         with told(OutputError, f'the table "{name}" cannot be made', link.disks):
-            begin(link, dialect)
             place, replaces = target(link, dialect, source, name, overwrite)
             say("recoding rows", None)
             staged = prepared(link, dialect, source, known, plan, counted)
@@ -113,11 +112,14 @@ def released(
         raise
 
 
-def begin(link: Link, dialect: Dialect) -> None:
+def begin(link: Link, dialect: Dialect, write: bool) -> None:
     """Begin a transaction that sees the table as it is now, until its end."""
     link.begin()
-    if dialect.one_snapshot is not None:
-        link.run(dialect.one_snapshot)
+    if dialect.name == "sqlite" and write:  # which lets nobody write who has read what was changed since
+        for statement in ("ROLLBACK", "BEGIN IMMEDIATE"):
+            link.run(statement)
+    for statement in dialect.one_snapshot or ():
+        link.run(statement)
 
 
 def prepared(

@@ -42,7 +42,7 @@ def no_space(places: Iterable[Path]) -> str:
     return f"no space left on the disk of {min(free, key=lambda p: free[p])}" if free else "no space left on a disk"
 
 
-def why(error: OSError, place: Path) -> str:
+def why(error: Exception, place: Path) -> str:
     """Why a place cannot be written, in the words of the system but for a full disk.
 
     >>> why(PermissionError(13, "Permission denied"), Path("out"))
@@ -50,7 +50,7 @@ def why(error: OSError, place: Path) -> str:
     """
     if is_full(error):
         return no_space([place])
-    return f"{place} cannot be written: {error.strerror or type(error).__name__}"
+    return f"{place} cannot be written: {getattr(error, 'strerror', None) or type(error).__name__}"
 
 
 def temporary() -> list[Path]:

@@ -48,8 +48,7 @@ def enter(data: Any) -> tuple[pl.DataFrame, Kind]:
     if frame.width == 0 or frame.height == 0:
         raise EmptyTable("the table has no rows" if frame.width else "the table has no columns")
     frame = _text_objects(frame)
-    for series in frame.iter_columns():
-        refuse_unprintable(series)
+    refuse_unprintable(frame.schema)
     return frame.with_columns(pl.col(pl.Null).cast(pl.String)), kind
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import polars as pl
 
 from sfumato.errors import ColumnError
@@ -29,7 +31,7 @@ def printed(series: pl.Series) -> pl.Series:
     ----------
     ISO 8601-1:2019; Adams, "Ryū: fast float-to-string conversion", PLDI 2018.
     """
-    refuse_unprintable(series)
+    refuse_unprintable({series.name: series.dtype})
     dtype = series.dtype
     if dtype.is_float():
         value = series.fill_nan(None)
@@ -47,16 +49,18 @@ def printed(series: pl.Series) -> pl.Series:
     return text
 
 
-def refuse_unprintable(series: pl.Series) -> None:
-    """Raise a ColumnError for a column whose values have no printed form."""
-    dtype = series.dtype
-    if dtype.is_nested() or isinstance(dtype, pl.Binary | pl.Object):
-        raise ColumnError(
-            f'column "{series.name}" holds values that cannot be released as text',
-            got=dtype.base_type().__name__.lower(),
-            allowed="text, numbers, booleans, dates, times, categories",
-            hint="leave the column out, or turn it into text first",
-        )
+def refuse_unprintable(schema: Mapping[str, pl.DataType]) -> None:
+    """Raise a ColumnError that names all columns whose values have no printed form."""
+    found = {n: t for n, t in schema.items() if t.is_nested() or isinstance(t, pl.Binary | pl.Object)}
+    if not found:
+        return
+    names, one = ", ".join(f'"{name}"' for name in found), len(found) == 1
+    raise ColumnError(
+        f"{'column' if one else 'columns'} {names} {'holds' if one else 'hold'} values that cannot be released as text",
+        got=", ".join(dtype.base_type().__name__.lower() for dtype in found.values()),
+        allowed="text, numbers, booleans, dates, times, categories",
+        hint=f"leave the {'column' if one else 'columns'} out, or turn {'it' if one else 'them'} into text first",
+    )
 
 
 def printed_frame(frame: pl.DataFrame) -> pl.DataFrame:

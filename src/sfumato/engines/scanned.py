@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from sfumato.engines.callbacks import called
 from sfumato.engines.printed import printed_frame
 from sfumato.engines.scanned_count import PART, Ticker, count, stream, tally
 from sfumato.engines.scanned_map import Mapper
-from sfumato.engines.scanned_source import refuse_changed, sources, written
+from sfumato.engines.scanned_source import sources, unchanged, written
 from sfumato.engines.scanned_tally import Tally
 from sfumato.engines.scanned_text import BLOCK
 from sfumato.engines.scanned_write import write
@@ -59,6 +60,10 @@ class Scanned:
         """Column to type, in order."""
         return dict(self.files[0].schema)
 
+    def snapshot(self, write: bool) -> AbstractContextManager[Scanned]:
+        """The files themselves: whatever reads them looks whether they are still the ones that were found."""
+        return nullcontext(self)
+
     def rows(self) -> int:
         """How many rows there are; of text files a guess from their bytes."""
         return sum(source.rows for source in self.files)
@@ -67,7 +72,8 @@ class Scanned:
         """Some rows of all columns, from several places of the table."""
         every, each = self.rows(), max(1, rows // PIECES)
         if every <= rows:
-            return stream(self._frame.head(rows))  # the rows of text are a guess: there may be more
+            with unchanged(self.files):
+                return stream(self._frame.head(rows))  # the rows of text are a guess: there may be more
         pieces, passed = [], 0
         places = [i * every // PIECES for i in range(PIECES)]
         for source in self.files:
@@ -75,7 +81,8 @@ class Scanned:
             # text has no middle to begin at: of a file with several places the beginning stands for all of them
             pieces += [(source, low, each) for low in here] if source.exact else [(source, 0, each * len(here))]
             passed += source.rows
-        return pl.concat([stream(source.frame.slice(low, n)) for source, low, n in pieces])
+        with unchanged(self.files):
+            return pl.concat([stream(source.frame.slice(low, n)) for source, low, n in pieces])
 
     def positive(self, column: str) -> bool:
         """Whether every row has a finite number above 0 in a column."""
@@ -84,28 +91,29 @@ class Scanned:
             return False
         number = pl.col(column).cast(pl.Float64, strict=False)
         good = (number.is_finite() & (number > 0)).fill_null(False)
-        return bool(stream(self._frame.select(good.all())).item())
+        with unchanged(self.files):
+            return bool(stream(self._frame.select(good.all())).item())
 
     def fingerprint(self, secret: bytes | None) -> str | None:
         """HMAC-SHA256 of the bytes of the files, in order: of the files, not of the values."""
         if secret is None:
             return None
         mac = hmac.new(secret, digestmod=hashlib.sha256)
-        for source in self.files:
-            try:
-                with source.path.open("rb") as file:
-                    while data := file.read(1 << 22):
-                        mac.update(data)
-            except OSError:
-                raise ReadError(f"{source.path} cannot be read") from None
-            mac.update(source.bytes.to_bytes(8, "big"))
+        with unchanged(self.files):  # else it would be that of other rows than were released
+            for source in self.files:
+                try:
+                    with source.path.open("rb") as file:
+                        while data := file.read(1 << 22):
+                            mac.update(data)
+                except OSError:
+                    raise ReadError(f"{source.path} cannot be read") from None
+                mac.update(source.bytes.to_bytes(8, "big"))
         return "hmac-sha256-files:" + mac.hexdigest()
 
     def count(self, columns: Sequence[str], say: Say, most: int, work: Path | None = None) -> pl.DataFrame:
         """Distinct tuples of columns, and in `COUNT` how many rows have them."""
-        found = count(self.files, columns, say, most, work, self.part)
-        refuse_changed(self.files)
-        return found
+        with unchanged(self.files):
+            return count(self.files, columns, say, most, work, self.part)
 
     def recode(self, plan: Plan, file: Path, format: str, say: Say) -> ScannedFile:
         """Write the rows as the plan says, in their order."""
@@ -120,8 +128,8 @@ class Scanned:
                 return apply(frame)
 
         rows = self._frame.select(needed).map_batches(mapped, streamable=True, schema=apply.schema(schema))
-        write(rows, file, format)
-        refuse_changed(self.files)  # columns of text are known by their place, which a new file may give to others
+        with unchanged(self.files):  # columns of text are known by their place, which a new file may give to others
+            write(rows, file, format)
         return ScannedFile(file, format)
 
     @cached_property

@@ -1,55 +1,35 @@
-"""Counting files part by part: what is counted is saved, so that an interrupted count goes on."""
+"""Counting files: what is counted is saved now and then, and where it is interrupted, so that the count goes on."""
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
+import shutil
 import stat
-from collections.abc import Sequence
-from dataclasses import dataclass
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
+from polars.io.plugins import register_io_source
 
+from sfumato.engines.atomic import hold
+from sfumato.engines.callbacks import called, patiently
 from sfumato.engines.disk import why
 from sfumato.engines.scanned_source import Source
 from sfumato.engines.scanned_tally import Tally
 from sfumato.engines.store import COUNT, Say
-from sfumato.errors import OutputError, ReadError
+from sfumato.errors import OutputError, PolicyError, ReadError, SfumatoError
 
 CHANGED = "a file of the table is damaged, or was changed while it was read"
 BATCH = 1 << 18  # rows counted at a time
-PART = 50_000_000  # rows counted between two savings: some seconds of work
-
-
-@dataclass(frozen=True)
-class Part:
-    """Some rows of a table, how many, and whether that is no guess."""
-
-    frame: pl.LazyFrame
-    rows: int
-    exact: bool
-
-
-def parts(sources: Sequence[Source], most: int = PART) -> list[Part]:
-    """The files, small ones together, large Parquet files cut."""
-    found: list[Part] = []
-    together: list[Source] = []
-    for source in sources:
-        if together and sum(s.rows for s in together) + source.rows > most:
-            found.append(_joined(together))
-            together = []
-        if source.exact and source.rows > most:
-            lows = range(0, source.rows, most)
-            found += [Part(source.frame.slice(low, most), min(most, source.rows - low), True) for low in lows]
-        else:
-            together.append(source)
-    return [*found, _joined(together)] if together else found
-
-
-def _joined(files: Sequence[Source]) -> Part:
-    rows, exact = sum(source.rows for source in files), all(source.exact for source in files)
-    return Part(pl.concat([source.frame for source in files]), rows, exact)
+PART = 50_000_000  # rows counted between two savings
+SECONDS = 5.0  # between two savings, and at least
+SHARE = 20  # times as long as a saving takes
 
 
 class Ticker:
@@ -63,42 +43,164 @@ class Ticker:
         self.say(self.message, min(1.0, self.done / self.rows) if self.rows else None)
 
 
+@dataclass(frozen=True, order=True)
+class Position:
+    """How far a count has come: the run of files, blocks of text that need not be parsed again, and rows after them."""
+
+    run: int = 0
+    blocks: int = 0
+    rows: int = 0
+
+
+@dataclass(frozen=True)
+class Run:
+    """Files that are read as one stream, all text or all typed; `seen` is how many rows each block of text had."""
+
+    files: Sequence[Source]
+    seen: list[int] = field(default_factory=list)
+
+    def scan(self, start: Position) -> pl.LazyFrame:
+        """The rows from a position on, in order."""
+        if self.files[0].exact:
+            return pl.concat([source.frame for source in self.files]).slice(start.rows)
+
+        def source(
+            columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, batch: int | None
+        ) -> Iterator[pl.DataFrame]:
+            texts = [(source, source.text) for source in self.files if source.text is not None]
+            blocks = ((source, block) for source, text in texts for block in text.blocks())
+            past = start.rows
+            for i in itertools.count():
+                with called():
+                    found = next(blocks, None)
+                    if found is None:
+                        return
+                    if i < start.blocks:
+                        continue
+                    frame = found[0].shaped(found[1]())
+                    self.seen.append(frame.height)
+                    frame, past = frame.slice(past), max(0, past - frame.height)
+                frame = frame if columns is None else frame.select(columns)
+                yield frame if predicate is None else frame.filter(predicate)
+
+        self.seen.clear()
+        return register_io_source(source, schema=self.files[0].schema)
+
+    def after(self, start: Position, rows: int) -> Position:
+        """The position so many rows after another in this run."""
+        rows += start.rows
+        blocks = 0
+        while self.seen[blocks : blocks + 1] and self.seen[blocks] <= rows:
+            rows -= self.seen[blocks]
+            blocks += 1
+        return Position(start.run, start.blocks + blocks, rows)
+
+
+class _Stopped(Exception):
+    """Ends a count at its next batch."""
+
+
 def count(
     sources: Sequence[Source], columns: Sequence[str], say: Say, most: int, work: Path | None, part: int
 ) -> pl.DataFrame:
-    """Distinct tuples of columns with their counts; each part is saved in `work`."""
-    every, names, schema = parts(sources, part), list(columns), sources[0].schema
-    ticker = Ticker(say, "counting rows", sum(p.rows for p in every))
-    if work is not None:
-        work = _folder(work, f"{[(str(s.path.resolve()), s.bytes, s.changed) for s in sources]} {names} {part}")
-    whole = Tally({name: schema[name] for name in names}, most)
-    for i, p in enumerate(every):
-        file = None if work is None or len(every) == 1 else work / f"{i}.parquet"
-        if file is None:
-            tally(p.frame, whole, ticker)
-        elif file.exists():
-            found = stream(pl.scan_parquet(file, glob=False))
-            whole.add(found.select(whole.numbers), found.get_column(COUNT))
-            ticker(p.rows)
-        else:
-            here = whole.like()
-            tally(p.frame, here, ticker)
-            cells = here.cells()
-            _save(here.frame(cells), file)
-            whole.add(cells.drop(COUNT), cells.get_column(COUNT))
-    return whole.frame()
+    """Distinct tuples of columns with their counts.
+
+    What is counted is saved in `work` every `part` rows, every few seconds, and where the count is interrupted.
+    """
+    files = [(str(s.path.resolve()), s.bytes, s.stamp, s.text and s.text.block) for s in sources]
+    stop = threading.Event()
+    with _folder(work, f"{files} {list(columns)}") as folder:
+        counting = Counting(sources, columns, Ticker(say, "counting rows", sum(s.rows for s in sources)), most, folder)
+        return patiently(lambda: counting.run(part, stop), stop.set)
+
+
+class Counting:
+    """A count under way: all that is saved, and what came after it."""
+
+    def __init__(
+        self, sources: Sequence[Source], columns: Sequence[str], ticker: Ticker, most: int, folder: Path | None
+    ) -> None:
+        self.runs = [Run(list(files)) for _, files in itertools.groupby(sources, key=lambda source: source.exact)]
+        self.ticker, self.folder = ticker, folder
+        self.whole = Tally({name: sources[0].schema[name] for name in columns}, most)
+        self.here, self.waiting = self.whole, 0  # what was counted since the last saving, and how many rows
+        self.number = 0  # of the next saving
+        self.saved, self.cost = time.monotonic(), 0.0  # when the last was, and how long it took
+
+    def run(self, part: int, stop: threading.Event) -> pl.DataFrame:
+        """Count to the end, or until an interrupt."""
+        start = self._taken_up()
+        for number in range(start.run, len(self.runs)):
+            run, first, done = self.runs[number], start if number == start.run else Position(number), 0
+            try:
+                for batch in _batches(run.scan(first), self.whole, min(part, BATCH)):
+                    self.here.add(batch)
+                    done, self.waiting = done + batch.height, self.waiting + batch.height
+                    since = time.monotonic() - self.saved
+                    if self.waiting >= part or since > max(SECONDS, SHARE * self.cost):
+                        self._save(run.after(first, done))
+                    self.ticker(batch.height)
+                    if stop.is_set():
+                        raise _Stopped
+            except SfumatoError:
+                raise
+            except BaseException:
+                with suppress(OutputError):
+                    self._save(run.after(first, done))
+                raise
+        self._merge(self.here.cells())
+        return self.whole.frame()
+
+    def _taken_up(self) -> Position:
+        """Take up what another run has saved: the position that it came to."""
+        start = Position()
+        files = () if self.folder is None else self.folder.glob("*-*-*-*.parquet")
+        found = sorted((tuple(map(int, file.stem.split("-"))), file) for file in files)
+        for number, (key, file) in enumerate(found):
+            cells = stream(pl.scan_parquet(file, glob=False))
+            times = cells.get_column(COUNT)
+            self.whole.add(cells.select(self.whole.numbers), times)
+            self.here = self.whole.like()
+            self.ticker(int(times.sum()))
+            self.number, start = number + 1, Position(*key[1:])
+        return start
+
+    def _save(self, position: Position) -> None:
+        """Save what was counted since the last saving, so that it is there whole or not at all."""
+        if self.folder is None or not self.waiting:
+            return
+        began = time.monotonic()
+        cells = self.here.cells()
+        name = f"{self.number}-{position.run}-{position.blocks}-{position.rows}"
+        beside = self.folder / "half"
+        try:
+            self.here.frame(cells).write_parquet(beside, compression="lz4")
+            os.replace(beside, self.folder / f"{name}.parquet")
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise OutputError(why(error, self.folder)) from None
+        self._merge(cells)
+        self.here, self.waiting, self.number = self.whole.like(), 0, self.number + 1
+        self.saved = time.monotonic()
+        self.cost = self.saved - began
+
+    def _merge(self, cells: pl.DataFrame) -> None:
+        if self.here is not self.whole:
+            self.whole.add(cells.drop(COUNT), cells.get_column(COUNT))
+
+
+def _batches(rows: pl.LazyFrame, into: Tally, size: int) -> Iterator[pl.DataFrame]:
+    """The numbers of the rows of a stream, in order; batches are coded on all cores while one counts."""
+    try:
+        yield from rows.select(into.numbers).collect_batches(chunk_size=size, maintain_order=True, engine="streaming")
+    except (pl.exceptions.PolarsError, OSError):  # whose messages may hold cells
+        raise ReadError(CHANGED) from None
 
 
 def tally(rows: pl.LazyFrame, into: Tally, ticker: Ticker) -> None:
-    """Count the rows of a stream; batches are coded on all cores while one counts."""
-    try:
-        for batch in rows.select(into.numbers).collect_batches(
-            chunk_size=BATCH, maintain_order=False, engine="streaming"
-        ):
-            into.add(batch)
-            ticker(batch.height)
-    except (pl.exceptions.PolarsError, OSError):
-        raise ReadError(CHANGED) from None
+    """Count the rows of a stream."""
+    for batch in _batches(rows, into, BATCH):
+        into.add(batch)
+        ticker(batch.height)
 
 
 def stream(frame: pl.LazyFrame) -> pl.DataFrame:
@@ -109,8 +211,16 @@ def stream(frame: pl.LazyFrame) -> pl.DataFrame:
         raise ReadError(CHANGED) from None
 
 
-def _folder(work: Path, what: str) -> Path:
-    """The folder of this count, readable to its owner only; what other counts left is left alone."""
+@contextmanager
+def _folder(work: Path | None, what: str) -> Iterator[Path | None]:
+    """The folder of this count, readable to its owner only, and its alone; what other counts left is left alone.
+
+    None where nothing is to be saved, or a run that counts the same has it. It stays where something is saved in it and
+    the count is not done.
+    """
+    if work is None:
+        yield None
+        return
     folder = work / hashlib.sha256(what.encode()).hexdigest()[:16]
     try:
         work.parent.mkdir(parents=True, exist_ok=True)
@@ -121,14 +231,21 @@ def _folder(work: Path, what: str) -> Path:
         raise OutputError(why(error, work)) from None
     if any(not stat.S_ISDIR(f.st_mode) or f.st_uid != os.geteuid() or f.st_mode & 0o077 for f in found):
         raise OutputError(f"{work} is not a folder of a count: others may read or write it", hint="remove it")
-    return folder
-
-
-def _save(cells: pl.DataFrame, file: Path) -> None:
-    """Write cells so that they are there whole or not at all."""
-    beside = file.with_suffix(".half")
     try:
-        cells.write_parquet(beside, compression="lz4")
-        os.replace(beside, file)
-    except OSError as error:
-        raise OutputError(why(error, file.parent)) from None
+        lock = hold(folder / "lock")
+    except BlockingIOError:
+        yield None
+        return
+    stays = False
+    try:
+        yield folder
+    except BaseException as error:
+        stays = not isinstance(error, PolicyError) and any(folder.glob("*.parquet"))
+        raise
+    finally:
+        if not stays:
+            shutil.rmtree(folder, ignore_errors=True)
+            with suppress(OSError):  # other counts are in it
+                work.rmdir()
+        if lock is not None:
+            os.close(lock)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import unquote
 
 import polars as pl
 
-from sfumato.engines.scanned_text import BLOCK, released_text, text_file
+from sfumato.engines.scanned_text import BLOCK, TextFile, released_text, text_file
 from sfumato.engines.store import refuse_names
-from sfumato.errors import ReadError, did_you_mean
+from sfumato.errors import OutputError, ReadError, did_you_mean
 
 TEXT = {
     "csv": None,
@@ -28,15 +30,33 @@ MISSING = "__HIVE_DEFAULT_PARTITION__"  # what partitioned folders call a missin
 
 @dataclass(frozen=True)
 class Source:
-    """One file: its lazy frame, its rows, and its bytes. Rows of text are a guess, and text cannot be cut."""
+    """One file: its rows, and its bytes; `text` where it is text, whose rows are a guess, and which cannot be cut.
+
+    `read` is the file as it is, and `more` what is added to it: columns of its folders, text in place of categories.
+    """
 
     path: Path
-    frame: pl.LazyFrame = field(compare=False)
+    read: pl.LazyFrame = field(compare=False)
+    text: TextFile | None = field(compare=False)
+    more: tuple[pl.Expr, ...] = field(compare=False)
     schema: dict[str, pl.DataType] = field(compare=False)
     rows: int
-    exact: bool
     bytes: int
-    changed: int  # when it was written, in nanoseconds
+    stamp: tuple[int, int, int]  # which file it was, and when it was written
+
+    @property
+    def exact(self) -> bool:
+        """Whether its rows are no guess."""
+        return self.text is None
+
+    @property
+    def frame(self) -> pl.LazyFrame:
+        """The table of the file, as the other files have it."""
+        return self.read.with_columns(self.more).select(list(self.schema))
+
+    def shaped(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Rows of the file, as the other files have them."""
+        return rows.with_columns(self.more).select(list(self.schema))
 
 
 def sources(
@@ -58,23 +78,41 @@ def sources(
     for path, folder in _files(given, format):
         kind = format or _ending(path)
         if kind == "parquet":
-            found.append(_source(path, folder, _parquet(path), None))
+            found.append(_source(path, folder, _parquet(path)))
         else:
             text = text_file(path, separator or TEXT[kind], encoding, block)
-            found.append(_source(path, folder, text.scan(), text.rows))
+            found.append(_source(path, folder, text.scan(), text))
     first = found[0]
     return [first, *(_alike(other, first) for other in found[1:])]
 
 
-def refuse_changed(files: Iterable[Source]) -> None:
-    """Raise a ReadError where a file is not the one that it was when it was found."""
+@contextmanager
+def unchanged(files: Sequence[Source]) -> Iterator[None]:
+    """What is read in the block is of the files that were found, or a ReadError names the one that is another now."""
+    try:
+        yield
+    except (ReadError, OutputError):
+        _refuse_changed(files)  # which is the cause
+        raise
+    _refuse_changed(files)
+
+
+def _refuse_changed(files: Sequence[Source]) -> None:
     for source in files:
         try:
             now = source.path.stat()
-        except OSError:
-            raise ReadError(f"{source.path.name} cannot be read any more", hint="run it again") from None
-        if (now.st_size, now.st_mtime_ns) != (source.bytes, source.changed):
-            raise ReadError(f"{source.path.name} was changed while it was read", hint="run it again")
+        except FileNotFoundError:
+            raise ReadError(f"{source.path} was deleted or renamed while it was read") from None
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            raise ReadError(f"{source.path} cannot be read any more: {why}") from None
+        if (now.st_size, stamp(now)) != (source.bytes, source.stamp):
+            raise ReadError(f"{source.path} was changed while it was read", hint="run it again")
+
+
+def stamp(state: os.stat_result) -> tuple[int, int, int]:
+    """What a file has of its own, and gets anew where it is written, or takes the place of another."""
+    return state.st_ino, state.st_mtime_ns, state.st_ctime_ns
 
 
 def written(path: Path, format: str) -> pl.LazyFrame:
@@ -143,24 +181,24 @@ def _parquet(path: Path) -> pl.LazyFrame:
     return pl.scan_parquet(path, glob=False, hive_partitioning=False)
 
 
-def _source(path: Path, folder: Path, frame: pl.LazyFrame, guess: int | None) -> Source:
+def _source(path: Path, folder: Path, frame: pl.LazyFrame, text: TextFile | None = None) -> Source:
     try:
         schema = dict(frame.collect_schema())
-        rows = int(frame.select(pl.len()).collect().item()) if guess is None else guess
+        rows = int(frame.select(pl.len()).collect().item()) if text is None else text.rows
         state = path.stat()
     except (pl.exceptions.PolarsError, OSError):
         raise ReadError(f"{path.name} is not a Parquet file, or a damaged one") from None
     refuse_names(schema)
     # categories of different files have different numbers, and a column without any value has no type
     loose = [name for name, t in schema.items() if isinstance(t, pl.Categorical | pl.Enum | pl.Null)]
-    frame = frame.with_columns(pl.col(name).cast(pl.String) for name in loose) if loose else frame
+    more = [pl.col(name).cast(pl.String) for name in loose]
     for part in path.relative_to(folder).parent.parts if path.is_relative_to(folder) else ():
         name, sign, value = part.partition("=")
         if sign and name not in schema:
-            frame = frame.with_columns(pl.lit(None if value == MISSING else unquote(value), pl.String).alias(name))
+            more.append(pl.lit(None if value == MISSING else unquote(value), pl.String).alias(name))
             schema[name] = pl.String()
     schema |= dict.fromkeys(loose, pl.String())
-    return Source(path, frame, schema, rows, guess is None, state.st_size, state.st_mtime_ns)
+    return Source(path, frame, text, tuple(more), schema, rows, state.st_size, stamp(state))
 
 
 def _alike(source: Source, first: Source) -> Source:
@@ -178,4 +216,4 @@ def _alike(source: Source, first: Source) -> Source:
                 allowed=f"{dtype}",
                 hint="write both files with one type",
             )
-    return replace(source, frame=source.frame.select(list(first.schema)), schema=first.schema)
+    return replace(source, schema=first.schema)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import codecs
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -41,15 +42,23 @@ class TextFile:
 
     def frames(self) -> Iterator[pl.DataFrame]:
         """The table, in frames of some rows, in order; every cell verbatim text, missing where empty."""
+        for parsed in self.blocks():
+            yield parsed()
+
+    def blocks(self) -> Iterator[Callable[[], pl.DataFrame]]:
+        """The same, not yet parsed."""
         dialect, name, line = self.dialect, self.path.name, 1
         for text in _blocks(self.path, dialect.encoding, dialect.quote, self.block):
-            frame = parse(text, dialect, name)
+            yield partial(self._parsed, text, dialect, name)
             dialect = replace(dialect, header=False)  # only the first block has one
             line += text.count(b"\n")
             name = f"{self.path.name}, from line {line} on"
-            if self.guarded:
-                frame = pl.DataFrame(dict(zip(self.names, map(unguard, frame.iter_columns()), strict=True)))
-            yield frame
+
+    def _parsed(self, text: bytes, dialect: Dialect, name: str) -> pl.DataFrame:
+        frame = parse(text, dialect, name)
+        if not self.guarded:
+            return frame
+        return pl.DataFrame(dict(zip(self.names, map(unguard, frame.iter_columns()), strict=True)))
 
     def scan(self) -> pl.LazyFrame:
         """The same as a lazy frame that streams."""

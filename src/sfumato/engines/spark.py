@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,10 @@ class SparkTable:
     def schema(self) -> dict[str, pl.DataType]:
         """Column to type, in order."""
         return dict(self._table.schema)
+
+    def snapshot(self, write: bool) -> AbstractContextManager[SparkTable]:
+        """The frame itself: a frame that gives other rows each time has to be checkpointed."""
+        return nullcontext(self)
 
     def rows(self) -> int:
         """How many rows there are; they are counted once."""

@@ -66,6 +66,12 @@ class Store(Protocol):
     def schema(self) -> dict[str, pl.DataType]:
         """Column to type, in order."""
 
+    def snapshot(self, write: bool) -> AbstractContextManager[Store]:
+        """The table as it is now, until the block ends, whatever others write meanwhile; `write`: beside a release.
+
+        Where there is no such thing, as for files, a change is an error in whatever is asked after it.
+        """
+
     def rows(self) -> int:
         """How many rows there are: about so many, where only a count can tell."""
 
@@ -150,6 +156,5 @@ def refuse_names(names: Iterable[str]) -> None:
 
 
 def refuse_types(schema: Mapping[str, pl.DataType], columns: Iterable[str]) -> None:
-    """Raise a ColumnError where a column holds what cannot be released as text."""
-    for name in columns:
-        refuse_unprintable(pl.Series(name, [], dtype=schema[name]))
+    """Raise a ColumnError that names the columns which hold what cannot be released as text."""
+    refuse_unprintable({name: schema[name] for name in columns})

@@ -51,8 +51,7 @@ def write_table(frame: pl.DataFrame, path: str | Path, format: str = "csv") -> N
         raise OutputError(f'format "{format}" is unknown', allowed=", ".join(FORMATS), hint=hint)
     if not frame.width:
         raise EmptyTable("the table has no columns")
-    for series in frame.iter_columns():
-        refuse_unprintable(series)
+    refuse_unprintable(frame.schema)
     try:
         FORMATS[format][0](frame, Path(path))
     except (OSError, pl.exceptions.PolarsError) as error:
