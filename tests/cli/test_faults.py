@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import sfumato as sf
+from sfumato.cli import main
 from sfumato.cli.console import clean, number, say_json
 from sfumato.cli.faults import in_flags, report
 from sfumato.errors import BrokenPromise, Infeasible, PolicyError, SfumatoError
@@ -135,3 +136,9 @@ def test_text_that_cannot_steer_and_json_that_is_json(capsys: pytest.CaptureFixt
     say_json({"a": float("nan"), "b": (1, 2.5, True, None), 3: Path("x")})
     assert json.loads(capsys.readouterr().out) == {"a": None, "b": [1, 2.5, True, None], "3": "x"}
     assert [number(v) for v in (1234567, 0.25, None, "x")] == ["1,234,567", "0.25", "-", "x"]
+
+
+@pytest.mark.parametrize("command", ["inspect", "anonymize", "risk", "attack", "compare", "lattice"])
+def test_an_empty_name_is_not_this_folder(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, "", "--quasi", "age"] if command != "inspect" else [command, ""]) == 2
+    assert "a name is empty" in capsys.readouterr().err

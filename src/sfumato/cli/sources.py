@@ -54,6 +54,8 @@ def named(
     """The table that arguments and --input name; a policy file is one argument alone."""
     if not files and not given:
         raise typer.BadParameter(f"give {what}, or --input", param_hint=f"'{what}'")
+    if not all([*(files or ()), *(given or ())]):
+        raise typer.BadParameter("a name is empty, which would be this folder", param_hint=f"'{what}'")
     if not files and given and len(given) == 1:
         files, given = given, None
     policy = policies and files is not None and any(name.lower().endswith(".toml") for name in files)
