@@ -25,7 +25,7 @@ endef
 export NEEDS
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test system lint format bench bench-scale study quality docs lock clean
+.PHONY: help setup demo test system fuzz lint format bench bench-scale study quality docs lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ system:  ## what tests need beside Python: Chromium, PostgreSQL, Java; installed
 	echo "create_main_cluster = false" > /etc/postgresql-common/createcluster.d/sfumato.conf; \
 	export DEBIAN_FRONTEND=noninteractive; \
 	apt-get update -qq && apt-get install -qq -y --no-install-recommends $$needs > /dev/null
+
+fuzz: $(VENV)/.all  ## attack many more generated releases than `make test` does
+	@SFUMATO_FUZZ=20 $(BIN)/python -m pytest -n 2 tests/leaks tests/conformance
 
 lint: $(VENV)/.all  ## ruff, mypy and the arrows between modules
 	@$(BIN)/ruff check --quiet .

@@ -30,7 +30,6 @@ from sfumato.measures.verify import verify_table
 from sfumato.microdata import encode
 from sfumato.policy import Policy
 from sfumato.search import Mondrian
-from sfumato.stored_release import manifest_of
 from sfumato.stored_verify import verify_counts
 
 pytestmark = pytest.mark.spark
@@ -121,8 +120,8 @@ def test_the_manifest_is_that_of_one_machine(spark: Any, table: pl.DataFrame) ->
     here = local(table, QUASI, require, hierarchies=TREE)
     recipes = {name: arguments.parse_hierarchy(of) for name, of in TREE.items()}
     looked_at = {name: table.schema[name] for name in (*QUASI, "disease")}
-    made = as_release(found, here.policy, here.roles, looked_at, recipes, None)
-    mine = dict(manifest_of(made, dict(table.schema), here.roles, ROWS, None, found.place))
+    made = as_release(found, here.policy, here.roles, looked_at, dict(table.schema), recipes, None)
+    mine = made.published(made.shown, here.roles, None, found.place)
     other = dict(here.manifest)
     assert mine["data"]["format"] == "spark"
     mine["data"] = {k: mine["data"][k] for k in ("rows", "columns")}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 
 KINDS = ("text", "integer", "decimal", "date", "datetime", "boolean")
 
@@ -35,3 +36,17 @@ class Categories:
 
     def __len__(self) -> int:
         return len(self.text)
+
+
+def kind_of(dtype: pl.DataType) -> str:
+    """The kind of a column by its type alone.
+
+    >>> kind_of(pl.Int8())
+    'integer'
+    """
+    if dtype.is_integer():
+        return "integer"
+    if dtype.is_float() or dtype.is_decimal():
+        return "decimal"
+    names = {pl.Boolean: "boolean", pl.Date: "date", pl.Datetime: "datetime"}
+    return names.get(dtype.base_type(), "text")

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-import numpy as np
-import polars as pl
-
-from sfumato.cells import Cells, classes_of
 from sfumato.engines.store import Store
 from sfumato.errors import ColumnError, Infeasible, PolicyError, ReadError, did_you_mean
 from sfumato.measures.verify import Verification
-from sfumato.policy import Policy, holds
+from sfumato.policy import Policy
 from sfumato.roles import Roles
 from sfumato.search import search_name
 from sfumato.search.problem import Solution
@@ -79,23 +75,15 @@ def refuse_changed(whole: Mapping[str, Mapping[str, int]], released: Mapping[str
 
 
 def publishable(
-    policy: Policy, cells: Cells, solution: Solution, whole: Mapping[str, Mapping[str, int]], released: pl.DataFrame
+    policy: Policy, whole: Mapping[str, Mapping[str, int]], suppressed: int
 ) -> dict[str, Mapping[str, int]] | None:
-    """The distributions that verify needs and that may be published, or None where one may not.
+    """The distributions of the whole table that verify needs, or None where they are not to be published.
 
-    With the release they give the suppressed rows away, as one class, which must satisfy the policy too; and no value
-    may be in them that the release does not have. `released` holds the needed columns as they print.
+    With the release they give the suppressed rows away, as one class; and publishing them only where that class
+    satisfies the policy would tell, where they are missing, that it does not.
     """
     needed = dict.fromkeys(name for c in policy.require if getattr(c, "against_whole", False) for name in c.needs)
-    gone = np.flatnonzero(~solution.kept)
-    if len(gone):
-        rest = classes_of(cells.take(gone), np.zeros(len(gone), np.int32), 1)
-        if not holds(policy.by_class.require, rest).all():
-            return None
-        for name in needed:
-            if set(whole[name]) != set(released.get_column(name).fill_null("").unique()):
-                return None
-    return {name: whole[name] for name in needed}
+    return None if needed and suppressed else {name: whole[name] for name in needed}
 
 
 def refuse_hidden(policy: Policy, found: Verification) -> None:

@@ -221,17 +221,3 @@ def microdata(
             schema.append(Attribute(name, role, categories, recipe.build(categories)))
     rows = frame.height if times is None else int(times.sum())
     return Microdata(rows, tuple(schema), codes, weights, times)
-
-
-def kind_of(dtype: pl.DataType) -> str:
-    """The kind of a column by its type alone.
-
-    >>> kind_of(pl.Int8())
-    'integer'
-    """
-    if dtype.is_integer():
-        return "integer"
-    if dtype.is_float() or dtype.is_decimal():
-        return "decimal"
-    names = {pl.Boolean: "boolean", pl.Date: "date", pl.Datetime: "datetime"}
-    return names.get(dtype.base_type(), "text")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +14,20 @@ import polars as pl
 
 from sfumato.arguments import path_of
 from sfumato.checks import refuse_hidden
-from sfumato.engines.printed import printed
 from sfumato.engines.write import FORMATS, atomic_folder, sha256, write_table
 from sfumato.errors import BrokenPromise, OutputError, PolicyError, did_you_mean
 from sfumato.fingerprint import fingerprint, key
-from sfumato.losses import loss_name
+from sfumato.hierarchies.learned import Learned
+from sfumato.hierarchies.redact import Redact
+from sfumato.hierarchies.spec import written
+from sfumato.hierarchy import Recipe
+from sfumato.ladder import climb
+from sfumato.losses.released import ReleasedColumn
 from sfumato.measures.reach import Reach, reach_of
-from sfumato.measures.verify import Verification, verify_folder
-from sfumato.microdata import Microdata, kind_of
+from sfumato.measures.verify import Verification, verify_folder, verify_table
+from sfumato.microdata import Attribute, Microdata, encode
 from sfumato.policy import Policy
+from sfumato.published import Audit, Method, Shown, class_counts, counted, manifest
 from sfumato.recode.texts import global_labels, texts_of_labels
 from sfumato.recode.value_map import ValueMap
 from sfumato.report import internal_report as internal_page
@@ -52,13 +55,14 @@ class Release:
     cell_codes: np.ndarray  # codes of each cell, as in `Cells`
     roles: Roles
     search: Any
-    recipes: Mapping[str, str]  # column to a description of its hierarchy
+    recipes: Mapping[str, Recipe]  # column to how its hierarchy is made
     levels: Mapping[str, tuple[int, int]]
     whole: Mapping[str, Mapping[str, int]] | None  # distributions that may be published
     original: pl.DataFrame
     rows: np.ndarray  # which rows of the original the released ones are, in released order
     seed: int | None = None
     normalised: tuple[str, ...] = ()  # sensitive columns in one spelling per value
+    counts: Shown | None = None  # what the released rows show, where they were counted elsewhere
 
     def __repr__(self) -> str:
         verdict = self.solution.verdict
@@ -78,78 +82,65 @@ class Release:
         )
 
     @cached_property
-    def manifest(self) -> dict[str, Any]:
-        """What is published beside the data; `save` adds the file and its hash. No clock, no duration: the same input
-        gives the same bytes."""
-        solution, policy = self.solution, self.policy
-        verdict = solution.verdict
-        role = dict.fromkeys(policy.columns, "quasi") | dict.fromkeys(self.roles.sensitive, "sensitive")
-        if self.roles.weight:
-            role[self.roles.weight] = "weight"
-        known = {a.name: a.kind for a in self.microdata.schema}
-        columns = [
-            {"name": name, "role": role.get(name, "insensitive"), "kind": known.get(name) or kind_of(dtype)}
-            for name, dtype in self.table.schema.items()
-        ]
-        return {
-            "sfumato": version("sfumato"),
-            "format": 1,
-            "data": {"rows": self.table.height, "columns": columns},
-            "policy": {
-                "identifying": list(self.roles.identifying),
-                "quasi": [list(names) for names in policy.quasi],
-                "sensitive": list(self.roles.sensitive),
-                "unprotected": list(self.roles.unprotected),
-                "insensitive": [c["name"] for c in columns if c["role"] == "insensitive"],
-                "require": [{"model": c.model, **c.parameters()} for c in policy.require],
-                "suppression": policy.suppression,
-                "wildcard": bool(getattr(self.search, "wildcard", False)),
-                "loss": {"name": loss_name(policy.loss), **policy.loss.parameters()},
-                "search": {"name": search_name(self.search), **_given(self.search)},
-                "chosen": None
-                if solution.choice is None
-                else {"why": solution.choice.why, "runner_up": solution.choice.runner_up},
-                "hierarchies": dict(self.recipes),
-                "levels": {name: list(bounds) for name, bounds in self.levels.items()},
-                **({"normalise": list(self.normalised)} if self.normalised else {}),
-            },
-            "seed": self.seed,
-            "input": {"rows": self.original.height, "fingerprint": fingerprint(self.original, key())},
-            "versions": {"python": platform.python_version()}
-            | {name: version(name) for name in ("numba", "numpy", "polars")},
-            "solution": {
-                "recoding": type(solution.recoding).__name__.lower(),
-                "levels": solution.levels,
-                "optimal": solution.optimal,
-                "proven": solution.proven,
-                "reproducible": solution.reproducible,
-                "suppressed": verdict.suppressed,
-                "suppression_limit": policy.limit(self.original.height),
-                "loss": verdict.loss,
-                "loss_per_attribute": verdict.per_attribute,
-            },
-            "promises": [asdict(promise) for promise in self.verification.promises],
-            "measured": list(self.verification.classes),
-            "whole": self.whole,
-            "sensitive_hierarchies": self._sensitive_hierarchies(),
-        }
+    def shown(self) -> Shown:
+        """What the released rows show: all that may be published is made of it."""
+        if self.counts is not None:
+            return self.counts
+        columns = shown_columns(self.table, None, self.policy, self.recipes, self.microdata.schema, self.wildcard)
+        paths = paths_of(self.policy, self.recipes, columns)
+        quasi, require = self.policy.quasi, self.policy.require
+        found = self.verification
+        if any(getattr(c, "against_whole", False) for c in require):  # then it looked at what is not published
+            found = verify_table(
+                self.table, quasi, require, whole=self.whole, hierarchies=paths, wildcard=self.wildcard
+            )
+        sizes = class_counts(self.table, None, self.policy.columns)
+        suppressed = self.solution.verdict.suppressed
+        return Shown(dict(self.table.schema), columns, sizes, Audit(found), suppressed, self.whole, paths)
 
-    def _sensitive_hierarchies(self) -> dict[str, list[list[str]]]:
-        """The paths of the released values of the attributes whose distance runs along a hierarchy."""
-        paths = {}
-        for criterion in self.policy.require:
-            if getattr(criterion, "distance", None) != "hierarchical":
-                continue
-            for name in criterion.needs:
-                ladder = self.microdata.attribute(name).ladder
-                text = self.microdata.attribute(name).categories.text
-                shown = set(printed(self.table.get_column(name)).to_list()) | set((self.whole or {}).get(name, {}))
-                paths[name] = [
-                    [ladder.text[level][ladder.of[level, code]] or "" for level in range(ladder.levels)]
-                    for code in range(len(text))
-                    if (text[code] or "") in shown or (text[code] is None and None in shown)
-                ]
-        return paths
+    @property
+    def wildcard(self) -> bool:
+        """Whether a missing value matches any value."""
+        return bool(getattr(self.search, "wildcard", False))
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """What is published beside the data; `save` adds the file and its hash."""
+        return self.published(self.shown, self.roles, fingerprint(self.original, key()), {})
+
+    def published(self, shown: Shown, roles: Roles, mark: str | None, data: Mapping[str, Any]) -> dict[str, Any]:
+        """The manifest of a release that was made like this one, and shows that."""
+        solution, choice = self.solution, self.solution.choice
+        method = Method(
+            search={"name": search_name(self.search), **_given(self.search)},
+            chosen=None if choice is None else (choice.why, choice.runner_up),
+            recoding=type(solution.recoding).__name__.lower(),
+            levels=self._levels(),
+            optimal=solution.optimal,
+            proven=solution.proven,
+            reproducible=solution.reproducible,
+            wildcard=self.wildcard,
+            normalise=self.normalised,
+        )
+        return manifest(shown, self.policy, roles, self.recipes, self.levels, method, self.seed, mark, data)
+
+    def _levels(self) -> dict[str, int | None] | None:
+        """The lowest level at which the released labels stand; None where the hierarchy was made from the table."""
+        if not isinstance(self.solution.recoding, Levels):
+            return None
+        found: dict[str, int | None] = {}
+        kept = np.flatnonzero(self.solution.kept)
+        for i, name in enumerate(self.policy.columns):
+            ladder = self.microdata.attribute(name).ladder
+            codes, level = np.unique(self.cell_codes[i, kept]), self.solution.recoding.levels[name]
+            texts = [[ladder.text[at][ladder.of[at, code]] for code in codes] for at in range(level + 1)]
+            lowest = next(at for at in range(level + 1) if texts[at] == texts[level])
+            recipe = self.recipes.get(name, Learned())
+            if isinstance(recipe, Redact):  # counted from the longest value that is released
+                longest = [max(len(text or "") for text in some) for some in (ladder.text[0], texts[0])]
+                lowest = max(0, lowest - longest[0] + longest[1])
+            found[name] = None if lowest and isinstance(recipe, Learned) else lowest
+        return found
 
     def save(
         self,
@@ -195,7 +186,8 @@ class Release:
             self._verify_written(folder)
             if internal_report is not None:
                 trees = {a.name: a.hierarchy for a in self.microdata.schema if a.hierarchy is not None}
-                keep(internal_page(manifest, self.table, self.original, rows=self.rows, hierarchies=trees))
+                exact = self.solution.verdict
+                keep(internal_page(manifest, self.table, self.original, rows=self.rows, hierarchies=trees, exact=exact))
         return target
 
     def _verify_written(self, folder: Path) -> None:
@@ -233,6 +225,36 @@ class Release:
                 named = {v: tree.labels[level][tree.ancestor[level, i]] for i, v in enumerate(tree.labels[0])}
                 columns[name] = named | columns[name]
         return ValueMap(columns)
+
+
+def shown_columns(
+    table: pl.DataFrame,
+    times: pl.Series | None,
+    policy: Policy,
+    recipes: Mapping[str, Recipe],
+    schema: Iterable[Attribute],
+    wildcard: bool = False,
+) -> dict[str, ReleasedColumn]:
+    """The released labels of the columns that matter and are there; `times` as for `published.counted`."""
+    trees = {a.name: a.hierarchy for a in schema if a.hierarchy is not None and written(recipes.get(a.name))}
+    there = set(table.columns)
+    names = [name for name in dict.fromkeys((*policy.columns, *policy.needs)) if name in there]
+    return {n: counted(table.get_column(n), times, recipes.get(n), trees.get(n), wildcard) for n in names}
+
+
+def paths_of(
+    policy: Policy, recipes: Mapping[str, Recipe], columns: Mapping[str, ReleasedColumn]
+) -> dict[str, list[list[str]]]:
+    """The paths of the released values of the attributes whose distance runs along a hierarchy."""
+    paths = {}
+    for name in [a for c in policy.require if getattr(c, "distance", None) == "hierarchical" for a in c.needs]:
+        categories = encode(columns[name].label.alias(name))[0]
+        ladder = climb(columns[name].tree or recipes[name].build(categories), categories)
+        paths[name] = [
+            [ladder.text[level][ladder.of[level, code]] or "" for level in range(ladder.levels)]
+            for code in range(len(categories))
+        ]
+    return paths
 
 
 def _given(search: Any) -> dict[str, Any]:

@@ -27,14 +27,15 @@ from sfumato.engines.store import COUNT, Say, Store
 from sfumato.errors import BrokenPromise, EmptyTable, TooManyCells
 from sfumato.fingerprint import key
 from sfumato.microdata import microdata
-from sfumato.release import Release
+from sfumato.published import Audit, Shown, class_counts
+from sfumato.release import Release, paths_of, shown_columns
 from sfumato.search.interruptible import interruptible
 from sfumato.spelling import warn_of_spellings
 from sfumato.stored_asked import Asked, asked_of
 from sfumato.stored_parts import released_in_parts
 from sfumato.stored_place import folder_of, made
 from sfumato.stored_plan import plan_of
-from sfumato.stored_release import StoredRelease, manifest_of
+from sfumato.stored_release import StoredRelease
 from sfumato.stored_search import solve
 from sfumato.stored_size import SAMPLE, estimate, gigabytes, memory, refuse_size
 from sfumato.stored_verify import verify_counts
@@ -114,7 +115,7 @@ def _released(store: Store, asked: Asked, to: Folder | Table | None) -> StoredRe
     with made(store, plan, to, say) as place:
         del plan
         again = place.written.count(asked.counted_by, say)
-        shown = publishable(policy, found.cells, solution, whole, again)
+        published = publishable(policy, whole, solution.verdict.suppressed)
         verification = verify_counts(again, policy.quasi, policy.require, whole=whole, hierarchies=trees)
         kept_all = verification.rows == rows - solution.verdict.suppressed
         if not verification.holds or not kept_all or tuple(place.written.schema()) != asked.released:
@@ -125,27 +126,34 @@ def _released(store: Store, asked: Asked, to: Folder | Table | None) -> StoredRe
                 "or this is a fault of Sfumato"
             )
         refuse_changed(whole, {name: _distribution(again, name) for name in policy.needs})
-        if shown is None:
-            refuse_hidden(policy, verify_counts(again, policy.quasi, policy.require, hierarchies=trees))
+        released, often = again.drop(COUNT), again.get_column(COUNT)
+        columns = shown_columns(released, often, policy, asked.recipes, micro.schema)
+        paths = paths_of(policy, asked.recipes, columns)
+        audit = Audit(verify_counts(again, policy.quasi, policy.require, whole=published, hierarchies=paths))
+        if published is None:
+            refuse_hidden(policy, audit)
+        sizes, suppressed = class_counts(released, often, policy.columns), solution.verdict.suppressed
+        shown = Shown(asked.types, columns, sizes, audit, suppressed, published, paths)
         of_cells = Release(
             data=None,
             solution=solution,
             policy=policy,
             verification=verification,
-            table=again.drop(COUNT),
+            table=released,
             microdata=micro,
             cell_codes=found.cells.codes,
             roles=asked.roles,
             search=asked.search if solution.choice is None else solution.choice.search,
-            recipes={name: recipe.describe() for name, recipe in asked.recipes.items()},
+            recipes=asked.recipes,
             levels=asked.levels,
-            whole=shown,
+            whole=published,
             original=nothing,
             rows=found.of_entry,
             seed=asked.seed,
+            counts=shown,
         )
         mark = store.fingerprint(key())
-        manifest = manifest_of(of_cells, asked.types, asked.roles, rows, mark, place.describe())
+        manifest = of_cells.published(shown, asked.roles, mark, place.describe())
         place.finish(manifest)
         data = place.data
     return StoredRelease(folder_of(to), data, manifest, of_cells, store)

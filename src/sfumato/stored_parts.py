@@ -21,7 +21,7 @@ from sfumato.measures.counted import MOST
 from sfumato.measures.verify import Verification
 from sfumato.stored_asked import Asked
 from sfumato.stored_place import folder_of, made
-from sfumato.stored_release import StoredRelease, manifest_of
+from sfumato.stored_release import StoredRelease
 from sfumato.stored_size import SAMPLE, estimate
 from sfumato.stored_verify import verify_counts, verify_store
 
@@ -42,10 +42,10 @@ def released_in_parts(store: SparkTable, asked: Asked, to: Folder | Table | None
         say=say,
     )
     types = {name: asked.schema[name] for name in asked.counted_by}
-    of_cells = as_release(found, policy, asked.roles, types, asked.recipes, asked.seed)
+    of_cells = as_release(found, policy, asked.roles, types, asked.types, asked.recipes, asked.seed)
     mark = store.fingerprint(key())
     if to is None:
-        manifest = manifest_of(of_cells, asked.types, asked.roles, found.domain.rows, mark, found.place)
+        manifest = of_cells.published(of_cells.shown, asked.roles, mark, found.place)
         return StoredRelease(None, found.data, manifest, of_cells, store)
     whole = Plan(asked.released, (), asked.released)
     trees = trees_of(found.domain, policy.needs)
@@ -58,7 +58,7 @@ def released_in_parts(store: SparkTable, asked: Asked, to: Folder | Table | None
             again = verify_on(place.written.frame, policy.quasi, policy.require, whole=found.whole, hierarchies=trees)
         if not again.holds or again.rows != found.domain.rows:
             raise BrokenPromise("what was written is not what was verified, so it is not released")
-        manifest = manifest_of(of_cells, asked.types, asked.roles, found.domain.rows, mark, place.describe())
+        manifest = of_cells.published(of_cells.shown, asked.roles, mark, place.describe())
         place.finish(manifest)
         data = place.data
     return StoredRelease(folder_of(to), data, manifest, of_cells, store)

@@ -8,8 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from sfumato.arguments import path_of
 from sfumato.checks import trees_of
 from sfumato.destination import Folder, destination
@@ -17,12 +15,10 @@ from sfumato.engines.store import Plan, Store, is_home
 from sfumato.errors import BrokenPromise, OutputError
 from sfumato.measures.reach import Reach
 from sfumato.measures.verify import Verification
-from sfumato.microdata import kind_of
 from sfumato.policy import Policy
 from sfumato.recode.value_map import ValueMap
 from sfumato.release import Release
 from sfumato.report.headline import brief, reach_from
-from sfumato.roles import Roles
 from sfumato.search.problem import Progress, Solution, quiet
 from sfumato.stored_place import made
 from sfumato.stored_verify import verify_counts
@@ -94,29 +90,3 @@ class StoredRelease:
     def reach(self) -> Reach:
         """What the promises do not cover, as far as the manifest tells: the released rows are not in memory."""
         return reach_from(self.manifest, None)
-
-
-def manifest_of(
-    cells: Release,
-    schema: Mapping[str, pl.DataType],
-    roles: Roles,
-    rows: int,
-    fingerprint: str | None,
-    data: Mapping[str, Any],
-) -> dict[str, Any]:
-    """The manifest of a release from that of its counted tuples; `schema` is that of the released table."""
-    known = {c["name"]: c for c in cells.manifest["data"]["columns"]}
-    weight = roles.weight
-    columns = [
-        known.get(name) or {"name": name, "role": "weight" if name == weight else "insensitive", "kind": kind_of(dtype)}
-        for name, dtype in schema.items()
-    ]
-    columns = [c | {"role": "sensitive"} if c["name"] in roles.sensitive else c for c in columns]
-    free = [c["name"] for c in columns if c["role"] == "insensitive"]
-    found = dict(cells.manifest)
-    return found | {
-        "data": {**data, "rows": cells.verification.rows, "columns": columns},
-        "policy": found["policy"] | {"insensitive": free},
-        "input": {"rows": rows, "fingerprint": fingerprint},
-        "solution": found["solution"] | {"suppression_limit": cells.policy.limit(rows)},
-    }

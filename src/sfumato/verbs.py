@@ -16,7 +16,6 @@ from sfumato.cells import Cells
 from sfumato.checks import check_size, check_solution, distribution, looks_at, publishable, trees_of
 from sfumato.engines.files import read
 from sfumato.engines.frames import enter, forget_others, leave
-from sfumato.engines.printed import printed
 from sfumato.engines.stores import store_of
 from sfumato.errors import BrokenPromise, PolicyError
 from sfumato.fingerprint import secret_seed
@@ -179,7 +178,6 @@ def anonymize(
     if not verification.holds:
         broken = ", ".join(promise.model for promise in verification.promises if not promise.holds)
         raise BrokenPromise(f"the release does not keep {broken}, so it is not released. This is a fault of Sfumato")
-    shown = pl.DataFrame([printed(table.get_column(name)) for name in policy.needs])
     return Release(
         data=leave(table, data, kind, rows, untouched),
         solution=solution,
@@ -190,9 +188,9 @@ def anonymize(
         cell_codes=cells.codes,
         roles=roles,
         search=method if solution.choice is None else solution.choice.search,
-        recipes={name: recipe.describe() for name, recipe in recipes.items()},
+        recipes=recipes,
         levels=bounds,
-        whole=publishable(policy, cells, solution, whole, shown),
+        whole=publishable(policy, whole, solution.verdict.suppressed),
         original=frame,
         rows=rows,
         seed=seed,

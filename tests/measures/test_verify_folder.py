@@ -102,10 +102,11 @@ def test_the_distribution_in_the_manifest_is_used_and_its_absence_told(release):
     assert open_.promises[3].measured != given.measured
 
 
-def test_a_claim_about_another_distribution_is_no_contradiction(release):
-    # the release was made with q of the whole table, which the manifest may not carry
+def test_a_claim_about_a_distribution_that_is_not_published_is_a_contradiction(release):
+    # what is claimed must follow from what is published: else it tells of the rows that are not
     found = verify_folder(release(change=lambda m: m.update(whole=None)))
-    assert found.holds
+    assert not found.holds
+    assert "the manifest claims" in next(p.note for p in found.promises if not p.holds)
 
 
 def test_changed_bytes_are_told(release):

@@ -242,7 +242,8 @@ def show(
     best = ", the least there is" if solution["optimal"] else ""
     best += f"; proven: {solution['proven']}" if solution["proven"] else ""
     method, loss = manifest["policy"]["search"]["name"], manifest["policy"]["loss"]["name"]
-    say(f"method {method}; loss {loss} {number(solution['loss'])}{best}")
+    lost = "not told by the released labels" if solution["loss"] is None else number(solution["loss"])
+    say(f"method {method}; loss {loss} {lost}{best}")
     if chosen := manifest["policy"]["chosen"]:
         say(f"  picked because {chosen['why']}")
         say(f"  runner-up {chosen['runner_up']}")

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.categories import Categories
+from sfumato.categories import Categories, kind_of
 from sfumato.engines.printed import printed
 from sfumato.engines.spark_job import CHANGED
 from sfumato.engines.store import COUNT
 from sfumato.errors import ReadError
 from sfumato.hierarchies.learned import Learned
 from sfumato.losses import LM, NCP, LabelLoss
-from sfumato.microdata import Attribute, Microdata, encode, kind_of, microdata
+from sfumato.microdata import Attribute, Microdata, encode, microdata
 from sfumato.policy import Policy
 from sfumato.search.pose import counted
 from sfumato.search.problem import Problem

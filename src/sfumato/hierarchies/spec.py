@@ -8,17 +8,17 @@ from typing import Any
 
 from sfumato.errors import HierarchyError, PolicyError, did_you_mean
 from sfumato.hierarchies.dates import dates
-from sfumato.hierarchies.file import file
+from sfumato.hierarchies.file import File, file
 from sfumato.hierarchies.flat import flat
 from sfumato.hierarchies.given import Given
 from sfumato.hierarchies.intervals import intervals
 from sfumato.hierarchies.learned import learned
-from sfumato.hierarchies.levels import levels
-from sfumato.hierarchies.order import order
+from sfumato.hierarchies.levels import Levels, levels
+from sfumato.hierarchies.order import Order, order
 from sfumato.hierarchies.redact import redact
 from sfumato.hierarchies.rows import neighbour
-from sfumato.hierarchies.tree import tree
-from sfumato.hierarchies.wide import wide
+from sfumato.hierarchies.tree import Tree, tree
+from sfumato.hierarchies.wide import Wide, wide
 from sfumato.hierarchy import Hierarchy, Recipe
 
 ENDINGS = (".csv", ".tsv", ".txt")
@@ -62,6 +62,17 @@ def parse(spec: object, base: str | Path | None = None) -> Recipe:
     what = "a hierarchy is a recipe such as intervals(5, 10), a Hierarchy, a file name or a table"
     hint = "call it, as in flat()" if callable(spec) else None
     raise PolicyError(what, got=type(spec).__name__, hint=hint)
+
+
+def written(recipe: Recipe | None) -> bool:
+    """Whether somebody wrote the hierarchy down, value by value: it then tells nothing of the table it is used on.
+
+    >>> written(parse({"order": ["low", "high"]})), written(parse("redact:right"))
+    (True, False)
+    """
+    if isinstance(recipe, Levels):
+        return not isinstance(recipe.steps[0], str)
+    return isinstance(recipe, File | Tree | Wide | Order | Given)
 
 
 def _from_text(text: str, base: str | Path | None) -> Recipe:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from sfumato.measures.reach import Reach
     from sfumato.measures.standards.finding import Profile
+    from sfumato.policy import Verdict
 
 __all__ = ["internal_report", "report"]
 
@@ -72,6 +73,7 @@ def internal_report(
     *,
     rows: np.ndarray | None = None,
     hierarchies: Mapping[str, Any] | None = None,
+    exact: Verdict | None = None,
 ) -> str:
     """The internal report: the public one, and the comparison with the original, which must not be published.
 
@@ -81,6 +83,7 @@ def internal_report(
     original: the table behind the release; columns that the release lacks, such as names, are not looked at.
     rows: the original row of each released row, where known: some measures and attacks need it.
     hierarchies: column to hierarchy, to read the labels of the release by.
+    exact: what the search measured, where known: its losses are of the original values.
     """
     from sfumato.report.benefit import benefit
     from sfumato.report.comparison import comparison
@@ -102,19 +105,21 @@ def internal_report(
         shapes(shown.shapes, found.least),
         heat_map(shown.heat, found.least),
         benefit(found.measures, found.left_out),
-        *_record(manifest, found.suppressed),
+        *_record(manifest, found.suppressed, exact),
         signature(manifest),
     ]
     reach, made_from = replace(reach, attacks=shown.attacks), "the released file, its manifest.json and the original"
     return page(manifest, reach, parts, made_from, internal=True, standards=held)
 
 
-def _record(manifest: Mapping[str, Any], by_size: Sequence[tuple[str, int, int]] = ()) -> list[Markup]:
+def _record(
+    manifest: Mapping[str, Any], by_size: Sequence[tuple[str, int, int]] = (), exact: Verdict | None = None
+) -> list[Markup]:
     """How the release was made; of another tool's nothing but the file is known."""
     if manifest.get("foreign"):
         return [foreign(manifest)]
     return [
-        losses(manifest),
+        losses(manifest, exact),
         suppression(manifest, by_size),
         roles(manifest),
         method(manifest),

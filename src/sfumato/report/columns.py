@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from sfumato.report.look import Manifest, look, promises, quasi, rows, table
-from sfumato.report.markup import Markup, name, section, tag
+from sfumato.report.markup import Markup, name, names, section, tag
 from sfumato.report.markup import table as html_table
 from sfumato.report.svg import bar
 from sfumato.report.words import LOSSES, count, number
 
+if TYPE_CHECKING:
+    from sfumato.policy import Verdict
+
+NO_LOSS = "The manifest gives no loss per column."
+UNTOLD = "Its labels do not say how many values they stand for, and what they hide is not counted."
 ROLES = {
     "identifying": "Identifying",
     "quasi": "Quasi-identifying",
@@ -44,13 +51,13 @@ def _role(manifest: Manifest, column: str, role: str) -> str:
 
 def _fate(manifest: Manifest, column: str, role: str) -> str:
     if role == "quasi":
-        level, lost = (
-            table(manifest, "solution", "levels").get(column),
-            table(manifest, "solution", "loss_per_attribute"),
-        )
+        level = table(manifest, "solution", "levels").get(column)
+        lost = table(manifest, "solution", "loss_per_attribute").get(column)
         if level is not None:
             return f"generalised to level {level}" if level else "as it was"
-        return "as it was" if lost.get(column) == 0 else "generalised, class by class"
+        if lost == 0:
+            return "as it was"
+        return "generalised, class by class" if look(manifest, "solution", "recoding") == "partition" else "generalised"
     if role == "sensitive":
         named = sum(look(promise, "parameters", "attribute") == column for promise in promises(manifest))
         kept = "in one spelling" if column in rows(manifest, "policy", "normalise") else "as it was"
@@ -58,22 +65,33 @@ def _fate(manifest: Manifest, column: str, role: str) -> str:
     return "as it was"
 
 
-def losses(manifest: Manifest) -> Markup:
-    """The section of the loss per attribute."""
-    lost = {key: value for key, value in table(manifest, "solution", "loss_per_attribute").items() if _is_number(value)}
-    kind, whole = look(manifest, "policy", "loss", "name"), look(manifest, "solution", "loss")
+def losses(manifest: Manifest, exact: Verdict | None = None) -> Markup:
+    """The section of the loss per attribute: of the released labels, or the `exact` one of an internal report."""
+    per_column = table(manifest, "solution", "loss_per_attribute") if exact is None else exact.per_attribute
+    whole = look(manifest, "solution", "loss") if exact is None else exact.loss
+    lost = {key: value for key, value in per_column.items() if _is_number(value)}
+    kind = look(manifest, "policy", "loss", "name")
     measure = LOSSES.get(str(kind), str(kind)) if kind else "the policy's measure"
-    intro = f"Measured as {measure}: {number(whole)} over all quasi-identifying columns." if whole is not None else None
+    base = "the released rows and labels alone" if exact is None else "the original values"
+    intro = f"Measured as {measure} on {base}: {number(whole)} over all quasi-identifying columns."
+    parts = [tag("p", intro if whole is not None else f"The {measure} is not published. {_why(kind)}")]
+    if exact is None and lost and len(lost) < len(per_column):
+        parts.append(tag("p", "Not published: ", names([key for key in per_column if key not in lost]), f". {UNTOLD}"))
     if not lost:
-        none = tag("p", "The manifest gives no loss per column.", class_="quiet")
-        return section("loss", "Loss per column", tag("p", intro) if intro else None, none)
+        return section("loss", "Loss per column", *(parts if kind else [tag("p", NO_LOSS, class_="quiet")]))
     top = max(1.0, *lost.values())
     scale = tag(
         "span", tag("span", "0, as it was"), tag("span", "1, erased" if top == 1 else number(top)), class_="scale"
     )
     lines = [(name(key), bar(value / top), f"{value:,.3f}") for key, value in lost.items()]
     shown = html_table(("Column", scale, "Loss"), lines, "How much of each column's detail is gone", "shares")
-    return section("loss", "Loss per column", tag("p", intro) if intro else None, shown)
+    return section("loss", "Loss per column", *parts, shown)
+
+
+def _why(kind: Any) -> str:
+    if kind == "non-uniform-entropy":
+        return "It is made of the frequencies of original values, which would give hidden ones away."
+    return UNTOLD
 
 
 def _is_number(value: object) -> bool:

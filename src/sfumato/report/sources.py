@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from sfumato.categories import kind_of
 from sfumato.engines.documents import read_document
 from sfumato.engines.printed import printed
 from sfumato.engines.write import read_back, sha256
 from sfumato.measures.verify import INTEGRITY, Verification, verify_folder, verify_table
-from sfumato.microdata import kind_of
 from sfumato.report.look import Manifest, roles_of
 
 FOREIGN = "foreign"  # the key of a manifest that Sfumato made up for another tool's release

@@ -1,0 +1,252 @@
+"""Losses of a release from its rows and labels alone: what may be published, for nothing of a hidden value enters it.
+
+Domains are what the released labels show, or a hierarchy that somebody wrote; suppressed rows count by their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NewType
+
+import numpy as np
+import polars as pl
+
+from sfumato.hierarchies.dates import Dates
+from sfumato.hierarchies.redact import Redact
+from sfumato.hierarchy import Hierarchy, Recipe
+from sfumato.losses.height import Height
+from sfumato.losses.label_loss import LabelLoss
+from sfumato.losses.lm import LM
+from sfumato.losses.ncp import NCP
+from sfumato.losses.precision import Precision
+from sfumato.policy import ClassStatistics
+
+Figure = NewType("Figure", float)  # a number that may be published
+
+STAR = "*"
+RANGE = r"^\[(.+), (.+)[\])]$"
+OPEN = r"^(?:< |>= )"  # one end is not told
+UNITS = {  # the labels of `hierarchies.dates`: how they read, the first day, and how long they are
+    r"^([0-9]{4}-[0-9]{2}-[0-9]{2})$": ("{}", "1d"),
+    r"^([0-9]{4}-[0-9]{2})$": ("{}-01", "1mo"),
+    r"^([0-9]{4})$": ("{}-01-01", "1y"),
+    r"^([0-9]{4})s$": ("{}-01-01", "10y"),
+} | {rf"^([0-9]{{4}})-Q{i}$": (f"{{}}-{3 * i - 2:02d}-01", "3mo") for i in (1, 2, 3, 4)}
+FORMS = {
+    "integer": r"^[+-]?[0-9]+$",
+    "decimal": r"^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?$",
+    "date": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+    "datetime": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}",
+    "boolean": r"^(?:true|false)$",
+}
+TIMES = ("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f%:z")
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedColumn:
+    """A column as released: its distinct labels as they print, null where missing, and the rows of each.
+
+    `recipe` is how it was generalised, `tree` its hierarchy where that was written by hand: both are public by
+    themselves. With `wildcard` a missing cell is one that was blanked.
+    """
+
+    name: str
+    label: pl.Series
+    rows: np.ndarray
+    recipe: Recipe | None = None
+    tree: Hierarchy | None = None
+    wildcard: bool = False
+
+    @cached_property
+    def star(self) -> np.ndarray:
+        """The labels that say nothing."""
+        blank = self.label.is_null() if self.wildcard else pl.Series([False] * len(self.label), dtype=pl.Boolean)
+        return ((self.label == STAR).fill_null(False) | blank).to_numpy()
+
+    @cached_property
+    def said(self) -> np.ndarray:
+        """The labels that say something: neither missing nor blanked."""
+        return ~self.star & self.label.is_not_null().to_numpy()
+
+    @cached_property
+    def ends(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Where each label starts and stops on a line, nan for those that say nothing; None where one is no range."""
+        if not self.said.any():
+            return None
+        text = self.label.set(pl.Series(~self.said), None)
+        dated = isinstance(self.recipe, Dates)  # whose years look like numbers
+        if dated and (units := self._units(text)) is not None:
+            return units
+        parts = text.str.extract_groups(RANGE).struct.unnest().get_columns()
+        for read in (_moments,) if dated else (_numbers, _moments):
+            low, high = (read(part.fill_null(text)).to_numpy() for part in parts)
+            if np.isfinite(low[self.said]).all() and np.isfinite(high[self.said]).all():
+                return low, high
+        return None
+
+    @cached_property
+    def kind(self) -> str:
+        """The kind of the values that labels are about, one of `categories.KINDS`, as far as the labels tell."""
+        text = self.label.filter(pl.Series(self.said)).str.replace(OPEN, "")
+        parts = text.str.extract_groups(RANGE).struct.unnest().get_columns()
+        every = pl.concat([part.fill_null(text) for part in parts])
+        if every.is_empty() or isinstance(self.recipe, Dates):
+            return "date" if isinstance(self.recipe, Dates) else "text"
+        return next((kind for kind, form in FORMS.items() if every.str.contains(form).all()), "text")
+
+    def _units(self, text: pl.Series) -> tuple[np.ndarray, np.ndarray] | None:
+        low, high = np.full(len(text), np.nan), np.full(len(text), np.nan)
+        for pattern, (first, long) in UNITS.items():
+            found = text.str.extract(pattern)
+            start = pl.select(pl.format(first, found)).to_series().str.to_date("%Y-%m-%d", strict=False)
+            here = start.is_not_null().to_numpy()
+            stop = start.dt.offset_by(long).cast(pl.Int32).cast(pl.Float64).to_numpy() - 1
+            low, high = (
+                np.where(here, start.cast(pl.Int32).cast(pl.Float64).to_numpy(), low),
+                np.where(here, stop, high),
+            )
+        return (low, high) if np.isfinite(low[self.said]).all() else None
+
+    @cached_property
+    def leaves(self) -> tuple[np.ndarray, int] | None:
+        """How many values each label stands for, and how many there are; None where a label does not tell.
+
+        Of a written hierarchy they are counted there, else among the values that stand in labels.
+        """
+        if self.tree is not None:
+            under = self._nodes
+            return None if under is None else (under[0], len(self.tree.leaves))
+        text = self.label.set(pl.Series(~self.said), None)
+        masked = isinstance(self.recipe, Redact) and text.str.contains(self.recipe.char, literal=True).any()
+        if masked or isinstance(self.recipe, Dates) or text.str.contains(rf"{OPEN}|\.\.|{RANGE}").any():
+            return None
+        sets = text.str.extract(r"^\{(.*)\}$")
+        values = sets.fill_null(text).str.split(", ")
+        plain = text.is_not_null() & sets.is_null()
+        alone = text.filter(plain)
+        domain = pl.concat([values.filter(~plain).explode().drop_nulls(), alone]).n_unique()
+        blank = int(self.label.is_null().any() and not self.wildcard)  # missing is a value
+        number = np.where(plain.to_numpy(), 1.0, values.list.len().fill_null(1).to_numpy())
+        return np.where(self.star, domain + blank, number), domain + blank
+
+    @cached_property
+    def _nodes(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """For each label the leaves of the written hierarchy under it, and its lowest level there."""
+        assert self.tree is not None
+        at: dict[str | None, tuple[int, int]] = {}
+        for level, (names, line) in enumerate(zip(self.tree.labels, self.tree.ancestor, strict=True)):
+            for name, count in zip(names, np.bincount(line, minlength=len(names)).tolist(), strict=True):
+                at.setdefault(name, (count, level))
+        every = (len(self.tree.leaves), self.tree.height)
+        at[None] = every if self.wildcard else (1, 0)
+        at[STAR] = every
+        leaves = set(self.tree.leaves)
+        found = [at.get(text) or _listed(text, leaves) for text in self.label.to_list()]
+        known = np.array(found, np.float64).reshape(-1, 2)
+        return (known[:, 0], known[:, 1]) if known[:, 0].all() else None
+
+    def range_share(self) -> np.ndarray | None:
+        """The share of the line that each label covers: the line runs from the least end of a label to the greatest."""
+        if self.ends is None:
+            return None
+        low, high = self.ends
+        span = high[self.said].max() - low[self.said].min()
+        wide = np.nan_to_num((high - low) / span if span else low * 0, nan=0.0)
+        return np.where(self.star, 1.0, wide)
+
+    def lm(self) -> np.ndarray | None:
+        """Cost of a row under each label, by LM."""
+        shares = None if self.tree is not None and self.leaves is not None else self.range_share()
+        if shares is not None or self.leaves is None:
+            return shares
+        number, domain = self.leaves
+        return np.where(self.star, 1.0, (number - 1) / max(domain - 1, 1))
+
+    def ncp(self) -> np.ndarray | None:
+        """Cost of a row under each label, by NCP."""
+        shares = self.range_share()
+        if shares is not None or self.leaves is None:
+            return shares
+        number, domain = self.leaves
+        return np.where(self.star, 1.0, np.where(number > 1, number / max(domain, 1), 0.0))
+
+    def level(self) -> np.ndarray | None:
+        """The level of each label in a written hierarchy."""
+        found = None if self.tree is None or self._nodes is None else self._nodes[1]
+        return None if found is None or np.isnan(found).any() else found
+
+    def cost(self, loss: Any) -> np.ndarray | None:
+        """Cost of a row under each label; None where the release alone does not tell."""
+        if isinstance(loss, LM):
+            return self.lm()
+        if isinstance(loss, NCP):
+            return self.ncp()
+        level = self.level() if isinstance(loss, Precision | Height) else None
+        if level is None or isinstance(loss, Height):
+            return level
+        return level / max(1, self.tree.height) if self.tree is not None else None
+
+
+def released_loss(
+    loss: Any, columns: Mapping[str, ReleasedColumn | None], sizes: Mapping[int, int], suppressed: int, k: int
+) -> tuple[Figure | None, dict[str, Figure | None]]:
+    """The loss of a release and that of each column (LM where the loss is one of class sizes); None: not to be told.
+
+    Parameters: `columns`, None for one whose labels are too many to look at; `sizes`, how many classes there are of
+    each size; `suppressed`, how many rows are absent; `k`, for C_avg.
+
+    >>> age = ReleasedColumn("age", pl.Series(["[20, 30]", "[40, 60]"]), np.array([2, 2]))
+    >>> released_loss(LM(), {"age": age}, {2: 2}, 0, 2)
+    (0.375, {'age': 0.375})
+    """
+    by_label = loss if isinstance(loss, LabelLoss) else LM()
+    per_column = {name: _of_column(by_label, column, suppressed) for name, column in columns.items()}
+    if by_label is not loss:
+        return _of_sizes(loss, sizes, suppressed, k), per_column
+    weights = [(loss.weights or {}).get(name, 1.0) for name in columns]
+    known = [0.0 if x is None else x for x in per_column.values()]
+    if any(x is None and weight for x, weight in zip(per_column.values(), weights, strict=True)):
+        return None, per_column
+    return _figure(float(loss.combine(np.array(known), np.array(weights)))), per_column
+
+
+def _of_column(loss: LabelLoss, column: ReleasedColumn | None, suppressed: int) -> Figure | None:
+    cost = None if column is None else column.cost(loss)
+    if cost is None or column is None:
+        return None
+    if isinstance(loss, Height):
+        return _figure(float(cost.max()))  # of a level vector, whose suppressed rows are free
+    return _figure(float((cost * column.rows).sum() + suppressed) / float(column.rows.sum() + suppressed))
+
+
+def _of_sizes(loss: Any, sizes: Mapping[int, int], suppressed: int, k: int) -> Figure:
+    classes, rows = sum(sizes.values()), sum(size * n for size, n in sizes.items())
+    squares = float(sum(size**2 * n for size, n in sizes.items()))
+    statistics = ClassStatistics(rows + suppressed, suppressed, classes, squares, classes, squares, k, suppressed)
+    return _figure(float(loss.value(statistics)))
+
+
+def _figure(value: float) -> Figure:
+    """To twelve digits: the last bits depend on the order of a sum."""
+    return Figure(float(f"{value:.12g}"))
+
+
+def _listed(label: str | None, leaves: set[str]) -> tuple[float, float]:
+    """How many leaves a set such as `{a, b}` names, and nan for its level, which it has not; 0 for what is no set."""
+    words = str(label)[1:-1].split(", ") if str(label).startswith("{") else [""]
+    return (len(words) if leaves.issuperset(words) else 0), np.nan
+
+
+def _numbers(text: pl.Series) -> pl.Series:
+    return text.cast(pl.Float64, strict=False)
+
+
+def _moments(text: pl.Series) -> pl.Series:
+    """Days since 1970."""
+    found = pl.Series([None] * len(text), dtype=pl.Float64)
+    for form in TIMES:
+        moment = text.str.to_datetime(form, strict=False, time_unit="us")
+        found = found.fill_null(moment.to_physical().cast(pl.Float64) / 86_400e6)
+    return found
