@@ -14,7 +14,7 @@ import polars as pl
 from sfumato.categories import Categories
 from sfumato.engines.printed import printed
 from sfumato.hierarchies.learned import Learned
-from sfumato.hierarchy import Hierarchy
+from sfumato.hierarchy import Hierarchy, Recipe
 from sfumato.ladder import Ladder, climb
 
 NUMBER = r"^[+-]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?|inf)$"
@@ -32,6 +32,7 @@ class Attribute:
     categories: Categories
     hierarchy: Hierarchy | None = None  # None: none was given, one is learned where a search needs it
     learner: Learned = field(default_factory=Learned)
+    recipe: Recipe | None = None  # how the hierarchy was made
 
     @property
     def kind(self) -> str:
@@ -218,6 +219,6 @@ def microdata(
         if recipe is None or isinstance(recipe, Learned):  # what is learned is no given hierarchy: built when needed
             schema.append(Attribute(name, role, categories, None, recipe or Learned()))
         else:
-            schema.append(Attribute(name, role, categories, recipe.build(categories)))
+            schema.append(Attribute(name, role, categories, recipe.build(categories), recipe=recipe))
     rows = frame.height if times is None else int(times.sum())
     return Microdata(rows, tuple(schema), codes, weights, times)

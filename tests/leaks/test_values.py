@@ -65,6 +65,43 @@ def test_learned_sets_name_kept_values_alone(hierarchies: Any) -> None:
     assert not any("SECRET" in (label or "") for label in release.value_map().columns["q"].values())
 
 
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_masks_are_as_long_as_the_longest_kept_value(side: str) -> None:
+    kept = ["47677"] * 3 + ["47678"] * 3 + ["12"] * 3
+    options = {"require": sf.KAnonymity(3), "hierarchies": {"q": f"redact:{side}"}}
+    alone = [suppress_last({"q": kept}, levels={"q": (i, i)}, suppression=0, **options) for i in range(5)]
+    for level in range(5):  # beside a longer value that is suppressed, all is as if it had never been there
+        release = suppress_last({"q": [*kept, "12345678"]}, levels={"q": (level, level)}, **options)
+        assert release.solution.verdict.suppressed == 1
+        same = alone[max(0, level - 3)]
+        assert release.table.equals(same.table)
+        assert release.manifest["solution"]["levels"] == same.manifest["solution"]["levels"]
+
+
+def test_the_type_of_a_column_is_that_of_its_kept_rows() -> None:
+    towns = sf.wide([("1", "1", "*"), ("2", "2", "*"), ("3", "34", "*"), ("4", "34", "*")])
+    options = {"hierarchies": {"q": towns}, "levels": {"q": (1, 1)}, "suppression": 1, "require": sf.KAnonymity(2)}
+    for last in (3, 4, 2):  # 3 and 4 share a label with another value, which no kept row has
+        release = suppress_last({"q": [1] * 4 + [2] * 4 + [last]}, **options)
+        assert release.table.schema["q"] == pl.Int64
+        assert release.manifest["data"]["columns"][0]["kind"] == "integer"
+
+
+def test_the_kind_of_a_column_is_that_of_its_kept_rows() -> None:
+    release = suppress_last({"q": ["1"] * 4 + ["2"] * 4 + ["unknown"]})
+    assert release.solution.verdict.suppressed == 1
+    assert release.manifest["data"]["columns"][0]["kind"] == "integer"
+
+
+def test_learned_levels_are_not_counted() -> None:
+    """How many levels a learned hierarchy has tells how many values there were."""
+    towns = [town for town in "abcdefgh" for _ in range(4)]
+    for last in ("a", "z"):
+        table = {"q": [*towns, last], "r": ["u"] * 32 + ["zz"]}
+        release = suppress_last(table, quasi=["q", "r"], levels={"r": 0, "q": 1})
+        assert release.manifest["solution"]["levels"] == {"q": None, "r": 0}
+
+
 def test_learned_cuts_are_no_values_of_suppressed_rows_alone() -> None:
     numbers = [10.0] * 20 + [57.31] * 30 + [57.32] * 30 + [90.0] * 20
     table = {"q": numbers, "r": ["x"] * 20 + [f"u{i}" for i in range(60)] + ["x"] * 20}

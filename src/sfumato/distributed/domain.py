@@ -133,7 +133,7 @@ def pose_part(
         if attribute.name in domain.spans:
             own, codes[attribute.name] = encode(series)
             reach = domain.spans[attribute.name]
-            schema.append(Line(attribute.name, attribute.role, own, None, attribute.learner, reach))
+            schema.append(Line(attribute.name, attribute.role, own, None, attribute.learner, reach=reach))
         else:
             codes[attribute.name] = _coded(series, domain)
             schema.append(attribute)

@@ -28,7 +28,7 @@ def recode(
         else:
             labels, number = global_labels(attribute, solution.recoding), micro.codes[name][rows]
             words = texts_of_labels(labels, number)
-        if _unblurred(attribute, labels.lo, labels.leaves, words):
+        if _unblurred(attribute, words, labels.of[number], micro.codes[name][rows]):
             as_it_is = pl.DataFrame({name: _as_it_is(frame.get_column(name), rows)})
             released[name] = forget_others(as_it_is).get_column(name)
         else:
@@ -38,9 +38,13 @@ def recode(
     return rows, released
 
 
-def _unblurred(attribute: Attribute, lo: np.ndarray, leaves: np.ndarray, words: list[str | None]) -> bool:
-    """Whether every label is the one value that it covers."""
-    return bool((leaves == 1).all()) and [attribute.categories.text[i] for i in lo] == words
+def _unblurred(attribute: Attribute, words: list[str | None], label: np.ndarray, code: np.ndarray) -> bool:
+    """Whether every row that stays has its own value as its label; what became of others does not matter."""
+    code_of = {text: i for i, text in enumerate(attribute.categories.text)}
+    used = np.flatnonzero(np.bincount(label, minlength=len(words)))
+    own = np.full(len(words), -1, np.int64)
+    own[used] = [code_of.get(words[i], -1) for i in used]
+    return bool((own[label] == code).all())
 
 
 def _as_it_is(series: pl.Series, rows: np.ndarray) -> pl.Series:

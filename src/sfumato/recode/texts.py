@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 
+from sfumato.hierarchies.redact import Redact
 from sfumato.labels import Labels, at_level, set_text
 from sfumato.microdata import Attribute
 from sfumato.search.problem import Columns, Levels
@@ -29,7 +30,7 @@ def texts_of_labels(labels: Labels, kept: np.ndarray) -> list[str | None]:
     """
     attribute, texts = labels.attribute, list(labels.text)
     if attribute.hierarchy is not None and labels.named is not None:
-        return texts
+        return _trimmed(labels, texts, kept)
     values = attribute.categories.text
     present = np.flatnonzero(np.bincount(kept, minlength=len(values)))
     if len(present) == len(values):
@@ -52,9 +53,11 @@ def texts_of_labels(labels: Labels, kept: np.ndarray) -> list[str | None]:
 
 
 def texts_of_classes(labels: Labels, kept: np.ndarray) -> list[str | None]:
-    """The same for labels of classes: ranges end at values of their class, learned labels are made from all rows."""
+    """The same for labels of classes: ranges end at values of their class, sets and learned labels name others too."""
     attribute, texts = labels.attribute, list(labels.text)
-    if attribute.hierarchy is not None or labels.named is None:
+    if attribute.hierarchy is not None and labels.named is not None:
+        return _trimmed(labels, texts, kept)
+    if labels.named is None and attribute.categories.ordered:
         return texts
     values = attribute.categories.text
     present = np.flatnonzero(np.bincount(kept, minlength=len(values)))
@@ -68,6 +71,25 @@ def texts_of_classes(labels: Labels, kept: np.ndarray) -> list[str | None]:
             inside = present[(present >= labels.lo[label]) & (present <= labels.hi[label])]
             words = [values[code] for code in inside]
             texts[label] = set_text(words) if len(words) > 1 else (words or [texts[label]])[0]
+    return texts
+
+
+def _trimmed(labels: Labels, texts: list[str | None], kept: np.ndarray) -> list[str | None]:
+    """Labels of a written hierarchy as they are; masks as long as the longest value that is kept."""
+    attribute = labels.attribute
+    if not isinstance(attribute.recipe, Redact) or labels.fixed_level is None:
+        return texts
+    side, char = attribute.recipe.side, attribute.recipe.char
+    values, ladder = attribute.categories.text, attribute.ladder
+    present = np.flatnonzero(np.bincount(kept, minlength=len(values)))
+    spare = max(len(v or "") for v in values) - max(len(values[code] or "") for code in present)
+    for label in np.flatnonzero((labels.fixed_level > 0) & ~labels.star) if spare else ():
+        level, text = int(labels.fixed_level[label]), texts[label] or ""
+        under = present[ladder.of[level, present] == ladder.of[level, labels.lo[label]]]
+        if level <= spare and len(under):  # nothing of a kept value is masked yet
+            texts[label] = values[under[0]]
+        elif text.endswith(char) if side == "right" else text.startswith(char):
+            texts[label] = text[:-spare] if side == "right" else text[spare:]
     return texts
 
 
