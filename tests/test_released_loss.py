@@ -12,6 +12,7 @@ import sfumato as sf
 from sfumato.hierarchies import parse
 from sfumato.hierarchy import Hierarchy
 from sfumato.losses.released import ReleasedColumn, released_loss
+from sfumato.report import internal_report, report
 
 TREE = Hierarchy("q", (("a", "b", "c"), ("ab", "c"), ("Any",)), np.array([[0, 1, 2], [0, 0, 1], [0, 0, 0]]))
 
@@ -85,3 +86,19 @@ def test_without_suppression_and_hierarchies_it_is_the_exact_loss(loss: Any, sea
     told, exact = release.manifest["solution"], release.solution.verdict
     assert told["loss"] == pytest.approx(exact.loss, abs=1e-9)
     assert told["loss_per_attribute"] == pytest.approx(exact.per_attribute, abs=1e-9)
+
+
+def test_the_report_says_why_a_loss_is_not_published() -> None:
+    table = {"zip": ["47677", "47678", "12001", "12002"] * 2, "age": [20, 30, 40, 50] * 2}
+    options = {"quasi": ["zip", "age"], "require": sf.KAnonymity(4), "hierarchies": {"zip": "redact:right"}}
+    release = sf.anonymize(table, search="optimal", levels={"zip": (1, 1)}, **options)
+    page = report(release.manifest, release.table)
+    assert release.manifest["solution"]["loss"] is None
+    assert "do not say how many values they stand for" in page
+    assert f"{release.solution.verdict.loss:.3f}" not in page
+    exact = internal_report(release.manifest, release.table, release.original, exact=release.solution.verdict)
+    assert f"on the original values: {release.solution.verdict.loss:.3f}".rstrip("0") in exact
+    entropy = sf.anonymize(table, loss="non-uniform-entropy", **options)
+    assert "made of the frequencies of original values" in report(entropy.manifest, entropy.table)
+    sizes = sf.anonymize(table, search="optimal", levels={"zip": (1, 1)}, loss="c-avg", **options)
+    assert sizes.manifest["solution"]["loss"] == sizes.solution.verdict.loss

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.report.look import Manifest, look, promises, quasi, rows, table
 from sfumato.report.markup import Markup, name, names, section, tag
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from sfumato.policy import Verdict
 
 NO_LOSS = "The manifest gives no loss per column."
-UNTOLD = "Its labels do not say how many values they stand for, and what they hide is not counted."
+UNTOLD = "do not say how many values they stand for, and hidden values are not counted"
+FREQUENCIES = "it is made of the frequencies of original values, which would give hidden ones away."
 ROLES = {
     "identifying": "Identifying",
     "quasi": "Quasi-identifying",
@@ -73,10 +74,15 @@ def losses(manifest: Manifest, exact: Verdict | None = None) -> Markup:
     kind = look(manifest, "policy", "loss", "name")
     measure = LOSSES.get(str(kind), str(kind)) if kind else "the policy's measure"
     base = "the released rows and labels alone" if exact is None else "the original values"
-    intro = f"Measured as {measure} on {base}: {number(whole)} over all quasi-identifying columns."
-    parts = [tag("p", intro if whole is not None else f"The {measure} is not published. {_why(kind)}")]
-    if exact is None and lost and len(lost) < len(per_column):
-        parts.append(tag("p", "Not published: ", names([key for key in per_column if key not in lost]), f". {UNTOLD}"))
+    untold = [key for key in per_column if key not in lost]
+    parts = []
+    if whole is not None:
+        parts = [tag("p", f"Measured as {measure} on {base}: {number(whole)} over all quasi-identifying columns.")]
+    elif kind == "non-uniform-entropy":
+        parts = [tag("p", f"The {measure} is not published: {FREQUENCIES}")]
+    if untold and kind != "non-uniform-entropy":
+        so = "." if whole is not None else f": so the {measure} over all columns is not published."
+        parts.append(tag("p", "The labels of ", names(untold), f" {UNTOLD}{so}"))
     if not lost:
         return section("loss", "Loss per column", *(parts if kind else [tag("p", NO_LOSS, class_="quiet")]))
     top = max(1.0, *lost.values())
@@ -86,12 +92,6 @@ def losses(manifest: Manifest, exact: Verdict | None = None) -> Markup:
     lines = [(name(key), bar(value / top), f"{value:,.3f}") for key, value in lost.items()]
     shown = html_table(("Column", scale, "Loss"), lines, "How much of each column's detail is gone", "shares")
     return section("loss", "Loss per column", *parts, shown)
-
-
-def _why(kind: Any) -> str:
-    if kind == "non-uniform-entropy":
-        return "It is made of the frequencies of original values, which would give hidden ones away."
-    return UNTOLD
 
 
 def _is_number(value: object) -> bool:
