@@ -109,9 +109,9 @@ def test_tables_in_memory_are_saved_not_sent(tmp_path: Path) -> None:
         sf.anonymize({"age": [1, 1]}, quasi=["age"], require="k-anonymity 2", to=tmp_path)
 
 
-def test_rows_that_are_not_in_memory_are_not_shuffled(ward: Ward, tmp_path: Path) -> None:
-    with pytest.raises(PolicyError, match="shuffle"):
-        sf.anonymize(ward, to=tmp_path / "out", shuffle=True, **ASKED)
+def test_an_order_that_there_is_not(ward: Ward, tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match="canonical, random, input"):
+        sf.anonymize(ward, to=tmp_path / "out", order="sorted", **ASKED)
 
 
 def test_a_frame_whose_columns_have_the_names_of_methods_is_in_memory() -> None:

@@ -24,7 +24,8 @@ from sfumato.distributed.parts import merge_bad, parted
 from sfumato.distributed.release import Stored
 from sfumato.distributed.spark import HEAVY, packed, unpacked
 from sfumato.distributed.tree import Cut, Tree, branches
-from sfumato.engines.store import COUNT, plain
+from sfumato.engines.printed import plain
+from sfumato.engines.store import COUNT
 from sfumato.errors import BrokenPromise, Infeasible, PolicyError, ReadError
 from sfumato.losses import LM, NCP, loss
 from sfumato.measures.verify import verify_table

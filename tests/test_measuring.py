@@ -128,15 +128,18 @@ def test_utility_of_a_release_alone(release: sf.Release) -> None:
     plain(found)
 
 
-def test_utility_of_a_folder_in_order(folder: Path, release: sf.Release) -> None:
+def test_utility_of_a_folder_in_order(release: sf.Release, tmp_path: Path) -> None:
+    with pytest.warns(sf.RowOrderWarning):
+        folder = released(order="input").save(tmp_path / "out")
     found = sf.utility(TABLE, folder)
     assert found["rows"]["aligned"]
     assert found["loss"]["lm"] == pytest.approx(sf.utility(release)["loss"]["lm"])
     assert found["loss"]["c-avg"] == pytest.approx(sf.utility(TABLE, folder, k=5)["loss"]["c-avg"])
 
 
+@pytest.mark.parametrize("order", ["canonical", "random"])
 @pytest.mark.parametrize("columns", [["age", "sex", "cost"], ["age", "sex"]])
-def test_a_shuffled_folder_is_measured_by_distributions(columns: list[str], tmp_path: Path) -> None:
+def test_a_folder_in_another_order_is_measured_by_distributions(columns: list[str], order: str, tmp_path: Path) -> None:
     table = TABLE.select(columns)
     made = sf.anonymize(
         table,
@@ -144,7 +147,7 @@ def test_a_shuffled_folder_is_measured_by_distributions(columns: list[str], tmp_
         insensitive=columns[2:],
         require=sf.KAnonymity(5),
         search="mondrian",
-        shuffle=True,
+        order=order,
         seed=1,
     )
     found = sf.utility(table, made.save(tmp_path / "out"))
@@ -215,7 +218,7 @@ def test_attack_on_several_sets() -> None:
 
 
 def test_an_external_table_and_who_is_who(tmp_path: Path) -> None:
-    made = released(shuffle=True, seed=4)
+    made = released(order="random", seed=4)
     voters = TABLE.select("id", "age", "sex")
     linked = sf.attack(made, voters)["deterministic-linkage"]
     plainly = sf.attack(released(), voters)["deterministic-linkage"]
@@ -344,7 +347,8 @@ def test_an_external_table_in_another_order_hides_nothing(tmp_path: Path) -> Non
     assert "who is who" in found.skipped["distance-linkage"]
     told = sf.attack(people, mixed, quasi=quasi, truth=list(range(ROWS)))  # who says so is believed
     assert told["deterministic-linkage"]["success"] < 0.2
-    made = sf.anonymize(people, quasi=quasi, require=sf.KAnonymity(2), search="mondrian")
+    with pytest.warns(sf.RowOrderWarning):
+        made = sf.anonymize(people, quasi=quasi, require=sf.KAnonymity(2), search="mondrian", order="input")
     folder = made.save(tmp_path / "out")
     for one in (made, folder):
         ordered, other = (sf.attack(one, table)["deterministic-linkage"] for table in (people, mixed))
@@ -430,7 +434,7 @@ def test_interval_disclosure_of_moved_numbers(tmp_path: Path) -> None:
     told = next(m for m in found["measures"] if m["name"] == "interval disclosure of pay by sd")
     assert (told["value"], told["baseline"]) == (0.75, found["interval_disclosure"]["columns"]["pay"]["sd_baseline"])
     plain(found)
-    made = released(shuffle=True, seed=4, sensitive=["cost"], insensitive=[])
+    made = released(order="random", seed=4, sensitive=["cost"], insensitive=[])
     assert sf.risk(made, original=TABLE)["interval_disclosure"]["columns"]["cost"]["rank"] == 1  # it knows its rows
     lost = sf.risk(made.save(tmp_path / "out"), original=TABLE)["interval_disclosure"]
     assert (lost["columns"], "not known which" in lost["note"]) == ({}, True)

@@ -47,7 +47,7 @@ seed = 7
 [output]
 path = "out"
 format = "parquet"
-shuffle = true
+order = "random"
 """
 
 
@@ -78,7 +78,7 @@ def test_the_policy_of_the_plan(tmp_path: Path) -> None:
     assert asked["require"] == (sf.KAnonymity(10), sf.EntropyLDiversity("disease", 3))
     assert asked["search"] == sf.Optimal(seconds=60)
     assert asked["loss"] == sf.LM(aggregate="geometric", leaves="hierarchy")
-    assert (asked["suppression"], asked["seed"], asked["shuffle"]) == (0.02, 7, True)
+    assert (asked["suppression"], asked["seed"], asked["order"]) == (0.02, 7, "random")
     assert asked["levels"] == {"age": (1, 3)}
     assert asked["hierarchies"]["age"] == sf.intervals(5, 10, 20)
     assert asked["hierarchies"]["disease"] == sf.file(tmp_path / "disease.csv")
@@ -95,7 +95,7 @@ def test_defaults_and_several_quasi_sets(tmp_path: Path) -> None:
     assert asked["quasi"] == [["age", "zip"], ["age", "sex"]]
     assert asked["sensitive"] == ["disease"]  # a model protects it
     assert (asked["search"], asked["loss"], asked["suppression"]) == (sf.Automatic(), sf.LM(), 0)
-    assert (asked["seed"], asked["shuffle"], policy.format) == (None, False, "csv")
+    assert (asked["seed"], asked["order"], policy.format) == (None, "canonical", "csv")
 
 
 def test_count_and_share_of_suppression(tmp_path: Path) -> None:
@@ -296,7 +296,8 @@ def test_a_table_of_a_database(tmp_path: Path) -> None:
         ('"/data/2024"]', '"/data"]\nstream = false', ["[input] stream (line 3)", "never read into memory"]),
         ('"/data/2024"]', '"/data"]\nstream = "yes"', ["[input] stream (line 3)", "boolean"]),
         ('"/data/2024"]', '"/data"]\nheader = false', ["[input] header (line 3)", "streamed"]),
-        ('path = "out"', 'path = "out"\nshuffle = true', ["[output] shuffle (line 12)", "shuffled"]),
+        ('path = "out"', 'path = "out"\norder = "sorted"', ["[output] order (line 12)", "canonical"]),
+        ('path = "out"', 'path = "out"\nshuffle = true', ["[output] shuffle (line 12)", "unknown key"]),
         ('path = "out"', 'path = "out"\nformat = "xlsx"', ["[output] format (line 12)", "csv, tsv or parquet"]),
         ('path = "out"', 'path = "out"\npdf = true', ["[output] pdf (line 12)"]),
         ('path = "out"', 'path = "o"\ninternal_report = "x"', ["[output] internal_report (line 12)"]),
@@ -335,7 +336,7 @@ def test_a_release_of_a_database_may_be_a_table(tmp_path: Path) -> None:
 
 
 def test_a_file_that_turned_out_too_large_can_be_read_into_memory_all_the_same(tmp_path: Path) -> None:
-    text = STORED.replace('["in/*.parquet", "/data/2024"]', '"one.csv"').replace('"out"', '"out"\nshuffle = true')
-    assert check(load(write(tmp_path, text)), COLUMNS).shuffle
+    text = STORED.replace('["in/*.parquet", "/data/2024"]', '"one.csv"').replace('"out"', '"out"\nformat = "xlsx"')
+    assert check(load(write(tmp_path, text)), COLUMNS).format == "xlsx"
     with pytest.raises(PolicyError, match="stream = false reads the file into memory"):
         check(load(write(tmp_path, text)), COLUMNS, stored=True)

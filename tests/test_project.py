@@ -69,6 +69,7 @@ EXPORTED = [
     "Refined",
     "Release",
     "RoleWarning",
+    "RowOrderWarning",
     "SEARCHES",
     "Samarati",
     "SampleUniqueness",

@@ -23,6 +23,7 @@ _HOMES = {
     "sfumato.comparison": ("CompareWarning", "compare"),
     "sfumato.spelling": ("SpellingWarning",),
     "sfumato.arguments": ("RoleWarning", "UnprotectedWarning"),
+    "sfumato.engines.order": ("RowOrderWarning",),
     "sfumato.criteria": (
         "KAnonymity",
         "DistinctLDiversity",

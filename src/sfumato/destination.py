@@ -8,6 +8,7 @@ from typing import Any
 
 from sfumato.arguments import path_of
 from sfumato.engines.atomic import check_target
+from sfumato.engines.order import CANONICAL, ORDERS
 from sfumato.engines.scanned_write import refuse_format
 from sfumato.engines.store import Store, is_home
 from sfumato.errors import OutputError, PolicyError
@@ -43,12 +44,28 @@ class Table:
     beside: str | Path | None = None
 
 
+def refuse_row_order(order: str, store: Store, place: Folder | Table | None) -> None:
+    """Raise a PolicyError where rows cannot be had in an order: not every table has one, or keeps one."""
+    allowed = (CANONICAL,) if isinstance(place, Table) else getattr(store, "orders", ORDERS)
+    if order not in allowed:
+        what = "a table of a database" if isinstance(place, Table) else store_name(store)
+        raise PolicyError(f"the rows of {what} cannot be released in this order", got=order, allowed=", ".join(allowed))
+
+
+def store_name(store: Store) -> str:
+    """What a store is, in words."""
+    return "a table in files" if not is_home(store) else "a table of a database" if _named(store) else "a Spark frame"
+
+
+def _named(store: Store) -> bool:
+    return is_home(store) and getattr(store, "named", True)
+
+
 def destination(to: Any, store: Store) -> Folder | Table | None:
     """Where a release goes, checked before the work: None is a frame, which a cluster alone can keep."""
-    named = is_home(store) and getattr(store, "named", True)
+    named = _named(store)
     if to is None and (named or not is_home(store)):
-        what = "a table of a database" if named else "a table in files"
-        raise PolicyError(f"{what} is released to a place that has to be named", allowed=f"to={ALLOWED}")
+        raise PolicyError(f"{store_name(store)} is released to a place that has to be named", allowed=f"to={ALLOWED}")
     if isinstance(to, Table) and not named:
         raise PolicyError("the release cannot be a table: the original is in no database", allowed=f"to={ALLOWED}")
     if to is None:

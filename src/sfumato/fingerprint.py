@@ -66,7 +66,7 @@ def fingerprint(frame: pl.DataFrame, secret: bytes | None) -> str | None:
 
 
 def secret_seed(seed: int | None) -> int:
-    """A seed for shuffling that nobody can derive from the published one: else the order could be undone."""
+    """A seed of a random order that nobody can derive from the published one: else the order could be undone."""
     secret = key() or secrets.token_bytes(32)
     given = secrets.token_hex(16) if seed is None else str(seed)
     return int.from_bytes(hmac.new(secret, f"shuffle {given}".encode(), hashlib.sha256).digest()[:8], "big")

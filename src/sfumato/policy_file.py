@@ -62,7 +62,7 @@ class PolicyFile:
     hierarchies: dict[str, Any]
     levels: dict[str, tuple[int, int]]
     seed: int | None
-    shuffle: bool
+    order: str
     normalise: bool | list[str]
     output: Path | None
     format: str
@@ -72,7 +72,7 @@ class PolicyFile:
 
     def keywords(self) -> dict[str, Any]:
         """The keyword arguments of `anonymize`."""
-        names = ("require", "search", "loss", "suppression", "hierarchies", "levels", "seed", "shuffle", "normalise")
+        names = ("require", "search", "loss", "suppression", "hierarchies", "levels", "seed", "order", "normalise")
         roles = {"quasi": [list(names) for names in self.roles.quasi], "weight": self.roles.weight}
         listed = ("identifying", "sensitive", "insensitive", "unprotected")
         roles |= {role: list(getattr(self.roles, role)) for role in listed}
@@ -173,7 +173,7 @@ def check(
         levels=levels,
         seed=found.seed,
         normalise=table.normalise,
-        shuffle=output.shuffle,
+        order=output.order,
         output=None if output.path is None else draft.folder / output.path,
         format=output.format or format,
         overwrite=output.overwrite,

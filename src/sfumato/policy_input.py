@@ -132,8 +132,10 @@ def output_faults(origin: Origin | None, output: Output, bad: Iterable[str], pla
     instead = _instead(origin, places)
     if output.format == "xlsx":
         found.append(f"{at('output', 'format')}: xlsx cannot be streamed; use csv, tsv or parquet{instead}")
-    if output.shuffle:
-        found.append(f"{at('output', 'shuffle')}: rows that are not in memory cannot be shuffled{instead}")
+    if output.order == "input" and origin.database:
+        found.append(f"{at('output', 'order')}: the rows of a table of a database have no order that could be kept")
+    if output.order == "random" and output.table is not None:
+        found.append(f"{at('output', 'order')}: a table of a database is in canonical order, or in none")
     if output.internal_report is not None:
         what = "an original that is not in memory cannot be compared with"
         found.append(f"{at('output', 'internal_report')}: {what}{instead}")

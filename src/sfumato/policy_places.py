@@ -44,7 +44,7 @@ FLAGS: Mapping[Path, str] = {
     ("output", "table"): "--output-table",
     ("output", "format"): "--format",
     ("output", "overwrite"): "--overwrite",
-    ("output", "shuffle"): "--shuffle",
+    ("output", "order"): "--order",
     ("output", "internal_report"): "--internal-report",
     ("output", "pdf"): "--pdf",
 }

@@ -107,7 +107,7 @@ class Output(Table):
     table: Name | None = None
     format: Literal["csv", "tsv", "parquet", "xlsx"] | None = None
     overwrite: bool = False
-    shuffle: bool = False
+    order: Literal["canonical", "random", "input"] = "canonical"
     internal_report: str | None = None
     pdf: bool = False
 

@@ -53,6 +53,7 @@ class Method:
     reproducible: bool
     wildcard: bool
     normalise: tuple[str, ...]  # sensitive columns in one spelling per value
+    order: str  # of the released rows
 
 
 def counted(
@@ -93,7 +94,7 @@ def manifest(
     return {
         "sfumato": version("sfumato"),
         "format": 1,
-        "data": {**data, "rows": shown.audit.rows, "columns": columns},
+        "data": {**data, "rows": shown.audit.rows, "columns": columns, "order": method.order},
         "policy": {
             "identifying": list(roles.identifying),
             "quasi": [list(names) for names in policy.quasi],

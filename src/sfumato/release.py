@@ -14,6 +14,7 @@ import polars as pl
 
 from sfumato.arguments import path_of
 from sfumato.checks import refuse_hidden
+from sfumato.engines.order import CANONICAL
 from sfumato.engines.write import FORMATS, atomic_folder, sha256, write_table
 from sfumato.errors import BrokenPromise, OutputError, PolicyError, did_you_mean
 from sfumato.fingerprint import fingerprint, key
@@ -63,6 +64,7 @@ class Release:
     seed: int | None = None
     normalised: tuple[str, ...] = ()  # sensitive columns in one spelling per value
     counts: Shown | None = None  # what the released rows show, where they were counted elsewhere
+    order: str = CANONICAL  # of the released rows
 
     def __repr__(self) -> str:
         verdict = self.solution.verdict
@@ -79,6 +81,7 @@ class Release:
             quasi=self.policy.quasi,
             promises=[asdict(promise) for promise in self.verification.promises],
             accepted=self.roles.unprotected,
+            order=self.order,
         )
 
     @cached_property
@@ -121,6 +124,7 @@ class Release:
             reproducible=solution.reproducible,
             wildcard=self.wildcard,
             normalise=self.normalised,
+            order=self.order,
         )
         return manifest(shown, self.policy, roles, self.recipes, self.levels, method, self.seed, mark, data)
 

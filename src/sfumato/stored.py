@@ -20,7 +20,7 @@ from sfumato.checks import (
     refuse_hidden,
     trees_of,
 )
-from sfumato.destination import Folder, Table, destination
+from sfumato.destination import Folder, Table, destination, refuse_row_order
 from sfumato.engines.atomic import PREFIX
 from sfumato.engines.spark import SparkTable
 from sfumato.engines.store import COUNT, Say, Store
@@ -66,6 +66,7 @@ def anonymize_store(store: Store, to: Any = None, **given: Any) -> StoredRelease
 def _anonymized(store: Store, place: Folder | Table | None, **given: Any) -> StoredRelease:
     """Look at the table before the work, and release it in one piece or in parts."""
     asked = asked_of(store, **given)
+    refuse_row_order(asked.order, store, place)
     max_cells = asked.max_cells
     asked.say("looking at a sample", None)
     sample = store.sample(SAMPLE)
@@ -108,6 +109,7 @@ def _released(store: Store, asked: Asked, to: Folder | Table | None) -> StoredRe
     solution = found.solution
     check_solution(solution, asked.search, policy, rows)
     plan = plan_of(counted, micro, solution, found.of_entry, policy.columns, found.keys, asked.released)
+    plan = replace(plan, order=asked.row_order, rows=rows - solution.verdict.suppressed)
     nothing = counted.clear()
     del counted
     whole = {name: distribution(micro, name) for name in policy.needs}
@@ -151,6 +153,7 @@ def _released(store: Store, asked: Asked, to: Folder | Table | None) -> StoredRe
             rows=found.of_entry,
             seed=asked.seed,
             counts=shown,
+            order=asked.order,
         )
         mark = store.fingerprint(key())
         manifest = of_cells.published(shown, asked.roles, mark, place.describe())

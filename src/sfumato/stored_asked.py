@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import polars as pl
 
 from sfumato import arguments
 from sfumato.checks import looks_at
+from sfumato.engines.order import CANONICAL, RANDOM, RowOrder, order_of
 from sfumato.engines.store import Store, refuse_types
 from sfumato.errors import PolicyError
+from sfumato.fingerprint import secret_seed
 from sfumato.losses import loss as parse_loss
 from sfumato.measures.counted import MOST
 from sfumato.policy import Policy
@@ -36,6 +39,7 @@ class Asked:
     recipes: Mapping[str, Any]
     levels: Mapping[str, tuple[int, int]]
     seed: int | None
+    order: str  # of the released rows
     max_cells: int
     say: Progress
 
@@ -43,6 +47,12 @@ class Asked:
     def counted_by(self) -> tuple[str, ...]:
         """The columns whose distinct tuples are counted."""
         return tuple(dict.fromkeys((*self.policy.columns, *self.looked_at)))
+
+    @cached_property
+    def row_order(self) -> RowOrder:
+        """The order of the released rows."""
+        secret = secret_seed(self.seed) if self.order == RANDOM else None
+        return RowOrder(self.order, self.policy.columns, secret)
 
     @property
     def types(self) -> dict[str, pl.DataType]:
@@ -67,6 +77,7 @@ def asked_of(
     hierarchies: Mapping[str, Any] | None = None,
     levels: Mapping[str, tuple[int, int]] | None = None,
     seed: int | None = None,
+    order: str = CANONICAL,
     progress: Progress | None = None,
     max_cells: int = MOST,
 ) -> Asked:
@@ -93,7 +104,7 @@ def asked_of(
     arguments.check_weights(policy.loss, policy.columns)
     recipes = arguments.recipes_of(nothing, hierarchies)
     bounds = arguments.levels_of(levels, policy.columns)
-    seed = arguments.seed_of(seed)
+    seed, order = arguments.seed_of(seed), order_of(order)
     return Asked(
-        policy, roles, method, schema, released, looked_at, recipes, bounds, seed, max_cells, progress or quiet
+        policy, roles, method, schema, released, looked_at, recipes, bounds, seed, order, max_cells, progress or quiet
     )

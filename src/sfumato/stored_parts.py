@@ -42,12 +42,12 @@ def released_in_parts(store: SparkTable, asked: Asked, to: Folder | Table | None
         say=say,
     )
     types = {name: asked.schema[name] for name in asked.counted_by}
-    of_cells = as_release(found, policy, asked.roles, types, asked.types, asked.recipes, asked.seed)
+    of_cells = as_release(found, policy, asked.roles, types, asked.types, asked.recipes, asked.seed, asked.order)
     mark = store.fingerprint(key())
     if to is None:
         manifest = of_cells.published(of_cells.shown, asked.roles, mark, found.place)
         return StoredRelease(None, found.data, manifest, of_cells, store)
-    whole = Plan(asked.released, (), asked.released)
+    whole = Plan(asked.released, (), asked.released, order=asked.row_order, rows=found.domain.rows)
     trees = trees_of(found.domain, policy.needs)
     with made(SparkTable(found.data), whole, to, say) as place:
         assert isinstance(place.written, SparkParts)

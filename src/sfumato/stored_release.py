@@ -11,6 +11,7 @@ from typing import Any
 from sfumato.arguments import path_of
 from sfumato.checks import trees_of
 from sfumato.destination import Folder, destination
+from sfumato.engines.order import RowOrder
 from sfumato.engines.store import Plan, Store, is_home
 from sfumato.errors import BrokenPromise, OutputError
 from sfumato.measures.reach import Reach
@@ -65,15 +66,18 @@ class StoredRelease:
             raise OutputError(f"the release is in {table} already", hint="copy the folder")
         to, columns = Folder(path, format, overwrite), [str(c["name"]) for c in self.manifest["data"]["columns"]]
         destination(to, table)
-        with made(table, Plan(tuple(columns), (), tuple(columns)), to, say) as place:
+        order = RowOrder(quasi=self.policy.columns)
+        with made(
+            table, Plan(tuple(columns), (), tuple(columns), order=order, rows=self.verification.rows), to, say
+        ) as place:
             counted_by = tuple(dict.fromkeys((*self.policy.columns, *self.policy.needs)))
             counted = place.written.count(counted_by, say)
             whole, trees = self.cells.whole or {}, trees_of(self.cells.microdata, self.policy.needs)
             found = verify_counts(counted, self.policy.quasi, self.policy.require, whole=whole, hierarchies=trees)
             if not found.holds or found.rows != self.verification.rows:
                 raise BrokenPromise("the table that was released is not there as it was, so it is not saved")
-            told = self.manifest["data"]
-            place.finish({**self.manifest, "data": {**place.describe(), **{k: told[k] for k in ("rows", "columns")}}})
+            told = {key: self.manifest["data"][key] for key in ("rows", "columns", "order")}
+            place.finish({**self.manifest, "data": {**place.describe(), **told}})
         return path_of(path)
 
     def value_map(self) -> ValueMap:

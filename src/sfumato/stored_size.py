@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from sfumato.engines.store import plain
+from sfumato.engines.printed import plain
 from sfumato.errors import TooManyCells
 
 SAMPLE = 400_000  # rows looked at

@@ -16,6 +16,7 @@ from sfumato.cells import Cells
 from sfumato.checks import check_size, check_solution, distribution, looks_at, publishable, trees_of
 from sfumato.engines.files import read
 from sfumato.engines.frames import enter, forget_others, leave
+from sfumato.engines.order import CANONICAL, INPUT, RANDOM, RowOrder, numbered, order_of
 from sfumato.engines.stores import store_of
 from sfumato.errors import BrokenPromise, PolicyError
 from sfumato.fingerprint import secret_seed
@@ -61,7 +62,7 @@ def anonymize(
     hierarchies: Mapping[str, Any] | None = None,
     levels: Mapping[str, tuple[int, int]] | None = None,
     seed: int | None = None,
-    shuffle: bool = False,
+    order: str = CANONICAL,
     progress: Progress | None = None,
     to: Any = None,
     max_cells: int = MOST,
@@ -83,7 +84,9 @@ def anonymize(
         keep, "consistent-columns" (one label per value) or "hierarchy-labels" (no ranges of their own).
     suppression: a share of the rows (float) or a count (int).
     hierarchies: column to recipe, file, or their short forms. levels: column to (least, greatest) level.
-    seed: for shuffling. progress: called with a message and a share of the work.
+    order: of the released rows: "canonical", sorted by what is released of them, so that it tells nothing of the input;
+        "random"; or "input", with a warning. seed: of a random order.
+    progress: called with a message and a share of the work.
     to, max_cells: of a table that is not in memory, where the release goes (a folder, `Folder` or `Table`) and how
         many different combinations of values may be held in memory.
 
@@ -103,8 +106,6 @@ def anonymize(
     if progress is not None and not callable(progress):
         raise PolicyError("progress must be a function of a message and a share", got=type(progress).__name__)
     if (store := store_of(data)) is not None:
-        if shuffle:
-            raise PolicyError("the rows of a table that is not in memory cannot be shuffled", hint="leave shuffle out")
         if normalise:
             what = "the values of a table that is not in memory cannot be brought to one spelling"
             raise PolicyError(what, hint="do so in the table, and leave normalise out")
@@ -125,6 +126,7 @@ def anonymize(
             hierarchies=hierarchies,
             levels=levels,
             seed=seed,
+            order=order,
             progress=progress,
             max_cells=max_cells,
         )
@@ -147,26 +149,32 @@ def anonymize(
     merged = normalised(normalise, frame, roles, recipes)
     warn_of_spellings(frame, [name for name in roles.sensitive if name not in merged])
     bounds = arguments.levels_of(levels, policy.columns)
-    seed = arguments.seed_of(seed)
+    seed, order = arguments.seed_of(seed), order_of(order)
     weights = arguments.weights_of(frame, roles.weight)
     check_size(policy, frame.height)
     kernels.warn_of_compiling(say)
     say("reading the columns", None)
     wanted = dict.fromkeys(policy.columns, "quasi") | dict.fromkeys(looked_at, "sensitive")
     spelled = one_spelling([frame.get_column(name) for name in merged], promised)
-    micro = microdata(frame.with_columns(spelled.values()), wanted, recipes, weights)
+    as_spelled = frame.with_columns(spelled.values())
+    micro = microdata(as_spelled, wanted, recipes, weights)
     refuse_order(merged, micro, promised)
-    cells, of_row, solution = interruptible(lambda tell: _solve(method, micro, policy, looked_at, bounds, tell), say)
+    others = as_spelled.drop(*policy.columns, *roles.identifying)
+    cells, of_row, solution = interruptible(
+        lambda tell: _solve(method, micro, policy, looked_at, bounds, others, tell), say
+    )
     check_solution(solution, method, policy, frame.height)
     say("recoding", None)
     rows, released = recode(frame, micro, solution, of_row, policy.columns)
     released |= one_spelling([frame.get_column(name).gather(rows) for name in merged], promised)
-    if shuffle:
-        order = np.random.default_rng(secret_seed(seed)).permutation(len(rows))
-        rows, released = rows[order], {name: column.gather(order) for name, column in released.items()}
     dropped = set(roles.identifying)
     untouched = [name for name in frame.columns if name not in released and name not in dropped]
     table = _assemble(frame, rows, released, roles)
+    if order != INPUT:
+        secret = secret_seed(seed) if order == RANDOM else None
+        places = RowOrder(order, policy.columns, secret).places(table)
+        rows, table = rows[places], table[places]
+    table = forget_others(table)
     say("verifying", None)
     whole = {name: distribution(micro, name) for name in policy.needs}
     for name in policy.needs:
@@ -195,6 +203,7 @@ def anonymize(
         rows=rows,
         seed=seed,
         normalised=merged,
+        order=order,
     )
 
 
@@ -258,7 +267,13 @@ def verify(
 
 
 def _solve(
-    method: Any, micro: Microdata, policy: Policy, looks_at: tuple[str, ...], bounds: Mapping[str, Any], say: Progress
+    method: Any,
+    micro: Microdata,
+    policy: Policy,
+    looks_at: tuple[str, ...],
+    bounds: Mapping[str, Any],
+    others: pl.DataFrame,
+    say: Progress,
 ) -> tuple[Cells, np.ndarray, Solution]:
     """Count and search; the cells, the cell of each row, and the solution with the seconds of both."""
     began = time.perf_counter()
@@ -269,18 +284,18 @@ def _solve(
     say("searching", None)
     solution: Solution = method(Problem(attributes, cells, policy, micro.rows, bounds, say))
     if isinstance(solution.recoding, Partition) and (split := solution.recoding.split) is not None:
-        cells, of_row = refined(cells, split), deal(of_row, split)
+        alike = numbered(others, others.columns) if others.width else np.zeros(len(of_row), np.int64)
+        cells, of_row = refined(cells, split), deal(of_row, split, alike)
     return cells, of_row, replace(solution, seconds=solution.seconds + counting)
 
 
 def _assemble(frame: pl.DataFrame, rows: np.ndarray, released: Mapping[str, pl.Series], roles: Roles) -> pl.DataFrame:
-    """The released table: columns in input order, identifying ones dropped, nothing of other rows left in memory."""
-    every = len(rows) == frame.height and bool((rows[1:] > rows[:-1]).all())
+    """The released table: columns in input order, identifying ones dropped."""
+    every = len(rows) == frame.height
     columns, dropped = {}, set(roles.identifying)
     for name in frame.columns:
         if name in released:
             columns[name] = released[name]
         elif name not in dropped:
-            column = frame.get_column(name) if every else frame.get_column(name).gather(rows)
-            columns[name] = forget_others(pl.DataFrame({name: column})).get_column(name)
+            columns[name] = frame.get_column(name) if every else frame.get_column(name).gather(rows)
     return pl.DataFrame(columns)

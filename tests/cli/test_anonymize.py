@@ -56,7 +56,7 @@ def test_every_flag(run: Run, patients: Path, tmp_path: Path) -> None:
         "--require", f"t-closeness {names[4]} 0.9 hierarchical", "--hierarchy", f"{names[4]}=disease.csv",
         "--hierarchy", f"{names[1]}=intervals:5,10,20", "--levels", f"{names[1]}=1:2",
         "--search", "optimal nodes=100000", "--loss", "lm aggregate=geometric leaves=hierarchy",
-        "--seed", "3", "--shuffle", "--format", "parquet", "--overwrite", "-o", "out", "--json",
+        "--seed", "3", "--order", "random", "--format", "parquet", "--overwrite", "-o", "out", "--json",
     )  # fmt: skip
     assert done.code == 0, done.out
     found = done.json
@@ -71,7 +71,8 @@ def test_every_flag(run: Run, patients: Path, tmp_path: Path) -> None:
     assert told["policy"]["levels"] == {names[1]: [1, 2]}
     assert told["policy"]["quasi"] == [[names[1], names[2]], [names[1], names[3]]]
     weights = pl.read_parquet(tmp_path / "out" / "data.parquet")[names[5]]
-    assert weights.to_list() != sorted(weights.to_list(), key=str)  # shuffled
+    assert weights.to_list() != sorted(weights.to_list(), key=str)
+    assert told["data"]["order"] == "random"
 
 
 def test_names_with_commas(run: Run, tmp_path: Path) -> None:

@@ -82,9 +82,9 @@ def test_a_file_larger_than_a_quarter_of_the_memory(run: Run, tmp_path: Path, mo
     assert done.err.startswith("note: t.csv has ")
     assert "it is streamed; --no-stream reads it into memory" in done.err
     assert run("anonymize", "t.csv", *STREAM, "--no-stream", "-o", "three").err == ""
-    done = run("anonymize", "t.csv", *STREAM, "--shuffle", "-o", "four")
+    done = run("anonymize", "t.csv", *STREAM, "--format", "xlsx", "-o", "four")
     assert done.code == 2
-    assert "--shuffle: " in done.err
+    assert "--format: " in done.err
     assert "--no-stream reads the file into memory" in done.err
     assert run("anonymize", "t.csv", *STREAM, "--quote", '"', "-o", "five").err == ""  # what streaming does not know
     assert run("inspect", "t.csv", "--json").json["notes"][0].startswith("t.csv has ")
@@ -98,15 +98,15 @@ def test_the_memory_that_is_free() -> None:
 def test_what_streaming_cannot_do_is_told_with_the_other_faults(run: Run, parts: Path, tmp_path: Path) -> None:
     before = sorted(tmp_path.rglob("*"))
     done = run(
-        "anonymize", "in/", "--quasi", "agee", "--k", "0", "--format", "xlsx", "--shuffle", "--pdf", "--no-stream",
-        "--internal-report", "x.html", "--no-header", "--sheet", "one", "--table", "t",
+        "anonymize", "in/", "--quasi", "agee", "--k", "0", "--format", "xlsx", "--order", "sorted", "--pdf",
+        "--no-stream", "--internal-report", "x.html", "--no-header", "--sheet", "one", "--table", "t",
         "--max-cells", "0", "--output-table", "r", "--search", "minimal-suppression rule=wildcard", "--json",
     )  # fmt: skip
     assert done.code == 2
     told = {fault.split(":")[0] for fault in done.json["error"]["faults"]}
     assert told == {
         "--no-stream", "--no-header", "--sheet", "--table", "--quasi", "--k", "--search", "--max-cells",
-        "--output-table", "--format", "--shuffle", "--internal-report", "--pdf",
+        "--output-table", "--format", "--order", "--internal-report", "--pdf",
     }  # fmt: skip
     done = run("anonymize", "in/", *FLAGS, "--search", "minimal-suppression rule=wildcard", "--no-header", "-o", "out")
     assert done.code == 2

@@ -75,7 +75,7 @@ def asked(policy: str) -> dict[str, Any]:
 def without_place(release: Any) -> dict[str, Any]:
     """A manifest without what may differ: where the data are, and the fingerprint of how they were stored."""
     found = dict(release.manifest)
-    found["data"] = {key: found["data"][key] for key in ("rows", "columns")}
+    found["data"] = {key: found["data"][key] for key in ("rows", "columns", "order")}
     return found | {"input": found["input"]["rows"]}
 
 

@@ -17,8 +17,8 @@ import postgres as server
 import sfumato as sf
 from sfumato.destination import Table
 from sfumato.engines.database import Database
-from sfumato.engines.printed import printed_frame
-from sfumato.engines.store import COUNT, LABEL, Plan, plain
+from sfumato.engines.printed import plain, printed_frame
+from sfumato.engines.store import COUNT, LABEL, Plan
 from sfumato.engines.write import read_back
 from sfumato.errors import ColumnError, EmptyTable, PolicyError, ReadError
 from sfumato.search.problem import quiet
@@ -122,7 +122,7 @@ def same(table: pl.DataFrame, store: Database, folder: Path, **asked: Any) -> No
         assert stored.solution.verdict == local.solution.verdict
         assert stored.solution.levels == local.solution.levels
         mine, other = dict(stored.manifest), dict(local.manifest)
-        mine["data"] = {k: mine["data"][k] for k in ("rows", "columns")}
+        mine["data"] = {k: mine["data"][k] for k in ("rows", "columns", "order")}
         mine["input"], other["input"] = mine["input"]["rows"], other["input"]["rows"]
         assert mine == other
     assert kept.manifest["data"]["table"] == "kept"

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from sfumato.engines.files import read
+from sfumato.engines.order import RowOrder
 from sfumato.engines.scanned import Scanned, ScannedFile
 from sfumato.engines.scanned_write import write
 from sfumato.engines.store import COUNT, LABEL, Plan
@@ -271,12 +272,12 @@ def test_maps_cells_and_lost_tuples(tmp_path: Path) -> None:
     plan = Plan(("b", "a", "c"), ("a", "b"), ("b",), maps, None, gone)
     store.recode(plan, tmp_path / "out.parquet", "parquet", quiet)
     out = pl.read_parquet(tmp_path / "out.parquet")
-    assert out["a"].to_list() == ["one", "two", "two", "one", "two"]
-    assert out["b"].to_list() == ["x", None, None, "x", None]
+    assert out["b"].to_list() == ["x", "x", None, None, None]  # sorted, missing last
+    assert out["a"].to_list() == ["one", "one", "two", "two", "two"]
     assert out.columns == ["b", "a", "c"]
     cells = pl.DataFrame({"a": [2, None], "b": [None, "y"], LABEL + "b": ["L", "M"]}, schema_overrides={"a": pl.Int64})
     written = store.recode(Plan(("b", "c"), ("a", "b"), (), {}, cells), tmp_path / "cells.csv", "csv", quiet)
-    assert (tmp_path / "cells.csv").read_text() == "b,c\nL,0.0\nL,1.0\nM,\nL,0.0\n"
+    assert (tmp_path / "cells.csv").read_text() == "b,c\nL,0.0\nL,0.0\nL,1.0\nM,\n"
     assert sorted(written.count(["b"], quiet).rows()) == [("L", 3), ("M", 1)]
 
 
@@ -298,7 +299,7 @@ def test_a_value_that_the_plan_does_not_know_is_an_error(tmp_path: Path) -> None
     ],
 )
 def test_text_is_written_as_in_memory_and_read_back(tmp_path: Path, frame: pl.DataFrame, format: str) -> None:
-    write(frame.lazy(), tmp_path / "stream", format)
+    write(frame.lazy(), tmp_path / "stream", format, RowOrder("input"))
     write_table(frame, tmp_path / "table", format)
     assert (tmp_path / "stream").read_bytes() == (tmp_path / "table").read_bytes()
     found = ScannedFile(tmp_path / "stream", format).count(frame.columns, quiet)
@@ -308,9 +309,9 @@ def test_text_is_written_as_in_memory_and_read_back(tmp_path: Path, frame: pl.Da
 
 def test_formats_that_do_not_stream_are_refused(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="parquet"):
-        write(TABLE.lazy(), tmp_path / "x", "xlsx")
+        write(TABLE.lazy(), tmp_path / "x", "xlsx", RowOrder())
     with pytest.raises(OutputError, match="cannot be written"):
-        write(TABLE.lazy(), tmp_path / "no" / "x", "csv")
+        write(TABLE.lazy(), tmp_path / "no" / "x", "csv", RowOrder())
 
 
 CSV = 'name;text;n\nA;"two\nlines; ""quoted""";01\n\nB;;2\nÄ;"=x";\n' + "".join(f"C{i};plain;{i}\n" for i in range(50))

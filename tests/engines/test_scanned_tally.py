@@ -11,9 +11,10 @@ import polars as pl
 import pytest
 
 from sfumato.engines import scanned_pack, scanned_tally
+from sfumato.engines.printed import plain
 from sfumato.engines.scanned_pack import Layout, layout
 from sfumato.engines.scanned_tally import Tally
-from sfumato.engines.store import COUNT, plain
+from sfumato.engines.store import COUNT
 from sfumato.errors import PolicyError
 
 MANY = 10**9

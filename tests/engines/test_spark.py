@@ -16,9 +16,9 @@ import pytest
 
 import sfumato as sf
 from sfumato.engines import spark_map, spark_pack
-from sfumato.engines.printed import printed_frame
+from sfumato.engines.printed import plain, printed_frame
 from sfumato.engines.spark import SparkTable, is_spark
-from sfumato.engines.store import COUNT, LABEL, Plan, plain
+from sfumato.engines.store import COUNT, LABEL, Plan
 from sfumato.engines.write import read_back
 from sfumato.errors import ColumnError, EmptyTable, InputError, OutputError, PolicyError, ReadError, SfumatoError
 from sfumato.search.problem import quiet

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rows import as_they_came
 
 import sfumato as sf
 from sfumato.cells import classes_of
@@ -219,9 +220,18 @@ def test_every_criterion(name: str, require: int) -> None:
         assert found.table.height == 80
 
 
-def test_rows_of_a_cell_are_dealt_in_row_order() -> None:
+def test_rows_of_a_cell_are_dealt_by_what_else_is_released_of_them() -> None:
     split = Split(np.array([0, 0, 1]), np.array([1, 2, 1]))
-    assert deal(np.array([0, 1, 0, 0]), split).tolist() == [0, 2, 1, 1]
+    assert deal(np.array([0, 1, 0, 0]), split, np.zeros(4, np.int64)).tolist() == [0, 2, 1, 1]
+    halves = Split(np.array([0, 0]), np.array([4, 4]))
+    alike = np.array([0, 0, 0, 0, 1, 1, 1, 1])
+    assert np.bincount(alike * 2 + deal(np.zeros(8, np.int64), halves, alike)).tolist() == [2, 2, 2, 2]
+    many = np.arange(8)
+    places = np.random.default_rng(0).permutation(8)
+    assert (
+        deal(np.zeros(8, np.int64), halves, many[places]).tolist()
+        == deal(np.zeros(8, np.int64), halves, many)[places].tolist()
+    )
 
 
 def test_a_split_cell_keeps_its_sensitive_values_apart() -> None:
@@ -230,8 +240,9 @@ def test_a_split_cell_keeps_its_sensitive_values_apart() -> None:
     found = sf.anonymize(
         frame, quasi=["x"], sensitive=["s"], require=[sf.KAnonymity(2), sf.DistinctLDiversity("s", 2)], search="refined"
     )
-    assert found.table["s"].to_list() == frame["s"].to_list()
-    assert found.table["row"].to_list() == list(range(6))
+    there = as_they_came(found)
+    assert there["s"].to_list() == frame["s"].to_list()
+    assert there["row"].to_list() == list(range(6))
     assert found.verification.holds
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.rows import as_they_came
 
 import sfumato as sf
 from sfumato.errors import ColumnError, PolicyError
@@ -162,7 +163,7 @@ def _in_vain(release: sf.Release, table: dict[str, list[Any]], queries: list[dic
 
     rows = list(zip(table["a"], table["b"], strict=True))
     classes: dict[tuple[Any, ...], list[tuple[int, str]]] = {}
-    for label, row in zip(release.table.iter_rows(), rows, strict=True):
+    for label, row in zip(as_they_came(release).iter_rows(), rows, strict=True):
         classes.setdefault(label, []).append(row)
     wasted = 0
     for members in classes.values():

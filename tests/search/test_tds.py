@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.rows import as_they_came
 
 import sfumato as sf
 from conformance.test_anonymize_then_verify import tables
@@ -115,10 +116,11 @@ def test_the_cut_is_valid_and_nothing_more_can_be_specialised(seen: str | None) 
         )
         assert release.solution.verdict.suppressed == 0 == best.solution.verdict.suppressed
         # every label of the trees that has children: splitting it alone must break k
-        rows = list(zip(*(release.table[c].to_list() for c in "abn"), strict=True))
+        there = as_they_came(release)
+        rows = list(zip(*(there[c].to_list() for c in "abn"), strict=True))
         for name, at in (("a", 0), ("b", 1)):
-            for label in set(release.table[name]):
-                values = {v for v, t in zip(table[name], release.table[name], strict=True) if t == label}
+            for label in set(there[name]):
+                values = {v for v, t in zip(table[name], there[name], strict=True) if t == label}
                 level = next(i for row in trees[name] for i, t in enumerate(row) if t == label and row[0] in values)
                 if len(values) == 1 or level == 0:
                     continue

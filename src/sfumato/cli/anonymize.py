@@ -66,8 +66,9 @@ def anonymize(
     overwrite: Annotated[
         bool | None, option("--overwrite/--no-overwrite", help="Replace an earlier release.", panel=WRITING, shape="")
     ] = None,
-    shuffle: Annotated[
-        bool | None, option("--shuffle/--no-shuffle", help="Rows in random order.", panel=WRITING, shape="")
+    order: Annotated[
+        str | None,
+        option("--order", help="Of the rows: canonical (default), random, input.", panel=WRITING, shape="NAME"),
     ] = None,
     internal_report: Annotated[
         Path | None,
@@ -129,7 +130,7 @@ def anonymize(
         ("output", "table"): output_table,
         ("output", "format"): format,
         ("output", "overwrite"): overwrite,
-        ("output", "shuffle"): shuffle,
+        ("output", "order"): order,
         ("output", "internal_report"): None if internal_report is None else str(internal_report.absolute()),
         ("output", "pdf"): pdf,
     }

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 ATTACKS = "Attacks"
 NOT_TRIED = {  # the first of several attacks, what they are, and what they need
     "homogeneity": ("homogeneity, background knowledge, skewness and similarity", "--sensitive"),
-    "singling-out": ("singling out, linkability and inference", "--original"),
+    "singling-out": ("singling out, linkability, inference and the order of the rows", "--original"),
     "deterministic-linkage": ("linking to a table of people", "--external"),
     "membership": ("membership", "--original and --holdout"),
     "intersection": ("the intersection of several releases", "--original and --release"),

@@ -30,6 +30,7 @@ def as_release(
     released: Mapping[str, pl.DataType],
     recipes: Mapping[str, Any],
     seed: int | None,
+    order: str,
 ) -> Release:
     """A release without rows; `schema` is of the columns that were looked at, `released` of those that are released.
 
@@ -59,6 +60,7 @@ def as_release(
         rows=none,
         seed=seed,
         counts=_shown(found, policy, released, recipes, whole),
+        order=order,
     )
 
 

@@ -13,9 +13,11 @@ from sfumato import errors
 from sfumato.distributed.part import Task, blur
 from sfumato.distributed.spark import dealt, packed, unpacked
 from sfumato.distributed.verify import INSTALLED
+from sfumato.engines.order import sorted_by
 from sfumato.engines.spark_frame import SparkFrame, as_polars
 from sfumato.engines.spark_job import CHANGED, job
 from sfumato.engines.spark_kept import checkpointed
+from sfumato.engines.spark_order import dealt_and_sorted
 from sfumato.engines.spark_types import functions
 from sfumato.errors import Infeasible, OutputError, ReadError, SfumatoError
 
@@ -37,7 +39,8 @@ def release(table: SparkFrame, task: Task) -> Stored:
     F = functions(table.rows)
     names = list(task.schema)
     with job(table.spark, "the cluster could not make the release", OutputError, INSTALLED):
-        rows, where = checkpointed(_blurred(table, task))
+        by = [table.place[name] for name in sorted_by(names, task.policy.columns)]
+        rows, where = checkpointed(dealt_and_sorted(_blurred(table, task), by, task.domain.rows))
         said = rows.filter(F.col(REPORT).isNotNull()).select(REPORT).toArrow().column(0).to_pylist()
     reports = sorted((json.loads(text) for text in said), key=lambda found: (found["leaf"], found["piece"]))
     for found in reports:

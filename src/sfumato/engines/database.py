@@ -25,6 +25,7 @@ from sfumato.engines.database_sql import count, every, exported, fetched, sample
 from sfumato.engines.database_stage import Staged
 from sfumato.engines.database_tables import columns as columns_of
 from sfumato.engines.database_tables import table as table_of
+from sfumato.engines.order import CANONICAL, RANDOM, RowOrder
 from sfumato.engines.scanned import ScannedFile
 from sfumato.engines.scanned_write import write
 from sfumato.engines.store import COUNT, Plan, Say, refuse_many
@@ -46,6 +47,8 @@ class Database:
     >>> Database("postgresql://clinic.example/register", "admissions").rows()  # doctest: +SKIP
     10000000
     """
+
+    orders = (CANONICAL, RANDOM)  # that a release to files can have
 
     def __init__(self, source: Any, table: str, *, schema: str | None = None) -> None:
         if not isinstance(table, str) or not table:
@@ -148,7 +151,7 @@ class Database:
             query = exported(self._table, plan, known, staged)
             released = [_released(known[name], name in staged.labels, staged) for name in plan.columns]
             frames = _told(fetched(link, dialect, query, released), say, self._counted or self._rows)
-            _write(frames, link, {c.name: c.dtype for c in released}, file, format)
+            _write(frames, link, {c.name: c.dtype for c in released}, file, format, plan.order)
         return ScannedFile(file, format)
 
     def check_target(self, name: str, overwrite: bool) -> None:
@@ -248,11 +251,18 @@ def _told(frames: Iterator[pl.DataFrame], say: Say, rows: int) -> Iterator[pl.Da
         yield found
 
 
-def _write(frames: Iterator[pl.DataFrame], link: Link, schema: dict[str, pl.DataType], file: Path, format: str) -> None:
+def _write(
+    frames: Iterator[pl.DataFrame],
+    link: Link,
+    schema: dict[str, pl.DataType],
+    file: Path,
+    format: str,
+    order: RowOrder,
+) -> None:
     """Stream frames into a file; what stops them is raised as it was."""
     pulled = Pulled(frames, link.cancel)
     try:
-        write(pulled.scan(schema), file, format)
+        write(pulled.scan(schema), file, format, order)
     finally:
         pulled.close()  # before the link: a driver that is closed while it reads ends this process
     if pulled.error is not None:

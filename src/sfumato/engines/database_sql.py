@@ -11,6 +11,7 @@ from sfumato.engines.database_dialect import Dialect, quoted
 from sfumato.engines.database_link import Link
 from sfumato.engines.database_stage import CODE, KEY, PLACE, VALUE, Staged
 from sfumato.engines.database_tables import STORED, Named
+from sfumato.engines.order import sorted_by
 from sfumato.engines.store import COUNT, Plan
 
 
@@ -102,9 +103,23 @@ def created(
 ) -> list[str]:
     """The statements that make the released table."""
     said = {name: staged.labels.get(name) or columns[name].kept(name in plan.plain) for name in plan.columns}
+    listed = ", ".join(f"{expression} AS {quoted(name)}" for name, expression in said.items())
+    rows = f"SELECT * FROM (SELECT {listed} {_from(table, staged)}) q {_sorted(plan, columns, staged, dialect)}"
     if dialect.name == "sqlite":  # which would forget the types
         types = [f"{quoted(name)} {dialect.text if name in staged.labels else columns[name].declared}" for name in said]
-        rows = f"SELECT {', '.join(said.values())} {_from(table, staged)}"
         return [f"CREATE TABLE {target.written} ({', '.join(types)})", f"INSERT INTO {target.written} {rows}"]
-    listed = ", ".join(f"{expression} AS {quoted(name)}" for name, expression in said.items())
-    return [f"CREATE TABLE {target.written} AS SELECT {listed} {_from(table, staged)}"]
+    return [f"CREATE TABLE {target.written} AS {rows}"]
+
+
+def _sorted(plan: Plan, columns: Mapping[str, Column], staged: Staged, dialect: Dialect) -> str:
+    """What released rows, named q, are sorted by: where a row lies in a table must not tell where it lay before.
+
+    Texts compare byte by byte and whole numbers by their digits; other values, which databases print in other ways than
+    Sfumato, as values and then, where those are equal and yet differ, as the database prints them.
+    """
+    keys = []
+    for name in sorted_by(plan.columns, plan.order.quasi):
+        value, text = f"q.{quoted(name)}", dialect.same_text.format(f"q.{quoted(name)}")
+        alone = name in staged.labels or columns[name].dtype == pl.String or columns[name].dtype.is_integer()
+        keys += [text] if alone else [value, text]
+    return "ORDER BY " + ", ".join(f"{key} NULLS LAST" for key in keys)

@@ -49,6 +49,21 @@ def printed(series: pl.Series) -> pl.Series:
     return text
 
 
+def plain(name: str, dtype: pl.DataType) -> pl.Expr:
+    """A column in its plain form: null, NaN and the empty text are one missing value, either zero is 0.0.
+
+    >>> pl.DataFrame({"x": [-0.0, float("nan")]}).select(plain("x", pl.Float64()))["x"].to_list()
+    [0.0, None]
+    """
+    column = pl.col(name)
+    if dtype.is_float():
+        known = column.fill_nan(None)
+        return pl.when(known == 0).then(pl.lit(0.0, dtype)).otherwise(known).alias(name)
+    if dtype == pl.String:
+        return pl.when(column != "").then(column).alias(name)
+    return column
+
+
 def refuse_unprintable(schema: Mapping[str, pl.DataType]) -> None:
     """Raise a ColumnError that names all columns whose values have no printed form."""
     found = {n: t for n, t in schema.items() if t.is_nested() or isinstance(t, pl.Binary | pl.Object)}

@@ -116,7 +116,7 @@ class Scanned:
             return count(self.files, columns, say, most, work, self.part)
 
     def recode(self, plan: Plan, file: Path, format: str, say: Say) -> ScannedFile:
-        """Write the rows as the plan says, in their order."""
+        """Write the rows as the plan says."""
         schema = self.files[0].schema
         apply = Mapper(plan, schema)
         needed = [name for name in schema if name in {*plan.keys, *plan.columns}]
@@ -129,7 +129,7 @@ class Scanned:
 
         rows = self._frame.select(needed).map_batches(mapped, streamable=True, schema=apply.schema(schema))
         with unchanged(self.files):  # columns of text are known by their place, which a new file may give to others
-            write(rows, file, format)
+            write(rows, file, format, plan.order)
         return ScannedFile(file, format)
 
     @cached_property

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from sfumato.engines.printed import plain
 from sfumato.engines.scanned_codes import Codes, ranks
-from sfumato.engines.store import LABEL, Plan, plain
+from sfumato.engines.store import LABEL, Plan
 from sfumato.errors import ReadError
 
 DENSE = 1 << 22  # positions of a table that is worth its memory for any number of entries

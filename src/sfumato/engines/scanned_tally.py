@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
+from sfumato.engines.printed import plain
 from sfumato.engines.scanned_pack import Layout, layout
-from sfumato.engines.store import COUNT, OURS, plain, refuse_many
+from sfumato.engines.store import COUNT, OURS, refuse_many
 
 KEY = OURS + "key"
 DENSE = 1 << 25  # keys that are counted in a table of all of them

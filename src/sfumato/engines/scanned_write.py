@@ -6,10 +6,12 @@ from pathlib import Path
 
 import polars as pl
 
-from sfumato.engines.callbacks import called
+from sfumato.engines.callbacks import Pulled, called
 from sfumato.engines.disk import HINT, is_full, no_space, why
 from sfumato.engines.guard import guarded_frame
+from sfumato.engines.order import INPUT, RowOrder
 from sfumato.engines.scanned_count import CHANGED
+from sfumato.engines.scanned_order import Arranged
 from sfumato.engines.write import SLICE, text_of, write_table
 from sfumato.errors import OutputError, ReadError, did_you_mean
 
@@ -24,20 +26,51 @@ def refuse_format(format: str) -> None:
         raise OutputError(f'format "{format}" cannot be written as a stream', allowed=", ".join(FORMATS), hint=hint)
 
 
-def write(frame: pl.LazyFrame, file: Path, format: str) -> None:
-    """Write the rows of a lazy frame, in their order."""
+def write(frame: pl.LazyFrame, file: Path, format: str, order: RowOrder) -> None:
+    """Write the rows of a lazy frame in an order."""
     refuse_format(format)
     try:
-        if format == "parquet":
-            frame.sink_parquet(file, row_group_size=SLICE, engine="streaming")
-        else:
-            _write_text(frame, file, format)
+        if order.name == INPUT:
+            _write(frame, file, format)
+            return
+        with Arranged(order, file.parent) as rows:
+            _fill(rows, frame)
+            pulled = Pulled(rows.frames(SLICE))
+            try:
+                _write(pulled.scan(frame.collect_schema()), file, format)
+            finally:
+                pulled.close()
+            if pulled.error is not None:
+                raise pulled.error
     except (OSError, pl.exceptions.PolarsError) as error:
         if is_full(error):
             raise OutputError(no_space([file.parent]), hint=HINT) from None
         if isinstance(error, pl.exceptions.PolarsError):  # its message may hold cells
             raise ReadError(CHANGED) from None
         raise OutputError(why(error, file)) from None
+
+
+def _fill(rows: Arranged, frame: pl.LazyFrame) -> None:
+    raised: list[BaseException] = []
+
+    def add(part: pl.DataFrame) -> bool:
+        with called():
+            try:
+                rows.add(part)
+            except BaseException as error:
+                raised.append(error)
+            return bool(raised)  # the query ends as if it had no more rows: one that fails leaves threads behind
+
+    frame.sink_batches(add, chunk_size=SLICE, maintain_order=rows.in_order, engine="streaming")
+    if raised:
+        raise raised[0]
+
+
+def _write(frame: pl.LazyFrame, file: Path, format: str) -> None:
+    if format == "parquet":
+        frame.sink_parquet(file, row_group_size=SLICE, engine="streaming")
+    else:
+        _write_text(frame, file, format)
 
 
 def _write_text(frame: pl.LazyFrame, file: Path, format: str) -> None:

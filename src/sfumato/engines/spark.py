@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from sfumato.engines.order import CANONICAL
 from sfumato.engines.spark_frame import SparkFrame
 from sfumato.engines.spark_job import job
 from sfumato.engines.spark_kept import SparkKept, checkpointed
@@ -41,6 +42,7 @@ class SparkTable:
     """
 
     named = False  # a release is a frame
+    orders = (CANONICAL,)  # that a release can have
 
     def __init__(self, frame: Any) -> None:
         self.frame, self._table = frame, SparkFrame(frame)

@@ -10,8 +10,10 @@ from typing import Any
 
 import polars as pl
 
+from sfumato.engines.order import sorted_by
 from sfumato.engines.spark_frame import SparkFrame
 from sfumato.engines.spark_job import MARK
+from sfumato.engines.spark_order import dealt_and_sorted
 from sfumato.engines.spark_pack import CLASS, numbered, pack
 from sfumato.engines.spark_types import functions
 from sfumato.engines.store import LABEL, OURS, Plan
@@ -46,7 +48,9 @@ def mapped(table: SparkFrame, plan: Plan) -> Any:
         unknown = F.raise_error(F.lit(MARK)).cast("string")
         released[name] = F.when(found[OURS].isNotNull(), found[LABEL + name]).otherwise(unknown)
     columns = [released[name].alias(f"c{i}") for i, name in enumerate(plan.columns)]
-    return rows.select(*columns).toDF(*plan.columns)
+    by = [f"c{plan.columns.index(name)}" for name in sorted_by(plan.columns, plan.order.quasi)]
+    made_of = rows.select(*columns)
+    return dealt_and_sorted(made_of, by, made_of.count() if plan.rows is None else plan.rows).toDF(*plan.columns)
 
 
 def joined(

@@ -60,7 +60,7 @@ def bytewise(dtype: Any) -> Any:
 
 
 def plain(frame: Any, column: str, dtype: pl.DataType) -> Any:
-    """A column in its plain form: what `sfumato.engines.store.plain` does, on the cluster."""
+    """A column in its plain form: what `sfumato.engines.printed.plain` does, on the cluster."""
     F = functions(frame)
     value = F.col(column)
     if dtype.is_float():

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeGuard
 
 import polars as pl
 
+from sfumato.engines.order import RowOrder
 from sfumato.engines.printed import refuse_unprintable
 from sfumato.errors import ColumnError, TooManyCells
 
@@ -27,7 +28,8 @@ class Plan:
     `columns` are released, in this order. `maps` gives a column's label per value: the column, and `LABEL + column`.
     `cells` gives the labels per tuple of `keys`; rows whose tuple is not in it are left out. `gone` are tuples of
     `keys` whose rows are left out. A column that is in `plain` keeps its values and its type. Values are matched in
-    their plain form (see `plain`), and a missing value matches a missing value.
+    their plain form (see `plain`), and a missing value matches a missing value. Rows are released in `order`,
+    as many as `rows` where that is known.
     """
 
     columns: tuple[str, ...]
@@ -36,6 +38,8 @@ class Plan:
     maps: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     cells: pl.DataFrame | None = None
     gone: pl.DataFrame | None = None
+    order: RowOrder = field(default_factory=RowOrder)
+    rows: int | None = None
 
 
 class Written(Protocol):
@@ -120,21 +124,6 @@ def is_store(data: Any) -> TypeGuard[Store]:
 def is_home(store: Store) -> TypeGuard[Home]:
     """Whether a store can keep a release where it lives."""
     return hasattr(type(store), "release")
-
-
-def plain(name: str, dtype: pl.DataType) -> pl.Expr:
-    """A column in its plain form: null, NaN and the empty text are one missing value, either zero is 0.0.
-
-    >>> pl.DataFrame({"x": [-0.0, float("nan")]}).select(plain("x", pl.Float64()))["x"].to_list()
-    [0.0, None]
-    """
-    column = pl.col(name)
-    if dtype.is_float():
-        known = column.fill_nan(None)
-        return pl.when(known == 0).then(pl.lit(0.0, dtype)).otherwise(known).alias(name)
-    if dtype == pl.String:
-        return pl.when(column != "").then(column).alias(name)
-    return column
 
 
 def refuse_many(found: int, most: int) -> None:

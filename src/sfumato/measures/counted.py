@@ -9,7 +9,8 @@ from typing import Protocol
 import numpy as np
 import polars as pl
 
-from sfumato.engines.store import COUNT, Say, plain, refuse_many, refuse_types
+from sfumato.engines.printed import plain
+from sfumato.engines.store import COUNT, Say, refuse_many, refuse_types
 from sfumato.errors import ColumnError, EmptyTable, PolicyError, did_you_mean
 
 MOST = 10_000_000  # distinct tuples held in memory

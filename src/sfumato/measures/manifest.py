@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from sfumato.criteria import Model, criterion
 from sfumato.engines.documents import canonical, read_document
@@ -32,6 +32,7 @@ class Data:
     file: str | None = None
     sha256: str = ""
     guarded: bool = True
+    order: Literal["canonical", "random", "input"] | None = None
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,7 @@ class Reach:
     attacks: tuple[Mapping[str, Any], ...] = ()
     left_out: tuple[str, ...] = ()
     suggested: tuple[Suggested, ...] = ()  # a criterion for each unprotected column
+    order: str | None = None  # of the rows
 
     @property
     def worst(self) -> Mapping[str, Any] | None:
@@ -84,6 +85,7 @@ class Reach:
                 name: _shown(found) for name in self.unprotected if (found := self.worst_on(name)) is not None
             },
             "suggested": {one.column: one.require for one in self.suggested},
+            "order": self.order,
             "notes": list(self.left_out),
         }
 
@@ -96,6 +98,7 @@ def reach_of(
     promises: Iterable[Mapping[str, Any]],
     accepted: Iterable[str] = (),
     rows: int | None = None,
+    order: str | None = None,
 ) -> Reach:
     """The reach of promises on a released table.
 
@@ -113,6 +116,8 @@ def reach_of(
         Sensitive columns that are unprotected on purpose.
     rows
         How many rows were released, where they are not in memory.
+    order
+        The order of the rows, where it is known.
 
     Examples
     --------
@@ -132,7 +137,7 @@ def reach_of(
     beyond = (*uncovered, *unprotected)
     if released is None:
         left_out = (NOT_IN_MEMORY,) if beyond else ()
-        return Reach(rows, asked, sets, uncovered, unprotected, named, left_out=left_out)
+        return Reach(rows, asked, sets, uncovered, unprotected, named, left_out=left_out, order=order)
     attacks, suggested, skipped = _attacks(released, sets, secrets, unprotected)
     guarded = [name for name in secrets if name in protected]
     alone: list[Singled] = []
@@ -165,6 +170,7 @@ def reach_of(
         attacks,
         tuple(skipped),
         suggested,
+        order,
     )
 
 

@@ -8,8 +8,11 @@ from pathlib import Path
 
 import polars as pl
 
+from sfumato.engines.order import is_canonical, sorted_by
 from sfumato.engines.printed import printed_frame
 from sfumato.engines.scanned import Scanned, ScannedFile
+from sfumato.engines.scanned_count import BATCH, CHANGED
+from sfumato.engines.scanned_source import written
 from sfumato.engines.store import COUNT, Say, refuse_many
 from sfumato.errors import ReadError
 
@@ -58,6 +61,24 @@ def _cells(file: Path) -> int:
         return 0
 
 
+def _alike(dtype: pl.DataType) -> bool:
+    """Whether a cluster sorts values of a type as their printed texts are sorted."""
+    return dtype.is_integer() or isinstance(dtype, pl.String | pl.Boolean | pl.Date | pl.Datetime)
+
+
+def _sorted(frame: pl.LazyFrame, by: Sequence[str]) -> bool:
+    last: pl.DataFrame | None = None
+    try:
+        for batch in frame.collect_batches(chunk_size=BATCH, maintain_order=True, engine="streaming"):
+            text = printed_frame(batch)
+            if not is_canonical(text if last is None else pl.concat([last, text]), by):
+                return False
+            last = text.tail(1) if text.height else last
+    except (pl.exceptions.PolarsError, OSError):  # its message may hold cells
+        raise ReadError(CHANGED) from None
+    return True
+
+
 class Streamed:
     """A released file, or a folder of parts, by the printed texts of its cells."""
 
@@ -70,6 +91,25 @@ class Streamed:
             return [Scanned(self.place, format="parquet")]
         files = sorted(self.place.glob("part-*")) if self.place.is_dir() else [self.place]
         return [ScannedFile(file, self.format) for file in files]  # which takes the guard of text away
+
+    def is_canonical(self, quasi: Sequence[str]) -> bool:
+        """Whether the rows of each file stand in canonical order.
+
+        Parts are sorted by a cluster, which prints some types in its own way: they are compared by the columns before
+        the first of these, and parts of text not at all.
+        """
+        parts = self.place.is_dir()
+        if parts and self.format != "parquet":
+            return True
+        for file in sorted(self.place.glob("part-*")) if parts else [self.place]:
+            frame = written(file, self.format)
+            types = frame.collect_schema()
+            by = sorted_by(types, quasi)
+            other = [name for name in by if not _alike(types[name])]
+            by = by[: by.index(other[0])] if parts and other else by
+            if by and not _sorted(frame.select(by), by):
+                return False
+        return True
 
     def schema(self) -> dict[str, pl.DataType]:
         """Column to text, in order; all parts must have the same."""

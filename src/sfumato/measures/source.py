@@ -13,6 +13,7 @@ import polars as pl
 from sfumato.arguments import path_of, quasi_sets
 from sfumato.criteria import KAnonymity
 from sfumato.engines.frames import enter
+from sfumato.engines.order import CANONICAL, RANDOM
 from sfumato.engines.printed import printed
 from sfumato.engines.write import FORMATS, read_back, sha256
 from sfumato.errors import ColumnError, PolicyError, ReadError, did_you_mean
@@ -43,6 +44,7 @@ class Source:
     original: pl.DataFrame | None = None
     rows: np.ndarray | None = None  # of the original, per released row
     untouched: tuple[str, ...] | None = None
+    order: str | None = None  # of the rows of a release folder
     came_from: int | None = None  # rows of the table that a release folder was made of
 
     def sets(self, given: Any, verb: str) -> Sets:
@@ -100,6 +102,7 @@ def _of_folder(folder: Path, most: int) -> Source:
         wildcard=policy.wildcard,
         k=next((c.k for c, _ in wanted(manifest) if isinstance(c, KAnonymity)), None),
         untouched=tuple(name for name, role in roles.items() if role != "quasi" and name in table.columns),
+        order=manifest.data.order,
         came_from=None if manifest.input is None else manifest.input.rows,
     )
 
@@ -133,6 +136,8 @@ def in_order(original: pl.DataFrame, source: Source) -> bool:
         return False
     if source.untouched is None:
         return True
+    if source.order in (CANONICAL, RANDOM):
+        return False
     told = False
     for name in source.untouched:
         if name not in original.columns:

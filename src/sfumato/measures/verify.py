@@ -14,6 +14,7 @@ from sfumato.criteria.audit import Counts as Whole
 from sfumato.criteria.audit import Groups, Wide
 from sfumato.criteria.promise import Promise, broken, examined
 from sfumato.criteria.wildcard import WildcardGroups
+from sfumato.engines.order import CANONICAL, is_canonical, sorted_by
 from sfumato.errors import ColumnError, InputError, PolicyError, ReadError, did_you_mean
 from sfumato.measures.class_sizes import summary
 from sfumato.measures.counted import Counting, Counts
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from sfumato.hierarchy import Hierarchy
     from sfumato.signature import Signature
 
+UNSORTED = "its rows are not in canonical order"
 EVERY = 1 << 40  # what is promised is verified, however many classes there are
 
 
@@ -158,10 +160,11 @@ def verify_released(
 def verify_folder(path: str | Path, most: int = EVERY) -> Verification:
     """Check a release folder from its files alone: the data file against the manifest, and every promise on its rows.
 
-    The first promise, "integrity", is that the file is the one that the manifest describes: same bytes, rows, columns
-    and class sizes, and no identifying column. The others are those of the manifest; one whose measured value is not
-    what the rows say does not hold. Distances compare with the distribution in the manifest (`whole`) where it has one,
-    else with the released rows, and the note says so. Of large data at most `most` different tuples are held.
+    The first promise, "integrity", is that the file is the one that the manifest describes: same bytes, rows, columns,
+    class sizes and order of rows, and no identifying column. The others are those of the manifest; one whose measured
+    value is not what the rows say does not hold. Distances compare with the distribution in the manifest (`whole`)
+    where it has one, else with the released rows, and the note says so. Of large data at most `most` different tuples
+    are held.
 
     Raises
     ------
@@ -183,9 +186,14 @@ def verify_folder(path: str | Path, most: int = EVERY) -> Verification:
     whole, trees = manifest.whole or {}, manifest.sensitive_hierarchies or {}
     try:
         if is_streamed(place, data.format, data.guarded):
-            released: Released = Tallied(Counts(Streamed(place, data.format), most), whole, trees)
+            streamed = Streamed(place, data.format)
+            faults += [] if data.order != CANONICAL or streamed.is_canonical(_quasi(manifest)) else [UNSORTED]
+            released: Released = Tallied(Counts(streamed, most), whole, trees)
             return _checked(manifest, released, faults, "data file")
-        released = Rows(read_back(place, data.format, data.guarded), whole, trees)
+        table = read_back(place, data.format, data.guarded)
+        released = Rows(table, whole, trees)
+        if data.order == CANONICAL and not is_canonical(table, sorted_by(table.columns, _quasi(manifest))):
+            faults.append(UNSORTED)
     except InputError:
         if not faults:
             raise
@@ -328,6 +336,10 @@ def _shape_faults(manifest: Manifest, released: Released) -> list[str]:
     if identifying:
         faults.append(f"it has identifying columns: {_listed(identifying)}")
     return faults
+
+
+def _quasi(manifest: Manifest) -> list[str]:
+    return [name for names in manifest.policy.quasi for name in names]
 
 
 def _size_faults(manifest: Manifest, classes: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -21,6 +21,7 @@ ATTACKS = {
     "singling-out-univariate": "Describes somebody by one column so that only one person fits.",
     "linkability": "Joins two sources about the same people through the release.",
     "inference": "Guesses the sensitive value from the nearest released records.",
+    "order": "Lays a list in the order of the input beside the release.",
     "deterministic-linkage": "Looks for the records that a known person can have become.",
     "distance-linkage": "Takes the nearest released record for that of a known person.",
     "probabilistic-linkage": "Weighs which columns agree with those of a known person.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sfumato.engines.order import INPUT
 from sfumato.measures.reach import Reach, reach_of
 from sfumato.report.attacks import described
 from sfumato.report.look import Manifest, look, promises, quasi, roles_of, rows
@@ -38,6 +39,7 @@ def reach_from(manifest: Manifest, released: pl.DataFrame | None) -> Reach:
         promises=promises(manifest),
         accepted=[str(name) for name in rows(manifest, "policy", "unprotected")],
         rows=look(manifest, "data", "rows"),
+        order=look(manifest, "data", "order"),
     )
 
 
@@ -85,6 +87,8 @@ def beyond(reach: Reach) -> Parts:
         said.append(("whoever knows ", *_some(columns), f" too singles out {count(joined, 'record')}"))
     if reach.unprotected:
         said.append(("nothing protects ", *_some(reach.unprotected)))
+    if reach.order == INPUT:
+        said.append(("the rows stand in the order of the input",))
     if said:
         return (", but ", *(part for i, one in enumerate(said) for part in ((" and ",) if i else ()) + one))
     if columns:
@@ -124,6 +128,10 @@ def lines(reach: Reach) -> list[tuple[str, Parts]]:
             f" is protected as a secret, not as a key: who knows it singles out {_of(single.rows, reach.rows or 0)}."
         )
         found.append(("As a key", (Column(single.columns[0]), as_key)))
+    if reach.order == INPUT:
+        found.append(
+            ("Not hidden", ("Somebody with a list in the order of the input may tell whose a row is by its place.",))
+        )
     if reach.worst is not None and reach.worst not in told:
         found.append(("Worst attack", attack(reach.worst)))
     return found + [("Left out", (note,)) for note in reach.left_out]

@@ -11,6 +11,11 @@ from sfumato.report.markup import table as html_table
 from sfumato.report.words import count, number, percent
 
 REPEAT = "The same input, policy and seed give the same bytes."
+ORDERS = {
+    "canonical": "sorted by what is released of them",
+    "random": "random, by a secret seed",
+    "input": "that of the input",
+}
 NO_REPEAT = "The search reached a limit on time or nodes: another run may give another release."
 
 
@@ -49,6 +54,7 @@ def reproduction(manifest: Manifest) -> Markup:
         ("Format", data.get("format")),
         ("SHA-256 of the file", _code(data.get("sha256"))),
         ("Fingerprint of the input", _code(look(manifest, "input", "fingerprint"))),
+        ("Order of the rows", ORDERS.get(str(data.get("order")))),
         ("Seed", "none" if seed is None else str(seed)),
         ("Versions", ", ".join(versions) or None),
         ("Spreadsheet formulas", "guarded: no cell is run as a formula" if data.get("guarded") else None),
@@ -69,9 +75,9 @@ def _again(manifest: Manifest) -> Markup | None:
     if not quasi(manifest) or look(manifest, "solution") is None:
         return None
     line, unwritten = command(manifest)
-    told = ["To make it again from the same input (with ", tag("code", "--shuffle"), " where rows were shuffled):"]
+    told = "To make it again from the same input:"
     more = ["The hierarchies of ", names(unwritten), " cannot be written as flags: give them as the policy file did."]
-    return join([tag("p", *told), tag("pre", tag("code", line)), tag("p", *more) if unwritten else None])
+    return join([tag("p", told), tag("pre", tag("code", line)), tag("p", *more) if unwritten else None])
 
 
 def _code(value: object) -> Markup | None:

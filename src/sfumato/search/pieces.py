@@ -49,12 +49,29 @@ def refined(cells: Cells, split: Split) -> Cells:
     return replace(taken, count=split.count, histograms=histograms)
 
 
-def deal(of_row: np.ndarray, split: Split) -> np.ndarray:
-    """The piece of each row: the rows of a cell are dealt to its pieces in row order.
+def deal(of_row: np.ndarray, split: Split, alike: np.ndarray) -> np.ndarray:
+    """The piece of each row. Which piece of a cell a row gets depends on what else is released of it, never on its
+    place in the table: rows with the same number in `alike` are spread over the pieces, others are mixed.
 
-    >>> deal(np.array([1, 0, 1, 1]), Split(np.array([0, 1, 1]), np.array([1, 2, 1]))).tolist()
+    >>> deal(np.array([1, 0, 1, 1]), Split(np.array([0, 1, 1]), np.array([1, 2, 1])), np.array([0, 0, 3, 0])).tolist()
     [1, 0, 1, 2]
     """
+    by_number = np.lexsort((alike, of_row))
+    first = np.ones(len(of_row), np.bool_)
+    first[1:] = (np.diff(of_row[by_number]) != 0) | (np.diff(alike[by_number]) != 0)
+    start, group = np.flatnonzero(first), np.cumsum(first) - 1
+    among = np.arange(len(of_row)) - start[group]
+    share = np.empty(len(of_row))
+    share[by_number] = (among + 0.5) / np.diff(start, append=len(of_row))[group]
     piece = np.empty(len(of_row), np.int32)
-    piece[np.argsort(of_row, kind="stable")] = np.repeat(np.arange(len(split.count), dtype=np.int32), split.count)
+    order = np.lexsort((_mixed(alike), share, of_row))
+    piece[order] = np.repeat(np.arange(len(split.count), dtype=np.int32), split.count)
     return piece
+
+
+def _mixed(number: np.ndarray) -> np.ndarray:
+    """Numbers in an order that says nothing of theirs, the same in every run: the finaliser of SplitMix64."""
+    x = number.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

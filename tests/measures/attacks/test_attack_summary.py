@@ -19,11 +19,11 @@ def test_only_what_has_its_inputs() -> None:
     assert list(attack_summary(RELEASED, quasi=QUASI, sensitive="disease")) == ON_ONE
     with_original = attack_summary(RELEASED, quasi=QUASI, sensitive=["disease"], original=PATIENTS)
     three = ["singling-out", "singling-out-univariate", "singling-out on all columns", "linkability", "inference"]
-    assert list(with_original) == [*ON_ONE, *three]
+    assert list(with_original) == [*ON_ONE, *three, "order"]
     every = attack_summary(
         RELEASED, quasi=QUASI, sensitive="disease", original=PATIENTS, holdout=PATIENTS, releases=[RELEASED]
     )
-    assert list(every) == [*ON_ONE, *three, "intersection", "membership"]
+    assert list(every) == [*ON_ONE, *three, "intersection", "membership", "order"]
     assert every["homogeneity"]["exposed"] == [0, 1, 2]
 
 

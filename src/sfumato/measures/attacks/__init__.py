@@ -13,6 +13,7 @@ from sfumato.measures.attacks.intersection import intersection
 from sfumato.measures.attacks.linkability import linkability
 from sfumato.measures.attacks.membership import membership
 from sfumato.measures.attacks.negative_disclosure import negative_disclosure
+from sfumato.measures.attacks.order import order
 from sfumato.measures.attacks.result import Attack
 from sfumato.measures.attacks.similarity import similarity
 from sfumato.measures.attacks.singling_out import singling_out
@@ -34,6 +35,7 @@ __all__ = [
     "linkability",
     "membership",
     "negative_disclosure",
+    "order",
     "probabilistic_linkage",
     "similarity",
     "singling_out",
@@ -94,6 +96,7 @@ ATTACKS = {
     "intersection": Variant(
         intersection, {"quasi": ["age", "zip"], "sensitive": "disease"}, "Ganta, Kasiviswanathan and Smith, KDD 2008"
     ),
+    "order": Variant(order, {"quasi": ["age", "zip"], "sensitive": "disease"}, "Hunt and Szymanski, CACM 1977"),
     "singling-out": Variant(singling_out, {"columns": ["age", "zip"], "mode": "multivariate"}, UNIFIED),
     "linkability": Variant(linkability, {"first": ["age"], "second": ["zip"]}, UNIFIED),
     "inference": Variant(inference, {"known": ["age", "zip"], "secret": "disease"}, UNIFIED),

@@ -22,6 +22,7 @@ from sfumato.measures.attacks.linkability import across_splits, shared_of
 from sfumato.measures.attacks.linkage import UNKNOWN
 from sfumato.measures.attacks.membership import membership
 from sfumato.measures.attacks.negative_disclosure import negative_disclosure
+from sfumato.measures.attacks.order import order
 from sfumato.measures.attacks.result import MOST, TRIALS
 from sfumato.measures.attacks.similarity import similarity
 from sfumato.measures.attacks.singling_out import singling_out, widest
@@ -51,7 +52,8 @@ def attack_summary(
     With a sensitive column: homogeneity, background-knowledge, skewness, similarity (where the column holds numbers or
     has a hierarchy) and negative-disclosure. With the original: singling-out, singling-out-univariate, "singling-out on
     all columns" (where more columns are released than the quasi-identifiers), linkability by the worst of several
-    splits of the columns and, with a sensitive column, inference. With a holdout too: membership. With other releases
+    splits of the columns and, with a sensitive column, inference and order (of the external table, where that has
+    the column). With a holdout too: membership. With other releases
     of the same people and the original: intersection. With an external table: deterministic-linkage, probabilistic-
     linkage (where splink is installed) and, where it is known who is who, distance-linkage; or, where the tables have
     no quasi-identifier in common, cluster-linkage. Where there are several sensitive columns, the key of an attack on
@@ -153,8 +155,15 @@ def attack_summary(
                 run("intersection", intersection, every, people, known, secret, secret=secret, **common)
         if outsiders is not None and known:
             run("membership", membership, frame, people, outsiders, known, **common)
-    if external is not None:
-        table = enter(external)[0]
+    table = None if external is None else enter(external)[0]
+    for secret in secrets:
+        for of, listed in (("external", table), ("original", people)):
+            shared = () if listed is None else tuple(name for name in names if name in listed.columns)
+            if shared and listed is not None and secret in listed.columns:
+                options: dict[str, Any] = {"hierarchies": trees, "wildcard": wildcard, "of": of}
+                run("order", order, frame, listed, shared, secret, secret=secret, **options)
+                break
+    if table is not None:
         thresholds = {"upper": upper, "lower": lower, "seed": seed}
         for name, (attack, options) in _linkage(frame, table, names, truth, trees, thresholds, found.skipped).items():
             if note := found.get("deterministic-linkage", {}).get("details", {}).get("note"):

@@ -1,0 +1,198 @@
+"""The order that released rows leave in. By default the canonical one: a function of the released rows alone.
+
+Rows are sorted by what is printed of them: quasi-identifiers first, in the order of the policy, then the other released
+columns in the order of the table. Texts compare byte by byte, as UTF-8, and a missing value comes last. Rows that print
+alike, yet differ (0.0 and -0.0; a missing value, NaN and the empty text), are told apart after all that is printed. So
+where a row stood in the input, nobody can tell from where it stands in the release.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sfumato.engines.printed import plain, printed
+from sfumato.engines.scanned_codes import Codes
+from sfumato.errors import PolicyError, did_you_mean
+
+LARGEST = 1 << 62  # a number of several codes, at most
+SEEN, FEW = 4096, 3072  # values that tell whether a column has few different ones, and how many are few
+LONG = 40  # bytes of texts that are compared as numbers
+DIGITS = 17  # of whole numbers that are compared as numbers
+TENS = 10 ** np.arange(DIGITS + 1)
+CANONICAL, RANDOM, INPUT = "canonical", "random", "input"
+ORDERS = (CANONICAL, RANDOM, INPUT)
+
+
+class RowOrderWarning(UserWarning):
+    """The rows leave in the order of the input, which may say who they are."""
+
+
+def order_of(given: Any) -> str:
+    """The name of an order, checked; the order of the input draws a warning.
+
+    >>> order_of("canonical")
+    'canonical'
+    """
+    if not isinstance(given, str) or given not in ORDERS:
+        got = repr(given) if isinstance(given, str) else type(given).__name__
+        hint = did_you_mean(given, ORDERS) if isinstance(given, str) else None
+        raise PolicyError("unknown order of the rows", got=got, allowed=", ".join(ORDERS), hint=hint)
+    if given == INPUT:
+        warnings.warn(
+            RowOrderWarning(
+                "the rows leave in the order of the input: whoever has a list in that order may tell whose a row is by "
+                "its place. The canonical order, which is the default, tells nothing"
+            ),
+            stacklevel=3,
+        )
+    return given
+
+
+@dataclass(frozen=True)
+class RowOrder:
+    """The order of a release: its name, the quasi-identifiers that it begins with, the secret seed of a random one."""
+
+    name: str = CANONICAL
+    quasi: tuple[str, ...] = ()
+    seed: int | None = field(default=None, repr=False)
+
+    def places(self, table: pl.DataFrame) -> np.ndarray:
+        """Which row of a table comes first, second and so on."""
+        if self.name == CANONICAL:
+            return arrangement(table, sorted_by(table.columns, self.quasi))
+        if self.name == RANDOM:
+            return np.random.default_rng(self.seed).permutation(table.height)
+        return np.arange(table.height)
+
+
+def sorted_by(columns: Iterable[str], quasi: Iterable[str]) -> list[str]:
+    """The columns in the order that rows are compared by.
+
+    >>> sorted_by(["cost", "zip", "age"], ["age", "zip"])
+    ['age', 'zip', 'cost']
+    """
+    there = dict.fromkeys(columns)
+    first = dict.fromkeys(name for name in quasi if name in there)
+    return [*first, *(name for name in there if name not in first)]
+
+
+def arrangement(frame: pl.DataFrame, by: Sequence[str]) -> np.ndarray:
+    """The positions of the rows in canonical order; `by` are all columns, as `sorted_by` gives them.
+
+    >>> arrangement(pl.DataFrame({"age": ["[30, 40]", None, "[20, 30)"], "cost": [1, 2, 3]}), ["age", "cost"]).tolist()
+    [2, 0, 1]
+    """
+    return np.argsort(_key(frame, by), kind="stable")
+
+
+def numbered(frame: pl.DataFrame, by: Sequence[str]) -> np.ndarray:
+    """A number for each row, in canonical order; rows that are alike have the same.
+
+    >>> numbered(pl.DataFrame({"cost": [20, 10, 20]}), ["cost"]).tolist()
+    [1, 0, 1]
+    """
+    return _dense(pl.Series(_key(frame, by)))[0]
+
+
+def _key(frame: pl.DataFrame, by: Sequence[str]) -> np.ndarray:
+    """One number per row, in the order of the rows: numbers sort ten times faster than texts."""
+    columns = [frame.get_column(name) for name in by]
+    key, domain = np.zeros(frame.height, np.int64), 1
+    for column in (*columns, *(tie for column in columns if (tie := _tie(column)) is not None)):
+        for code, size in _ranks(column):
+            if domain * size >= LARGEST:  # a wider number would wrap
+                key, domain = _dense(pl.Series(key))
+            key, domain = key * size + code, domain * size
+    return key
+
+
+def _ranks(column: pl.Series) -> Iterator[tuple[np.ndarray, int]]:
+    """Per value its rank among the printed texts of the column, the last for missing, and how many ranks there are; of
+    long texts that of their first letters, of the next ones, and so on."""
+    few, dtype = column.head(SEEN).n_unique() <= FEW, column.dtype
+    text = isinstance(dtype, pl.String | pl.Categorical | pl.Enum)
+    if not few and dtype.is_integer():
+        yield _dense(_digits(column))
+        return
+    if not few and text:
+        yield from map(_dense, _words(printed(column)))
+        return
+    # the others are printed once for each value that there is
+    values = printed(column) if text else column.to_frame("v").select(plain("v", dtype)).to_series()
+    if few:
+        codes = Codes(values.unique())
+        code, known = codes(values).to_numpy(), codes.known
+    else:
+        code, known = _dense(values)[0], values.drop_nulls().unique().sort()
+    rank = np.empty(len(known) + 1, np.int64)
+    rank[printed(known).arg_sort().to_numpy()], rank[-1] = np.arange(len(known)), len(known)
+    yield rank[code], len(rank)
+
+
+def _dense(values: pl.Series) -> tuple[np.ndarray, int]:
+    """Per value its rank among those that differ, the last for missing, and how many ranks there are."""
+    rank = values.rank("dense").cast(pl.Int64)
+    most = int(rank.max() or 0)  # type: ignore[arg-type]
+    return rank.fill_null(most + 1).to_numpy() - 1, most + 1
+
+
+def _words(text: pl.Series) -> Iterator[pl.Series]:
+    """Texts as numbers, eight bytes each, in the order of the texts: they are ranked far faster."""
+    longest = int(text.str.len_bytes().max() or 0)  # type: ignore[arg-type]
+    if longest > LONG or text.str.contains("\0", literal=True).any():  # which is what shorter ones are filled with
+        yield text
+        return
+    starts = range(0, max(1, longest), 8)
+    padded = (text + "\0" * 8 * len(starts)).cast(pl.Binary)
+    for start in starts:
+        yield padded.bin.slice(start, 8).bin.reinterpret(dtype=pl.UInt64, endianness="big")
+
+
+def _digits(column: pl.Series) -> pl.Series:
+    """Whole numbers as others whose order is that of their digits."""
+    low, high = column.min(), column.max()
+    if low is None or min(low, -high) <= -(10**DIGITS):  # type: ignore[operator]
+        return printed(column)
+    value = column.cast(pl.Int64).fill_null(0).to_numpy()
+    size = np.abs(value)
+    digits = np.searchsorted(TENS, size, side="right").clip(1)
+    # as if all had as many digits; of two that then are equal the shorter comes first, and a minus before all digits
+    key = size * TENS[DIGITS - digits] * 32 + digits - np.where(value < 0, 1 << 62, 0)
+    return pl.Series(key).set(column.is_null(), None)
+
+
+def _tie(column: pl.Series) -> pl.Series | None:
+    """What tells values apart that print alike; None where there are none."""
+    if column.dtype == pl.String:
+        empty = column == ""
+        return empty.fill_null(False) if empty.any() else None
+    if not column.dtype.is_float():
+        return None
+    nan, zero = column.is_nan(), column == 0
+    if not nan.any() and not zero.any():
+        return None
+    below = np.signbit(column.fill_null(0).to_numpy())
+    return pl.Series(2 * nan.fill_null(False).to_numpy().astype(np.int8) + (below & zero.fill_null(False).to_numpy()))
+
+
+def is_canonical(text: pl.DataFrame, by: Sequence[str]) -> bool:
+    """Whether rows stand in canonical order, from their printed texts.
+
+    >>> is_canonical(pl.DataFrame({"age": ["2*", "3*", None], "cost": ["10", "9", "1"]}), ["age", "cost"])
+    True
+    """
+    alike: pl.Series = pl.repeat(True, max(0, text.height - 1), eager=True, dtype=pl.Boolean)
+    for name in by:
+        column = text.get_column(name)
+        before, after = column[:-1], column[1:]
+        wrong = (before > after).fill_null(False) | (before.is_null() & after.is_not_null())
+        if (wrong & alike).any():
+            return False
+        alike &= before.eq_missing(after)
+    return True
