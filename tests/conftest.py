@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parent.parent
 CI = os.environ.get("CI") == "true"
 
 # The first example of a test may compile kernels, so no example has a deadline.
-settings.register_profile("local", deadline=None)
+FUZZ = int(os.environ.get("SFUMATO_FUZZ", "1"))  # `make fuzz` tries more examples
+settings.register_profile("local", deadline=None, max_examples=100 * FUZZ)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ci" if CI else "local")
 

@@ -39,7 +39,8 @@ def loss_of(labels: list[str | None], loss: Any = None, suppressed: int = 0, **m
         (["*", "*"], 1, 1),
         (["a", "a"], 0, 0),
         (["< 23", "[23, 40)"], None, None),
-        (["a..z", "zz"], None, None),
+        (["a..c", "{a, b}", "c", "d"], (2 + 1) / 3 / 4, (3 + 2) / 4 / 4),  # b is seen, so three of four
+        (["a..z", None, "*"], (1 / 2 + 1) / 3, (2 / 3 + 1) / 3),
         (["[20, inf]"], None, None),
     ],
 )

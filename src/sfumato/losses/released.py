@@ -120,16 +120,17 @@ class ReleasedColumn:
             return None if under is None else (under[0], len(self.tree.leaves))
         text = self.label.set(pl.Series(~self.said), None)
         masked = isinstance(self.recipe, Redact) and text.str.contains(self.recipe.char, literal=True).any()
-        if masked or isinstance(self.recipe, Dates) or text.str.contains(rf"{OPEN}|\.\.|{RANGE}").any():
+        if masked or isinstance(self.recipe, Dates) or text.str.contains(rf"{OPEN}|{RANGE}").any():
             return None
-        sets = text.str.extract(r"^\{(.*)\}$")
-        values = sets.fill_null(text).str.split(", ")
-        plain = text.is_not_null() & sets.is_null()
-        alone = text.filter(plain)
-        domain = pl.concat([values.filter(~plain).explode().drop_nulls(), alone]).n_unique()
+        sets = text.str.extract(r"^\{(.*)\}$").str.split(", ")
+        run = text.set(sets.is_not_null(), None).str.extract_groups(r"^(.+?)\.\.(.+)$").struct.unnest()
+        first, last = (end.fill_null(text).set(sets.is_not_null(), None) for end in run.get_columns())
+        seen = pl.concat([sets.explode(), first, last]).drop_nulls().unique().sort()  # the order of text, as in labels
         blank = int(self.label.is_null().any() and not self.wildcard)  # missing is a value
-        number = np.where(plain.to_numpy(), 1.0, values.list.len().fill_null(1).to_numpy())
-        return np.where(self.star, domain + blank, number), domain + blank
+        low, high = (seen.search_sorted(end).cast(pl.Float64).to_numpy() for end in (first, last))
+        number = np.where(sets.is_not_null().to_numpy(), sets.list.len().fill_null(0).to_numpy(), high - low + 1)
+        domain = len(seen) + blank
+        return np.where(self.star, domain, np.where(self.said, number, 1.0)), domain
 
     @cached_property
     def _nodes(self) -> tuple[np.ndarray, np.ndarray] | None:
