@@ -12,6 +12,10 @@ from pathlib import Path
 import duckdb
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.cli.flags import names, written
 
 from .conftest import Run
 
@@ -57,8 +61,8 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
             duck.execute("CREATE TABLE crowd AS SELECT * FROM there")
     else:
         lite = sqlite3.connect(path)
-        names = ", ".join('"' + name.replace('"', '""') + '"' for name in frame().columns)
-        lite.execute(f"CREATE TABLE crowd ({names})")
+        columns = ", ".join('"' + name.replace('"', '""') + '"' for name in frame().columns)
+        lite.execute(f"CREATE TABLE crowd ({columns})")
         lite.executemany("INSERT INTO crowd VALUES (?, ?, ?)", frame().iter_rows())
         lite.commit()
         lite.close()
@@ -74,6 +78,11 @@ def pasted(said: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["bash", "-c", command], cwd=folder, capture_output=True, text=True, env=os.environ | more, timeout=120
     )
+
+
+@given(st.lists(st.text('a,"= \n', max_size=5), min_size=1, max_size=4).filter(lambda found: found != [""]))
+def test_names_come_back_as_they_were_written(found: list[str]) -> None:
+    assert names([written(found)]) == [found]
 
 
 QUOTED = '"' + AGE.replace('"', '""') + '","' + ZIP + '"'

@@ -139,10 +139,11 @@ def names(texts: Sequence[str] | None) -> list[list[str]] | None:
 def written(names: Iterable[str]) -> str:
     """Column names as `names` takes them.
 
-    >>> written(["age", "a,b", 'the "x"'])
-    'age,"a,b",the "x"'
+    >>> written(["age", "a,b", 'the "x"', ""])
+    'age,"a,b",the "x",""'
     """
-    return ",".join('"' + n.replace('"', '""') + '"' if "," in n or n[0] == '"' or n != n.strip() else n for n in names)
+    bare = re.compile(r'(?![\s"])[^,]*(?<!\s)')
+    return ",".join(name if name and bare.fullmatch(name) else '"' + name.replace('"', '""') + '"' for name in names)
 
 
 def joined(texts: Sequence[str] | None) -> list[str] | None:
