@@ -58,7 +58,7 @@ def ward(tmp_path: Path) -> Ward:
     return Ward(tmp_path / "in.parquet", tmp_path)
 
 
-ASKED: dict[str, Any] = {"quasi": ["age"], "require": "k-anonymity 6", "search": "mondrian"}
+ASKED: dict[str, Any] = {"quasi": ["age"], "rest": "release", "require": "k-anonymity 6", "search": "mondrian"}
 
 
 def test_a_table_is_kept_and_described_beside(ward: Ward, tmp_path: Path) -> None:

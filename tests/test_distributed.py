@@ -176,7 +176,9 @@ class Run:
 
 def local(frame: pl.DataFrame, quasi: Sequence[str], require: Sequence[Any], method: Mondrian, **more: Any) -> Any:
     free = [name for name in frame.columns if name not in (*quasi, "disease")]
-    return sf.anonymize(frame, quasi=list(quasi), insensitive=free, require=list(require), search=method, **more)
+    return sf.anonymize(
+        frame, quasi=list(quasi), insensitive=free, rest="release", require=list(require), search=method, **more
+    )
 
 
 REQUIRED = [

@@ -92,7 +92,7 @@ def run(frame: Any, quasi: list[str], require: list[Any], most: int, **more: Any
 
 def local(frame: pl.DataFrame, quasi: list[str], require: list[Any], method: Any = "mondrian", **more: Any) -> Any:
     free = [name for name in frame.columns if name not in (*quasi, "disease")]
-    return sf.anonymize(frame, quasi=quasi, insensitive=free, require=require, search=method, **more)
+    return sf.anonymize(frame, quasi=quasi, insensitive=free, rest="release", require=require, search=method, **more)
 
 
 REQUIRED = [

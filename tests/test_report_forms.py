@@ -95,6 +95,7 @@ def test_it_follows_from_the_files_whatever_the_type(sensitive: str, tmp_path: P
         gap=pl.when(pl.col("cost") > 2000).then(pl.col("cost")),
     )
     roles: dict[str, Any] = {"identifying": ["name"], "quasi": ["postcode", "sex"], "sensitive": [sensitive]}
+    roles["rest"] = "release"
     sf.anonymize(table, **roles, require=sf.KAnonymity(4), search="mondrian").save(tmp_path / "out")
     assert report(*loaded(tmp_path / "out")) == (tmp_path / "out" / "report.html").read_text("utf-8")
 
@@ -321,7 +322,16 @@ def test_the_line_makes_the_same_data(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(tmp_path)
     hospital_register(800).write_csv("register.csv")
     asked = ["--quasi", "birth_date,postcode,sex,ward", "--identifying", "name", "--sensitive", "diagnosis"]
-    asked += ["--hierarchy", "birth_date=dates:month,year,decade", "--hierarchy", "postcode=redact:right", "--k", "4"]
+    asked += [
+        "--insensitive",
+        "cost",
+        "--hierarchy",
+        "birth_date=dates:month,year,decade",
+        "--hierarchy",
+        "postcode=redact:right",
+        "--k",
+        "4",
+    ]
     asked += [
         "--require",
         "alpha-k 0.9 3 diagnosis 'Heart failure' Stroke",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from sfumato.roles import ROLES, Roles, check_roles, looks_identifying, suggest
+from sfumato.roles import ROLES, Reason, Roles, check_roles, reasons, suggest, suggest_together, undecided
 
 COLUMNS = ["name", "age", "zip", "sex", "disease", "w"]
 
@@ -81,16 +81,16 @@ def test_names_in_several_languages(role: str, names: str) -> None:
 
 
 def test_words_inside_words_do_not_count() -> None:
-    frame = pl.DataFrame({"voltage": [1.5, 2.5], "package": [1, 1], "usage": [3, 4]})
+    frame = pl.DataFrame({"voltage": [1.5, 2.5] * 20, "package": [1, 1] * 20, "usage": [3, 4] * 20})
     assert [s.role for s in suggest(frame)] == ["insensitive"] * 3
 
 
 @pytest.mark.parametrize("kind", [pl.Float64, pl.String])
 def test_weights_are_of_samples_or_of_bodies(kind: type[pl.DataType]) -> None:
     column = pl.Series([70.5, 81.0]).cast(kind)
-    roles = lambda *names: [s.role for s in suggest(pl.DataFrame(dict.fromkeys(names, column)))]  # noqa: E731
+    roles = lambda *names: [s.role for s in suggest_together(pl.DataFrame(dict.fromkeys(names, column)))]  # noqa: E731
     assert roles("weight") == ["weight"]
-    assert roles("sampling_weight", "household_weights") == ["weight", "insensitive"]
+    assert roles("age", "sampling_weight", "household_weights") == ["quasi", "weight", "identifying"]
     assert roles("weight", "height") == ["quasi", "quasi"]
     assert roles("birth_weight") == ["quasi"]
 
@@ -105,8 +105,8 @@ def test_weights_are_of_samples_or_of_bodies(kind: type[pl.DataType]) -> None:
         (["10.0.0.1", "192.168.1.20", "8.8.8.8"], "network"),
         (["3f2504e0-4f89-11d3-9a0c-0305e82c3301"] * 3, "UUID"),
         (["long remarks about how somebody is doing, and about whom she told it"] * 3, "free text"),
-        ([f"person {i}" for i in range(30)], "nearly every row"),
-        ([str(1000 + i) for i in range(30)], "own number"),
+        ([f"person {i}" for i in range(60)], "nearly every row"),
+        ([str(1000 + i) for i in range(60)], "own number"),
     ],
 )
 def test_values_give_identity_away(values: list[str], why: str) -> None:
@@ -115,7 +115,7 @@ def test_values_give_identity_away(values: list[str], why: str) -> None:
     assert found.role == "identifying"
     assert why in found.why
     assert not any(value in found.why for value in values)
-    assert looks_identifying(frame, ["c"]) == ["c"]
+    assert reasons(frame)["c"].role == "identifying"
 
 
 @pytest.mark.parametrize(
@@ -124,10 +124,10 @@ def test_values_give_identity_away(values: list[str], why: str) -> None:
         (["2001-02-03", "1999-12-31", "01.02.2003"], "quasi"),
         (["f", "M", "F", "m"], "quasi"),
         (["north", "south", "north", "south"], "quasi"),
-        (["12.5", "13.5", "900"], "insensitive"),
+        (["12.5", "13.5", "900"] * 20, "insensitive"),
         ([None, None], "insensitive"),
         (["", ""], "insensitive"),
-        ([str(i * 7919 % 100_003) for i in range(40)], "insensitive"),
+        ([str(i * 7919 % 100_003) for i in range(40)], "identifying"),
     ],
 )
 def test_values_without_a_telling_name(values: list[str | None], role: str) -> None:
@@ -143,10 +143,14 @@ def test_types_other_than_text() -> None:
             "l": [[1], [2]],
         }
     )
-    assert [s.role for s in suggest(frame)] == ["quasi", "insensitive", "quasi", "insensitive"]
+    assert [s.role for s in suggest(frame)] == ["quasi", "identifying", "quasi", "identifying"]
+    many = suggest(pl.concat([frame] * 30))
+    assert [s.role for s in many] == ["quasi", "insensitive", "quasi", "identifying"]
 
 
-def test_looks_identifying_asks_only_about_the_given_columns() -> None:
-    frame = pl.DataFrame({"e-mail": ["x"], "name": ["y"], "age": [3]})
-    assert looks_identifying(frame, ["age", "name"]) == ["name"]
-    assert looks_identifying(frame, []) == []
+def test_only_columns_without_a_role_are_undecided() -> None:
+    frame = pl.DataFrame({"e-mail": ["x"], "name": ["y"], "age": [3], "x": [1]})
+    found = undecided(frame, Roles(identifying=("e-mail",), quasi=(("x",),)))
+    assert [one.column for one in found] == ["name", "age"]
+    assert found[1].reason == Reason("quasi", "name", "the name says something others can know about a person")
+    assert undecided(frame, Roles(tuple(frame.columns))) == []

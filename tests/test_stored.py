@@ -52,7 +52,7 @@ def same(table: pl.DataFrame, tmp_path: Path, source: Any = None, format: str = 
     if source is None:
         source = tmp_path / "in.parquet"
         table.write_parquet(source, row_group_size=500)
-    asked = {"identifying": ["name"], "insensitive": ["note", "wage"], "weight": "weight"} | asked
+    asked = {"identifying": ["name"], "rest": "release", "weight": "weight"} | asked
     local = sf.anonymize(table, **asked)
     stored = anonymize_store(Scanned(source, part=700), sf.Folder(tmp_path / "out", format), **asked)
     there = read_back(stored.path / f"data.{format}", format)
@@ -124,7 +124,7 @@ def test_the_order_of_files_is_the_order_of_rows_and_changes_no_class(table: pl.
     asked: Any = {"quasi": ["age", "zip", "town"], "require": K, "search": "mondrian"}
     same(moved, tmp_path, str(tmp_path / "*.parquet"), **asked)
     there = pl.read_parquet(tmp_path / "out" / "data.parquet").select("age", "zip", "town", "disease")
-    first = sf.anonymize(table, insensitive=["wage", "weight", "note"], identifying=["name"], **asked)
+    first = sf.anonymize(table, identifying=["name"], rest="release", **asked)
     assert there.sort(pl.all()).equals(
         first.table.select(there.columns).with_columns(pl.all().cast(pl.String)).sort(pl.all())
     )
@@ -138,7 +138,7 @@ def test_an_interrupted_count_is_taken_up_beside_the_target_and_cleaned_away(
     table: pl.DataFrame, tmp_path: Path
 ) -> None:
     table.write_parquet(tmp_path / "in.parquet")
-    asked: Any = {"quasi": ["age", "zip"], "identifying": ["name"], "insensitive": ["note"], "require": K}
+    asked: Any = {"quasi": ["age", "zip"], "identifying": ["name"], "rest": "release", "require": K}
     counting = []
 
     def stop(message: str, share: float | None) -> None:
@@ -167,8 +167,9 @@ def test_a_count_that_has_saved_nothing_leaves_nothing(table: pl.DataFrame, tmp_
         if message == "counting rows":
             raise sf.errors.ReadError("the disk is gone")
 
+    asked: Any = {"quasi": ["age"], "rest": "release", "require": K}
     with pytest.raises(sf.errors.ReadError, match="gone"):
-        anonymize_store(Scanned(tmp_path / "in.parquet"), tmp_path / "out", progress=stop, quasi=["age"], require=K)
+        anonymize_store(Scanned(tmp_path / "in.parquet"), tmp_path / "out", progress=stop, **asked)
     assert [p.name for p in tmp_path.iterdir()] == ["in.parquet"]
 
 
@@ -181,15 +182,15 @@ def test_a_failure_while_writing_leaves_nothing(
         if message == "recoding rows":
             raise Interrupt
 
-    asked: Any = {"quasi": ["age", "zip"], "identifying": ["name"], "insensitive": ["note"], "require": K}
+    asked: Any = {"quasi": ["age", "zip"], "identifying": ["name"], "rest": "release", "require": K}
     with pytest.raises(Interrupt):
         anonymize_store(Scanned(tmp_path / "in.parquet"), tmp_path / "out", progress=stop, **asked)
     assert [p.name for p in tmp_path.iterdir()] == ["in.parquet"]
 
 
-def test_columns_that_look_identifying_are_named(table: pl.DataFrame, tmp_path: Path) -> None:
+def test_columns_that_nobody_decided_on_are_refused(table: pl.DataFrame, tmp_path: Path) -> None:
     table.write_parquet(tmp_path / "in.parquet")
-    with pytest.warns(sf.RoleWarning, match="name"):
+    with pytest.raises(sf.errors.UndecidedColumns, match='"name": the name says'):
         anonymize_store(Scanned(tmp_path / "in.parquet"), tmp_path / "out", quasi=["age"], require=K)
 
 
@@ -213,7 +214,7 @@ def test_a_file_that_is_written_anew_meanwhile_is_found_out(tmp_path: Path, mome
         if message == moment:
             table.select("age", "name", "note").write_csv(tmp_path / "in.csv")  # as many bytes, other places
 
-    asked: Any = {"quasi": ["age"], "identifying": ["name"], "insensitive": ["note"], "require": K, "progress": change}
+    asked: Any = {"quasi": ["age"], "identifying": ["name"], "rest": "release", "require": K, "progress": change}
     with pytest.raises(sf.errors.ReadError, match="changed"):
         anonymize_store(Scanned(tmp_path / "in.csv"), sf.Folder(tmp_path / "out", "csv"), **asked)
     assert table.columns == names
@@ -222,17 +223,18 @@ def test_a_file_that_is_written_anew_meanwhile_is_found_out(tmp_path: Path, mome
 
 def test_a_release_does_not_replace_its_own_source(table: pl.DataFrame, tmp_path: Path) -> None:
     table.write_parquet(tmp_path / "in.parquet")
-    asked: Any = {"quasi": ["age"], "identifying": ["name"], "insensitive": ["note"], "require": K}
+    asked: Any = {"quasi": ["age"], "identifying": ["name"], "rest": "release", "require": K}
     anonymize_store(Scanned(tmp_path / "in.parquet"), tmp_path / "out", **asked)
     again = sf.Folder(tmp_path / "out", overwrite=True)
     with pytest.raises(sf.errors.OutputError, match="holds the table"):
-        anonymize_store(Scanned(tmp_path / "out" / "data.parquet"), again, quasi=["age"], require=K)
+        anonymize_store(Scanned(tmp_path / "out" / "data.parquet"), again, **asked)
 
 
 def test_counts_are_not_saved_where_others_may_read_them(table: pl.DataFrame, tmp_path: Path) -> None:
     table.write_parquet(tmp_path / "in.parquet")
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / ".sfumato-count-out").symlink_to(tmp_path / "elsewhere")
+    asked: Any = {"quasi": ["age"], "rest": "release", "require": K}
     with pytest.raises(sf.errors.OutputError, match="others may read"):
-        anonymize_store(Scanned(tmp_path / "in.parquet", part=500), tmp_path / "out", quasi=["age"], require=K)
+        anonymize_store(Scanned(tmp_path / "in.parquet", part=500), tmp_path / "out", **asked)
     assert not list((tmp_path / "elsewhere").glob("*/*"))

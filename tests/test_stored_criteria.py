@@ -66,7 +66,7 @@ TREE = {"disease": sf.levels({"flu": "cold or flu", "cold": "cold or flu", "ache
 def test_every_criterion(
     table: pl.DataFrame, store: Scanned, tmp_path: Path, require: Any, more: Any, search: str
 ) -> None:
-    asked = {"quasi": QUASI, "require": require, "search": search, **more}
+    asked = {"quasi": QUASI, "rest": "release", "require": require, "search": search, **more}
     local, stored = sf.anonymize(table, **asked), anonymize_store(store, tmp_path / "out", **asked)
     assert read_back(stored.path / "data.parquet", "parquet").equals(_text(local.table))
     assert stored.verification == local.verification
@@ -93,7 +93,7 @@ def _text(table: pl.DataFrame) -> pl.DataFrame:
 def test_auto_picks_a_search_that_keeps_equal_rows_together(
     store: Scanned, tmp_path: Path, asked: Any, picked: str
 ) -> None:
-    release = anonymize_store(store, tmp_path / "out", quasi=QUASI, require=sf.KAnonymity(3), **asked)
+    release = anonymize_store(store, tmp_path / "out", quasi=QUASI, rest="release", require=sf.KAnonymity(3), **asked)
     assert release.manifest["policy"]["search"]["name"] == picked
     assert release.solution.choice is not None
 
@@ -112,17 +112,19 @@ def test_searches_that_may_split_are_used_where_they_do_not(tmp_path: Path, sear
     some = {"age": rng.integers(0, 6, 24), "zip": rng.choice(["a", "b"], 24), "ill": rng.choice(["x", "y", "z"], 24)}
     table = pl.DataFrame(some) if len(require) > 1 else pl.concat([pl.DataFrame(some)] * 4)
     table.write_parquet(tmp_path / "in.parquet")
-    asked = {"quasi": QUASI, "require": require, "search": search}
+    asked = {"quasi": QUASI, "rest": "release", "require": require, "search": search}
     release = anonymize_store(Scanned(tmp_path / "in.parquet"), tmp_path / "out", **asked)
     assert read_back(release.path / "data.parquet", "parquet").equals(_text(sf.anonymize(table, **asked).table))
 
 
 def test_a_search_that_splits_cells_is_refused(store: Scanned, tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match=r"different labels.*mondrian"):
-        anonymize_store(store, tmp_path / "out", quasi=QUASI, require=sf.KAnonymity(50), search="k-member")
+        anonymize_store(
+            store, tmp_path / "out", quasi=QUASI, rest="release", require=sf.KAnonymity(50), search="k-member"
+        )
     wildcard = sf.MinimalSuppression(rule="wildcard")
     with pytest.raises(PolicyError, match="matches any value"):
-        anonymize_store(store, tmp_path / "out", quasi=QUASI, require=sf.KAnonymity(3), search=wildcard)
+        anonymize_store(store, tmp_path / "out", quasi=QUASI, rest="release", require=sf.KAnonymity(3), search=wildcard)
     assert not list(tmp_path.glob("out")) + list(tmp_path.glob(".sfumato*"))
 
 
@@ -150,7 +152,7 @@ def test_a_search_that_splits_cells_is_refused(store: Scanned, tmp_path: Path) -
 def test_what_makes_no_sense_is_refused_and_leaves_nothing(
     store: Scanned, tmp_path: Path, asked: Any, error: Any, words: str
 ) -> None:
-    asked = {"quasi": QUASI, "require": sf.KAnonymity(3), "to": tmp_path / "out"} | asked
+    asked = {"quasi": QUASI, "rest": "release", "require": sf.KAnonymity(3), "to": tmp_path / "out"} | asked
     with pytest.raises(error, match=words):
         anonymize_store(store, **asked)
     assert [p.name for p in tmp_path.iterdir()] == ["in.parquet"]
@@ -166,7 +168,9 @@ def test_a_release_that_breaks_its_promise_is_not_written(
 
     monkeypatch.setattr("sfumato.stored.plan_of", raw)
     with pytest.raises(BrokenPromise, match="k-anonymity"):
-        anonymize_store(store, tmp_path / "out", quasi=QUASI, require=sf.KAnonymity(30), search="optimal")
+        anonymize_store(
+            store, tmp_path / "out", quasi=QUASI, rest="release", require=sf.KAnonymity(30), search="optimal"
+        )
     assert [p.name for p in tmp_path.iterdir()] == ["in.parquet"]
 
 
@@ -183,7 +187,9 @@ def test_rows_lost_on_the_way_are_noticed(store: Scanned, tmp_path: Path, monkey
 
     monkeypatch.setattr("sfumato.stored.plan_of", fewer)
     with pytest.raises(BrokenPromise, match="rows and columns"):
-        anonymize_store(store, tmp_path / "out", quasi=QUASI, require=sf.KAnonymity(3), search="mondrian")
+        anonymize_store(
+            store, tmp_path / "out", quasi=QUASI, rest="release", require=sf.KAnonymity(3), search="mondrian"
+        )
 
 
 def test_what_cannot_be_shown_from_the_release_alone_is_refused(tmp_path: Path) -> None:
@@ -191,7 +197,7 @@ def test_what_cannot_be_shown_from_the_release_alone_is_refused(tmp_path: Path) 
     table = pl.DataFrame({"age": ages, "zip": ["a"] * 599, "ill": ills})
     table.write_parquet(tmp_path / "in.parquet")
     asked: Any = {"require": [sf.KAnonymity(50), sf.TCloseness("ill", 0.85)], "suppression": 49, "search": "optimal"}
-    asked |= {"quasi": QUASI, "levels": {"age": 0, "zip": 0}}
+    asked |= {"quasi": QUASI, "rest": "release", "levels": {"age": 0, "zip": 0}}
     with pytest.raises(PolicyError, match="give the suppressed rows away") as local:
         sf.anonymize(table, **asked).save(tmp_path / "local")
     with pytest.raises(PolicyError, match="give the suppressed rows away") as stored:
@@ -201,7 +207,7 @@ def test_what_cannot_be_shown_from_the_release_alone_is_refused(tmp_path: Path) 
 
 
 def test_the_value_map_and_the_repr(table: pl.DataFrame, store: Scanned, tmp_path: Path) -> None:
-    asked = {"quasi": QUASI, "require": sf.KAnonymity(3), "search": "optimal", "suppression": 0.05}
+    asked = {"quasi": QUASI, "rest": "release", "require": sf.KAnonymity(3), "search": "optimal", "suppression": 0.05}
     release = anonymize_store(store, tmp_path / "out", **asked)
     assert release.value_map() == sf.anonymize(table, **asked).value_map()
     assert "k-anonymity" in repr(release)
@@ -209,7 +215,7 @@ def test_the_value_map_and_the_repr(table: pl.DataFrame, store: Scanned, tmp_pat
 
 
 def test_an_earlier_release_is_replaced_only_when_asked(store: Scanned, tmp_path: Path) -> None:
-    asked: Any = {"quasi": QUASI, "require": sf.KAnonymity(3), "search": "optimal"}
+    asked: Any = {"quasi": QUASI, "rest": "release", "require": sf.KAnonymity(3), "search": "optimal"}
     first = anonymize_store(store, tmp_path / "out", **asked)
     with pytest.raises(OutputError, match="exists"):
         anonymize_store(store, tmp_path / "out", **asked)

@@ -111,8 +111,8 @@ def test_rows_in_random_order_are_the_same_rows() -> None:
     assert mixed.manifest["seed"] == 4
 
 
-def test_a_column_without_a_role_that_looks_identifying_is_named() -> None:
-    with pytest.warns(sf.RoleWarning, match="name"):
+def test_a_column_without_a_role_that_looks_identifying_is_refused() -> None:
+    with pytest.raises(sf.errors.UndecidedColumns, match='"name": the name says'):
         release(identifying=[])
 
 

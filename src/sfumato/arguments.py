@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import operator
 import os
+import sys
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,18 @@ import polars as pl
 
 from sfumato.criteria import CRITERIA, criterion, parse
 from sfumato.engines.printed import printed
-from sfumato.errors import ColumnError, OutputError, PolicyError, did_you_mean
+from sfumato.engines.store import Store
+from sfumato.errors import ColumnError, OutputError, PolicyError, UndecidedColumns, did_you_mean
 from sfumato.hierarchies import parse as parse_hierarchy
-from sfumato.roles import Roles, check_roles, looks_identifying
+from sfumato.roles import REST, K, Roles, Undecided, check_roles, undecided
+
+HERE = Path(__file__).parent
+SHOWN = 12  # columns that a warning lists
+LOOKED_AT = 100_000  # rows of an out-of-core table that are looked at for such columns
 
 
 class RoleWarning(UserWarning):
-    """A column without a role looks as if it identified people."""
+    """A column without a role looks as if it told who somebody is."""
 
 
 class UnprotectedWarning(UserWarning):
@@ -80,15 +86,19 @@ def roles_of(
     weight: Any,
     needed: Iterable[str],
     unprotected: Any = (),
+    rest: Any = "refuse",
 ) -> Roles:
     """The roles, checked against the table and each other; what a criterion looks at is sensitive, and what is named as
     unprotected is too."""
     if weight is not None and not isinstance(weight, str):
         raise PolicyError("weight must be the name of a column", got=type(weight).__name__)
+    if rest not in REST:
+        got = f'"{rest}"' if isinstance(rest, str) else type(rest).__name__
+        raise PolicyError("rest says what becomes of columns without a role", got=got, allowed=", ".join(REST))
     accepted, needed = column_names(unprotected, "unprotected"), tuple(needed)
     secrets = tuple(dict.fromkeys((*column_names(sensitive, "sensitive"), *needed, *accepted)))
-    rest = column_names(insensitive, "insensitive")
-    roles = Roles(column_names(identifying, "identifying"), quasi_sets(quasi), secrets, rest, weight, accepted)
+    free = column_names(insensitive, "insensitive")
+    roles = Roles(column_names(identifying, "identifying"), quasi_sets(quasi), secrets, free, weight, accepted, rest)
     faults = check_roles(frame.columns, roles) + [
         f'unprotected names the column "{name}", which a criterion protects' for name in accepted if name in needed
     ]
@@ -104,13 +114,53 @@ def refuse_empty(frame: pl.DataFrame, names: Iterable[str]) -> None:
             raise ColumnError(f'column "{name}" is empty: it has no value in any row', hint="leave it out")
 
 
-def warn_of_identifying(frame: pl.DataFrame, roles: Roles) -> None:
-    """Name the columns without a role that look as if they identified people."""
-    free = [name for name in frame.columns if roles.role(name) is None]
-    if found := looks_identifying(frame, free):
-        listed = ", ".join(f'"{name}"' for name in found)
-        message = f"released as they are, but look identifying: {listed}. Name them in identifying, or in insensitive"
-        warnings.warn(RoleWarning(message), stacklevel=4)
+def refuse_undecided(frame: pl.DataFrame, roles: Roles, require: Iterable[Any], rows: int | None = None) -> None:
+    """Raise UndecidedColumns for columns without a role that look identifying, quasi-identifying or sensitive.
+
+    `rows` is how many the table has of which the frame is a sample.
+    """
+    if roles.rest == "refuse" and (found := undecided(frame, roles, _least(require), rows)):
+        raise UndecidedColumns(found)
+
+
+def warn_of_undecided(frame: pl.DataFrame, roles: Roles, require: Iterable[Any] = ()) -> None:
+    """Name in a warning the columns that `anonymize` would refuse: of verbs that try out a release."""
+    if roles.rest == "refuse":
+        _warn("no role, so that anonymize would refuse them", undecided(frame, roles, _least(require)))
+
+
+def warn_of_unmeasured(table: pl.DataFrame | Store, quasi: Any, sensitive: Any = (), require: Any = ()) -> None:
+    """Name in a warning the columns that may tell who somebody is, and that a measure does not look at."""
+    promised = criteria(require) if require else ()
+    named = (*column_names(sensitive, "sensitive"), *(name for one in promised for name in one.needs))
+    roles = Roles(quasi=quasi_sets(quasi), insensitive=named)
+    if isinstance(table, pl.DataFrame):
+        found = undecided(table, roles, _least(promised))
+    else:
+        found = undecided(table.sample(LOOKED_AT), roles, _least(promised), table.rows())
+    others_know = [one for one in found if one.reason.role in ("identifying", "quasi")]
+    _warn("not among the quasi-identifiers, though others may know them", others_know)
+
+
+def _warn(what: str, found: Sequence[Undecided]) -> None:
+    listed = "; ".join(f'"{one.column}" ({one.reason.why})' for one in found[:SHOWN])
+    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    if found:
+        warnings.warn(RoleWarning(f"{what}: {listed}{more}"), stacklevel=_stacklevel())
+
+
+def _least(require: Iterable[Any]) -> int:
+    """How many rows share a value that is not rare: what the criteria ask of a class."""
+    least = max((int(criterion.least_size) for criterion in require), default=1)
+    return least if least > 1 else K
+
+
+def _stacklevel() -> int:
+    """That of the first caller outside of Sfumato."""
+    frame, level = sys._getframe(1), 1  # who asks
+    while frame.f_back is not None and Path(frame.f_code.co_filename).is_relative_to(HERE):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def warn_of_unprotected(roles: Roles, needed: Iterable[str]) -> None:

@@ -67,6 +67,7 @@ def compare(
     sensitive: Names = (),
     insensitive: Names = (),
     weight: str | None = None,
+    rest: str = "refuse",
     normalise: bool | Sequence[str] = False,
     search: Any = ("mondrian", "optimal"),
     k: Any = None,
@@ -89,7 +90,8 @@ def compare(
 
     Parameters
     ----------
-    data, quasi, identifying, sensitive, insensitive, weight, normalise, hierarchies, levels: as `anonymize` takes them.
+    data, quasi, identifying, sensitive, insensitive, weight, rest, normalise, hierarchies, levels: as `anonymize`
+        takes them; columns that it would refuse are a RoleWarning.
     search, loss, suppression: one or a list; of losses, what the search keeps low.
     k: one or a list of k of k-anonymity; 2, 5 and 10 where nothing is required otherwise.
     require: criteria beside k, or a list of lists of criteria, which are compared.
@@ -120,8 +122,9 @@ def compare(
     frame = enter(data)[0]
     planned = plan(search, loss, require, suppression, k)
     needed = [name for point in planned.points for criterion in point.require for name in criterion.needs]
-    roles = arguments.roles_of(frame, quasi, identifying, sensitive, insensitive, weight, needed)
-    arguments.warn_of_identifying(frame, roles)
+    roles = arguments.roles_of(frame, quasi, identifying, sensitive, insensitive, weight, needed, rest=rest)
+    required = [criterion for point in planned.points for criterion in point.criteria]
+    arguments.warn_of_undecided(frame, roles, required)
     trees = _trees(frame, hierarchies)
     merged = normalised(normalise, frame, roles, trees)
     asked = [criterion for point in planned.points for criterion in point.require]

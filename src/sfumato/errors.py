@@ -7,7 +7,8 @@ SfumatoError
 │   └── EmptyTable       the table has no rows
 ├── HierarchyError       a hierarchy is not a tree over the values
 ├── PolicyError          the policy asks for something that makes no sense
-│   └── TooManyCells     more combinations of values than memory was given for
+│   ├── TooManyCells     more combinations of values than memory was given for
+│   └── UndecidedColumns columns without a role look as if they told who somebody is
 ├── Infeasible           the policy cannot be met by any recoding; carries the closest verdict
 ├── OutputError          the release cannot be written where it should go
 ├── MissingExtra         an optional library is not installed
@@ -18,9 +19,15 @@ Messages say what, got, allowed and a hint. They name columns, parameters and fi
 
 from __future__ import annotations
 
+import csv
 import difflib
+import io
+import json
+import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any
+
+SHOWN = 40  # columns that a message lists; its attributes have all
 
 
 class SfumatoError(Exception):
@@ -74,6 +81,47 @@ class PolicyError(_Faults):
 
 class TooManyCells(PolicyError):
     """A table that is not in memory has more combinations of values than memory was given for."""
+
+
+class UndecidedColumns(PolicyError):
+    """Columns without a role look as if they told who somebody is; `undecided` has each with its reason.
+
+    `words` says how a role is given where the message is read: "python", "shell" or "file".
+    """
+
+    def __init__(self, undecided: Sequence[Any], words: str = "python") -> None:
+        self.undecided = tuple(undecided)
+        names = [str(one.column) for one in self.undecided]
+        what = "1 column has" if len(names) == 1 else f"{len(names)} columns have"
+        faults = [f'"{one.column}": {one.reason.why}' for one in self.undecided[:SHOWN]]
+        if len(names) > SHOWN:
+            faults.append(f"and {len(names) - SHOWN} more")
+        hint = _how_to_decide(names[:SHOWN], words)
+        super().__init__(f"{what} no role, and may tell who somebody is:", faults, hint=hint)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.undecided,)
+
+    def told_in(self, words: str) -> UndecidedColumns:
+        """The same for readers elsewhere."""
+        return UndecidedColumns(self.undecided, words)
+
+
+def _how_to_decide(names: Sequence[str], words: str) -> str:
+    """Which words give the columns a role, and which release them."""
+    where, flag, equals = {"python": ("", "", "="), "file": ("in [roles], ", "", " = "), "shell": ("", "--", " ")}[
+        words
+    ]
+    these, release = f"[{', '.join(json.dumps(name, ensure_ascii=False) for name in names)}]", '"release"'
+    if words == "shell":
+        row = io.StringIO()
+        csv.writer(row, lineterminator="").writerow(names)
+        these, release = shlex.quote(row.getvalue()), "release"
+    return (
+        f"{where}name each in {flag}identifying (dropped), {flag}quasi (blurred), {flag}sensitive (kept, and protected "
+        f"by what is required) or {flag}insensitive (released as it is): {flag}insensitive{equals}{these} releases "
+        f"these, {flag}rest{equals}{release} all columns without a role"
+    )
 
 
 class Infeasible(SfumatoError):

@@ -12,7 +12,7 @@ import numpy as np
 
 from sfumato.errors import EmptyTable
 from sfumato.microdata import encode
-from sfumato.roles import Roles, suggest
+from sfumato.roles import Roles, suggest_together
 
 if TYPE_CHECKING:
     import polars as pl
@@ -60,7 +60,8 @@ class Inspection:
         named = {role: tuple(c.name for c in self.columns if c.role == role) for role in _LISTED}
         weight = next((c.name for c in self.columns if c.role == "weight"), None)
         quasi = named.pop("quasi")
-        return Roles(**named, quasi=(quasi,) if quasi else (), weight=weight)
+        sets = (quasi,) if quasi else ()
+        return Roles(named["identifying"], sets, named["sensitive"], named["insensitive"], weight)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -82,7 +83,7 @@ def inspect(frame: pl.DataFrame) -> Inspection:
     columns: list[ColumnReport] = []
     codes: dict[str, np.ndarray] = {}
     alone: list[Uniqueness] = []
-    for suggestion in suggest(frame):
+    for suggestion in suggest_together(frame):
         categories, code = encode(frame.get_column(suggestion.column))
         unique = int((categories.count == 1).sum())
         quasi = suggestion.role == "quasi"

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sfumato.arguments import column_names, mapping
+from sfumato.arguments import column_names, mapping, warn_of_unmeasured
 from sfumato.engines.frames import enter
+from sfumato.engines.store import is_store
 from sfumato.engines.stores import store_of
 from sfumato.errors import ColumnError, PolicyError, did_you_mean
 from sfumato.measures.counted import MOST, Counts
-from sfumato.measures.source import Source, in_order, source_of
+from sfumato.measures.source import Sets, Source, in_order, source_of
 from sfumato.measures.tables import rows_of, table_of
 from sfumato.measuring_store import NO_NUMBERS, fitting, in_memory, refuse_risks, stored_source, utility_of_counts
 from sfumato.release import Release
@@ -100,6 +101,7 @@ def risk(
     }
     before = None if original is None else source_of(in_memory(original, "interval disclosure")).frame("it")
     found = []
+    _warn(source, source.sets(quasi, "risk"), sensitive, options["weight"], household)
     for names in source.sets(quasi, "risk"):
         secrets = _secrets(source, sensitive, names)
         notes: list[str] = []
@@ -323,6 +325,7 @@ def attack(
         "lower": lower,
     }
     sets = source.sets(quasi, "attack")
+    _warn(source, sets, sensitive)
     found = Tried()
     for names in sets:
         on = f" on {', '.join(names)}" if len(sets) > 1 else ""
@@ -337,6 +340,14 @@ def attack(
             allowed="a sensitive column, the original, or an external table with quasi-identifiers",
         )
     return found
+
+
+def _warn(source: Source, quasi: Sets, sensitive: Names | None, *others: str | None) -> None:
+    """Of a table that is no release, the columns that are not looked at and may tell who somebody is."""
+    table = source.table if isinstance(source.table, pl.DataFrame) else source.table.table
+    if not source.quasi and (isinstance(table, pl.DataFrame) or is_store(table)):
+        named = (*column_names(sensitive, "sensitive"), *(name for name in others if isinstance(name, str)))
+        warn_of_unmeasured(table, quasi, named)
 
 
 def _who_is_who(external: Any, source: Source) -> Any:

@@ -76,6 +76,7 @@ class PolicyFile:
         roles = {"quasi": [list(names) for names in self.roles.quasi], "weight": self.roles.weight}
         listed = ("identifying", "sensitive", "insensitive", "unprotected")
         roles |= {role: list(getattr(self.roles, role)) for role in listed}
+        roles["rest"] = self.roles.rest
         return roles | {name: getattr(self, name) for name in names}
 
     def stored(self) -> dict[str, Any]:
@@ -236,9 +237,11 @@ def _elsewhere(key: str) -> str | None:
 
 def _roles(draft: Draft, table: Table, bad: set[str], columns: Sequence[str] | None, faults: list[str]) -> Roles:
     assert isinstance(table, RolesTable)
-    listed = {role: tuple(getattr(table, role)) for role in ("identifying", "sensitive", "insensitive", "unprotected")}
-    listed["sensitive"] += tuple(dict.fromkeys(n for n in listed["unprotected"] if n not in listed["sensitive"]))
-    roles = Roles(**listed, quasi=tuple(map(tuple, table.quasi)), weight=table.weight)
+    names = ("identifying", "sensitive", "insensitive", "unprotected")
+    identifying, sensitive, insensitive, accepted = (tuple(getattr(table, name)) for name in names)
+    secrets = (*sensitive, *dict.fromkeys(name for name in accepted if name not in sensitive))
+    quasi = tuple(map(tuple, table.quasi))
+    roles = Roles(identifying, quasi, secrets, insensitive, table.weight, accepted, table.rest)
     for fault in contradictions(roles) if columns is None else check_roles(columns, roles):
         role = fault.split(" ", 1)[0]
         if role in bad:

@@ -30,6 +30,7 @@ FLAGS: Mapping[Path, str] = {
     ("roles", "insensitive"): "--insensitive",
     ("roles", "unprotected"): "--unprotected",
     ("roles", "weight"): "--weight",
+    ("roles", "rest"): "--rest",
     ("roles", "normalise"): "--normalise",
     ("hierarchies",): "--hierarchy",
     ("levels",): "--levels",

@@ -89,6 +89,7 @@ class RolesTable(Table):
     insensitive: list[str] = []
     unprotected: list[str] = []
     weight: str | None = None
+    rest: Literal["refuse", "release"] = "refuse"
     normalise: bool | list[str] = False
 
 

@@ -101,6 +101,7 @@ def manifest(
             "sensitive": list(roles.sensitive),
             "unprotected": list(roles.unprotected),
             "insensitive": [c["name"] for c in columns if c["role"] == "insensitive"],
+            "rest": roles.rest,
             "require": [{"model": c.model, **c.parameters()} for c in policy.require],
             "suppression": policy.suppression,
             "wildcard": method.wildcard,

@@ -60,6 +60,7 @@ DIRECT, SENSITIVE, QUASI, WEAK, WEIGHT, BODY, SEXES = (
     frozenset(words.split()) for words in (_DIRECT, _SENSITIVE, _QUASI, _WEAK, _WEIGHT, _BODY, _SEXES)
 )
 
+PHONES = "telephone numbers"
 PATTERNS = {
     "e-mail addresses": r"^[^@\s]+@[^@\s]+\.[^@\s]+$",
     "account numbers (IBAN)": r"^[A-Z]{2}\d{2} ?(?:[A-Z0-9]{4} ?){2,7}[A-Z0-9]{1,4}$",
@@ -68,6 +69,16 @@ PATTERNS = {
     "social security numbers": r"^\d{3}-\d{2}-\d{4}$",
     "card numbers": r"^\d{4}[ -]\d{4}[ -]\d{4}[ -]\d{1,7}$",
     "web addresses": r"^https?://",
-    "telephone numbers": r"^(?:\+|00|\(?0)[0-9][0-9 ()/.-]{5,}[0-9]$",
+    PHONES: r"^(?:\+|00|\(?0)[0-9][0-9 ()/.-]{5,}[0-9]$",
 }
-DATE = r"^\d{1,4}[-./]\d{1,2}[-./]\d{1,4}"
+DATES = "|".join(
+    (
+        r"^\d{1,4}[-./]\d{1,2}[-./]\d{1,4}",
+        r"^\d{1,2}[ .-]+\p{L}{3,9}\.?[ ,.-]+\d{2,4}$",  # 3 March 1999
+        r"^\p{L}{3,9}\.? \d{1,2},? \d{4}$",
+        r"^\d{4}-\d{2}$|^\d{1,2}/\d{4}$",  # a month
+        r"^\d{1,2}:\d{2}(?::\d{2}.*)?$",
+    )
+)
+COMPACT = r"^(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])$"
+CODES = r"^\p{L}{1,4}[-_ ]?\d[0-9A-Za-z.-]{0,8}(?: \d[A-Za-z]{2})?$"  # of diseases, jobs, places; not digits alone

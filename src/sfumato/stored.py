@@ -70,7 +70,7 @@ def _anonymized(store: Store, place: Folder | Table | None, **given: Any) -> Sto
     max_cells = asked.max_cells
     asked.say("looking at a sample", None)
     sample = store.sample(SAMPLE)
-    arguments.warn_of_identifying(sample, asked.roles)
+    arguments.refuse_undecided(sample, asked.roles, asked.policy.require, store.rows())
     warn_of_spellings(sample, asked.roles.sensitive)
     arguments.warn_of_unprotected(asked.roles, asked.policy.needs)
     cells = estimate(sample, asked.counted_by, asked.schema, store.rows())

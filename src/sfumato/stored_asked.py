@@ -69,6 +69,7 @@ def asked_of(
     insensitive: Names = (),
     weight: str | None = None,
     unprotected: Names = (),
+    rest: str = "refuse",
     require: Iterable[Any] | Any = (),
     search: Any = "auto",
     keep: str | None = None,
@@ -93,7 +94,7 @@ def asked_of(
     nothing = pl.DataFrame(schema=schema)
     promised = arguments.criteria(require)
     needed = [name for criterion in promised for name in criterion.needs]
-    roles = arguments.roles_of(nothing, quasi, identifying, sensitive, insensitive, weight, needed, unprotected)
+    roles = arguments.roles_of(nothing, quasi, identifying, sensitive, insensitive, weight, needed, unprotected, rest)
     released = tuple(name for name in schema if name not in roles.identifying)
     refuse_types(schema, released)
     policy = Policy(roles.quasi, promised, suppression, parse_loss(loss))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from sfumato.distinct import distinct_in
 from sfumato.engines.printed import plain
 from sfumato.errors import TooManyCells
 
@@ -19,26 +19,13 @@ FLOOR = 600_000_000  # bytes that a run takes whatever the cells
 def estimate(sample: pl.DataFrame, columns: Sequence[str], schema: Mapping[str, pl.DataType], rows: int) -> int:
     """About how many different tuples a table of so many rows has, from how often a sample has each.
 
-    The larger of two estimates, neither of which is below the other on every table: tuples that the sample has once
-    stand for the square root of rows per sampled row (Charikar); and all tuples alike (Chao), of which so many rows
-    meet a share.
-
     >>> table = pl.DataFrame({"a": [1, 1, 2, 3]})
     >>> estimate(table, ["a"], dict(table.schema), 16)
     5
-
-    References
-    ----------
-    Charikar, Chaudhuri, Motwani and Narasayya, "Towards estimation error guarantees for distinct values", PODS 2000.
-    Chao, "Nonparametric estimation of the number of classes in a population", Scand. J. Statistics 11, 1984.
     """
     names = list(columns)
     cells = sample.select(plain(name, schema[name]) for name in names).group_by(names).agg(pl.len().alias("n"))
-    once, twice = (int((cells["n"] == n).sum()) for n in (1, 2))
-    spread = cells.height - once + math.sqrt(max(1.0, rows / max(1, sample.height))) * once
-    every = cells.height + once * (once - 1) / (2 * (twice + 1))
-    alike = every * -math.expm1(-rows / every) if every else 0.0
-    return min(rows, max(cells.height, round(max(spread, alike))))
+    return distinct_in(cells["n"].to_numpy(), rows)
 
 
 def memory(cells: int, columns: int) -> int:

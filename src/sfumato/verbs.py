@@ -52,6 +52,7 @@ def anonymize(
     sensitive: Names = (),
     insensitive: Names = (),
     weight: str | None = None,
+    rest: str = "refuse",
     normalise: bool | Names = False,
     unprotected: Names = (),
     require: Iterable[Any] | Any = (),
@@ -74,9 +75,10 @@ def anonymize(
     data: a pandas, Polars or PyArrow frame, or the path of a file; or a table that is not in memory: `Scanned` (files),
         `Database`, or a Spark frame. It is never modified.
     quasi: the quasi-identifiers, or several sets of them; every criterion holds for each set.
-    identifying: columns to drop. sensitive: columns whose values are protected. insensitive: released as they are;
-        columns without a role are too, with a warning where they look identifying. weight: survey weights. unprotected:
-        sensitive columns that no criterion looks at, on purpose; others draw an `UnprotectedWarning`.
+    identifying: columns to drop. sensitive: columns whose values are protected. insensitive: released as they are.
+        weight: survey weights. unprotected: sensitive columns that no criterion looks at, on purpose; others draw an
+        `UnprotectedWarning`. rest: "refuse" columns without a role that look as if they told who somebody is, or
+        "release" them; those that look harmless are released as they are.
     normalise: sensitive columns, or True for all of them, whose values count as one and are released in one spelling
         where they differ only by case, blanks, Unicode form or as `1` and `1.0`.
     require: criteria, such as `KAnonymity(10)`, or their shell form, such as "entropy-l-diversity disease 3".
@@ -96,7 +98,8 @@ def anonymize(
 
     Raises
     ------
-    PolicyError, ColumnError: what is asked makes no sense. Infeasible: no recoding meets the policy.
+    PolicyError, ColumnError: what is asked makes no sense. UndecidedColumns: columns without a role may tell who
+    somebody is. Infeasible: no recoding meets the policy.
 
     >>> import sfumato as sf
     >>> table = {"age": [31, 32, 58, 59], "sex": ["F", "F", "M", "M"]}
@@ -118,6 +121,7 @@ def anonymize(
             insensitive=insensitive,
             weight=weight,
             unprotected=unprotected,
+            rest=rest,
             require=require,
             search=search,
             keep=keep,
@@ -136,8 +140,8 @@ def anonymize(
     frame, kind = enter(data)
     promised = arguments.criteria(require)
     needed = [name for criterion in promised for name in criterion.needs]
-    roles = arguments.roles_of(frame, quasi, identifying, sensitive, insensitive, weight, needed, unprotected)
-    arguments.warn_of_identifying(frame, roles)
+    roles = arguments.roles_of(frame, quasi, identifying, sensitive, insensitive, weight, needed, unprotected, rest)
+    arguments.refuse_undecided(frame, roles, promised)
     arguments.warn_of_unprotected(roles, needed)
     policy = Policy(roles.quasi, promised, suppression, parse_loss(loss))
     policy.limit(frame.height)
@@ -246,20 +250,23 @@ def verify(
         raise PolicyError("signer is for a release with its folder", hint="pass the folder, or manifest")
     if quasi is None or require is None:
         raise PolicyError("verify needs a release folder, or a table with quasi and require, or with a manifest")
+    promised = arguments.criteria(require)
     if store is not None:
-        return verified(
+        found = verified(
             store,
             quasi=quasi,
-            require=require,
+            require=promised,
             sensitive=sensitive,
             hierarchies=hierarchies,
             wildcard=wildcard,
             max_cells=max_cells,
         )
+        arguments.warn_of_unmeasured(store, quasi, sensitive, promised)
+        return found
     frame, _ = enter(data)
-    promised = arguments.criteria(require)
     needed = [name for criterion in promised for name in criterion.needs]
     roles = arguments.roles_of(frame, quasi, (), sensitive, (), None, needed)
+    arguments.warn_of_unmeasured(frame, quasi, sensitive, promised)
     trees: dict[str, Any] = {}
     for name, recipe in arguments.recipes_of(frame, hierarchies).items():
         trees[name] = recipe.build(encode(frame.get_column(name))[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import polars as pl
@@ -95,7 +96,19 @@ def test_policy_file_and_flags_over_it(run: Run, patients: Path, tmp_path: Path)
         {"model": "distinct-l-diversity", "attribute": "disease", "l": 2},
     ]
     done = run(
-        "anonymize", "deep/policy.toml", "--k", "8", "--quasi", "age,sex", "-o", "here", "--loss", "lm", "--json"
+        "anonymize",
+        "deep/policy.toml",
+        "--k",
+        "8",
+        "--quasi",
+        "age,sex",
+        "--insensitive",
+        "zip",
+        "-o",
+        "here",
+        "--loss",
+        "lm",
+        "--json",
     )
     assert done.code == 0, done.out
     policy = manifest(tmp_path / "here")["policy"]
@@ -115,14 +128,47 @@ def test_the_same_run_twice_gives_the_same_bytes(run: Run, patients: Path, tmp_p
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
-def test_columns_that_look_identifying_get_a_note(run: Run, patients: Path) -> None:
-    done = run("anonymize", patients, "--quasi", "age,zip", "--k", "4", "-o", "out", "--json")
-    assert done.code == 0
-    assert len(done.json["notes"]) == 1
-    assert '"name"' in done.json["notes"][0]
-    done = run("anonymize", patients, "--quasi", "age,zip", "--k", "4", "-o", "out2")
-    assert done.err.startswith("note: ")
-    assert run("anonymize", patients, *FLAGS, "-o", "out3").err == ""
+def test_columns_that_nobody_decided_on_are_refused_in_the_words_of_the_shell(run: Run, patients: Path) -> None:
+    asked = ("anonymize", patients, "--quasi", "age,zip", "--k", "4", "-o", "out")
+    done = run(*asked)
+    assert done.code == 2
+    assert done.err.startswith("error: 3 columns have no role, and may tell who somebody is:")
+    for line in ('- "name": the name says', '- "sex": the name says', '- "disease": the name says'):
+        assert line in done.err
+    assert "--insensitive name,sex,disease releases these, --rest release all" in done.err
+    assert not Path("out").exists()
+    found = run(*asked, "--json").json["error"]
+    assert (found["type"], len(found["faults"])) == ("UndecidedColumns", 3)
+    assert not any(word in done.err + found["message"] for word in ("insensitive=", "rest=", "[roles]"))
+    assert run(*asked, "--identifying", "name", "--insensitive", "sex", "--sensitive", "disease").err == ""
+    assert run(*asked, "--rest", "release", "--overwrite").err == ""
+    assert '"age","zip","sex"' not in Path("out/data.csv").read_text()
+    assert "name" in Path("out/data.csv").read_text()
+    done = run(*asked, "--rest", "drop")
+    assert done.code == 2
+    assert "--rest: must be 'refuse' or 'release'" in done.err
+
+
+def test_columns_that_a_policy_file_leaves_undecided(run: Run, patients: Path) -> None:
+    text = policy_text(identifying="", sensitive="")
+    Path("policy.toml").write_text(text)
+    done = run("anonymize", "policy.toml")
+    assert done.code == 2
+    assert "in [roles], name each in identifying (dropped)" in done.err
+    assert 'insensitive = ["name", "disease"] releases these, rest = "release" all columns' in done.err
+    assert "--insensitive" not in done.err
+    Path("policy.toml").write_text(text.replace("[roles]", '[roles]\nrest = "release"'))
+    assert run("anonymize", "policy.toml").code == 0
+    assert manifest(Path("release"))["policy"]["rest"] == "release"
+    assert run("anonymize", "policy.toml", "--rest", "refuse", "-o", "other").code == 2
+
+
+def test_names_in_the_hint_can_be_pasted(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text('age,"e-mail, work","it\'s a name"\n' + "30,a@b.org,x\n" * 6)
+    done = run("anonymize", "t.csv", "--quasi", "age", "--k", "3", "-o", "out")
+    words = shlex.split(done.err.split("(released as it is): ")[1].split(" releases these")[0])
+    assert words == ["--insensitive", '"e-mail, work",it\'s a name']
+    assert run("anonymize", "t.csv", "--quasi", "age", "--k", "3", "-o", "out", *words).code == 0
 
 
 @pytest.mark.parametrize(
@@ -130,7 +176,7 @@ def test_columns_that_look_identifying_get_a_note(run: Run, patients: Path) -> N
     [
         (("--quasi", "agee", "--k", "4"), ["--quasi", "agee", 'did you mean "age"?']),
         (("--quasi", "age", "--k", "0"), ["--k", "got 0"]),
-        (("--quasi", "age", "--k", "41"), ["41", "40"]),
+        (("--quasi", "age", "--k", "41", "--rest", "release"), ["41", "40"]),
         (("--quasi", "age"), ["--k or --require", "no privacy model"]),
         (("--k", "4"), ["--quasi", "quasi is empty"]),
         (
@@ -156,9 +202,9 @@ def test_columns_that_look_identifying_get_a_note(run: Run, patients: Path) -> N
         (("--quasi", "age", "--k", "4", "--hierarchy", "ages=flat"), ["--hierarchy ages", 'did you mean "age"?']),
         (("--quasi", "age", "--k", "4", "--levels", "age=x:y"), ["--levels age", "whole numbers"]),
         (("--quasi", "age", "--k", "4", "--format", "pdf"), ["--format", "parquet"]),
-        (("--quasi", "age", "--k", "4", "--weight", "name"), ["name"]),
+        (("--quasi", "age", "--k", "4", "--weight", "name", "--rest", "release"), ["name", "above 0"]),
         (("--quasi", "age", "--k", "4", "--separator", "ab"), ["--separator", "one character"]),
-        (("--quasi", "age", "--require", "distinct-l-diversity disease 5"), []),
+        (("--quasi", "age", "--require", "distinct-l-diversity disease 5", "--rest", "release"), ["rows"]),
     ],
 )
 def test_refusals_exit_2_and_write_nothing(

@@ -140,6 +140,7 @@ def test_release_keeps_its_promises(
                 table,
                 quasi=sets,
                 sensitive=["s"],
+                rest="release",
                 require=[sf.KAnonymity(k), *more],
                 search=search,
                 suppression=suppression,
@@ -183,6 +184,7 @@ def test_saved_release_proves_itself(
         try:
             release = sf.anonymize(
                 table, quasi=names, sensitive=["s"], identifying=["unique"] if "unique" in table else [],
+                rest="release",
                 require=[sf.KAnonymity(k), *more], search=search, suppression=0.3, seed=seed,
                 order=["canonical", "random"][seed % 2],
             )  # fmt: skip
@@ -219,7 +221,13 @@ def test_row_order_does_not_matter(table: dict[str, list[Any]], k: int, search: 
         for one in (table, turned):
             try:
                 release = sf.anonymize(
-                    one, quasi=names, sensitive=["s"], require=sf.KAnonymity(k), search=search, suppression=0.2
+                    one,
+                    quasi=names,
+                    sensitive=["s"],
+                    rest="release",
+                    require=sf.KAnonymity(k),
+                    search=search,
+                    suppression=0.2,
                 )
             except (sf.errors.Infeasible, sf.errors.ColumnError) as no:
                 frames.append(type(no))

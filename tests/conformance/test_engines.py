@@ -14,7 +14,7 @@ import sfumato as sf
 
 ROWS = 2000
 K = sf.KAnonymity(5)
-ROLES: dict[str, Any] = {"identifying": ["name"], "insensitive": ["wage"], "sensitive": ["disease"]}
+ROLES: dict[str, Any] = {"identifying": ["name"], "insensitive": ["wage"], "sensitive": ["disease"], "rest": "release"}
 POLICIES: dict[str, dict[str, Any]] = {
     "levels": {
         "require": K,

@@ -39,7 +39,14 @@ def test_verified_or_refused_whatever_the_table(
     table: dict[str, list[Any]], require: list[Any], suppression: float, search: str
 ) -> None:
     names = [name for name in table if name.startswith("q")]
-    options = {"quasi": names, "sensitive": ["s"], "require": require, "search": search, "suppression": suppression}
+    options = {
+        "quasi": names,
+        "sensitive": ["s"],
+        "rest": "release",
+        "require": require,
+        "search": search,
+        "suppression": suppression,
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sf.RoleWarning)
         try:

@@ -149,7 +149,7 @@ def test_a_release_is_that_of_the_table_in_memory(
     put: Put, kind: str, table: pl.DataFrame, tmp_path: Path, asked: str
 ) -> None:
     table = simple(table, kind)
-    given: Any = {"quasi": ["age", 'hei"ght', "zip; --", "tówn {}"], "require": K} | ASKED[asked]
+    given: Any = {"quasi": ["age", 'hei"ght', "zip; --", "tówn {}"], "require": K, "rest": "release"} | ASKED[asked]
     same(table, put(table), tmp_path, **given)
 
 
@@ -157,7 +157,8 @@ def test_a_release_is_that_of_the_table_in_memory(
 @pytest.mark.parametrize("search", ["optimal", "mondrian"])
 def test_dates_times_and_booleans(put: Put, kind: str, table: pl.DataFrame, tmp_path: Path, search: str) -> None:
     share = 0.2 if search == "optimal" else 0
-    same(table, put(table), tmp_path, quasi=["born", "member", "seen"], require=K, search=search, suppression=share)
+    asked: Any = {"quasi": ["born", "member", "seen"], "require": K, "rest": "release"}
+    same(table, put(table), tmp_path, search=search, suppression=share, **asked)
 
 
 def count(store: Database, columns: list[str], most: int = 10**6) -> pl.DataFrame:
@@ -349,7 +350,7 @@ def test_text_that_a_spreadsheet_would_run_is_guarded(
 ) -> None:
     table = simple(table, kind)
     to = sf.Folder(tmp_path / "out", format=format)
-    asked: Any = {"quasi": ["age"], "require": K, "identifying": ["name"], "insensitive": ["note"]}
+    asked: Any = {"quasi": ["age"], "require": K, "identifying": ["name"], "rest": "release"}
     release = anonymize_store(put(table), to, **asked)
     text = release.data.read_text("utf-8")
     assert "'=A" in text

@@ -28,7 +28,14 @@ def _quiet() -> Any:
 
 
 def suppress_last(data: Any, **more: Any) -> sf.Release:
-    options = {"quasi": ["q"], "require": sf.KAnonymity(2), "search": "optimal", "suppression": 1, "levels": {"q": 0}}
+    options = {
+        "quasi": ["q"],
+        "rest": "release",
+        "require": sf.KAnonymity(2),
+        "search": "optimal",
+        "suppression": 1,
+        "levels": {"q": 0},
+    }
     return sf.anonymize(data, **(options | more))
 
 

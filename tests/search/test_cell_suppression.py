@@ -192,7 +192,7 @@ def test_whatever_the_table(table: dict[str, list[Any]], k: int, more: list[Any]
         warnings.simplefilter("ignore", sf.RoleWarning)
         try:
             release = sf.anonymize(
-                table, quasi=names, sensitive=["s"], require=[sf.KAnonymity(k), *more], search=search
+                table, quasi=names, sensitive=["s"], rest="release", require=[sf.KAnonymity(k), *more], search=search
             )
         except (sf.errors.Infeasible, sf.errors.ColumnError) as no:
             assert str(no)

@@ -292,7 +292,7 @@ def test_refusals() -> None:
     frame = table(1, 20)
     for name in ("k-member", "refined", "alpha-k-local", "top-down"):
         with pytest.raises(PolicyError, match="set"):
-            sf.anonymize(frame, quasi=[["a"], ["b"]], require=sf.KAnonymity(2), search=name)
+            sf.anonymize(frame, quasi=[["a"], ["b"]], rest="release", require=sf.KAnonymity(2), search=name)
         with pytest.raises(PolicyError, match="levels"):
             release(frame, name, sf.KAnonymity(2), levels={"b": (1, 2)})
     for wrong in ({"block": 1}, {"block": True}, {"labels": "words"}):

@@ -101,7 +101,7 @@ def ends_well(search: Any, problem: Problem) -> None:
 
 def keeps_promises(name: str, search: Any, table: dict[str, list[Any]], k: int, more: list[Any], limit: float) -> None:
     names = [column for column in table if column.startswith("q")]
-    options = {"sensitive": ["s"], "require": [sf.KAnonymity(k), *more], "suppression": limit}
+    options = {"sensitive": ["s"], "rest": "release", "require": [sf.KAnonymity(k), *more], "suppression": limit}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sf.RoleWarning)
         try:

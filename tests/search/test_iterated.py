@@ -259,7 +259,7 @@ def test_criteria_on_adult(shared: Path, criterion: Any) -> None:
     table = sf.read(shared / "data/arx/adult.csv").sample(3000, seed=1)
     quasi = ["sex", "age", "race", "marital-status", "education"]
     trees = {c: str(shared / f"data/arx/adult_hierarchy_{c}.csv") for c in quasi}
-    options = {"quasi": quasi, "sensitive": ["occupation"], "require": [sf.KAnonymity(5), criterion]}
+    options = {"quasi": quasi, "sensitive": ["occupation"], "rest": "release", "require": [sf.KAnonymity(5), criterion]}
     release = sf.anonymize(table, **options, hierarchies=trees, search="iterated")
     best = sf.anonymize(table, **options, hierarchies=trees, search="optimal")
     assert release.verification.holds

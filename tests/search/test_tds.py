@@ -155,14 +155,19 @@ def test_levels_bound_the_cut() -> None:
 
 def test_refusals() -> None:
     with pytest.raises(sf.errors.ColumnError, match="klass"):
-        sf.anonymize(paper(), quasi=["sex"], require=sf.KAnonymity(2), search=TDS("klass"))
+        sf.anonymize(paper(), quasi=["sex"], rest="release", require=sf.KAnonymity(2), search=TDS("klass"))
     with pytest.raises(sf.errors.ColumnError):
-        sf.anonymize(paper(), quasi=["sex"], require=sf.KAnonymity(2), search=TDS("sex"))
+        sf.anonymize(paper(), quasi=["sex"], rest="release", require=sf.KAnonymity(2), search=TDS("sex"))
     with pytest.raises(sf.errors.PolicyError):
         TDS(3)  # type: ignore[arg-type]
     with pytest.raises(sf.errors.Infeasible):
         sf.anonymize(
-            paper(), quasi=["sex"], sensitive=["class"], require=sf.DistinctLDiversity("class", 3), search="tds"
+            paper(),
+            quasi=["sex"],
+            sensitive=["class"],
+            rest="release",
+            require=sf.DistinctLDiversity("class", 3),
+            search="tds",
         )
 
 

@@ -25,6 +25,7 @@ def anonymize(
     insensitive: options.Insensitive = None,
     unprotected: options.Unprotected = None,
     weight: options.Weight = None,
+    rest: options.Rest = None,
     normalise: options.Normalise = None,
     hierarchy: options.Hierarchies = None,
     levels: options.Levels = None,
@@ -103,6 +104,7 @@ def anonymize(
     Several files, a pattern or a folder are streamed; --input and --table name a table of a database.
     """
     from sfumato.cli import flags, sources
+    from sfumato.errors import UndecidedColumns
     from sfumato.losses import LOSSES
     from sfumato.search import SEARCHES
 
@@ -119,6 +121,7 @@ def anonymize(
         ("roles", "insensitive"): flags.joined(insensitive),
         ("roles", "unprotected"): flags.joined(unprotected),
         ("roles", "weight"): weight,
+        ("roles", "rest"): rest,
         ("roles", "normalise"): flags.columns(normalise),
         ("search", "method"): named(search, "method", SEARCHES, "--search"),
         ("search", "keep"): keep,
@@ -143,6 +146,8 @@ def anonymize(
         made = release(draft)
     except KeyboardInterrupt:
         raise SystemExit(_interrupted(draft, as_json)) from None
+    except UndecidedColumns as error:
+        raise error.told_in("shell" if data.policy is None else "file") from None
     show(*made, as_json, _suggested(made[0]) if suggest else None)
     return 0
 

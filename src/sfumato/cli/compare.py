@@ -28,6 +28,7 @@ def compare(
     sensitive: options.Sensitive = None,
     insensitive: options.Insensitive = None,
     weight: options.Weight = None,
+    rest: options.Rest = None,
     normalise: options.Normalise = None,
     hierarchy: options.Hierarchies = None,
     levels: options.Levels = None,
@@ -97,6 +98,7 @@ def compare(
         ("roles", "sensitive"): flags.joined(sensitive),
         ("roles", "insensitive"): flags.joined(insensitive),
         ("roles", "weight"): weight,
+        ("roles", "rest"): rest,
         ("roles", "normalise"): flags.columns(normalise),
         ("search", "seed"): seed,
         ("output", "path"): ".",  # no release is written

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from sfumato.cli import options
 from sfumato.cli.console import number, say, say_json, say_table
+from sfumato.cli.figures import tell
 from sfumato.cli.options import PROMISES, SEARCH, WRITING, option
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def lattice(
     Nothing is released. With --subsets also what every combination of the columns takes, and which are dangerous.
     """
     from sfumato.cli import flags, sources
+    from sfumato.cli.notes import notes
     from sfumato.cli.progress import Progress
     from sfumato.engines.atomic import atomic_file
     from sfumato.errors import OutputError
@@ -93,7 +95,7 @@ def lattice(
     if output is not None and output.suffix.lower() != ".svg":
         raise OutputError("the lattice is drawn as SVG", got=f'"{output.name}"', allowed="a name that ends in .svg")
     named = sources.named(source, place, table, stream)
-    with Progress("reading") as progress:
+    with Progress("reading") as progress, notes() as told:
         problem, policy = _pose(flags.draft(named, given, asked, faults), progress)
         if subsets:
             refuse_unprunable(problem, "--subsets")
@@ -105,8 +107,10 @@ def lattice(
         with atomic_file(output, overwrite) as part:
             part.write_text(draw(found, chosen, _about(problem)), encoding="utf-8", newline="\n")
     if as_json:
-        say_json(_document(problem, policy, found, solution, every) | {"file": None if output is None else str(output)})
+        more = {"file": None if output is None else str(output), "notes": told}
+        say_json(_document(problem, policy, found, solution, every) | more)
         return 0
+    tell(told)
     _show(problem, policy, found, solution)
     if every is not None:
         _show_subsets(every)
@@ -118,6 +122,7 @@ def lattice(
 def _pose(draft: Any, progress: Any) -> tuple[Problem, PolicyFile]:
     """The table and the checked policy as the problem of a search."""
     import sfumato as sf
+    from sfumato.arguments import warn_of_unmeasured
     from sfumato.cli.sources import refuse_stored
     from sfumato.engines.printed import printed
     from sfumato.errors import ColumnError, InputError
@@ -138,6 +143,7 @@ def _pose(draft: Any, progress: Any) -> tuple[Problem, PolicyFile]:
     for name in (*policy.columns, *policy.needs):
         if printed(frame.get_column(name)).null_count() == frame.height:
             raise ColumnError(f'column "{name}" is empty: it has no value in any row', hint="leave it out")
+    warn_of_unmeasured(frame, checked.roles.quasi, checked.roles.sensitive, checked.require)
     progress("counting", None)
     return pose(frame, policy, checked.hierarchies, checked.levels, progress), checked
 

@@ -68,6 +68,15 @@ Normalise = Annotated[
         "--normalise", help="Sensitive columns to bring to one spelling per value; * for all.", panel=ROLES, shape="A,B"
     ),
 ]
+Rest = Annotated[
+    str | None,
+    option(
+        "--rest",
+        help="Columns without a role that look telling: refuse (default), release.",
+        panel=ROLES,
+        shape="NAME",
+    ),
+]
 Levels = Annotated[
     list[str] | None,
     option("--levels", help="Least and greatest level, age=1:3; may be repeated.", panel=ROLES, shape="A=N:N"),

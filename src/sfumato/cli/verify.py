@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from sfumato.cli import options
+from sfumato.cli import figures, options
 from sfumato.cli.anonymize import say_promises, say_reach
 from sfumato.cli.console import number, say, say_json
 from sfumato.cli.options import PROMISES, option
@@ -64,6 +64,7 @@ def verify(
     """
     import sfumato as sf
     from sfumato.cli import flags, kept, sources
+    from sfumato.cli.notes import notes
     from sfumato.cli.progress import Progress
     from sfumato.errors import PolicyError, ReadError
     from sfumato.report.headline import beyond, plain
@@ -80,7 +81,7 @@ def verify(
     }
     asked = [name for name, value in given_flags.items() if value]
     folder = kept.release_folder(target, asked, stream)
-    with Progress("verifying"):
+    with Progress("verifying"), notes() as told:
         if folder is not None:
             if asked:
                 hint = "name the data file inside to ask other questions of it"
@@ -111,6 +112,7 @@ def verify(
     if as_json:
         say_json(found.to_dict() | {"reach": reach.to_dict() if found.holds else None})
     else:
+        figures.tell(told)
         say(f"{number(found.rows)} rows: {verdict_of(found)}{plain(beyond(reach)) if found.holds else ''}")
         say_promises([asdict(promise) for promise in found.promises])
         if found.holds:  # else nothing goes anywhere

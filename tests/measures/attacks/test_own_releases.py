@@ -54,7 +54,13 @@ def test_labels_of_our_releases_cover_their_rows(search: str, explained: bool) -
     given = RECIPES if search == "optimal" else {"job": levels("*")}
     chosen = {name: recipe for name, recipe in given.items() if name in quasi}
     release = sf.anonymize(
-        table, quasi=quasi, sensitive=["disease"], require=[sf.KAnonymity(5)], search=search, hierarchies=chosen
+        table,
+        quasi=quasi,
+        sensitive=["disease"],
+        rest="release",
+        require=[sf.KAnonymity(5)],
+        search=search,
+        hierarchies=chosen,
     ).data
     assert release.height == table.height
     matching = Matching(release, quasi, [table], chosen if explained else None)
@@ -69,7 +75,9 @@ def test_generalising_lowers_every_attack() -> None:
     for k in (1, 5, 20):
         release = table
         if k > 1:
-            release = sf.anonymize(table, quasi=quasi, sensitive=["disease"], require=[sf.KAnonymity(k)]).data
+            release = sf.anonymize(
+                table, quasi=quasi, sensitive=["disease"], rest="release", require=[sf.KAnonymity(k)]
+            ).data
         found = [
             homogeneity(release, quasi, "disease"),
             inference(release, table, quasi, "disease"),

@@ -214,7 +214,13 @@ def test_height_and_leaves_of_the_hierarchy():
     trees = {"age": sf.intervals(5, 10, 20), "zip": sf.redact("right")}
     for loss in (sf.Height(), sf.LM(aggregate="geometric", leaves="hierarchy")):
         release = sf.anonymize(
-            table, quasi=["age", "zip"], require=sf.KAnonymity(4), search="optimal", loss=loss, hierarchies=trees
+            table,
+            quasi=["age", "zip"],
+            rest="release",
+            require=sf.KAnonymity(4),
+            search="optimal",
+            loss=loss,
+            hierarchies=trees,
         )
         found = information_loss(table, release.table, ["age", "zip"], loss=loss, hierarchies=trees)
         assert found.value == pytest.approx(release.solution.verdict.loss, abs=1e-9)

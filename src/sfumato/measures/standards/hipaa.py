@@ -10,12 +10,13 @@ import polars as pl
 from sfumato.engines.frames import enter
 from sfumato.engines.printed import printed
 from sfumato.measures.standards.finding import Finding
-from sfumato.measures.standards.identifiers import AGES, BIRTH_YEARS, DATES, TITLES, ZIPS, by_name, runs
+from sfumato.measures.standards.identifiers import AGES, BIRTH_YEARS, DATES, TITLES, ZIPS, by_name
 from sfumato.measures.standards.precision import COMPACT, age_fault, birth_year_fault, date_fault, zip_fault
 from sfumato.measures.standards.values import detect
-from sfumato.roles import suggest
+from sfumato.roles import FEW_VALUES, name_runs, reasons
 
 FLAGS = frozenset({"true", "false", "yes", "no", "y", "n", "0", "1", "ja", "nein", "oui", "non", "si"})
+RECORDS = frozenset({"name", "pattern", "text", "key"})  # what names or numbers records; amounts of money do not
 SUPPRESSED = r"^[*xX#?]*$"  # a value that tells nothing any more
 
 
@@ -46,15 +47,16 @@ def hipaa(data: Any, *, year: int | None = None) -> tuple[Finding, ...]:
     health information", 2012.
     """
     frame = enter(data)[0]
-    roles = {s.column: s for s in suggest(frame)}
+    looks = reasons(frame, few_rows=FEW_VALUES)
     found: list[Finding] = []
     for series in frame.iter_columns():
         column = _Column(series)
         if not column.told:
             continue
         mine = _named(column) + _valued(column, year)
-        if not mine and not column.flag and roles[series.name].role == "identifying":
-            mine = [column.finding(18, "value", column.told / column.rows, f"({roles[series.name].why})")]
+        look = looks.get(series.name)
+        if not mine and not column.flag and look is not None and look.role == "identifying" and look.kind in RECORDS:
+            mine = [column.finding(18, "value", column.told / column.rows, f"({look.why})")]
         found += _joined(mine)
     return tuple(found)
 
@@ -84,13 +86,13 @@ class _Column:
 
 def _named(column: _Column) -> list[Finding]:
     identifier = by_name(column.name)
-    if identifier is None or column.flag or runs(column.name) & ZIPS:  # of ZIP codes the digits decide
+    if identifier is None or column.flag or name_runs(column.name) & ZIPS:  # of ZIP codes the digits decide
         return []
     return [column.finding(identifier, "name", column.told / column.rows, "(its name says so)")]
 
 
 def _valued(column: _Column, year: int | None) -> list[Finding]:
-    words, found = runs(column.name), []
+    words, found = name_runs(column.name), []
 
     def add(identifier: int, share: float, why: str) -> None:
         if share > 0:

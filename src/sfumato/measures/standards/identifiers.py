@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sfumato.role_words import QUASI, SENSITIVE
-from sfumato.roles import _words
+from sfumato.roles import name_runs
 
 TITLES = {
     1: "names",
@@ -79,16 +79,10 @@ def by_name(column: str) -> int | None:
     >>> by_name("E-Mail_Address"), by_name("LicensePlate"), by_name("patient name"), by_name("country name")
     (6, 12, 1, None)
     """
-    found = runs(column)
+    found = name_runs(column)
     told = sorted((len(run), NAMES[run]) for run in found if run in NAMES)
     if told:
         return told[-1][1]
     if found == {"month"}:
         return 3
     return 1 if found & {"name", "names"} and not found & (QUASI | SENSITIVE) else None
-
-
-def runs(column: str) -> frozenset[str]:
-    """The words of a column name, and neighbouring ones read as one."""
-    words = _words(column)
-    return frozenset("".join(words[i:j]) for i in range(len(words)) for j in range(i + 1, len(words) + 1))

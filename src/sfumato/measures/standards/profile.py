@@ -11,7 +11,8 @@ from sfumato.measures.standards.clinical import clinical
 from sfumato.measures.standards.finding import Profile
 from sfumato.measures.standards.gdpr import gdpr
 from sfumato.measures.standards.hipaa import hipaa
-from sfumato.measures.standards.identifiers import BIRTH_YEARS, runs
+from sfumato.measures.standards.identifiers import BIRTH_YEARS
+from sfumato.roles import name_runs
 
 PROFILES = ("hipaa", "gdpr", "clinical")
 
@@ -72,7 +73,7 @@ def safe_harbor(data: Any, *, year: int | None = None) -> Profile:
         "not say so goes unnoticed. Safe Harbor also asks that nobody who releases the table has actual knowledge that "
         "it could identify a person, which no check can tell."
     )
-    unread = [name for name in frame.columns if runs(name) & BIRTH_YEARS] if year is None else []
+    unread = [name for name in frame.columns if name_runs(name) & BIRTH_YEARS] if year is None else []
     if unread:
         listed = ", ".join(f'"{column}"' for column in unread)
         statement += (
