@@ -250,3 +250,17 @@ def test_the_demo_meets_safe_harbor_and_the_threshold_of_clinical_data(run: Run,
     released = pl.read_csv(tmp_path / "out" / "demo" / "data.csv", infer_schema=False)
     assert not released["birth_date"].str.contains("-").any()
     assert released["cost"].n_unique() < 60
+
+
+def test_what_counts_allow_of_the_standards(tmp_path: Path) -> None:
+    hospital_register(600).write_parquet(tmp_path / "in.parquet")
+    roles = {"identifying": ["name"], "quasi": ["sex", "ward"], "sensitive": ["diagnosis"]}
+    rest = {"insensitive": ["cost", "birth_date", "postcode"], "unprotected": ["diagnosis"]}
+    store, asked = sf.Scanned(tmp_path / "in.parquet"), sf.KAnonymity(12)
+    made = sf.anonymize(store, **roles, **rest, require=asked, search="optimal", to=tmp_path / "out", suppression=0.2)
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "Clinical data (EMA, Health Canada) met" in page
+    assert "HIPAA Safe Harbor and GDPR: not looked at, for that takes the rows." in page
+    found = sf.measures.standards.clinical(tmp_path / "out" / "data.parquet", ["sex", "ward"])
+    assert found.statement.replace('"', "&quot;") in page
+    assert made.manifest["measured"][0]["risk"]["average"] == found.checks[1].measure.value

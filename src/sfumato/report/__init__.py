@@ -18,7 +18,7 @@ from sfumato.report.page import page
 from sfumato.report.promises import promised
 from sfumato.report.record import reproduction, suppression
 from sfumato.report.signature import signature
-from sfumato.report.standards import profiles, standards
+from sfumato.report.standards import from_counts, profiles, standards
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,6 +63,8 @@ def report(manifest: Mapping[str, Any], released: pl.DataFrame | None = None, re
         found = evidence(manifest, released, reach)
         parts += [attacks(found.attacks, found.left_out), standards(held), shapes(found.shapes), heat_map(found.heat)]
         made_from = "the released file, its manifest.json and nothing else"
+    elif held := from_counts(manifest):
+        parts += [standards(held)]
     return page(manifest, reach, [*parts, *_record(manifest), signature(manifest)], made_from, standards=held)
 
 

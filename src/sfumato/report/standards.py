@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from sfumato.engines.printed import printed_frame
 from sfumato.errors import SfumatoError
 from sfumato.measures.standards.finding import Check, Profile
-from sfumato.report.look import Manifest, look, quasi, roles_of
-from sfumato.report.markup import Markup, join, section, tag
+from sfumato.report.look import Manifest, look, measured, of_set, quasi, roles_of
+from sfumato.report.markup import Markup, section, tag, text
 from sfumato.report.markup import name as name_
 from sfumato.report.markup import table as html_table
 from sfumato.report.svg import mark
@@ -50,6 +50,20 @@ def profiles(manifest: Manifest, released: pl.DataFrame, original: pl.DataFrame 
     return tuple(found)
 
 
+def from_counts(manifest: Manifest) -> tuple[Profile, ...]:
+    """What the class sizes of a manifest say: the threshold of clinical data, of the set that is furthest from it."""
+    from sfumato.measures.standards.clinical import from_sizes
+
+    found = []
+    for entry in measured(manifest):
+        figures = [look(entry, "smallest"), look(entry, "classes"), look(entry, "risk", "average")]
+        if all(isinstance(one, int | float) and one > 0 for one in figures):
+            least, classes, average = figures
+            rows = round(classes / average)  # the average risk is classes per row
+            found.append(from_sizes(of_set(manifest, entry), rows, int(least), int(classes), float(average)))
+    return (min(found, key=lambda one: one.holds),) if found else ()
+
+
 def standards(found: Sequence[Profile], with_original: bool = False) -> Markup:
     """The section of standards."""
     if not found:
@@ -58,15 +72,17 @@ def standards(found: Sequence[Profile], with_original: bool = False) -> Markup:
     intro = (
         f"Each measured {told}, beside its limit. Whether a standard applies is for whoever releases the table to say."
     )
-    return section(
-        "standards", "Standards", tag("p", intro, class_="quiet"), tag("ol", *map(_item, found), class_="promises")
-    )
+    shown = [tag("p", intro, class_="quiet"), tag("ol", *map(_item, found), class_="promises")]
+    rest = [TITLES[name] for name in TITLES if name not in {one.name for one in found}]
+    if rest:
+        shown.append(tag("p", f"{' and '.join(rest)}: not looked at, for that takes the rows.", class_="quiet"))
+    return section("standards", "Standards", *shown)
 
 
 def in_short(found: Sequence[Profile]) -> Markup:
     """Which standards are met, in a line."""
     said = [f"{TITLES[one.name]} {'met' if one.holds else 'not met'}" for one in found]
-    return join(["; ".join(said), ". ", tag("a", "The figures", href="#standards"), "."])
+    return text(f"{'; '.join(said)}. The figures stand below, beside their limits.")
 
 
 def _item(found: Profile) -> Markup:
@@ -87,7 +103,7 @@ def _item(found: Profile) -> Markup:
             ("Risk", "Measured", "Limit", "Verdict"),
             lines,
             f"{TITLES[found.name]}: each risk and its limit",
-            "stack figured",
+            "stack figured checks",
         )
         if lines
         else None
@@ -100,7 +116,7 @@ def _item(found: Profile) -> Markup:
         "li",
         tag("header", tag("h3", TITLES[found.name]), word),
         shown,
-        tag("ul", *listed) if listed else None,
+        tag("ul", *listed, class_="findings") if listed else None,
         tag("details", tag("summary", "The statement"), tag("p", found.statement)),
         class_=None if found.holds else "broken",
     )

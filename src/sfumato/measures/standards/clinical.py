@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sfumato.arguments import column_names
@@ -53,8 +54,22 @@ def clinical(data: Any, quasi: Any, *, limit: float = LIMIT, wildcard: bool = Fa
     has_columns(table, names)
     keys = keys_of(table, names, wildcard=wildcard)
     least, mine = int(keys.classes.min()), keys.sample > 0
-    risk = {"highest": 1 / least, "average": float((keys.sample[mine] / keys.size[mine]).sum() / keys.rows)}
-    details = {"smallest": least, "classes": len(keys.classes)}
+    average = float((keys.sample[mine] / keys.size[mine]).sum() / keys.rows)
+    return from_sizes(names, keys.rows, least, len(keys.classes), average, limit, wildcard)
+
+
+def from_sizes(
+    names: Sequence[str],
+    rows: int,
+    least: int,
+    classes: int,
+    average_risk: float,
+    limit: float = LIMIT,
+    wildcard: bool = False,
+) -> Profile:
+    """The same from the sizes of the classes: their rows, the least of them, how many, and the average risk."""
+    risk = {"highest": 1 / least, "average": average_risk}
+    details = {"smallest": least, "classes": classes}
     alike = "no other record" if least == 1 else f"{least - 1} other record{'s' * (least != 2)}"
     highest = Measure(
         "highest risk",
@@ -74,10 +89,10 @@ def clinical(data: Any, quasi: Any, *, limit: float = LIMIT, wildcard: bool = Fa
     holds = all(check.holds for check in checks)
     verdict = "meets" if holds else "does not meet"
     statement = (
-        f"This table of {keys.rows} records {verdict} the {limit:g} threshold{AGENCIES if limit == LIMIT else ''}: "
+        f"This table of {rows} records {verdict} the {limit:g} threshold{AGENCIES if limit == LIMIT else ''}: "
         f"its highest risk is {risk['highest']:.3g} and its average risk {risk['average']:.3g}, over the "
         f"quasi-identifiers {', '.join(names)}. The threshold speaks of these columns alone and is no proof of "
         "anonymity: other columns may tell people apart, and a group that looks alike may share what is sensitive."
     )
-    more = {"limit": limit, "rows": keys.rows, "quasi": list(names), "wildcard": wildcard}
+    more = {"limit": limit, "rows": rows, "quasi": list(names), "wildcard": wildcard}
     return Profile("clinical", holds, checks, statement, more, ("highest risk", "average risk"))
