@@ -33,7 +33,7 @@ def run() -> list[Figure]:
 
 def _search(name: str, target: float, table: Any, options: dict[str, Any], files: dict[str, str]) -> Figure:
     files = {column: files[column] for column in options["quasi"]}
-    releases = warm(lambda: sf.anonymize(table, **options, search="optimal", hierarchies=files), RUNS)
+    releases = warm(lambda: sf.anonymize(table, **options, search="optimal", hierarchies=files, ends="exact"), RUNS)
     solution, micro = releases[0].solution, releases[0].microdata
     lattice = math.prod(micro.attribute(column).ladder.levels for column in options["quasi"])
     return figure(

@@ -58,6 +58,7 @@ def _ours(table: pl.DataFrame, method: str, suppression: float) -> tuple[float, 
         "rest": "release",
         "require": sf.KAnonymity(10),
         "suppression": suppression,
+        "ends": "exact",
     }
     options["search"] = "mondrian"
     if method == "full domain":

@@ -60,7 +60,7 @@ def run() -> list[dict[str, Any]]:
 def _one(table: Any, columns: list[str], files: dict[str, str], search: Any, k: int) -> dict[str, Any]:
     try:
         release = sf.anonymize(
-            table, quasi=columns, require=sf.KAnonymity(k), hierarchies=files, loss="ncp", search=search
+            table, quasi=columns, require=sf.KAnonymity(k), hierarchies=files, loss="ncp", search=search, ends="exact"
         )
     except SfumatoError as no:
         return {"loss": None, "seconds": None, "why": type(no).__name__}

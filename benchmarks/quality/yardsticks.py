@@ -49,7 +49,7 @@ def nine_attributes() -> list[dict[str, Any]]:
 
 def _solution(table: pl.DataFrame, columns: list[str], k: int, search: Any, files: dict[str, str] | None) -> Any:
     return sf.anonymize(
-        table, quasi=columns, require=sf.KAnonymity(k), search=search, loss=LOSS, hierarchies=files
+        table, quasi=columns, require=sf.KAnonymity(k), search=search, loss=LOSS, hierarchies=files, ends="exact"
     ).solution
 
 

@@ -107,4 +107,5 @@ def release(case: Case, search: Any, whole: bool = False, **changes: Any) -> sf.
         loss=SUM,
         hierarchies=dict(case.hierarchies),
         levels=asked["levels"],
+        ends="exact",
     )

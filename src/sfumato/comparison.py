@@ -30,6 +30,7 @@ from sfumato.hierarchies.learned import Learned
 from sfumato.hierarchy import Hierarchy
 from sfumato.measures.risk.keys import keys_of
 from sfumato.microdata import encode
+from sfumato.recode.ends import ends_named
 from sfumato.release import Release
 from sfumato.roles import Roles
 from sfumato.search.problem import Progress, quiet
@@ -76,6 +77,7 @@ def compare(
     suppression: Any = 0,
     hierarchies: Mapping[str, Any] | None = None,
     levels: Mapping[str, tuple[int, int]] | None = None,
+    ends: str = "rounded",
     utility: Any = "lm",
     risk: Any = "average",
     output: str | Path | None = None,
@@ -90,8 +92,8 @@ def compare(
 
     Parameters
     ----------
-    data, quasi, identifying, sensitive, insensitive, weight, rest, normalise, hierarchies, levels: as `anonymize`
-        takes them; columns that it would refuse are a RoleWarning.
+    data, quasi, identifying, sensitive, insensitive, weight, rest, normalise, hierarchies, levels, ends: as
+        `anonymize` takes them; columns that it would refuse are a RoleWarning.
     search, loss, suppression: one or a list; of losses, what the search keeps low.
     k: one or a list of k of k-anonymity; 2, 5 and 10 where nothing is required otherwise.
     require: criteria beside k, or a list of lists of criteria, which are compared.
@@ -132,7 +134,7 @@ def compare(
     axes = utility_axis(utility, roles.sensitive), risk_axis(risk, roles.sensitive, roles.weight)
     seed = arguments.seed_of(seed)
     bounds = arguments.levels_of(levels, _columns(roles.quasi))
-    task = _Task(frame, roles, trees, bounds, axes[0], axes[1], seed)
+    task = _Task(frame, roles, trees, bounds, ends_named(ends), axes[0], axes[1], seed)
     folder = None if output is None else arguments.path_of(output)
     ledger, names = _ledger(task, planned, folder)
     kernels.warn_of_compiling(say)
@@ -156,12 +158,13 @@ class _Task:
         roles: Roles,
         trees: Mapping[str, Any],
         levels: Mapping[str, tuple[int, int]],
+        ends: str,
         utility: UtilityAxis,
         risk: RiskAxis,
         seed: int | None,
     ) -> None:
         self.frame, self.roles, self.trees, self.levels = frame, roles, trees, levels
-        self.utility, self.risk, self.seed = utility, risk, seed
+        self.ends, self.utility, self.risk, self.seed = ends, utility, risk, seed
         named = {name for name in frame.columns if roles.role(name) is not None}
         self.free = [name for name in frame.columns if name not in named]  # told once, not for every point
         self.built = {name: tree for name, tree in trees.items() if isinstance(tree, Hierarchy)}
@@ -173,7 +176,8 @@ class _Task:
         columns = [list(r.identifying), [list(q) for q in r.quasi], list(r.sensitive), list(r.insensitive), r.weight]
         levels = {name: list(pair) for name, pair in self.levels.items()}
         axes = [self.utility.text, self.risk.text]
-        return {"columns": columns, "hierarchies": trees, "levels": levels, "axes": axes, "seed": self.seed}
+        more = {"levels": levels, "ends": self.ends, "axes": axes, "seed": self.seed}
+        return {"columns": columns, "hierarchies": trees, **more}
 
     def release(self, point: Point, stop: threading.Event) -> Row:
         """Make a release and measure it."""
@@ -188,8 +192,8 @@ class _Task:
             self.frame, quasi=r.quasi, identifying=r.identifying, sensitive=r.sensitive,
             insensitive=(*r.insensitive, *self.free), weight=r.weight, unprotected=sorted(bare),
             require=point.criteria, search=point.search,
-            loss=point.loss, suppression=point.suppression, hierarchies=self.trees, levels=self.levels, seed=self.seed,
-            progress=tell,
+            loss=point.loss, suppression=point.suppression, hierarchies=self.trees, levels=self.levels, ends=self.ends,
+            seed=self.seed, progress=tell,
         )  # fmt: skip
         assert isinstance(release, Release)  # the table is in memory
         tell("measuring", None)

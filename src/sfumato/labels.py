@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import polars as pl
 
-from sfumato.microdata import DATE, DATETIME, NUMBER, Attribute, encode
+from sfumato.hierarchies.times import EPOCH, zoned
+from sfumato.microdata import Attribute
 
 LONGEST_SET = 8  # longer sets print as first..last
+RANGE = re.compile(r"\[(?P<low>[^,]+), (?P<high>[^,]+)(?P<last>[\])])|< (?P<below>\S+)|>= (?P<above>\S+)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +23,9 @@ class Labels:
 
     A label covers the codes `lo`..`hi`, `covered` rows of the table, `leaves` of the `domain` leaves of the attribute
     (as in the table; `file_leaves` of `file_domain` as in the hierarchy); `fixed_level` is its level if it is a node.
-    `star` marks labels that say nothing: they cover everything, or mix missing values with others.
+    `star` marks labels that say nothing: they cover everything, or mix missing values with others. `low` and `high` are
+    the positions of the printed ends, cut to the domain, where these are not the values `lo` and `hi`; `publishable`
+    labels are made from released rows alone and name no value of few people.
     """
 
     attribute: Attribute
@@ -34,6 +39,9 @@ class Labels:
     fixed_level: np.ndarray | None
     star: np.ndarray
     named: tuple[str | None, ...] | None  # None: named by what they cover
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+    publishable: bool = False
 
     @cached_property
     def text(self) -> tuple[str | None, ...]:
@@ -65,6 +73,12 @@ class Labels:
         changes = np.cumsum(np.diff(of, axis=1, prepend=of[:, :1]) != 0, axis=1)
         meet = np.argmax(changes[:, self.lo] == changes[:, self.hi], axis=0)
         return np.where(self.star, len(of) - 1, meet) if self.fixed_level is None else self.fixed_level
+
+    @property
+    def on_a_line(self) -> bool:
+        """Whether printed ends are what the positions are: not where these are ranks, or the clocks of time zones."""
+        categories = self.attribute.categories
+        return self.attribute.positions is categories.position and not zoned(categories.text[0])
 
     @property
     def domain(self) -> int:
@@ -99,22 +113,25 @@ def at_level(attribute: Attribute, level: int) -> Labels:
 
 def of_ranges(attribute: Attribute, lo: np.ndarray, hi: np.ndarray) -> Labels:
     """Labels over the codes lo[class]..hi[class] in value order: numbers print as ranges, others as sets."""
-    categories = attribute.categories
     pairs, of = _distinct(lo, hi)
-    low, high = pairs[:, 0], pairs[:, 1]
-    mixed = np.zeros(len(low), np.bool_)
+    return over_codes(attribute, of, pairs[:, 0], pairs[:, 1])
+
+
+def over_codes(attribute: Attribute, of: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Labels:
+    """The labels over the codes lo..hi, one each, as they are given."""
+    categories = attribute.categories
+    mixed = np.zeros(len(lo), np.bool_)
     if categories.missing:
-        mixed = (high == len(categories) - 1) & (low < high)
-    below = np.concatenate([[0], np.cumsum(categories.count)])
-    rank, domain = _file_rank(attribute)
+        mixed = (hi == len(categories) - 1) & (lo < hi)
+    below, (rank, domain) = attribute.below, attribute.file_rank
     return Labels(
         attribute,
         of,
-        low,
-        high,
-        below[high + 1] - below[low],
-        high - low + 1,
-        rank[high] - rank[low] + 1,
+        lo,
+        hi,
+        below[hi + 1] - below[lo],
+        hi - lo + 1,
+        rank[hi] - rank[lo] + 1,
         domain,
         None,
         mixed,
@@ -157,26 +174,34 @@ def set_text(values: Sequence[str | None]) -> str:
     return "{" + ", ".join(words) + "}" if len(words) <= LONGEST_SET else f"{words[0]}..{words[-1]}"
 
 
+def ends_of(text: str | None, kind: str) -> tuple[float | None, float | None] | None:
+    """The positions of the ends that a range prints, None for an open one; None where it is no range of ours.
+
+    >>> ends_of("[30, 39]", "integer"), ends_of("< 20", "integer"), ends_of("[1970-01-02, 1970-01-31]", "date")
+    ((30.0, 39.0), (None, 20.0), (1.0, 30.0))
+    """
+    found = RANGE.fullmatch(text or "")
+    if found is None:
+        return None
+    low, high = found["low"] or found["above"], found["high"] or found["below"]
+    try:
+        first = None if low is None else _position(low, kind, False)
+        return first, None if high is None else _position(high, kind, found["last"] == "]")
+    except (ValueError, TypeError, OverflowError):  # TypeError: a time zone
+        return None
+
+
+def _position(end: str, kind: str, closed: bool) -> float:
+    if kind not in ("date", "datetime"):
+        return float(end)
+    since = dt.datetime.fromisoformat(end) - EPOCH
+    if kind == "date":
+        return float(since.days)
+    return since.total_seconds() + (86400 - 1e-6 if closed and len(end) == 10 else 0)  # a day belongs as a whole
+
+
 def _distinct(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Distinct pairs, sorted, and the number of each one's pair."""
     width = int(second.max()) + 1
     keys, of = np.unique(first.astype(np.int64) * width + second, return_inverse=True)
     return np.stack([keys // width, keys % width], axis=1), of.astype(np.int32)
-
-
-def _file_rank(attribute: Attribute) -> tuple[np.ndarray, int]:
-    """The rank of each code among all leaves of the hierarchy, in value order, and how many leaves there are."""
-    categories, hierarchy = attribute.categories, attribute.hierarchy
-    if hierarchy is None or not categories.ordered:
-        return np.arange(len(categories)), len(categories)
-    leaves = pl.Series(attribute.name, [leaf for leaf in hierarchy.labels[0] if leaf], dtype=pl.String)
-    alike = leaves.filter(_like(leaves, attribute.kind))  # leaves that are no numbers stand after those that are
-    everything, codes = encode(alike)
-    place = dict(zip(alike.to_list(), codes.tolist(), strict=True))
-    total = len(leaves) + int(categories.missing)
-    return np.array([total - 1 if v is None else place.get(v, len(everything)) for v in categories.text]), total
-
-
-def _like(leaves: pl.Series, kind: str) -> pl.Series:
-    """Which leaves are of the kind of an ordered column."""
-    return leaves.str.contains({"date": DATE, "datetime": DATETIME}.get(kind, NUMBER))

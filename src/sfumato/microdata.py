@@ -45,10 +45,34 @@ class Attribute:
         return climb(self.hierarchy or self.learner.build(self.categories), self.categories)
 
     @cached_property
+    def extent(self) -> tuple[float, float]:
+        """Least and greatest position of an ordered column."""
+        known = self.positions[: len(self.categories) - self.categories.missing]
+        return (float(known[0]), float(known[-1])) if len(known) else (0.0, 0.0)
+
+    @property
     def span(self) -> float:
         """Greatest minus least position of an ordered column."""
-        known = self.positions[: len(self.categories) - self.categories.missing]
-        return float(known[-1] - known[0]) if len(known) else 0.0
+        return self.extent[1] - self.extent[0]
+
+    @cached_property
+    def below(self) -> np.ndarray:
+        """How many rows have a value before each code, and how many there are."""
+        return np.concatenate([[0], np.cumsum(self.categories.count)])
+
+    @cached_property
+    def file_rank(self) -> tuple[np.ndarray, int]:
+        """The rank of each code among all leaves of the hierarchy, in value order, and how many leaves there are."""
+        categories = self.categories
+        if self.hierarchy is None or not categories.ordered:
+            return np.arange(len(categories)), len(categories)
+        leaves = pl.Series(self.name, [leaf for leaf in self.hierarchy.labels[0] if leaf], dtype=pl.String)
+        like = {"date": DATE, "datetime": DATETIME}.get(self.kind, NUMBER)
+        alike = leaves.filter(leaves.str.contains(like))  # leaves that are no numbers stand after those that are
+        everything, codes = encode(alike)
+        place = dict(zip(alike.to_list(), codes.tolist(), strict=True))
+        total = len(leaves) + int(categories.missing)
+        return np.array([total - 1 if v is None else place.get(v, len(everything)) for v in categories.text]), total
 
     @cached_property
     def positions(self) -> np.ndarray:

@@ -85,6 +85,7 @@ class Policy:
     require: tuple[Criterion, ...]
     suppression: float | int = 0
     loss: Any = None
+    ends: str = "rounded"  # of ranges: rounded to a step, or "exact", values of the table
 
     def limit(self, rows: int) -> int:
         """How many rows may be suppressed: a count as it is, a share rounded down.

@@ -64,6 +64,7 @@ class PolicyFile:
     seed: int | None
     order: str
     normalise: bool | list[str]
+    ends: str
     output: Path | None
     format: str
     overwrite: bool
@@ -72,7 +73,18 @@ class PolicyFile:
 
     def keywords(self) -> dict[str, Any]:
         """The keyword arguments of `anonymize`."""
-        names = ("require", "search", "loss", "suppression", "hierarchies", "levels", "seed", "order", "normalise")
+        names = (
+            "require",
+            "search",
+            "loss",
+            "suppression",
+            "hierarchies",
+            "levels",
+            "ends",
+            "seed",
+            "order",
+            "normalise",
+        )
         roles = {"quasi": [list(names) for names in self.roles.quasi], "weight": self.roles.weight}
         listed = ("identifying", "sensitive", "insensitive", "unprotected")
         roles |= {role: list(getattr(self.roles, role)) for role in listed}
@@ -175,6 +187,7 @@ def check(
         seed=found.seed,
         normalise=table.normalise,
         order=output.order,
+        ends=output.ends,
         output=None if output.path is None else draft.folder / output.path,
         format=output.format or format,
         overwrite=output.overwrite,

@@ -46,6 +46,7 @@ FLAGS: Mapping[Path, str] = {
     ("output", "format"): "--format",
     ("output", "overwrite"): "--overwrite",
     ("output", "order"): "--order",
+    ("output", "ends"): "--ends",
     ("output", "internal_report"): "--internal-report",
     ("output", "pdf"): "--pdf",
 }

@@ -109,6 +109,7 @@ class Output(Table):
     format: Literal["csv", "tsv", "parquet", "xlsx"] | None = None
     overwrite: bool = False
     order: Literal["canonical", "random", "input"] = "canonical"
+    ends: Literal["rounded", "exact"] = "rounded"
     internal_report: str | None = None
     pdf: bool = False
 

@@ -110,6 +110,7 @@ def manifest(
             "chosen": None if method.chosen is None else dict(zip(("why", "runner_up"), method.chosen, strict=True)),
             "hierarchies": {name: recipe.describe() for name, recipe in recipes.items()},
             "levels": {name: list(bounds) for name, bounds in levels.items()},
+            "ends": policy.ends,
             **({"normalise": list(method.normalise)} if method.normalise else {}),
         },
         "seed": seed,

@@ -18,6 +18,7 @@ from sfumato.fingerprint import secret_seed
 from sfumato.losses import loss as parse_loss
 from sfumato.measures.counted import MOST
 from sfumato.policy import Policy
+from sfumato.recode.ends import ends_named
 from sfumato.roles import Roles
 from sfumato.search import search as parse_search
 from sfumato.search.problem import Progress, quiet
@@ -77,6 +78,7 @@ def asked_of(
     suppression: float | int = 0,
     hierarchies: Mapping[str, Any] | None = None,
     levels: Mapping[str, tuple[int, int]] | None = None,
+    ends: str = "rounded",
     seed: int | None = None,
     order: str = CANONICAL,
     progress: Progress | None = None,
@@ -97,7 +99,7 @@ def asked_of(
     roles = arguments.roles_of(nothing, quasi, identifying, sensitive, insensitive, weight, needed, unprotected, rest)
     released = tuple(name for name in schema if name not in roles.identifying)
     refuse_types(schema, released)
-    policy = Policy(roles.quasi, promised, suppression, parse_loss(loss))
+    policy = Policy(roles.quasi, promised, suppression, parse_loss(loss), ends_named(ends))
     policy.limit(store.rows())
     method = arguments.kept(parse_search(search), keep)
     refuse_search(method)

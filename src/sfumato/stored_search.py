@@ -13,6 +13,7 @@ from sfumato.cells import Cells
 from sfumato.errors import PolicyError
 from sfumato.microdata import Microdata
 from sfumato.policy import Policy
+from sfumato.recode.ends import with_ends
 from sfumato.search import Automatic, Mondrian, search_name
 from sfumato.search.automatic import choose
 from sfumato.search.pose import counted
@@ -68,6 +69,7 @@ def solve(
         solution = method(problem)
     if isinstance(solution.recoding, Partition) and solution.recoding.split is not None:
         refuse_split(method)
+    solution = with_ends(problem, solution)
     keys = tuple(dict.fromkeys((*policy.columns, *looks_at))) if jointly else policy.columns
     return Found(cells, of_entry, keys, replace(solution, seconds=solution.seconds + counting))
 

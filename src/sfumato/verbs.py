@@ -26,6 +26,7 @@ from sfumato.measures.verify import Verification, verify_folder, verify_manifest
 from sfumato.microdata import Microdata, encode, microdata
 from sfumato.policy import Policy
 from sfumato.recode import recode
+from sfumato.recode.ends import ends_named, with_ends
 from sfumato.release import Release
 from sfumato.roles import Roles
 from sfumato.search import search as parse_search
@@ -62,6 +63,7 @@ def anonymize(
     suppression: float | int = 0,
     hierarchies: Mapping[str, Any] | None = None,
     levels: Mapping[str, tuple[int, int]] | None = None,
+    ends: str = "rounded",
     seed: int | None = None,
     order: str = CANONICAL,
     progress: Progress | None = None,
@@ -86,6 +88,7 @@ def anonymize(
         keep, "consistent-columns" (one label per value) or "hierarchy-labels" (no ranges of their own).
     suppression: a share of the rows (float) or a count (int).
     hierarchies: column to recipe, file, or their short forms. levels: column to (least, greatest) level.
+    ends: of ranges: "rounded" outward to a step, so that they are not the values of people, or "exact".
     order: of the released rows: "canonical", sorted by what is released of them, so that it tells nothing of the input;
         "random"; or "input", with a warning. seed: of a random order.
     progress: called with a message and a share of the work.
@@ -104,7 +107,7 @@ def anonymize(
     >>> import sfumato as sf
     >>> table = {"age": [31, 32, 58, 59], "sex": ["F", "F", "M", "M"]}
     >>> sf.anonymize(table, quasi=["age", "sex"], require=sf.KAnonymity(2)).table["age"].to_list()
-    ['[31, 32]', '[31, 32]', '[58, 59]', '[58, 59]']
+    ['[30, 34]', '[30, 34]', '[55, 59]', '[55, 59]']
     """
     if progress is not None and not callable(progress):
         raise PolicyError("progress must be a function of a message and a share", got=type(progress).__name__)
@@ -129,6 +132,7 @@ def anonymize(
             suppression=suppression,
             hierarchies=hierarchies,
             levels=levels,
+            ends=ends,
             seed=seed,
             order=order,
             progress=progress,
@@ -143,7 +147,7 @@ def anonymize(
     roles = arguments.roles_of(frame, quasi, identifying, sensitive, insensitive, weight, needed, unprotected, rest)
     arguments.refuse_undecided(frame, roles, promised)
     arguments.warn_of_unprotected(roles, needed)
-    policy = Policy(roles.quasi, promised, suppression, parse_loss(loss))
+    policy = Policy(roles.quasi, promised, suppression, parse_loss(loss), ends_named(ends))
     policy.limit(frame.height)
     method = arguments.kept(parse_search(search), keep)
     looked_at = looks_at(frame.columns, method, policy, roles)
@@ -293,6 +297,7 @@ def _solve(
     if isinstance(solution.recoding, Partition) and (split := solution.recoding.split) is not None:
         alike = numbered(others, others.columns) if others.width else np.zeros(len(of_row), np.int64)
         cells, of_row = refined(cells, split), deal(of_row, split, alike)
+    solution = with_ends(Problem(attributes, cells, policy, micro.rows, bounds), solution)
     return cells, of_row, replace(solution, seconds=solution.seconds + counting)
 
 

@@ -47,6 +47,7 @@ def anonymize(adult: pl.DataFrame, shared: Path, case: dict, **more: object) -> 
         "sensitive": [case["sensitive_column"]] if case["sensitive_column"] else [],
         "require": [sf.KAnonymity(case["k"]), *CRITERIA[case["extra_model"]]],
         "search": "optimal",
+        "ends": "exact",
         "suppression": float(case["suppression_limit"]),
         "loss": LOSSES[case["metric_key"]],
         "hierarchies": {c: str(shared / f"data/arx/adult_hierarchy_{c}.csv") for c in columns},

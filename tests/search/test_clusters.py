@@ -42,7 +42,7 @@ def table(seed: int, rows: int) -> pl.DataFrame:
 
 
 def release(frame: pl.DataFrame, search: Any, require: Any, **more: Any) -> sf.Release:
-    options = {"sensitive": ["s"], "hierarchies": {"a": TREE}, "loss": "ncp"} | more
+    options = {"sensitive": ["s"], "hierarchies": {"a": TREE}, "loss": "ncp", "ends": "exact"} | more
     return sf.anonymize(frame, quasi=["a", "b", "c"], require=require, search=search, **options)
 
 

@@ -71,6 +71,7 @@ def anonymize(
         str | None,
         option("--order", help="Of the rows: canonical (default), random, input.", panel=WRITING, shape="NAME"),
     ] = None,
+    ends: options.Ends = None,
     internal_report: Annotated[
         Path | None,
         option(
@@ -134,6 +135,7 @@ def anonymize(
         ("output", "format"): format,
         ("output", "overwrite"): overwrite,
         ("output", "order"): order,
+        ("output", "ends"): ends,
         ("output", "internal_report"): None if internal_report is None else str(internal_report.absolute()),
         ("output", "pdf"): pdf,
     }

@@ -65,6 +65,7 @@ def compare(
     workers: Annotated[
         int, option("--workers", help="Releases made at the same time: 2 if not given.", panel=SEARCH, shape="N")
     ] = 2,
+    ends: options.Ends = None,
     output: Annotated[
         Path | None,
         option("-o", "--output", help="Folder of the map; a second run goes on in it.", panel=WRITING, shape="FOLDER"),
@@ -101,6 +102,7 @@ def compare(
         ("roles", "rest"): rest,
         ("roles", "normalise"): flags.columns(normalise),
         ("search", "seed"): seed,
+        ("output", "ends"): ends,
         ("output", "path"): ".",  # no release is written
     }
     given |= flags.hierarchies(hierarchy, faults)

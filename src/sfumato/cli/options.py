@@ -90,6 +90,10 @@ Hierarchies = Annotated[
     list[str] | None,
     option("--hierarchy", help="As age=intervals:5,10 or job=job.csv; may be repeated.", panel=ROLES, shape="A=KIND"),
 ]
+Ends = Annotated[
+    str | None,
+    option("--ends", help="Of ranges: rounded to a step (default), or exact.", panel=WRITING, shape="NAME"),
+]
 MaxCells = Annotated[
     int | None,
     option("--max-cells", help="Combinations of values that streaming may hold.", panel=SEARCH, shape="N"),

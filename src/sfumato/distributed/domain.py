@@ -29,17 +29,17 @@ EXACT = 2**53  # numbers below it stand apart on a line of floats
 class Line(Attribute):
     """A column with an order and no hierarchy: the values of some rows, on the line of the whole table."""
 
-    reach: float = 0.0
+    ends: tuple[float, float] = (0.0, 0.0)
 
     @cached_property
-    def span(self) -> float:
-        """Greatest minus least position in the whole table."""
-        return self.reach
+    def extent(self) -> tuple[float, float]:
+        """Least and greatest position in the whole table."""
+        return self.ends
 
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """The attributes of the whole table: with all its values, or, of those in `spans`, none and the span alone.
+    """The attributes of the whole table: with all its values, or, of those in `spans`, none and its two ends alone.
 
     Of numbers, dates and times on a line nothing else is needed: a part prints its own values. Other columns are coded
     by the values of the whole table.
@@ -47,7 +47,7 @@ class Domain:
 
     rows: int
     attributes: tuple[Attribute, ...]
-    spans: Mapping[str, float]
+    spans: Mapping[str, tuple[float, float]]
 
     def attribute(self, name: str) -> Attribute:
         """The attribute of that name."""
@@ -90,12 +90,12 @@ def steps(dtype: pl.DataType) -> float:
     return 10.0**dtype.scale if isinstance(dtype, pl.Decimal) else 1.0
 
 
-def span_of(low: float, high: float, fine: float = 1.0) -> float | None:
-    """The span from the least to the greatest position, or None where floats cannot tell the values apart.
+def span_of(low: float, high: float, fine: float = 1.0) -> tuple[float, float] | None:
+    """The least and the greatest position, or None where floats cannot tell the values apart.
 
     `fine` is the number of steps between two positions that are 1 apart.
     """
-    return high - low if max(abs(low), abs(high)) * fine < EXACT else None
+    return (low, high) if max(abs(low), abs(high)) * fine < EXACT else None
 
 
 def line_attribute(name: str, role: str, dtype: pl.DataType) -> Attribute:
@@ -132,8 +132,8 @@ def pose_part(
         series = rows.get_column(attribute.name)
         if attribute.name in domain.spans:
             own, codes[attribute.name] = encode(series)
-            reach = domain.spans[attribute.name]
-            schema.append(Line(attribute.name, attribute.role, own, None, attribute.learner, reach=reach))
+            ends = domain.spans[attribute.name]
+            schema.append(Line(attribute.name, attribute.role, own, None, attribute.learner, ends=ends))
         else:
             codes[attribute.name] = _coded(series, domain)
             schema.append(attribute)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from sfumato.errors import Infeasible
 from sfumato.losses import LM, LabelLoss
 from sfumato.policy import Policy, Verdict, label_losses
 from sfumato.recode import recode
+from sfumato.recode.ends import with_ends
 from sfumato.search.mondrian import Mondrian
 from sfumato.search.mondrian_labels import labels_of
 from sfumato.search.mondrian_shape import columns_of
@@ -68,7 +69,10 @@ def blur(task: Task, leaf: int, rows: pl.DataFrame) -> Blurred:
         table = pl.concat([ends.select(seen), table])
         times = np.repeat(np.array([0, 1]), [extra, rows.height])
     micro, problem, of_row = pose_part(table, task.domain, policy, task.looks_at, times)
-    solution = task.search(problem) if ends is None else one_class(problem, task.search)
+    if ends is None:
+        solution = with_ends(problem, task.search(problem))
+    else:
+        solution = alike(problem, one_class(problem, task.search), of_row[:extra])
     if not solution.kept.all():
         raise Infeasible(
             "mondrian found classes that satisfy the policy one by one, but not as they print",
@@ -91,6 +95,15 @@ def one_class(problem: Problem, search: Mondrian) -> Solution:
     }
     partition = Partition(np.zeros(len(cells), np.int32), labels)
     return Solution(partition, Verdict(True, 0, 0.0, {}), np.ones(len(cells), np.bool_), False, 0, 0.0)
+
+
+def alike(problem: Problem, solution: Solution, ends: np.ndarray) -> Solution:
+    """The class with ends that are the same in each of its pieces: by the cells of its least and greatest values."""
+    there = np.zeros(len(problem.cells), np.bool_)
+    there[ends] = True
+    cells, policy = replace(problem.cells, count=there.astype(np.int64)), replace(problem.policy, require=())
+    found = with_ends(replace(problem, cells=cells, policy=policy), replace(solution, kept=there), common=False)
+    return replace(found, kept=solution.kept)
 
 
 def cost_of(problem: Problem, solution: Solution) -> list[float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -36,7 +36,7 @@ class Sample:
     The problem counts units. Columns in `lines` are cut at positions, the others by the side of each code.
     """
 
-    def __init__(self, problem: Problem, method: Mondrian, unit: int, lines: Mapping[str, float]) -> None:
+    def __init__(self, problem: Problem, method: Mondrian, unit: int, lines: Container[str]) -> None:
         self.problem, self.unit = by_class(problem), unit
         self.cells, self.require = problem.cells, self.problem.policy.require
         self.columns = columns_of(problem, method.categories, method.output)

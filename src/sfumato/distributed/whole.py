@@ -50,7 +50,7 @@ def domain_of(
     return Domain(rows, tuple(attributes), spans)
 
 
-def _spans(table: SparkFrame, names: Sequence[str]) -> dict[str, float | None]:
+def _spans(table: SparkFrame, names: Sequence[str]) -> dict[str, tuple[float, float] | None]:
     """The span of each column on a line; None where floats cannot tell its values apart."""
     if not names:
         return {}
@@ -62,7 +62,7 @@ def _spans(table: SparkFrame, names: Sequence[str]) -> dict[str, float | None]:
             table.rows.agg(*asked).toArrow(),
             {f"{end} {name}": table.schema[name] for name in names for end in ("least", "greatest")},
         )
-    spans: dict[str, float | None] = {}
+    spans: dict[str, tuple[float, float] | None] = {}
     for name in names:
         low, high = (float(positions(found.get_column(f"{end} {name}"))[0]) for end in ("least", "greatest"))
         there = np.isfinite([low, high]).all()  # not where it is empty

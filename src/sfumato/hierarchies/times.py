@@ -23,6 +23,15 @@ def times(categories: Categories, leaves: Sequence[str]) -> list[dt.datetime | N
     return read
 
 
+def zoned(text: str | None) -> bool:
+    """Whether a printed time says its time zone.
+
+    >>> zoned("2024-03-31T02:30:00+02:00"), zoned("2024-03-31T02:30:00")
+    (True, False)
+    """
+    return text is not None and len(text) > 19 and (text[-6] in "+-" or text.endswith("Z"))
+
+
 def has_time(text: str) -> bool:
     """Whether a printed date goes on with a time of day."""
     try:

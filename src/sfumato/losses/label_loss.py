@@ -82,5 +82,7 @@ def range_share(labels: Labels) -> np.ndarray:
     place, span = labels.attribute.positions, labels.attribute.span
     if span == 0:
         return np.where(labels.star, 1.0, 0.0)
-    wide = (place[labels.hi] - place[labels.lo]) / span
+    low = place[labels.lo] if labels.low is None else labels.low
+    high = place[labels.hi] if labels.high is None else labels.high
+    wide = (high - low) / span
     return np.where(labels.star, 1.0, np.nan_to_num(wide, nan=0.0))  # nan: the label of missing values alone

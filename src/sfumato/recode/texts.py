@@ -18,7 +18,7 @@ def global_labels(attribute: Attribute, recoding: Levels | Columns) -> Labels:
     """The labels of a column under a level vector or a value cut; `of` is per code."""
     if isinstance(recoding, Columns):
         return recoding.labels[attribute.name]
-    return at_level(attribute, recoding.levels[attribute.name])
+    return recoding.labels.get(attribute.name) or at_level(attribute, recoding.levels[attribute.name])
 
 
 def texts_of_labels(labels: Labels, kept: np.ndarray) -> list[str | None]:
@@ -29,6 +29,8 @@ def texts_of_labels(labels: Labels, kept: np.ndarray) -> list[str | None]:
     next kept one.
     """
     attribute, texts = labels.attribute, list(labels.text)
+    if labels.publishable:
+        return texts
     if attribute.hierarchy is not None and labels.named is not None:
         return _trimmed(labels, texts, kept)
     values = attribute.categories.text
@@ -55,6 +57,8 @@ def texts_of_labels(labels: Labels, kept: np.ndarray) -> list[str | None]:
 def texts_of_classes(labels: Labels, kept: np.ndarray) -> list[str | None]:
     """The same for labels of classes: ranges end at values of their class, sets and learned labels name others too."""
     attribute, texts = labels.attribute, list(labels.text)
+    if labels.publishable:
+        return texts
     if attribute.hierarchy is not None and labels.named is not None:
         return _trimmed(labels, texts, kept)
     if labels.named is None and attribute.categories.ordered:

@@ -15,6 +15,10 @@ RECODINGS = {
     "levels": "global: one level of the hierarchy per column",
     "columns": "global: one label per value of a column",
 }
+ENDS = {
+    "rounded": "rounded outward to a step, so that they are not the values of people",
+    "exact": "exact: each is the value of somebody in the class",
+}
 OPTIMAL = {True: "yes: no better one exists for this method and loss", False: "not claimed"}
 
 
@@ -31,6 +35,7 @@ def method(manifest: Manifest) -> Markup:
         ("Required", join([model(one) for one in asked], tag("br")) or None),
         ("Quasi-identifiers", join([names(one, most=99) for one in quasi(manifest)], tag("br")) or None),
         ("Loss to keep small", _variant(look(manifest, "policy", "loss"), LOSSES)),
+        ("Ends of ranges", ENDS.get(str(look(manifest, "policy", "ends")))),
         ("Suppression allowed", _limit(look(manifest, "policy", "suppression"))),
     ]
     return section("method", "Method and parameters", facts(pairs, "record"), _hierarchies(manifest))

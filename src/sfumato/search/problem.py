@@ -46,9 +46,11 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """A level per column: every value of the column is replaced by its label at that level."""
+    """A level per column: every value of the column is replaced by its label at that level, or by another in its place:
+    `labels` has, per column, such labels by code."""
 
     levels: Mapping[str, int]
+    labels: Mapping[str, Labels] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,6 +208,11 @@ def group_labels(problem: Problem, columns: list[tuple[Labels, np.ndarray]], mem
 
 def same_print(labels: Labels) -> np.ndarray:
     """A number per label, equal where two labels print the same."""
+    if labels.named is None and labels.attribute.categories.ordered:  # ranges of different values print differently
+        alike = np.flatnonzero(labels.star & (labels.lo < labels.hi))
+        numbers = np.arange(len(labels.lo), dtype=np.int32)
+        numbers[alike] = alike[:1]
+        return numbers
     first: dict[str | None, int] = {}
     return np.array([first.setdefault(text or None, len(first)) for text in labels.text], dtype=np.int32)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sfumato.labels import Labels, at_level, of_nodes, of_ranges
+from sfumato.labels import Labels, at_level, ends_of, of_nodes, of_ranges, over_codes
 from sfumato.losses import LabelLoss
 from sfumato.measures.utility.column import Column
 
@@ -103,10 +103,28 @@ def _grouped(column: Column) -> list[tuple[Labels, np.ndarray]]:
                 file_leaves=leaves,
                 star=labels.star[labels.of],
             )
+        else:
+            labels = _as_printed(labels, [column.text[i] for i in rest])
         star = labels.star.copy()
         star[labels.of[everything[rest]]] = True
         found.append((replace(labels, star=star), rest))
     return found
+
+
+def _as_printed(labels: Labels, text: list[str | None]) -> Labels:
+    """Ranges with the ends that they print, cut to the domain; `of` is per text, and then a label each."""
+    attribute = labels.attribute
+    of, (least, greatest) = labels.of, attribute.extent
+    if not labels.on_a_line:
+        return labels
+    low, high = attribute.positions[labels.lo[of]], attribute.positions[labels.hi[of]]
+    for i, word in enumerate(text):
+        first, last = ends_of(word, attribute.kind) or (None, None)
+        if first is not None and last is not None and word is not None and word.endswith("]"):
+            low[i], high[i] = np.clip([first, last], least, greatest)
+    return replace(
+        over_codes(attribute, np.arange(len(of), dtype=np.int32), labels.lo[of], labels.hi[of]), low=low, high=high
+    )
 
 
 def _nearest(column: Column, part: np.ndarray) -> np.ndarray:
