@@ -87,7 +87,7 @@ def test_a_list_in_the_order_of_the_input_gives_no_disease_away(search: str) -> 
 def test_a_class_is_not_cut_by_the_order_of_the_input() -> None:
     """Sorted by age: in a class of ten the first row is that of the youngest."""
     people = register().sort("age", "name")
-    asked: dict[str, Any] = {"identifying": ["name"], "quasi": ["age"], "insensitive": ["zip"]}
+    asked: dict[str, Any] = {"identifying": ["name"], "quasi": ["age"], "insensitive": ["zip", "disease"]}
     asked |= {"require": sf.KAnonymity(10), "search": "mondrian"}
     told = sf.anonymize(people, **asked, order="input")
     youngest_first = people["age"].gather(told.rows)
@@ -196,7 +196,9 @@ def test_the_frames_of_every_library_are_in_canonical_order() -> None:
 
 
 def released_as(data: Any) -> pl.DataFrame:
-    made = sf.anonymize(data, identifying=["name"], quasi=["age"], insensitive=["zip"], require=sf.KAnonymity(5)).data
+    made = sf.anonymize(
+        data, identifying=["name"], quasi=["age"], insensitive=["zip", "disease"], require=sf.KAnonymity(5)
+    ).data
     if hasattr(made, "iloc"):
         assert made.index.equals(type(made.index)(range(len(made))))  # an index that was kept would give the order away
         return pl.from_pandas(made)
@@ -220,7 +222,7 @@ def test_buffers_of_texts_are_in_canonical_order_too() -> None:
     """The texts behind a frame lie in memory one after the other; in which order must not tell either."""
     long = [f"a text too long to be kept in its view {i}" for i in range(12)]
     table = pl.DataFrame({"q": [1] * 12, "s": long[::-1]})
-    release = sf.anonymize(table, quasi=["q"], require=sf.KAnonymity(2))
+    release = sf.anonymize(table, quasi=["q"], insensitive=["s"], require=sf.KAnonymity(2))
     texts = release.data["s"]
     assert texts.to_list() == sorted(long)
     held = b"".join(bytes(buffer) for buffer in texts.to_arrow().buffers()[2:] if buffer is not None)
@@ -231,7 +233,13 @@ def test_buffers_of_texts_are_in_canonical_order_too() -> None:
 @pytest.mark.parametrize("order", ["canonical", "random", "input"])
 def test_the_order_is_in_the_manifest_the_report_and_the_command(order: str, tmp_path: Path) -> None:
     people = register(60)
-    asked = {"identifying": ["name"], "quasi": ["age"], "insensitive": ["zip"], "require": sf.KAnonymity(5), "seed": 1}
+    asked = {
+        "identifying": ["name"],
+        "quasi": ["age"],
+        "insensitive": ["zip", "disease"],
+        "require": sf.KAnonymity(5),
+        "seed": 1,
+    }
     if order == "input":
         with pytest.warns(sf.RowOrderWarning, match="order of the input"):
             sf.anonymize(people, **asked, order=order)
@@ -249,7 +257,7 @@ def test_the_order_is_in_the_manifest_the_report_and_the_command(order: str, tmp
 
 def test_a_random_order_repeats_by_its_seed_and_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
     people = register(200)
-    asked = {"identifying": ["name"], "quasi": ["age"], "insensitive": ["zip"], "require": sf.KAnonymity(5)}
+    asked = {"identifying": ["name"], "quasi": ["age"], "insensitive": ["zip", "disease"], "require": sf.KAnonymity(5)}
 
     def mixed(seed: int | None) -> pl.DataFrame:
         return sf.anonymize(people, **asked, order="random", seed=seed).table
@@ -272,7 +280,7 @@ def test_verify_finds_rows_that_are_not_in_canonical_order(tmp_path: Path) -> No
     from sfumato.engines.write import sha256
 
     release = sf.anonymize(
-        register(60), identifying=["name"], quasi=["age"], insensitive=["zip"], require=sf.KAnonymity(5)
+        register(60), identifying=["name"], quasi=["age"], insensitive=["zip", "disease"], require=sf.KAnonymity(5)
     )
     folder = release.save(tmp_path / "out")
     lines = (folder / "data.csv").read_text("utf-8").splitlines(keepends=True)
