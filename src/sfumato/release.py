@@ -37,9 +37,10 @@ from sfumato.report.headline import brief
 from sfumato.report.pdf import pdf_of
 from sfumato.report.private import private_report
 from sfumato.roles import Roles
-from sfumato.search import search_name
+from sfumato.search import OLA, TupleSuppression, search_name
 from sfumato.search.problem import Levels, Partition, Solution
 
+BY_LOSS = (OLA, TupleSuppression)  # that no better one exists follows from losses of the original, if rows may go
 NAMES = {"csv": "data.csv", "tsv": "data.tsv", "parquet": "data.parquet", "xlsx": "data.xlsx"}
 
 
@@ -119,7 +120,7 @@ class Release:
             chosen=None if choice is None else (choice.why, choice.runner_up),
             recoding=type(solution.recoding).__name__.lower(),
             levels=self._levels(),
-            optimal=solution.optimal,
+            optimal=solution.optimal and not (self.policy.suppression and isinstance(self.search, BY_LOSS)),
             proven=solution.proven,
             reproducible=solution.reproducible,
             wildcard=self.wildcard,

@@ -127,6 +127,22 @@ def test_the_disease_of_a_suppressed_person_does_not_follow(criterion: Any) -> N
     assert tried >= 8
 
 
+def test_whether_a_better_release_exists_does_not_follow() -> None:
+    """Whether OLA is the optimum depends on losses of the original, a blurred age among them."""
+    born = ["1981-06-11"] * 4 + ["1980-06-11"] + ["1981-06-11"] * 3 + ["1980-06-11", "1981-06-11", "1980-06-11"]
+    table = {
+        "age": [29, 23, 31, 29, 31, 23, 29, 23, 29, 23, 23, 31, 31, 29],
+        "born": [*born, "1981-06-11", "1981-06-11", "1980-06-11"],
+        "zip": ["5102", *["476"] * 2, "5102", *["476"] * 4, "5102", *["476"] * 2, "51", "476", "5102"],
+    }
+    options = {"quasi": ["age", "born", "zip"], "require": sf.KAnonymity(2), "search": "ola", "suppression": 2}
+    case = Case("", pl.DataFrame(table), {**options, "loss": sf.LM(leaves="hierarchy")})
+    made = case.made()
+    assert made is not None
+    same, pointed = left(made, others(case, 9, "age"))
+    assert same == pointed > 0
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_nothing_that_is_published_tells_originals_apart(seed: int) -> None:
     """Every search, loss, criterion and kind of hierarchy: other originals with the same release, the same document."""
