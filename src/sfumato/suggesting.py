@@ -72,6 +72,7 @@ def _again(release: Release, found: tuple[Suggested, ...], progress: Progress | 
             insensitive=roles.insensitive,
             weight=roles.weight,
             normalise=list(release.normalised),
+            rest=roles.rest,
             require=[*policy.require, *(one.criterion for one in found)],
             search=release.search,
             loss=policy.loss,

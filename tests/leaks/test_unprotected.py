@@ -197,6 +197,14 @@ def test_what_is_suggested_is_feasible_and_helps(seed: int) -> None:
             assert now[name]["advantage"] <= limit + 1e-12, name
 
 
+def test_columns_that_were_released_whatever_they_look_like() -> None:
+    table = patients(600).with_columns(bmi=pl.Series(np.arange(600) % 71))
+    asked: dict[str, Any] = {"quasi": ["age", "sex", "zip"], "unprotected": ["stroke"], "rest": "release"}
+    release = sf.anonymize(table, **asked, require=sf.KAnonymity(5), search="mondrian")
+    (one,) = sf.suggest(release, cost=True)
+    assert one.cost is not None
+
+
 def test_a_protected_release_needs_none() -> None:
     assert sf.suggest(released(require=[sf.KAnonymity(10), sf.DistinctLDiversity("stroke", 2)])) == ()
     with pytest.raises(PolicyError, match="suggest looks at a release"):
