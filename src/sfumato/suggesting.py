@@ -73,6 +73,7 @@ def _again(release: Release, found: tuple[Suggested, ...], progress: Progress | 
             weight=roles.weight,
             normalise=list(release.normalised),
             rest=roles.rest,
+            ends=policy.ends,
             require=[*policy.require, *(one.criterion for one in found)],
             search=release.search,
             loss=policy.loss,
