@@ -71,8 +71,8 @@ def _again(release: Release, found: tuple[Suggested, ...], progress: Progress | 
             sensitive=roles.sensitive,
             insensitive=roles.insensitive,
             weight=roles.weight,
+            rest="release",  # what is released has been decided on
             normalise=list(release.normalised),
-            rest=roles.rest,
             ends=policy.ends,
             require=[*policy.require, *(one.criterion for one in found)],
             search=release.search,

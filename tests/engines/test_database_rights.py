@@ -18,7 +18,7 @@ from disks import Disk
 from sfumato.engines.database import Database
 from sfumato.errors import OutputError, ReadError
 
-ASKED: dict[str, Any] = {"quasi": ["age"], "require": sf.KAnonymity(2), "search": "mondrian"}
+ASKED: dict[str, Any] = {"quasi": ["age"], "rest": "release", "require": sf.KAnonymity(2), "search": "mondrian"}
 
 
 @pytest.fixture

@@ -249,7 +249,7 @@ def test_a_writer_that_holds_the_file_is_named(tmp_path: Path) -> None:
         assert writer.stdout is not None
         assert writer.stdout.readline() == "held\n"
         done: list[Any] = []
-        asked: dict[str, Any] = {"quasi": ["age"], "require": sf.KAnonymity(2), "search": "mondrian"}
+        asked: dict[str, Any] = {"quasi": ["age"], "rest": "release", "require": sf.KAnonymity(2), "search": "mondrian"}
         asked |= {"to": sf.Table("kept_crowd")}
         thread = threading.Thread(target=lambda: done.append(sf.anonymize(store, **asked)))
         thread.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tomllib
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ import polars as pl
 import pytest
 
 import sfumato as sf
+from sfumato.cli import main
 from sfumato.errors import Infeasible, PolicyError, UndecidedColumns
 from sfumato.roles import Roles, uncovered, undecided
 
@@ -226,3 +228,62 @@ def test_stored_tables_are_warned_of_too(tmp_path: Path) -> None:
         with pytest.warns(sf.RoleWarning, match="postcode") as caught:
             call(store, quasi=["age"])
         assert [w.filename for w in caught if w.category is sf.RoleWarning] == [__file__]
+
+
+def test_what_a_suggestion_costs_is_searched_for_whoever_released_the_rest() -> None:
+    found = sf.anonymize(people(), quasi=["age"], unprotected=["diagnosis"], require=K, rest="release")
+    assert all(one.criterion is not None for one in sf.suggest(found, cost=True))
+
+
+def wide(seed: int, rows: int = 1200, columns: int = 110) -> pl.DataFrame:
+    """Columns whose names say nothing: numbers, codes, dates, text, groups, with gaps."""
+    rng = np.random.default_rng(seed)
+    make: list[Callable[[], Any]] = [
+        lambda: rng.permutation(rows * 3)[:rows],
+        lambda: rng.normal(size=rows),
+        lambda: [f"{'ABC'[n % 3]}{n:02d}" for n in rng.integers(0, 90, rows)],
+        lambda: pl.Series(np.datetime64("2000-01-01") + rng.integers(0, 9000, rows)),
+        lambda: [f"told about {n} and the rest" for n in rng.integers(0, 900, rows)],
+        lambda: rng.random(rows) < 0.3,
+        lambda: rng.integers(0, 5, rows),
+        lambda: [None if share < 0.9 else int(share * 1e6) for share in rng.random(rows)],
+        lambda: rng.choice(["red", "green", "blue"], rows),
+        lambda: [f"group {n}" for n in rng.integers(0, 60, rows)],
+        lambda: rng.poisson(30, rows),
+        lambda: np.where(rng.random(rows) < 0.97, 0, rng.integers(0, 10**6, rows)),
+        lambda: [None] * rows,
+    ]
+    order = rng.integers(0, len(make), columns)
+    return pl.DataFrame({f"v{i}": make[kind]() for i, kind in enumerate(order)}, strict=False)
+
+
+def singled_out(table: pl.DataFrame, names: list[str]) -> float:
+    """The share of rows that nobody shares the values of those columns with."""
+    return table.group_by(names).len().filter(pl.col("len") == 1).height / table.height if names else 0.0
+
+
+def check_unedited(folder: Path, file: Path) -> None:
+    """What a newcomer types, and what is then released as insensitive."""
+    assert main(["inspect", str(file), "--init", str(folder / "p.toml")]) == 0
+    assert main(["anonymize", str(folder / "p.toml")]) == 0
+    policy = tomllib.loads((folder / "p.toml").read_text())["roles"]
+    table = sf.read(file)
+    decided = [name for role, names in policy.items() if role not in ("weight", "rest") for name in names]
+    assert sorted([*decided, *([policy["weight"]] if "weight" in policy else [])]) == sorted(table.columns)
+    released = sf.read(folder / "p-release" / "data.csv")
+    free = [name for name in policy.get("insensitive", []) if released[name].null_count() < released.height]
+    for name in free:
+        assert singled_out(released, [name]) <= 0.05, name
+    assert singled_out(released, free) <= 0.05
+    assert len(policy["quasi"]) <= 10
+
+
+@pytest.mark.parametrize("seed", range(FUZZ))
+def test_a_suggested_policy_of_a_wide_table_runs_unedited(seed: int, tmp_path: Path) -> None:
+    wide(seed).write_csv(tmp_path / "t.csv")
+    check_unedited(tmp_path, tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("file", ["bank/bank.csv", "sdc/testdata.csv", "sdc/EIA.csv", "sdc/Tarragona.csv"])
+def test_a_suggested_policy_of_a_public_table_runs_unedited(shared: Path, tmp_path: Path, file: str) -> None:
+    check_unedited(tmp_path, shared / "data" / file)
