@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -68,6 +68,14 @@ def run(kind: str, source: str) -> Run:
     for statement in MADE:
         one(statement)
     return one
+
+
+@pytest.fixture(autouse=True)
+def _no_view_stays(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The server is that of all tests of a session, and others drop the table that the view leans on."""
+    yield
+    if "postgres" in request.fixturenames:
+        server.run(request.getfixturevalue("postgres"), "DROP VIEW IF EXISTS seen")
 
 
 @pytest.fixture
