@@ -60,8 +60,13 @@ def test_labels_of_a_written_hierarchy_count_its_leaves() -> None:
     assert loss_of(["ab"], sf.Precision()) is None
 
 
-def test_masks_say_nothing_about_how_much_they_hide_and_months_do() -> None:
-    assert loss_of(["476**", "47678"], recipe=parse("redact:right")) is None
+def test_masks_of_digits_and_months_say_how_much_they_hide() -> None:
+    right = parse("redact:right")
+    assert loss_of(["476**", "47700"], recipe=right) == pytest.approx(99 / 100 / 2)
+    assert loss_of(["476**", "*", None], recipe=right) == pytest.approx((1 + 1) / 3)
+    assert loss_of(["SW1*", "SW12"], recipe=right) is None
+    assert loss_of(["47*", "1234"], recipe=right) is None  # of other lengths
+    assert loss_of(["**678", "47678"], recipe=parse("redact:left")) is None
     assert loss_of(["47677", "47678"], recipe=parse("redact:right")) == 0
     dates = parse("dates:month,quarter,year,decade")
     assert loss_of(["2023", "2024"], recipe=dates) == pytest.approx((364 + 365) / 730 / 2)
@@ -90,7 +95,7 @@ def test_without_suppression_and_hierarchies_it_is_the_exact_loss(loss: Any, sea
 
 
 def test_the_report_says_why_a_loss_is_not_published() -> None:
-    table = {"zip": ["47677", "47678", "12001", "12002"] * 2, "age": [20, 30, 40, 50] * 2}
+    table = {"zip": ["SW1A", "SW1B", "EC2A", "EC2B"] * 2, "age": [20, 30, 40, 50] * 2}
     options = {"quasi": ["zip", "age"], "require": sf.KAnonymity(4), "hierarchies": {"zip": "redact:right"}}
     release = sf.anonymize(table, search="optimal", levels={"zip": (1, 1)}, **options)
     page = report(release.manifest, release.table)

@@ -7,6 +7,7 @@ import secrets
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from sfumato.hierarchies.learned import Learned
 from sfumato.hierarchy import Hierarchy
 from sfumato.measures.risk.keys import keys_of
 from sfumato.microdata import encode
+from sfumato.published import losses
 from sfumato.recode.ends import ends_named
 from sfumato.release import Release
 from sfumato.roles import Roles
@@ -127,14 +129,15 @@ def compare(
     roles = arguments.roles_of(frame, quasi, identifying, sensitive, insensitive, weight, needed, rest=rest)
     required = [criterion for point in planned.points for criterion in point.criteria]
     arguments.warn_of_undecided(frame, roles, required)
-    trees = _trees(frame, hierarchies)
+    recipes = arguments.recipes_of(frame, hierarchies)
+    trees = _trees(frame, recipes)
     merged = normalised(normalise, frame, roles, trees)
     asked = [criterion for point in planned.points for criterion in point.require]
     frame = frame.with_columns(one_spelling([frame.get_column(name) for name in merged], asked).values())
     axes = utility_axis(utility, roles.sensitive), risk_axis(risk, roles.sensitive, roles.weight)
     seed = arguments.seed_of(seed)
     bounds = arguments.levels_of(levels, _columns(roles.quasi))
-    task = _Task(frame, roles, trees, bounds, ends_named(ends), axes[0], axes[1], seed)
+    task = _Task(frame, roles, recipes, trees, bounds, ends_named(ends), axes[0], axes[1], seed)
     folder = None if output is None else arguments.path_of(output)
     ledger, names = _ledger(task, planned, folder)
     kernels.warn_of_compiling(say)
@@ -156,6 +159,7 @@ class _Task:
         self,
         frame: pl.DataFrame,
         roles: Roles,
+        recipes: Mapping[str, Any],
         trees: Mapping[str, Any],
         levels: Mapping[str, tuple[int, int]],
         ends: str,
@@ -164,6 +168,7 @@ class _Task:
         seed: int | None,
     ) -> None:
         self.frame, self.roles, self.trees, self.levels = frame, roles, trees, levels
+        self.recipes = recipes
         self.ends, self.utility, self.risk, self.seed = ends, utility, risk, seed
         named = {name for name in frame.columns if roles.role(name) is not None}
         self.free = [name for name in frame.columns if name not in named]  # told once, not for every point
@@ -198,11 +203,12 @@ class _Task:
         assert isinstance(release, Release)  # the table is in memory
         tell("measuring", None)
         verdict = release.solution.verdict
-        case = self.case(release.table, release.rows, point.k, point.loss, verdict.loss)
+        told = partial(_told, replace(release, recipes=self.recipes))  # a tree that was built has all values as leaves
+        case = self.case(release.table, release.rows, point.k, told)
         return {
             "risk": finite(self.risk.measure(case)),
             "utility": finite(self.utility.measure(case)),
-            "loss": finite(verdict.loss),
+            "loss": told(point.loss),
             "suppressed": verdict.suppressed,
             "classes": len(keys_of(release.table, list(case.columns)).classes),
             "seconds": round(release.solution.seconds, 3),
@@ -215,10 +221,14 @@ class _Task:
         return {"risk": finite(self.risk.measure(case)), "utility": finite(self.utility.measure(case))}
 
     def case(
-        self, table: pl.DataFrame, rows: np.ndarray, k: int | None = None, loss: Any = None, lost: float | None = None
+        self,
+        table: pl.DataFrame,
+        rows: np.ndarray,
+        k: int | None = None,
+        told: Callable[[Any], float | None] | None = None,
     ) -> Case:
         r = self.roles
-        return Case(self.frame, table, rows, r.quasi, r.sensitive, r.weight, self.built, self.seed or 0, k, loss, lost)
+        return Case(self.frame, table, rows, r.quasi, r.sensitive, r.weight, self.built, self.seed or 0, k, told)
 
     def document(self, planned: Plan, found: Sequence[Row]) -> dict[str, Any]:
         """What is drawn and written: plain values, none of them from the table."""
@@ -241,6 +251,12 @@ class _Task:
             "original": {"risk": original.get("risk"), "utility": original.get("utility")},
             "points": [{name: point[name] for name in SCHEMA} for point in points],
         }
+
+
+def _told(release: Release, loss: Any) -> float | None:
+    """A loss of a release as its rows and labels alone tell it; None where they do not."""
+    found = losses(release.shown, replace(release.policy, loss=loss))[0]
+    return None if found is None else finite(found)
 
 
 def _all(
@@ -292,9 +308,8 @@ def _ledger(task: _Task, planned: Plan, folder: Path | None) -> tuple[Ledger, li
     return ledger, [identity(secret, shared | {"point": point}) for point in points]
 
 
-def _trees(frame: pl.DataFrame, hierarchies: Any) -> dict[str, Any]:
+def _trees(frame: pl.DataFrame, recipes: Mapping[str, Any]) -> dict[str, Any]:
     """The hierarchies, built once; what is learned stays a recipe, for it is none that was given."""
-    recipes = arguments.recipes_of(frame, hierarchies)
     return {
         name: recipe if isinstance(recipe, Learned) else recipe.build(encode(frame.get_column(name))[0])
         for name, recipe in recipes.items()

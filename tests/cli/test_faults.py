@@ -61,10 +61,14 @@ def test_messages_speak_of_flags(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "or give more --max-cells" in told(lambda: sf.risk(store, quasi=["age"], max_cells=1))
     assert "Hint: measure one file of it, or a sample" in told(lambda: sf.attack(store, quasi=["age"]))
     assert told(lambda: sf.risk(table)).count("quasi") == 2
-    assert "k-anonymity asks for classes" in told(lambda: sf.anonymize(table, quasi=["age"], require=sf.KAnonymity(9)))
+    assert "k-anonymity asks for classes" in told(
+        lambda: sf.anonymize(table, quasi=["age", "zip"], require=sf.KAnonymity(9))
+    )
     wildcard = sf.MinimalSuppression(rule="wildcard")
     hint = "use --search mondrian, --search optimal, or leave --search out"
-    assert hint in told(lambda: sf.anonymize(store, quasi=["age"], require=k, search=wildcard, to=tmp_path / "out"))
+    assert hint in told(
+        lambda: sf.anonymize(store, quasi=["age", "zip"], require=k, search=wildcard, to=tmp_path / "out")
+    )
     assert "give --separator or --quote for others" in told(lambda: sf.read(tmp_path / "two.csv"))
     assert 'write format = "csv" into [input]' in told(lambda: sf.read(tmp_path / "t.strange"))
     assert "from Python alone" in told(lambda: sf.Database("oracle://host/db", "t"))

@@ -174,7 +174,7 @@ def test_a_file_that_another_process_writes(duck: Path) -> None:
 
 @pytest.mark.postgres
 def test_passwords_come_from_the_environment(postgres: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    server.run(postgres, "DROP TABLE IF EXISTS people; CREATE TABLE people AS SELECT 1 AS age")
+    server.run(postgres, "DROP TABLE IF EXISTS people CASCADE; CREATE TABLE people AS SELECT 1 AS age")
     password = Path(os.environ["PGPASSFILE"]).read_text().strip().rpartition(":")[2]
     assert ages(postgres) == 1
     monkeypatch.delenv("PGPASSFILE")

@@ -102,7 +102,7 @@ def test_excel(book):
 
 
 def test_excel_with_faults(book):
-    with pytest.raises(ColumnError, match='"a"'):
+    with pytest.raises(ColumnError, match="columns 1 and 2"):
         read(book({"s": [["a", "a"], [1, 2]]}))
     with pytest.raises(EmptyTable):
         read(book({"s": [["a", "b"]]}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,8 +26,9 @@ class Case:
     hierarchies: Mapping[str, Any]
     seed: int
     k: int | None = None
-    loss: Any = None  # what the search kept low, and what came of it
-    lost: float | None = None
+    told: Callable[[Any], float | None] | None = (
+        None  # a loss from the released rows alone; None where they do not tell
+    )
 
     @property
     def columns(self) -> tuple[str, ...]:

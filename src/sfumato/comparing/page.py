@@ -162,7 +162,7 @@ def _asked(document: Mapping[str, Any]) -> Markup:
         "record",
     )
     note = (
-        "The figures compare releases with the original, which a release alone does not: keep this map in the house "
+        "The axes may compare releases with the original, which a release alone does not: keep this map in the house "
         "that has the original."
     )
     return section("asked", "What was compared", shown, tag("p", note, class_="quiet"))

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from sfumato.comparing.case import Asked, Case, asked, one_column
 from sfumato.comparing.plan import parameters
 from sfumato.errors import PolicyError, did_you_mean
@@ -50,9 +52,10 @@ def _of_loss(loss: Any) -> UtilityAxis:
     text = f"{name} {own}" if own else name
 
     def measure(case: Case) -> float:
-        plain = name in ("lm", "ncp", "precision", "non-uniform-entropy") and loss.aggregate != "sum"
-        if plain and case.lost is not None and loss == case.loss:
-            return 1 - case.lost  # what the search measured already
+        by_label = name in ("lm", "ncp", "precision", "non-uniform-entropy")
+        if by_label and case.told is not None and (lost := case.told(loss)) is not None:
+            weights = np.array([(loss.weights or {}).get(column, 1.0) for column in case.columns])
+            return 1 - lost / float(loss.combine(np.ones(len(weights)), weights))
         found = information_loss(
             case.original, case.released, case.columns, loss=loss, hierarchies=case.hierarchies, rows=case.rows,
             k=case.k,

@@ -5,6 +5,7 @@ Domains are what the released labels show, or a hierarchy that somebody wrote; s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -80,6 +81,8 @@ class ReleasedColumn:
         if dated and (units := self._units(text)) is not None:
             return units
         parts = text.str.extract_groups(RANGE).struct.unnest().get_columns()
+        if isinstance(self.recipe, Redact):
+            parts = self._masks(text)
         for read in (_moments,) if dated else (_numbers, _moments):
             low, high = (read(part.fill_null(text)).to_numpy() for part in parts)
             if np.isfinite(low[self.said]).all() and np.isfinite(high[self.said]).all():
@@ -95,6 +98,16 @@ class ReleasedColumn:
         if every.is_empty() or isinstance(self.recipe, Dates):
             return "date" if isinstance(self.recipe, Dates) else "text"
         return next((kind for kind, form in FORMS.items() if every.str.contains(form).all()), "text")
+
+    def _masks(self, text: pl.Series) -> list[pl.Series]:
+        """The first and the last code of each mask, 08000 and 08099 of 080**; null where a mask is none of digits."""
+        assert isinstance(self.recipe, Redact)
+        char = self.recipe.char
+        digits = text.str.contains(rf"^[0-9]+{re.escape(char)}*$") & (
+            text.str.len_chars() == text.str.len_chars().max()
+        )
+        codes = text.set(~digits.fill_null(True), "no code")
+        return [codes.str.replace_all(char, digit, literal=True) for digit in "09"]
 
     def _units(self, text: pl.Series) -> tuple[np.ndarray, np.ndarray] | None:
         low, high = np.full(len(text), np.nan), np.full(len(text), np.nan)
