@@ -44,7 +44,7 @@ def suppressed(
     solution = search(Problem(micro.schema, cells, policy, table.height))
     assert isinstance(solution.recoding, Partition)
     if solution.recoding.split is not None:
-        of_row = deal(of_row, solution.recoding.split)
+        of_row = deal(of_row, solution.recoding.split, np.zeros(table.height, np.int64))
     _, columns = recode(table, micro, solution, of_row, names)
     return pl.DataFrame(columns), solution
 

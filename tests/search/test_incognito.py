@@ -210,8 +210,9 @@ def test_nasty_tables(table: dict[str, list[Any]], k: int, suppression: float) -
     drop = [name for name in table if name == "unique"]
     try:
         release = sf.anonymize(
-            table, quasi=names, identifying=drop, require=sf.KAnonymity(k), search=Incognito(), suppression=suppression
-        )
+            table, quasi=names, identifying=drop, rest="release", require=sf.KAnonymity(k), search=Incognito(),
+            suppression=suppression,
+        )  # fmt: skip
     except (sf.errors.Infeasible, sf.errors.ColumnError) as no:
         assert str(no)
         return

@@ -23,9 +23,10 @@ def released(table: dict[str, list[Any]], k: int, quasi: list[str] | None = None
     quasi = quasi or [name for name in table if name != "c"]
     rest = [name for name in table if name not in quasi]
     search = sf.Mondrian(**options)
-    return sf.anonymize(
+    found = sf.anonymize(
         table, quasi=quasi, insensitive=rest, require=sf.KAnonymity(k), loss="ncp", search=search, ends="exact"
-    ).table
+    )
+    return as_they_came(found)
 
 
 def gcp(table: dict[str, list[Any]], k: int, **options: Any) -> float:

@@ -184,8 +184,8 @@ def test_nasty_tables(table: dict[str, list[Any]], k: int, suppression: float, m
     drop = [name for name in table if name == "unique"]
     try:
         release = sf.anonymize(
-            table, quasi=names, identifying=drop, require=sf.KAnonymity(k), search=Samarati(by=method),
-            suppression=suppression,
+            table, quasi=names, identifying=drop, rest="release", require=sf.KAnonymity(k),
+            search=Samarati(by=method), suppression=suppression,
         )  # fmt: skip
     except (sf.errors.Infeasible, sf.errors.ColumnError) as no:
         assert str(no)
