@@ -217,7 +217,7 @@ def test_errors_of_a_server_show_no_value(postgres: str) -> None:
     server.run(postgres, "DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN PASSWORD 'reader'")
     os.environ["PGPASSWORD"] = "reader"
     try:
-        with pytest.raises(ReadError, match="permission denied"):
+        with pytest.raises(ReadError, match="lacks the right SELECT"):
             Database(postgres.replace("sfumato@", "reader@").replace("127.0.0.1", "localhost"), "people")
     finally:
         del os.environ["PGPASSWORD"]

@@ -68,14 +68,11 @@ def _alike(dtype: pl.DataType) -> bool:
 
 def _sorted(frame: pl.LazyFrame, by: Sequence[str]) -> bool:
     last: pl.DataFrame | None = None
-    try:
-        for batch in frame.collect_batches(chunk_size=BATCH, maintain_order=True, engine="streaming"):
-            text = printed_frame(batch)
-            if not is_canonical(text if last is None else pl.concat([last, text]), by):
-                return False
-            last = text.tail(1) if text.height else last
-    except (pl.exceptions.PolarsError, OSError):  # its message may hold cells
-        raise ReadError(CHANGED) from None
+    for batch in frame.collect_batches(chunk_size=BATCH, maintain_order=True, engine="streaming"):
+        text = printed_frame(batch)
+        if not is_canonical(text if last is None else pl.concat([last, text]), by):
+            return False
+        last = text.tail(1) if text.height else last
     return True
 
 
@@ -101,14 +98,17 @@ class Streamed:
         parts = self.place.is_dir()
         if parts and self.format != "parquet":
             return True
-        for file in sorted(self.place.glob("part-*")) if parts else [self.place]:
-            frame = written(file, self.format)
-            types = frame.collect_schema()
-            by = sorted_by(types, quasi)
-            other = [name for name in by if not _alike(types[name])]
-            by = by[: by.index(other[0])] if parts and other else by
-            if by and not _sorted(frame.select(by), by):
-                return False
+        try:
+            for file in sorted(self.place.glob("part-*")) if parts else [self.place]:
+                frame = written(file, self.format)
+                types = frame.collect_schema()
+                by = sorted_by(types, quasi)
+                other = [name for name in by if not _alike(types[name])]
+                by = by[: by.index(other[0])] if parts and other else by
+                if by and not _sorted(frame.select(by), by):
+                    return False
+        except (pl.exceptions.PolarsError, OSError):  # its message may hold cells
+            raise ReadError(CHANGED) from None
         return True
 
     def schema(self) -> dict[str, pl.DataType]:
