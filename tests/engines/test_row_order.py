@@ -118,6 +118,23 @@ def test_runs_on_disk_are_merged_to_the_same_order(
     assert list(tmp_path.iterdir()) == []  # the file has no name
 
 
+def test_labels_are_sorted_as_their_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scanned_order, "RUN", 512)
+    monkeypatch.setattr(scanned_order, "STEP", 100)
+    monkeypatch.setattr(scanned_order, "BLOCKS", 16)
+    rng = np.random.default_rng(4)
+    listed = pl.Enum(["b", "", "é", "a", "B", "日本", "none has it"])
+    texts = [None, *listed.categories][:-1]
+    drawn = {name: pl.Series(name, texts).gather(rng.integers(0, len(texts), 3000)) for name in ("q", "r")}
+    table = pl.DataFrame([*drawn.values(), pl.Series("x", rng.integers(0, 9, 3000) / 4)])
+    wanted = table[arrangement(table, ["q", "r", "x"])]
+    labels = table.with_columns(pl.col("q", "r").cast(listed))
+    assert labels[arrangement(labels, ["q", "r", "x"])].cast(table.schema).equals(wanted)
+    found = pl.concat(arranged(labels.iter_slices(700), RowOrder("canonical", ("q", "r")), tmp_path))
+    assert found.schema == labels.schema
+    assert found.cast(table.schema).equals(wanted)
+
+
 def test_no_rows(tmp_path: Path) -> None:
     nothing = pl.DataFrame({"q": pl.Series([], dtype=pl.Int64)})
     assert arranged([], RowOrder(), tmp_path) == []

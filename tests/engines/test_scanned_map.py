@@ -81,8 +81,10 @@ def test_places_are_those_of_a_join(monkeypatch: pytest.MonkeyPatch, dense: int,
 def test_no_row_is_no_row() -> None:
     table = pl.DataFrame({"a": [1], "b": ["x"]})
     plan = Plan(("a", "b"), ("a",), (), {"a": pl.DataFrame({"a": [1], LABEL + "a": ["one"]})}, None, table.select("a"))
-    assert Mapper(plan, dict(table.schema))(table).rows() == []
-    assert Mapper(plan, dict(table.schema))(table.clear()).schema == {"a": pl.String, "b": pl.String}
+    mapper = Mapper(plan, dict(table.schema))
+    assert mapper(table).rows() == []
+    assert mapper(table.clear()).schema == mapper.schema(dict(table.schema))
+    assert mapper.labelled == ["a"]
 
 
 def test_what_is_released_and_what_is_matched_are_two_things() -> None:

@@ -108,7 +108,9 @@ def _key(frame: pl.DataFrame, by: Sequence[str]) -> np.ndarray:
         for code, size in _ranks(column):
             if domain * size >= LARGEST:  # a wider number would wrap
                 key, domain = _dense(pl.Series(key))
-            key, domain = key * size + code, domain * size
+            key *= size
+            key += code
+            domain *= size
     return key
 
 
@@ -116,7 +118,11 @@ def _ranks(column: pl.Series) -> Iterator[tuple[np.ndarray, int]]:
     """Per value its rank among the printed texts of the column, the last for missing, and how many ranks there are; of
     long texts that of their first letters, of the next ones, and so on."""
     few, dtype = column.head(SEEN).n_unique() <= FEW, column.dtype
-    text = isinstance(dtype, pl.String | pl.Categorical | pl.Enum)
+    if isinstance(dtype, pl.Enum):
+        rank = _table(dtype.categories)
+        yield rank[column.to_physical().cast(pl.UInt32).fill_null(len(rank) - 1).to_numpy()], len(rank)
+        return
+    text = isinstance(dtype, pl.String | pl.Categorical)
     if not few and dtype.is_integer():
         yield _dense(_digits(column))
         return
@@ -127,12 +133,19 @@ def _ranks(column: pl.Series) -> Iterator[tuple[np.ndarray, int]]:
     values = printed(column) if text else column.to_frame("v").select(plain("v", dtype)).to_series()
     if few:
         codes = Codes(values.unique())
-        code, known = codes(values).to_numpy(), codes.known
-    else:
-        code, known = _dense(values)[0], values.drop_nulls().unique().sort()
-    rank = np.empty(len(known) + 1, np.int64)
-    rank[printed(known).arg_sort().to_numpy()], rank[-1] = np.arange(len(known)), len(known)
-    yield rank[code], len(rank)
+        yield _table(codes.known)[codes(values).to_numpy()], codes.missing + 1
+        return
+    known = values.drop_nulls().unique()
+    table = pl.DataFrame({"v": known, "rank": _table(known)[:-1]})
+    found = values.to_frame("v").join(table, on="v", how="left", maintain_order="left").get_column("rank")
+    yield found.fill_null(len(known)).to_numpy(), len(known) + 1
+
+
+def _table(known: pl.Series) -> np.ndarray:
+    """Per value of those that differ the rank of its printed text, then that of missing."""
+    text, rank = printed(known), np.full(len(known) + 1, len(known))
+    rank[text.arg_sort(nulls_last=True).to_numpy()[: text.count()]] = np.arange(text.count())
+    return rank
 
 
 def _dense(values: pl.Series) -> tuple[np.ndarray, int]:
@@ -169,7 +182,7 @@ def _digits(column: pl.Series) -> pl.Series:
 
 def _tie(column: pl.Series) -> pl.Series | None:
     """What tells values apart that print alike; None where there are none."""
-    if column.dtype == pl.String:
+    if column.dtype == pl.String or (isinstance(column.dtype, pl.Enum) and "" in column.dtype.categories):
         empty = column == ""
         return empty.fill_null(False) if empty.any() else None
     if not column.dtype.is_float():

@@ -129,7 +129,7 @@ class Scanned:
 
         rows = self._frame.select(needed).map_batches(mapped, streamable=True, schema=apply.schema(schema))
         with unchanged(self.files):  # columns of text are known by their place, which a new file may give to others
-            write(rows, file, format, plan.order)
+            write(rows, file, format, plan.order, apply.labelled)
         return ScannedFile(file, format)
 
     @cached_property

@@ -74,12 +74,17 @@ class Mapper:
         self.maps = {name: _Map(frame, name) for name, frame in plan.maps.items()}
 
     def schema(self, given: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
-        """Column to type of what is released."""
-        text = {*self.maps, *self.labels}
-        return {name: pl.String() if name in text else given[name] for name in self.plan.columns}
+        """Column to type of the rows that it makes; of those that are released the labels are texts."""
+        made: dict[str, _Labels | _Map] = {**self.labels, **self.maps}
+        return {name: made[name].texts.dtype if name in made else given[name] for name in self.plan.columns}
+
+    @property
+    def labelled(self) -> list[str]:
+        """The columns of labels."""
+        return [name for name in self.plan.columns if name in self.maps or name in self.labels]
 
     def __call__(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Those of the rows that stay, with their labels, in their order."""
+        """Those of the rows that stay, in their order, with their labels: as Enum, which is quick to sort."""
         level = rows.select(self.plain)
         made: dict[str, pl.Series] = {}
         if self.gone is not None:
@@ -97,21 +102,16 @@ class Mapper:
 
 @dataclass(frozen=True, eq=False)
 class _Labels:
-    """The label of each place: a number per place, a text per number, the last of which is missing."""
+    """The label of each place, of few different ones."""
 
-    number: pl.Series
     texts: pl.Series
 
     @staticmethod
     def of(labels: pl.Series) -> _Labels:
-        if not isinstance(labels.dtype, pl.Enum):
-            labels = labels.cast(pl.Enum(labels.drop_nulls().unique().sort()))
-        known: pl.Series = labels.dtype.categories  # type: ignore[attr-defined]
-        texts = pl.concat([known, pl.Series([None], dtype=pl.String)], rechunk=True)  # in one chunk gathering is fast
-        return _Labels(labels.to_physical().cast(pl.UInt32).fill_null(len(texts) - 1), texts)
+        return _Labels(_listed(labels).rechunk())  # in one chunk gathering is fast
 
     def __call__(self, place: pl.Series) -> pl.Series:
-        return self.texts.gather(self.number.gather(place))
+        return self.texts.gather(place)
 
 
 class _Map:
@@ -119,13 +119,17 @@ class _Map:
         self.codes = Codes(frame.get_column(name))
         label = [None] * self.codes.size
         texts = frame.get_column(LABEL + name).cast(pl.String)
-        self.labels = pl.Series(label, dtype=pl.String).scatter(self.codes(frame.get_column(name)), texts)
+        self.texts = _listed(pl.Series(label, dtype=pl.String).scatter(self.codes(frame.get_column(name)), texts))
 
     def __call__(self, values: pl.Series) -> pl.Series:
         code = self.codes(values)
         if len(code) and code.max() == self.codes.unknown:
             raise ReadError("the table has other values than when it was counted: it was changed while it was read")
-        return self.labels.gather(code)
+        return self.texts.gather(code)
+
+
+def _listed(labels: pl.Series) -> pl.Series:
+    return labels if isinstance(labels.dtype, pl.Enum) else labels.cast(pl.Enum(labels.drop_nulls().unique().sort()))
 
 
 def _kept(

@@ -16,14 +16,15 @@ from typing import IO
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from sfumato.engines.order import RANDOM, RowOrder
 from sfumato.engines.store import OURS
 
 VALUES = 3 << 20  # that a run holds
 RUN = 1 << 19  # rows of it at most
-BLOCKS = 64  # of a run
-STEP = 1 << 18  # rows that are merged at a time, at least
+BLOCKS = 256  # of a run
+STEP = 1 << 19  # rows that are merged at a time, at least
 DRAWN = OURS + "drawn"  # the column of random numbers
 
 Places = Callable[[pl.DataFrame], np.ndarray]
@@ -111,9 +112,9 @@ class _Runs:
             return
         self.runs += 1
         self.firsts.append(run.gather_every(self.rows))
-        for block in run.iter_slices(self.rows):
+        for block in run.with_columns(cs.enum().to_physical()).iter_slices(self.rows):  # without all their texts
             buffer = io.BytesIO()
-            block.write_ipc(buffer, compat_level=pl.CompatLevel.oldest())
+            block.write_ipc_stream(buffer, compat_level=pl.CompatLevel.oldest())
             rest = buffer.getbuffer()
             while rest:
                 rest = rest[self.file.write(rest) :]
@@ -127,24 +128,25 @@ class _Runs:
         step = max(STEP, 2 * self.runs * self.rows)
         sizes = np.cumsum(np.array(self.sizes)[order])
         wait, low = firsts.clear(), 0
+        listed = [pl.col(name).cat.to(dtype) for name, dtype in firsts.schema.items() if isinstance(dtype, pl.Enum)]
         while low < len(order):
             before = int(sizes[low - 1]) if low else 0
             high = max(low + 1, int(np.searchsorted(sizes, before + step)))
-            here = pl.concat([wait, *(self._block(int(i)) for i in order[low:high])], rechunk=True)
+            blocks = pl.concat([self._block(int(i)) for i in order[low:high]], rechunk=True).with_columns(listed)
+            bound = firsts[order[high : high + 1]]  # after it whatever comes, so after all that is alike
+            here = pl.concat([wait, blocks, bound], rechunk=True)  # in one chunk gathering is fast
+            there = places(here)
             if high < len(order):
-                bound = firsts[int(order[high])]  # after it whatever comes, so after all that is alike
-                here = pl.concat([here, bound])
-                there = places(here)
                 cut = int(np.flatnonzero(there == here.height - 1)[0])
                 yield here[there[:cut]]
                 wait = here[there[cut + 1 :]]
             else:
-                yield here[places(here)]
+                yield here[there]
             low = high
 
     def _block(self, number: int) -> pl.DataFrame:
         self.file.seek(self.ends[number])
-        return pl.read_ipc(io.BytesIO(self.file.read(self.ends[number + 1] - self.ends[number])))
+        return pl.read_ipc_stream(io.BytesIO(self.file.read(self.ends[number + 1] - self.ends[number])))
 
 
 def _resized(frames: Iterable[pl.DataFrame], size: int) -> Iterator[pl.DataFrame]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import polars as pl
@@ -26,18 +27,19 @@ def refuse_format(format: str) -> None:
         raise OutputError(f'format "{format}" cannot be written as a stream', allowed=", ".join(FORMATS), hint=hint)
 
 
-def write(frame: pl.LazyFrame, file: Path, format: str, order: RowOrder) -> None:
-    """Write the rows of a lazy frame in an order."""
+def write(frame: pl.LazyFrame, file: Path, format: str, order: RowOrder, labels: Collection[str] = ()) -> None:
+    """Write the rows of a lazy frame in an order; columns of labels, which are Enum, as texts."""
     refuse_format(format)
     try:
         if order.name == INPUT:
-            _write(frame, file, format)
+            _write(frame.with_columns(pl.col(*labels).cast(pl.String)) if labels else frame, file, format)
             return
         with Arranged(order, file.parent) as rows:
             _fill(rows, frame)
-            pulled = Pulled(rows.frames(SLICE))
+            schema = frame.collect_schema() | dict.fromkeys(labels, pl.String())
+            pulled = Pulled(_texts(part, labels) for part in rows.frames(SLICE))
             try:
-                _write(pulled.scan(frame.collect_schema()), file, format)
+                _write(pulled.scan(schema), file, format)
             finally:
                 pulled.close()
             if pulled.error is not None:
@@ -48,6 +50,14 @@ def write(frame: pl.LazyFrame, file: Path, format: str, order: RowOrder) -> None
         if isinstance(error, pl.exceptions.PolarsError):  # its message may hold cells
             raise ReadError(CHANGED) from None
         raise OutputError(why(error, file)) from None
+
+
+def _texts(frame: pl.DataFrame, labels: Iterable[str]) -> pl.DataFrame:
+    """Labels as the texts that are released: gathered, which takes a third of the time of a cast."""
+    return frame.with_columns(
+        series.dtype.categories.gather(series.to_physical()).alias(series.name)  # type: ignore[attr-defined]
+        for series in map(frame.get_column, labels)
+    )
 
 
 def _fill(rows: Arranged, frame: pl.LazyFrame) -> None:
