@@ -306,6 +306,18 @@ def test_rows_that_no_cut_tells_apart_come_in_pieces(monkeypatch: pytest.MonkeyP
     assert again["loss"]["lm"] == pytest.approx(run.verdict.loss, rel=1e-9)
 
 
+def test_labels_name_what_other_parts_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A set covers the values between its first and its last, also where no row of the part has them."""
+    rare = {0: "z", 1: "z"}  # in each hundred rows; y only in the last
+    b = ["y" if i > 1990 else rare.get(i % 100, "x") for i in range(2000)]
+    frame = pl.DataFrame({"a": [i // 100 for i in range(2000)], "b": b}).with_row_index("id")
+    run = Run(monkeypatch, frame, ["a", "b"], [sf.KAnonymity(70)], 500, Mondrian())
+    assert len(run.parts) > 3
+    assert set(run.table["b"]) == {"{x, y, z}"}
+    again = sf.utility(frame, run.table, quasi=["a", "b"], queries=0)
+    assert again["loss"]["lm"] == pytest.approx(run.verdict.loss, rel=1e-9)
+
+
 def test_a_solid_leaf_has_no_mean(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = pl.DataFrame({"a": [5.0] * 3000 + [6.0] * 3}).with_row_index("id")
     with pytest.raises(PolicyError, match="mean"):

@@ -12,11 +12,17 @@ from sfumato.search.problem import Partition, Solution
 
 
 def recode(
-    frame: pl.DataFrame, micro: Microdata, solution: Solution, of_row: np.ndarray, columns: tuple[str, ...]
+    frame: pl.DataFrame,
+    micro: Microdata,
+    solution: Solution,
+    of_row: np.ndarray,
+    columns: tuple[str, ...],
+    part: bool = False,
 ) -> tuple[np.ndarray, dict[str, pl.Series]]:
     """The rows that stay, in input order, and the released column of each quasi-identifier.
 
-    A column in which nothing was blurred keeps its type; the others become text.
+    A column in which nothing was blurred keeps its type; the others become text. With `part` the rows are some of a
+    table that is released as a whole: labels may name values that other rows of it have.
     """
     rows = np.flatnonzero(solution.kept[of_row]) if not solution.kept.all() else np.arange(len(of_row))
     released = {}
@@ -24,7 +30,8 @@ def recode(
         attribute = micro.attribute(name)
         if isinstance(solution.recoding, Partition):
             labels, number = solution.recoding.labels[name], solution.recoding.of_cell[of_row[rows]]
-            words = texts_of_classes(labels, micro.codes[name][rows])
+            kept = np.arange(len(attribute.categories)) if part else micro.codes[name][rows]
+            words = texts_of_classes(labels, kept)
         else:
             labels, number = global_labels(attribute, solution.recoding), micro.codes[name][rows]
             words = texts_of_labels(labels, number)
