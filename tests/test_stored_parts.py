@@ -98,7 +98,7 @@ def test_more_cells_than_the_sample_promised_are_blurred_in_parts_too(
 def test_a_protected_column_that_changes_meanwhile_is_found_out(table: pl.DataFrame, spark: Any) -> None:
     from pyspark.sql import functions as F
 
-    moody = F.udf(lambda: SystemRandom().choice(["flu", "cold"]), "string").asNondeterministic()
+    moody = F.udf(lambda: SystemRandom().choice(["flu", "cold", "ache", "burn", "gout"]), "string").asNondeterministic()
     frame = spark.createDataFrame(table.to_arrow(compat_level=pl.CompatLevel.oldest())).withColumn("disease", moody())
     with pytest.raises(sf.errors.ReadError, match="changed while"):
         sf.anonymize(frame, **ASKED)
