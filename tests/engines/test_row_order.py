@@ -30,6 +30,9 @@ COLUMNS: dict[str, Any] = {
     "unsigned": pl.Series([int(abs(x)) * 18 * 10**12 for x in WHOLE], dtype=pl.UInt64),
     "beyond": pl.Series([int(x) * 10**20 for x in WHOLE], dtype=pl.Int128),
     "float": WHOLE / RNG.choice([1, 7, 1e-20, 1e20], ROWS),
+    "cents": WHOLE / 100,
+    "thousandths": WHOLE / RNG.choice([1, 10, 1000], ROWS) + RNG.choice([0, 99_999_000_000], ROWS),
+    "too large": WHOLE / 100 + RNG.choice([0, 10**11, -(10**15)], ROWS),
     "single": pl.Series(WHOLE / 7, dtype=pl.Float32),
     "zeros": RNG.choice([0.0, -0.0, np.nan, 1.0], ROWS),
     "text": [f"{'é'[: i % 2]}{x}" for i, x in enumerate(WHOLE)],
@@ -151,4 +154,15 @@ def test_texts_of_every_length(monkeypatch: pytest.MonkeyPatch) -> None:
         texts = ["".join(rng.choice(letters, rng.integers(0, most + 1))) for _ in range(300)]
         for more in ([], [None], ["a\0", "a\0b", "a"]):
             table = pl.DataFrame({"x": [*texts, *more]})
+            assert printed_frame(table[arrangement(table, ["x"])]).rows() == plainly(table, ["x"])
+
+
+def test_decimals_are_compared_as_their_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order, "FEW", 1)
+    rng = np.random.default_rng(9)
+    for places in range(7):
+        for size in (1, 4, 9, 11, 14, 16):
+            value = rng.integers(-(10**size), 10**size, 300) / 10 ** rng.integers(0, places + 1, 300)
+            value[rng.random(300) < 0.05] = np.nan
+            table = pl.DataFrame({"x": value})
             assert printed_frame(table[arrangement(table, ["x"])]).rows() == plainly(table, ["x"])

@@ -24,6 +24,7 @@ LARGEST = 1 << 62  # a number of several codes, at most
 SEEN, FEW = 4096, 3072  # values that tell whether a column has few different ones, and how many are few
 LONG = 40  # bytes of texts that are compared as numbers
 DIGITS = 17  # of whole numbers that are compared as numbers
+PLACES, MOST = 4, 10**11  # digits after the point, and bound, of others that are
 TENS = 10 ** np.arange(DIGITS + 1)
 CANONICAL, RANDOM, INPUT = "canonical", "random", "input"
 ORDERS = (CANONICAL, RANDOM, INPUT)
@@ -88,7 +89,7 @@ def arrangement(frame: pl.DataFrame, by: Sequence[str]) -> np.ndarray:
     >>> arrangement(pl.DataFrame({"age": ["[30, 40]", None, "[20, 30)"], "cost": [1, 2, 3]}), ["age", "cost"]).tolist()
     [2, 0, 1]
     """
-    return np.argsort(_key(frame, by), kind="stable")
+    return pl.Series(_key(frame, by)).arg_sort().to_numpy()  # rows with the same number are alike
 
 
 def numbered(frame: pl.DataFrame, by: Sequence[str]) -> np.ndarray:
@@ -108,6 +109,8 @@ def _key(frame: pl.DataFrame, by: Sequence[str]) -> np.ndarray:
         for code, size in _ranks(column):
             if domain * size >= LARGEST:  # a wider number would wrap
                 key, domain = _dense(pl.Series(key))
+            if domain * size >= LARGEST:
+                code, size = _dense(pl.Series(code))
             key *= size
             key += code
             domain *= size
@@ -115,16 +118,16 @@ def _key(frame: pl.DataFrame, by: Sequence[str]) -> np.ndarray:
 
 
 def _ranks(column: pl.Series) -> Iterator[tuple[np.ndarray, int]]:
-    """Per value its rank among the printed texts of the column, the last for missing, and how many ranks there are; of
-    long texts that of their first letters, of the next ones, and so on."""
+    """Per value a number in the order of the printed texts of the column, the greatest for missing, and a bound of the
+    numbers; of long texts that of their first letters, of the next ones, and so on."""
     few, dtype = column.head(SEEN).n_unique() <= FEW, column.dtype
     if isinstance(dtype, pl.Enum):
         rank = _table(dtype.categories)
         yield rank[column.to_physical().cast(pl.UInt32).fill_null(len(rank) - 1).to_numpy()], len(rank)
         return
     text = isinstance(dtype, pl.String | pl.Categorical)
-    if not few and dtype.is_integer():
-        yield _dense(_digits(column))
+    if not few and (found := _decimals(column)) is not None:
+        yield found
         return
     if not few and text:
         yield from map(_dense, _words(printed(column)))
@@ -167,17 +170,52 @@ def _words(text: pl.Series) -> Iterator[pl.Series]:
         yield padded.bin.slice(start, 8).bin.reinterpret(dtype=pl.UInt64, endianness="big")
 
 
-def _digits(column: pl.Series) -> pl.Series:
-    """Whole numbers as others whose order is that of their digits."""
-    low, high = column.min(), column.max()
-    if low is None or min(low, -high) <= -(10**DIGITS):  # type: ignore[operator]
-        return printed(column)
-    value = column.cast(pl.Int64).fill_null(0).to_numpy()
-    size = np.abs(value)
-    digits = np.searchsorted(TENS, size, side="right").clip(1)
-    # as if all had as many digits; of two that then are equal the shorter comes first, and a minus before all digits
-    key = size * TENS[DIGITS - digits] * 32 + digits - np.where(value < 0, 1 << 62, 0)
-    return pl.Series(key).set(column.is_null(), None)
+def _decimals(column: pl.Series) -> tuple[np.ndarray, int] | None:
+    """Numbers of few digits, none or some of them after the point, as whole ones in the order of their texts, the
+    greatest for missing, and a bound of these; None for other values.
+
+    A minus comes before all digits. Then the digits before the point are compared as if all had as many; of two that
+    are equal so the shorter comes first, as a point comes before all digits. Then what is after the point.
+    """
+    if column.dtype.is_integer():
+        low, high = column.min(), column.max()
+        if low is None or min(low, -high) <= -(10**DIGITS):  # type: ignore[operator]
+            return None
+        missing, places = column.is_null(), 0
+        scaled = column.cast(pl.Int64).fill_null(0).to_numpy()
+    elif column.dtype == pl.Float64:
+        missing = column.is_null() | column.is_nan().fill_null(False)
+        value = column.set(missing, 0.0).to_numpy()
+        if (found := _places(value)) is None:
+            return None
+        places = found
+        scaled = np.rint(value * 10**places).astype(np.int64)
+    else:
+        return None
+    whole, part = np.abs(scaled), 0
+    if places:
+        whole, part = np.divmod(whole, 10**places)
+    digits = np.searchsorted(TENS, whole, side="right").clip(1)
+    longest = int(digits.max(initial=1))
+    bound = 10 ** (longest + places) * (longest + 1)
+    key = (whole * TENS[longest - digits] * (longest + 1) + digits) * 10**places + part
+    if (below := scaled < 0).any():
+        key, bound = np.where(below, key, key + bound), 2 * bound
+    if missing.any():
+        key[missing.to_numpy()] = bound
+    return key, bound + 1
+
+
+def _places(value: np.ndarray) -> int | None:
+    """The digits after the point that floats are printed with, at most; None where there are more than a few."""
+    if not np.abs(value).max(initial=0) < MOST:
+        return None
+    for places in range(1, PLACES + 1):
+        unit = 10.0**places
+        # a decimal number of up to 15 digits is the shortest text of the float that is nearest to it
+        if all((np.rint(some * unit) / unit == some).all() for some in (value[:SEEN], value)):
+            return places
+    return None
 
 
 def _tie(column: pl.Series) -> pl.Series | None:
