@@ -126,8 +126,8 @@ def _ranks(column: pl.Series) -> Iterator[tuple[np.ndarray, int]]:
         yield rank[column.to_physical().cast(pl.UInt32).fill_null(len(rank) - 1).to_numpy()], len(rank)
         return
     text = isinstance(dtype, pl.String | pl.Categorical)
-    if not few and (found := _decimals(column)) is not None:
-        yield found
+    if not few and (decimals := _decimals(column)) is not None:
+        yield decimals
         return
     if not few and text:
         yield from map(_dense, _words(printed(column)))
