@@ -100,6 +100,15 @@ def test_init_keeps_the_options_for_reading(run: Run, tmp_path: Path) -> None:
     assert tables["input"] == {"path": "t.csv", "separator": "|", "header": False}
 
 
+def test_init_writes_no_policy_that_could_not_run(run: Run, tmp_path: Path) -> None:
+    rows = "".join(f"Anna Smith{i},a{i}@x.org\n" for i in range(80))
+    (tmp_path / "people.csv").write_text("name,email\n" + rows, encoding="utf-8")
+    ended = run("inspect", str(tmp_path / "people.csv"), "--init", str(tmp_path / "policy.toml"))
+    assert ended.code == 2
+    assert "no column looks quasi-identifying" in ended.err
+    assert not (tmp_path / "policy.toml").exists()
+
+
 def test_init_does_not_replace_a_file_unasked(run: Run, patients: Path, tmp_path: Path) -> None:
     policy = tmp_path / "policy.toml"
     policy.write_text("mine")

@@ -50,7 +50,7 @@ def inspect_table(
     from sfumato.cli.progress import Progress
     from sfumato.engines.atomic import atomic_file
     from sfumato.engines.store import is_store
-    from sfumato.errors import OutputError
+    from sfumato.errors import ColumnError, OutputError
     from sfumato.inspection import inspect
 
     if init is not None and init.exists() and not overwrite:
@@ -63,6 +63,11 @@ def inspect_table(
         stored = is_store(data)
         frame = data.sample(SAMPLE) if stored else data
         found = inspect(frame)
+        if init is not None and not found.roles.quasi:
+            raise ColumnError(
+                "no policy is suggested: no column looks quasi-identifying, so there is nothing to promise",
+                hint="name what others may know yourself: sfumato anonymize --quasi COLUMN",
+            )
         protection = _protection(frame, found) if init is not None else {}
     if stored and found.rows < data.rows():
         told.append(f"these are figures of a sample of {number(found.rows)} rows, of about {number(data.rows())}")
