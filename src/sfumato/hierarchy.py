@@ -44,6 +44,7 @@ class Hierarchy:
     ancestor[level, leaf] is the index into labels[level] of the leaf's ancestor, so ancestor[0] counts 0, 1, 2, ...
     Leaves with the same ancestor at one level have the same ancestor at every level above (the tree is nested), and
     no label stands twice within a level, because equal labels would merge classes that the search holds apart.
+    `learned` says that its groups were made from the values of a table.
 
     >>> sex = Hierarchy("sex", (("f", "m"), ("*",)), np.array([[0, 1], [0, 0]]))
     >>> sex.height, sex.leaves, sex.label(1, 0)
@@ -53,6 +54,7 @@ class Hierarchy:
     attribute: str
     labels: tuple[tuple[str, ...], ...]
     ancestor: Codes
+    learned: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", tuple(tuple(level) for level in self.labels))
@@ -103,7 +105,8 @@ class Hierarchy:
         if absent:
             raise HierarchyError(f'the hierarchy of "{self.attribute}" does not cover {absent} of {leaf.size} values')
         levels = [(self.ancestor[level, leaf], self.labels[level]) for level in range(1, self.height)]
-        return grow(self.attribute, texts, levels, root=self.labels[-1][0]) if self.height else replace(self)
+        root = self.labels[-1][0]
+        return grow(self.attribute, texts, levels, root, self.learned) if self.height else replace(self)
 
 
 def _faults(labels: tuple[tuple[str, ...], ...], ancestor: Codes) -> list[str]:
@@ -142,7 +145,9 @@ def parents(ancestor: Codes, level: int) -> Codes:
     return parent
 
 
-def grow(attribute: str, leaves: Sequence[str], levels: Sequence[Groups], root: str | None = "*") -> Hierarchy:
+def grow(
+    attribute: str, leaves: Sequence[str], levels: Sequence[Groups], root: str | None = "*", learned: bool = False
+) -> Hierarchy:
     """Build a hierarchy from the group of each leaf at every level between leaves and root.
 
     Labels are put in order of their first leaf. Different groups that would print alike get a number, so that they
@@ -163,7 +168,8 @@ def grow(attribute: str, leaves: Sequence[str], levels: Sequence[Groups], root: 
     if root is not None:
         labels.append((root,))
         ancestor.append(np.zeros(len(leaves), dtype=np.int64))
-    return Hierarchy(attribute, tuple(labels), np.array(ancestor, dtype=np.int32).reshape(len(labels), len(leaves)))
+    above = np.array(ancestor, dtype=np.int32).reshape(len(labels), len(leaves))
+    return Hierarchy(attribute, tuple(labels), above, learned)
 
 
 def by_label(labels: Sequence[str]) -> Groups:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime as dt
 import os
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -244,7 +246,8 @@ def test_labels_tell_nothing_of_suppressed_values(name: str) -> None:
     assert seen
 
 
-def test_steps_are_chosen_from_released_rows_alone() -> None:
+@pytest.mark.parametrize("given", [None, sf.intervals(170, 340, origin=3), sf.intervals(cuts=[range(1111, 9000, 333)])])
+def test_steps_are_chosen_from_released_rows_alone(given: Any) -> None:
     """The same solution over other suppressed cells: ends, step and resolution stay as they are."""
     rng = np.random.default_rng(5)
     stays = np.sort(rng.integers(1000, 9000, 60))
@@ -254,7 +257,7 @@ def test_steps_are_chosen_from_released_rows_alone() -> None:
         problem = pose(
             pl.DataFrame({"q": numbers}),
             sf.policy.Policy((("q",),), (sf.KAnonymity(5),), len(gone), sf.LM()),
-            {},
+            {"q": given} if given else {},
             {},
         )
         value = np.array([float(x or 0) for x in problem.attributes[0].categories.text])
@@ -271,6 +274,138 @@ def test_steps_are_chosen_from_released_rows_alone() -> None:
         made = found.recoding.labels["q"]
         texts.add(tuple(made.text[i] for i in made.of[of[kept]]))
     assert len(texts) == 1
+
+
+BANDS = {str(age): "0-17" if age < 18 else "18-64" if age < 65 else "65+" for age in range(120)}
+GIVEN = {
+    "cuts": sf.intervals(cuts=[[18, 65]]),
+    "mapping": BANDS,
+    "half-open": sf.intervals(cuts=[[18, 40, 65], [18, 65]]),
+}
+
+
+def register() -> pl.DataFrame:
+    """Pupils, workers and pensioners, sixty of each, of all ages between 1 and 95."""
+    bands = {"school": range(1, 18), "work": range(19, 65), "pension": range(66, 96)}
+    rows = [(band[i % len(band)], status) for status, band in bands.items() for i in range(60)]
+    return pl.DataFrame(rows, schema=["age", "status"], orient="row")
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_ends_are_cuts_of_a_hierarchy_that_was_given(name: str) -> None:
+    """Ages 0-17, 18-64 and from 65 on, as the steward thinks of them, and not 0-19, 15-64."""
+    options: dict[str, Any] = {"quasi": ["age", "status"], "require": sf.KAnonymity(50), "search": "refined"}
+    made, exact = (
+        sf.anonymize(register(), hierarchies={"age": GIVEN[name]}, ends=ends, **options)
+        for ends in ("rounded", "exact")
+    )
+    assert set(made.table["age"]) == {"[0, 17]", "[18, 64]", "[65, 99]"}
+    assert set(exact.table["age"]) == {"[1, 17]", "[19, 64]", "[66, 95]"}
+    assert made.solution.verdict.loss <= 1.05 * exact.solution.verdict.loss
+    read = information_loss(
+        made.original, made.table, ["age", "status"], rows=made.rows, loss="lm", hierarchies={"age": GIVEN[name]}
+    )
+    assert read.details["moved"] == 0
+    assert read.value == pytest.approx(made.solution.verdict.loss)
+    assert made.verification.holds
+
+
+@pytest.mark.parametrize("given", [None, sf.hierarchies.learned()])
+def test_ends_are_no_cuts_of_what_was_learned(given: Any) -> None:
+    made = sf.anonymize(
+        register(),
+        quasi=["age", "status"],
+        require=sf.KAnonymity(50),
+        search="refined",
+        hierarchies={} if given is None else {"age": given},
+    )
+    assert set(made.table["age"]) == {"[0, 19]", "[15, 64]", "[65, 99]"}
+    assert all(on_a_grid(INTEGER, *end) for end in printed_ends(made, "age"))
+
+
+def test_cuts_out_of_core(tmp_path: Path) -> None:
+    table = pl.DataFrame({"age": [*(i % 16 + 1 for i in range(60)), *(19 + i % 40 for i in range(60))]})
+    table.write_parquet(tmp_path / "t.parquet")
+    options: dict[str, Any] = {
+        "quasi": ["age"],
+        "require": sf.KAnonymity(50),
+        "search": "mondrian",
+        "hierarchies": {"age": sf.intervals(cuts=[[18, 60]])},
+    }
+    made = sf.anonymize(table, **options)
+    assert set(made.table["age"]) == {"[0, 17]", "[18, 59]"}
+    sf.anonymize(sf.Scanned(tmp_path / "t.parquet"), to=tmp_path / "out", **options)
+    (data,) = (tmp_path / "out").glob("data*")
+    written = pl.read_parquet(data) if data.suffix == ".parquet" else pl.read_csv(data)
+    assert written["age"].sort().to_list() == made.table["age"].sort().to_list()
+    assert sf.verify(tmp_path / "out").holds
+
+
+Case = tuple[Any, list[float], Callable[[str, float], bool]]  # a hierarchy, its cuts, and whether an end is one
+
+
+def hierarchies_of(rng: np.random.Generator, kind: str) -> list[Case]:
+    """Hierarchies of random widths and cuts; days are told in days since 1970."""
+    if kind == DATE:
+
+        def first(side: str, end: float) -> dt.date:
+            return dt.date(1970, 1, 1) + dt.timedelta(days=int(end) + (side == "h"))
+
+        years = [float((dt.date(1970 + i, 1, 1) - dt.date(1970, 1, 1)).days) for i in range(10)]
+        return [
+            (sf.dates("week"), [4.0 + 7 * i for i in range(8)], lambda side, end: first(side, end).weekday() == 0),
+            (sf.dates("month", "year"), years, lambda side, end: first(side, end).day == 1),
+        ]
+    whole = int(kind == INTEGER)
+    width, origin = int(rng.integers(7, 23)), int(rng.integers(0, 7))
+    cuts = np.cumsum(rng.integers(7, 23, 7)).tolist()
+    return [
+        (
+            sf.intervals(width, 2 * width, origin=origin),
+            [float(origin + i * width) for i in range(8)],
+            lambda side, end: (end + (side == "h") * whole - origin) % width == 0,
+        ),
+        (sf.intervals(cuts=[cuts, cuts[1::2]]), cuts, lambda side, end: end + (side == "h") * whole in cuts),
+    ]
+
+
+def near_cuts(rng: np.random.Generator, kind: str, cuts: list[float]) -> pl.DataFrame:
+    """Between each two cuts about 18 rows, a few of which are of the next group."""
+    group = np.repeat(np.arange(len(cuts) - 1), 18)
+    low, high = np.array(cuts)[group], np.array(cuts)[group + 1]
+    number = low + (high - low) * rng.beta(0.5, 0.5, len(group))
+    group = np.where(rng.random(len(group)) < 0.02 * rng.integers(0, 2), (group + 1) % (len(cuts) - 1), group)
+    made = {
+        INTEGER: np.floor(number).astype(int),
+        DECIMAL: np.round(number, 2),
+        DATE: np.floor(number).astype("M8[D]"),
+    }
+    return pl.DataFrame({"x": made[kind], "g": group.astype(str)})
+
+
+@pytest.mark.parametrize("name", ["mondrian", "k-member", "genetic", "refined"])
+@pytest.mark.parametrize("kind", [INTEGER, DECIMAL, DATE])
+def test_every_end_is_of_a_grid_a_cut_or_common(name: str, kind: str) -> None:
+    cut = 0
+    for seed in range(2 * FUZZ):
+        rng = np.random.default_rng(seed)
+        for given, cuts, is_cut in hierarchies_of(rng, kind):
+            table = near_cuts(rng, kind, cuts)
+            options: dict[str, Any] = {"require": sf.KAnonymity(12), "hierarchies": {"x": given}, "suppression": 0.05}
+            made, exact = (release(table, ["x", "g"], name, ends=ends, **options) for ends in ("rounded", "exact"))
+            read = information_loss(
+                made.original, made.table, ["x", "g"], rows=made.rows, loss="lm", hierarchies={"x": given}
+            )
+            assert read.details.get("moved", 0) == 0
+            assert read.value == pytest.approx(made.solution.verdict.loss)
+            assert sf.verify(made.table, quasi=["x", "g"], require=made.policy.require).holds
+            rare, ends = few(made, "x", 12), printed_ends(made, "x")
+            assert all(on_a_grid(kind, *end) or is_cut(*end) for end in ends if end[1] in rare)
+            cut += sum(is_cut(*end) for end in ends) == len(ends) > 0
+            before, after = (r.solution.verdict.per_attribute["x"] for r in (exact, made))
+            if after > 1.05 * before + 1e-12:  # no step is cheap: the finest, which is one of the grid
+                assert all(on_a_grid(kind, *end) for end in ends if end[1] in rare)
+    assert cut or name != "refined"
 
 
 def _two_classes(require: Any) -> tuple[Problem, Solution]:

@@ -46,7 +46,7 @@ class Learned:
             if len(finer) > len(cuts):
                 levels.append(_groups(leaves, order, finer, scale))
             cuts = finer
-        return grow(categories.name, leaves, levels[::-1])
+        return grow(categories.name, leaves, levels[::-1], learned=True)
 
     def describe(self) -> str:
         """A few words for the manifest."""

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import HierarchyError, PolicyError, did_you_mean
-from sfumato.hierarchies.dates import dates
+from sfumato.hierarchies.dates import Dates, dates
 from sfumato.hierarchies.file import File, file
 from sfumato.hierarchies.flat import flat
 from sfumato.hierarchies.given import Given
-from sfumato.hierarchies.intervals import intervals
+from sfumato.hierarchies.intervals import Intervals, intervals
 from sfumato.hierarchies.learned import learned
 from sfumato.hierarchies.levels import Levels, levels
 from sfumato.hierarchies.order import Order, order
@@ -73,6 +73,15 @@ def written(recipe: Recipe | None) -> bool:
     if isinstance(recipe, Levels):
         return not isinstance(recipe.steps[0], str)
     return isinstance(recipe, File | Tree | Wide | Order | Given)
+
+
+def fixed(recipe: Recipe | None) -> bool:
+    """Whether a value has the same labels whatever else is in the table: its cuts come from no other value.
+
+    >>> fixed(parse("intervals:5,10")), fixed(parse("learned")), fixed(parse("redact:right"))
+    (True, False, False)
+    """
+    return isinstance(recipe, Intervals | Dates) or written(recipe)
 
 
 def _from_text(text: str, base: str | Path | None) -> Recipe:

@@ -19,11 +19,13 @@ from sfumato.labels import Labels, at_level, ends_of, of_ranges, over_codes
 from sfumato.losses import LM, NCP, LabelLoss, NonUniformEntropy, Precision
 from sfumato.microdata import Attribute
 from sfumato.policy import ClassStatistics, Verdict, check, table_criteria
+from sfumato.recode.cuts import Cuts, with_cuts
 from sfumato.recode.steps import Steps, steps_of
 from sfumato.search.problem import Columns, Levels, Partition, Problem, Solution, group_labels, measure
 
 ENDS = ("rounded", "exact")
 RISE = 0.05  # of the loss of a column, at most, that rounding may cost
+ALIKE = 2  # times as wide a step of the grid may be, for a cut of a hierarchy to be preferred
 SMALLER = (RISE, RISE / 4, 0.0)  # tried in turn where classes that become one cost more
 
 
@@ -38,7 +40,8 @@ def ends_named(given: Any) -> str:
 def with_ends(problem: Problem, solution: Solution, common: bool = True) -> Solution:
     """The solution with ends as its policy asks for; `problem` has the cells that the solution is about.
 
-    Each column takes the coarsest step that lets its loss rise by at most 5%. Where none does, values that at least k
+    Each column takes the coarsest step that lets its loss rise by at most 5%: of a grid, or the cuts of a level of its
+    hierarchy, which are preferred where they are about as wide. Where none does, values that at least k
     released rows have stay as ends, and the others are rounded to the finest step that is coarser than what the values
     are given in. Without `common` no value stays. Groups that print alike are one class and are checked again; where a
     criterion fails then, all steps become coarser.
@@ -130,7 +133,7 @@ def _column(problem: Problem, released: _Released, i: int, common: bool) -> _Col
         return None
     ends = np.zeros(len(count), np.bool_)
     ends[lo[wide]] = ends[hi[wide]] = ends[present[[0, -1]]] = True
-    steps = steps_of(attribute.categories, present, np.flatnonzero(ends))
+    steps = with_cuts(steps_of(attribute.categories, present, np.flatnonzero(ends)), attribute, count)
     if labels.named is not None and not _names_few(labels, rows, count, steps, least):
         return None
     own = problem.policy.loss
@@ -175,7 +178,7 @@ class _Column:
     rows: np.ndarray  # released, per label
     count: np.ndarray  # released rows per code
     present: np.ndarray  # codes
-    steps: Steps
+    steps: Cuts
     many: np.ndarray  # codes that may be ends
     losses: tuple[LabelLoss, ...]
     at: int = 0
@@ -184,7 +187,7 @@ class _Column:
     def chosen(self, budget: float) -> _Column:
         """The column at the coarsest step within the budget, else at the finest, where common values stay."""
         used = self.wide & (self.rows > 0)
-        base, sizes = self._loss(None), np.array(self.steps.sizes)
+        base, sizes, given = self._loss(None), np.array(self.steps.sizes), self.steps.given
         place = self.steps.place
         with np.errstate(over="ignore"):
             width = np.nan_to_num(place[self.hi[used]] - place[self.lo[used]])
@@ -193,16 +196,21 @@ class _Column:
         def fits(at: int) -> bool:
             return bool((self._loss(replace(self, at=at)) <= base * (1 + budget) + 1e-12).all())
 
-        last = max(int(np.searchsorted(sizes, mean, side="right")) - 1, 0)  # no step is wider than the ranges are
-        at = min(int(np.searchsorted(sizes, mean * budget)), last)
-        if fits(at):
-            while at < last and fits(at + 1):
+        grid = np.flatnonzero(~given).tolist()
+        last = max(int(np.searchsorted(sizes[grid], mean, side="right")) - 1, 0)  # no wider than the ranges are
+        at = min(int(np.searchsorted(sizes[grid], mean * budget)), last)
+        if fits(grid[at]):
+            while at < last and fits(grid[at + 1]):
                 at += 1
         else:
             at -= 1
-            while at >= 0 and not fits(at):
+            while at >= 0 and not fits(grid[at]):
                 at -= 1
-        return replace(self, at=at) if at >= 0 else replace(self, at=0, common=True)
+        least = sizes[grid[at]] / ALIKE if at >= 0 else 0.0
+        most = mean * (1 + RISE) + sizes[grid[0]]  # labels reach past their values
+        cuts = np.flatnonzero(given & (sizes >= least) & (sizes <= most))
+        best = next((cut for cut in cuts[::-1].tolist() if fits(cut)), grid[at] if at >= 0 else None)
+        return replace(self, at=0, common=True) if best is None else replace(self, at=best)
 
     @property
     def coarser(self) -> _Column | None:
@@ -304,7 +312,9 @@ class _Column:
         stays, words = (keys & 1).astype(np.bool_), np.empty(len(keys), object)
         words[stays] = [self.labels.attribute.categories.text[code] for code in keys[stays] >> 1]
         words[~stays] = self.steps.texts(ends.at, keys[~stays] >> 1, ends.high)
-        return words.tolist(), of
+        number: dict[str, int] = {}  # a value, a cut and a point of the grid may print alike
+        alike = np.array([number.setdefault(word, len(number)) for word in words], np.int64)
+        return list(number), alike[of]
 
 
 @dataclass(frozen=True, eq=False)

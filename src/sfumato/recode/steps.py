@@ -144,7 +144,7 @@ class Calendar:
         return [str(time) for time in np.datetime_as_string(key.astype("M8[s]"), unit="m" if n % 60 == 0 else "s")]
 
 
-def steps_of(categories: Categories, released: np.ndarray, ends: np.ndarray) -> Steps:
+def steps_of(categories: Categories, released: np.ndarray, ends: np.ndarray) -> Numbers | Calendar:
     """The steps of an ordered column, by its `released` codes alone; `ends` are those that may be rounded."""
     known = released[: len(released) - 1] if categories.missing and released[-1] == len(categories) - 1 else released
     place = _clock(categories) if categories.kind == "datetime" else _finite(categories)
