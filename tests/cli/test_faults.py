@@ -146,3 +146,26 @@ def test_text_that_cannot_steer_and_json_that_is_json(capsys: pytest.CaptureFixt
 def test_an_empty_name_is_not_this_folder(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, "", "--quasi", "age"] if command != "inspect" else [command, ""]) == 2
     assert "a name is empty" in capsys.readouterr().err
+
+
+def test_an_interrupt_that_a_library_swallows_is_one_all_the_same() -> None:
+    """Rust code that asks Python for a value may drop the exception of Ctrl-C, and fail of what it did not get."""
+    code = """
+import os, signal, sys
+from sfumato import cli
+
+class Swallows:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(1000): pass
+
+def work(arguments, **more):
+    Swallows()
+    raise TypeError("what it did not get")
+
+cli.app = work
+sys.exit(cli.main(["list"]))
+"""
+    ended = shell(code)
+    assert ended.returncode == 130
+    assert ended.stderr == "interrupted, nothing written\n"

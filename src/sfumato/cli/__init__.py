@@ -12,7 +12,7 @@ from sfumato.cli.anonymize import anonymize
 from sfumato.cli.attack import attack
 from sfumato.cli.compare import compare
 from sfumato.cli.demo import demo
-from sfumato.cli.faults import INTERRUPTED, quiet_pipe, told
+from sfumato.cli.faults import INTERRUPTED, interrupts, quiet_pipe, told
 from sfumato.cli.inspect import inspect_table
 from sfumato.cli.lattice import lattice
 from sfumato.cli.listing import list_variants
@@ -72,15 +72,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal that knows fewer letters is no reason to fail
+    with interrupts() as pressed:
+        code, error = _ended(arguments)
+    if code == INTERRUPTED or (error is not None and pressed.is_set()):  # typer turns the interrupt into this code
+        error = KeyboardInterrupt()
+    return code if error is None else told(error, as_json)
+
+
+def _ended(arguments: list[str]) -> tuple[int, BaseException | None]:
+    """The exit code of a command, or what it failed of."""
     try:
         code = app(arguments, prog_name="sfumato", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
-        return quiet_pipe()
+        return quiet_pipe(), None
     except SystemExit as stop:  # typer's own answer to a closed pipe
-        return quiet_pipe() if stop.code == 1 else int(stop.code or 0)
+        return quiet_pipe() if stop.code == 1 else int(stop.code or 0), None
     except BaseException as error:  # every fault ends as a message and a code
-        return told(error, as_json)
-    if code == INTERRUPTED:  # typer turns the interrupt into this code
-        return told(KeyboardInterrupt(), as_json)
-    return int(code or 0)
+        return 2, error
+    return int(code or 0), None

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
+import threading
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from sfumato.cli.console import complain, say_json
@@ -38,6 +43,32 @@ PHRASES: dict[str, str] = {
     r"\bverify without wildcard\b": "verify without --wildcard",
 }
 MODEL = re.compile(r"\b([A-Z]\w+)(?= asks for classes of at least)")
+
+
+@contextmanager
+def interrupts() -> Iterator[threading.Event]:
+    """Whether Ctrl-C was pressed: a library may swallow the exception that comes of it, and fail of something else."""
+    pressed = threading.Event()
+    before, hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
+    if threading.current_thread() is not threading.main_thread() or before is not signal.default_int_handler:
+        yield pressed
+        return
+
+    def press(number: int, frame: FrameType | None) -> None:
+        pressed.set()
+        signal.default_int_handler(number, frame)
+
+    def swallowed(found: Any) -> None:
+        if not issubclass(found.exc_type, KeyboardInterrupt):
+            hook(found)
+
+    signal.signal(signal.SIGINT, press)
+    sys.unraisablehook = swallowed
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+        sys.unraisablehook = hook
 
 
 def told(error: BaseException, as_json: bool) -> int:
