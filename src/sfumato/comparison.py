@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato import __version__, arguments, kernels
+from sfumato import __version__, arguments, kernels, parameters
 from sfumato.comparing.case import Case
 from sfumato.comparing.folder import write_maps
 from sfumato.comparing.front import pareto
@@ -135,10 +135,10 @@ def compare(
     asked = [criterion for point in planned.points for criterion in point.require]
     frame = frame.with_columns(one_spelling([frame.get_column(name) for name in merged], asked).values())
     axes = utility_axis(utility, roles.sensitive), risk_axis(risk, roles.sensitive, roles.weight)
-    seed = arguments.seed_of(seed)
-    bounds = arguments.levels_of(levels, _columns(roles.quasi))
+    seed = parameters.seed_of(seed)
+    bounds = parameters.levels_of(levels, _columns(roles.quasi))
     task = _Task(frame, roles, recipes, trees, bounds, ends_named(ends), axes[0], axes[1], seed)
-    folder = None if output is None else arguments.path_of(output)
+    folder = None if output is None else parameters.path_of(output)
     ledger, names = _ledger(task, planned, folder)
     kernels.warn_of_compiling(say)
     rows = _all(task, planned, ledger, names, int(workers), say)

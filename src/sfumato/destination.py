@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.arguments import path_of
 from sfumato.engines.atomic import check_target
 from sfumato.engines.order import CANONICAL, ORDERS
 from sfumato.engines.scanned_write import refuse_format
 from sfumato.engines.store import Store, is_home
 from sfumato.errors import OutputError, PolicyError
+from sfumato.parameters import path_of
 
 ALLOWED = 'the path of a folder, sf.Folder("out", format="csv"), or for a database sf.Table("release")'
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sfumato.arguments import column_names, mapping, warn_of_unmeasured
+from sfumato.arguments import warn_of_unmeasured
 from sfumato.engines.frames import enter
 from sfumato.engines.store import is_store
 from sfumato.engines.stores import store_of
@@ -17,6 +17,7 @@ from sfumato.measures.counted import MOST, Counts
 from sfumato.measures.source import Sets, Source, in_order, source_of
 from sfumato.measures.tables import rows_of, table_of
 from sfumato.measuring_store import NO_NUMBERS, fitting, in_memory, refuse_risks, stored_source, utility_of_counts
+from sfumato.parameters import column_names, mapping
 from sfumato.release import Release
 from sfumato.stored_release import StoredRelease
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.arguments import path_of
 from sfumato.checks import refuse_hidden
 from sfumato.engines.order import CANONICAL
 from sfumato.engines.write import FORMATS, atomic_folder, sha256, write_table
@@ -27,6 +26,7 @@ from sfumato.losses.released import ReleasedColumn
 from sfumato.measures.reach import Reach, reach_of
 from sfumato.measures.verify import Verification, verify_folder, verify_table
 from sfumato.microdata import Attribute, Microdata, encode
+from sfumato.parameters import path_of
 from sfumato.policy import Policy
 from sfumato.published import Audit, Method, Shown, class_counts, counted, manifest
 from sfumato.recode.texts import global_labels, texts_of_labels

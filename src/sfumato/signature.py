@@ -20,7 +20,6 @@ from datetime import date as Date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.arguments import path_of
 from sfumato.engines.atomic import RELEASE_FILES, atomic_file, clean
 from sfumato.engines.documents import canonical, read_document
 from sfumato.engines.frames import enter
@@ -29,6 +28,7 @@ from sfumato.engines.write import sha256
 from sfumato.errors import BrokenPromise, MissingExtra, OutputError, PolicyError, ReadError
 from sfumato.measures.manifest import read_manifest
 from sfumato.measures.verify import Verification, verify_folder, verify_manifest
+from sfumato.parameters import path_of
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from sfumato import arguments
+from sfumato import arguments, parameters
 from sfumato.checks import looks_at
 from sfumato.engines.order import CANONICAL, RANDOM, RowOrder, order_of
 from sfumato.engines.store import Store, refuse_types
@@ -104,10 +104,10 @@ def asked_of(
     method = arguments.kept(parse_search(search), keep)
     refuse_search(method)
     looked_at = looks_at(schema, method, policy, roles)
-    arguments.check_weights(policy.loss, policy.columns)
+    parameters.check_weights(policy.loss, policy.columns)
     recipes = arguments.recipes_of(nothing, hierarchies)
-    bounds = arguments.levels_of(levels, policy.columns)
-    seed, order = arguments.seed_of(seed), order_of(order)
+    bounds = parameters.levels_of(levels, policy.columns)
+    seed, order = parameters.seed_of(seed), order_of(order)
     return Asked(
         policy, roles, method, schema, released, looked_at, recipes, bounds, seed, order, max_cells, progress or quiet
     )

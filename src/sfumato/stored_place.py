@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.arguments import path_of
 from sfumato.destination import Folder, Table
 from sfumato.engines.atomic import atomic_folder
 from sfumato.engines.store import Plan, Say, Store, Written, is_home
 from sfumato.engines.write import sha256
+from sfumato.parameters import path_of
 from sfumato.release import NAMES
 from sfumato.report import report
 

@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sfumato.arguments import path_of
 from sfumato.checks import trees_of
 from sfumato.destination import Folder, destination
 from sfumato.engines.order import RowOrder
@@ -16,6 +15,7 @@ from sfumato.engines.store import Plan, Store, is_home
 from sfumato.errors import BrokenPromise, OutputError
 from sfumato.measures.reach import Reach
 from sfumato.measures.verify import Verification
+from sfumato.parameters import path_of
 from sfumato.policy import Policy
 from sfumato.recode.value_map import ValueMap
 from sfumato.release import Release

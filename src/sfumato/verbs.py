@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato import arguments, kernels
+from sfumato import arguments, kernels, parameters
 from sfumato.cells import Cells
 from sfumato.checks import check_size, check_solution, distribution, looks_at, publishable, trees_of
 from sfumato.engines.files import read
@@ -152,13 +152,13 @@ def anonymize(
     method = arguments.kept(parse_search(search), keep)
     looked_at = looks_at(frame.columns, method, policy, roles)
     arguments.refuse_empty(frame, (*policy.columns, *roles.sensitive, *looked_at))
-    arguments.check_weights(policy.loss, policy.columns)
+    parameters.check_weights(policy.loss, policy.columns)
     recipes = arguments.recipes_of(frame, hierarchies)
     merged = normalised(normalise, frame, roles, recipes)
     warn_of_spellings(frame, [name for name in roles.sensitive if name not in merged])
-    bounds = arguments.levels_of(levels, policy.columns)
-    seed, order = arguments.seed_of(seed), order_of(order)
-    weights = arguments.weights_of(frame, roles.weight)
+    bounds = parameters.levels_of(levels, policy.columns)
+    seed, order = parameters.seed_of(seed), order_of(order)
+    weights = parameters.weights_of(frame, roles.weight)
     check_size(policy, frame.height)
     kernels.warn_of_compiling(say)
     say("reading the columns", None)
@@ -240,7 +240,7 @@ def verify(
     >>> sf.verify({"age": ["3*", "3*", "58"]}, quasi=["age"], require=sf.KAnonymity(2)).holds
     False
     """
-    if isinstance(data, str | Path) and require is None and quasi is None and arguments.path_of(data).is_dir():
+    if isinstance(data, str | Path) and require is None and quasi is None and parameters.path_of(data).is_dir():
         if wildcard or hierarchies or sensitive or manifest is not None:
             raise PolicyError("a release folder says itself what to verify", hint="pass its path alone")
         return signed(verify_folder(Path(data)), Path(data), signer)
@@ -248,7 +248,7 @@ def verify(
     if manifest is not None:
         if quasi is not None or require is not None:
             raise PolicyError("a manifest says itself what to verify", hint="leave quasi and require out")
-        place = arguments.path_of(manifest)
+        place = parameters.path_of(manifest)
         return signed(verify_manifest(place, enter(data)[0] if store is None else store), place, signer)
     if signer is not None:
         raise PolicyError("signer is for a release with its folder", hint="pass the folder, or manifest")

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.arguments import path_of, quasi_sets
 from sfumato.criteria import KAnonymity
 from sfumato.engines.frames import enter
 from sfumato.engines.order import CANONICAL, RANDOM
@@ -22,6 +21,7 @@ from sfumato.measures.manifest import Data, read_manifest, wanted
 from sfumato.measures.released_data import Streamed, data_place, is_streamed
 from sfumato.measures.tables import Table, refuse, table_of
 from sfumato.measures.utility.pair import Pair
+from sfumato.parameters import path_of, quasi_sets
 
 Sets = tuple[tuple[str, ...], ...]
 

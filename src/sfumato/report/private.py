@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from sfumato.arguments import path_of
 from sfumato.engines.atomic import atomic_file
 from sfumato.errors import OutputError
+from sfumato.parameters import path_of
 from sfumato.report.pdf import browser, pdf_of
 
 OWNER = 0o600

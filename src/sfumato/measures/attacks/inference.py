@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.arguments import column_names
 from sfumato.cells import count_histogram
 from sfumato.engines.frames import enter
 from sfumato.errors import PolicyError
@@ -30,6 +29,7 @@ from sfumato.measures.attacks.result import (
 )
 from sfumato.measures.labels_cover import NUMBER, read_labels
 from sfumato.microdata import encode
+from sfumato.parameters import column_names
 
 
 def inference(

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.arguments import column_names
 from sfumato.cells import count_histogram
 from sfumato.engines.frames import enter
 from sfumato.engines.printed import printed
@@ -17,6 +16,7 @@ from sfumato.errors import ColumnError, PolicyError
 from sfumato.measures.attacks.classes import Encoded, require
 from sfumato.measures.attacks.matching import Matching, gather
 from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, outcome, percent, records, sample, worst
+from sfumato.parameters import column_names
 
 
 def intersection(

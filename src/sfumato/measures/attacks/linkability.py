@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.arguments import column_names
 from sfumato.cells import count_cells
 from sfumato.engines.frames import enter
 from sfumato.errors import PolicyError
@@ -19,6 +18,7 @@ from sfumato.measures.attacks.classes import Encoded, require
 from sfumato.measures.attacks.matching import Matching
 from sfumato.measures.attacks.nearest import Space
 from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, listed, outcome, percent, records, sample
+from sfumato.parameters import column_names
 
 POWER = 0.09  # columns that join fewer people through an unprotected copy cannot tell what a release adds
 ALL = 6  # columns up to which every balanced split is looked at

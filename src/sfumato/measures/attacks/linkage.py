@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.arguments import column_names
 from sfumato.engines.frames import enter
 from sfumato.engines.printed import printed
 from sfumato.errors import PolicyError
 from sfumato.measures.attacks.classes import require
 from sfumato.measures.attacks.result import Attack
 from sfumato.measures.measure import wilson
+from sfumato.parameters import column_names
 
 UNKNOWN = "unknown"
 THREADS = min(4, os.cpu_count() or 1)

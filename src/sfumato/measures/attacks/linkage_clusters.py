@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.arguments import column_names
 from sfumato.errors import PolicyError
 from sfumato.measures.attacks.classes import require
 from sfumato.measures.attacks.linkage import Pair, counted, credited, pair_of
 from sfumato.measures.attacks.result import MOST, Attack
 from sfumato.microdata import encode
+from sfumato.parameters import column_names
 
 NUMBERS = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 ROUNDS = 50

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.arguments import column_names
 from sfumato.categories import Categories
 from sfumato.cells import count_cells
 from sfumato.errors import PolicyError, did_you_mean
@@ -20,6 +19,7 @@ from sfumato.measures.attacks.linkage import THREADS, Pair, chunks, common_colum
 from sfumato.measures.attacks.result import MOST, Attack, listed
 from sfumato.measures.labels_cover import read_labels
 from sfumato.microdata import encode
+from sfumato.parameters import column_names
 
 METRICS = ("euclidean", "gower")
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.arguments import column_names
 from sfumato.engines.frames import enter
 from sfumato.errors import PolicyError, SfumatoError
 from sfumato.measures.attacks.background_knowledge import background_knowledge
@@ -27,6 +26,7 @@ from sfumato.measures.attacks.result import MOST, TRIALS
 from sfumato.measures.attacks.similarity import similarity
 from sfumato.measures.attacks.singling_out import singling_out, widest
 from sfumato.measures.attacks.skewness import skewness
+from sfumato.parameters import column_names
 
 
 def attack_summary(

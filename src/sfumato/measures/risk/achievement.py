@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.arguments import column_names, recipes_of
+from sfumato.arguments import recipes_of
 from sfumato.cells import Histogram, count_histogram
 from sfumato.criteria.runs import run_maxima, run_of, run_sums
 from sfumato.criteria.search_distance import SEARCHED
@@ -20,6 +20,7 @@ from sfumato.measures.risk.keys import Keys, has_columns, keys_of
 from sfumato.measures.risk.population_cover import STAR
 from sfumato.measures.tables import Table, table_of
 from sfumato.microdata import microdata
+from sfumato.parameters import column_names
 
 MOST_L = 10  # the last l whose recursive c is given
 COUNTED = 100  # values told apart under wildcards, at least

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.arguments import column_names
 from sfumato.engines.frames import enter
 from sfumato.errors import ColumnError, InputError, PolicyError
 from sfumato.measures.risk.asked import shown
 from sfumato.measures.risk.keys import has_columns, stacked
 from sfumato.microdata import encode
+from sfumato.parameters import column_names
 
 RANK, SD = 10.0, 0.1  # how wide the intervals are: percent of the ranks, and standard deviations
 

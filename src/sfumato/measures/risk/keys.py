@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.arguments import column_names
 from sfumato.categories import Categories
 from sfumato.cells import Cells, count_cells, tally
 from sfumato.engines.printed import printed
@@ -19,6 +18,7 @@ from sfumato.measures.risk.matching import matched
 from sfumato.measures.risk.population_cover import STAR, covered_people
 from sfumato.measures.tables import Table, entries
 from sfumato.microdata import encode
+from sfumato.parameters import column_names
 
 
 @dataclass(frozen=True, eq=False)

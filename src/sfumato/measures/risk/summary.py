@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.arguments import mapping
 from sfumato.errors import PolicyError
 from sfumato.measures.measure import Measure
 from sfumato.measures.risk.achievement import achieved_figures
@@ -27,6 +26,7 @@ from sfumato.measures.risk.sentences import (
 )
 from sfumato.measures.risk.uniqueness import MODELS, population_measure, sample_measure, table_figures
 from sfumato.measures.tables import Table, refuse, table_of
+from sfumato.parameters import mapping
 
 SMALL_TABLE = 20_000  # combinations of key values up to which the summary fits the two-way model
 

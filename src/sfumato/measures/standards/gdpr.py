@@ -8,7 +8,6 @@ from typing import Any
 
 import polars as pl
 
-from sfumato.arguments import column_names
 from sfumato.cells import count_cells
 from sfumato.engines.frames import enter
 from sfumato.errors import PolicyError
@@ -22,6 +21,7 @@ from sfumato.measures.measure import Measure
 from sfumato.measures.risk.keys import keys_of
 from sfumato.measures.standards.clinical import LIMIT
 from sfumato.measures.standards.finding import Check, Profile
+from sfumato.parameters import column_names
 
 CRITERIA = ("singling out", "linkability", "inference")
 

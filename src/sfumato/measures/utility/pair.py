@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.arguments import column_names, mapping
 from sfumato.engines.frames import enter
 from sfumato.engines.printed import printed
 from sfumato.errors import ColumnError, PolicyError, did_you_mean
 from sfumato.measures.utility.column import Column, Times, read_column
 from sfumato.measures.utility.order import reordered
+from sfumato.parameters import column_names, mapping
 
 
 @dataclass(frozen=True, eq=False)
