@@ -1,8 +1,8 @@
 """Real Spark for tests, all on loopback and small: a local session, a Spark Connect server, and a standalone cluster.
 
-`pytest_plugins = ["clusters"]` in conftest.py gives the fixtures `spark`, `spark_connect` and `spark_cluster`, sessions
-of the three, and `standalone`, the master and two workers behind the last. Each test process starts its own. Where
-there is no Java, which `make system` installs, the tests are skipped, or fail where CI=true.
+As a plugin of tests/conftest.py it gives the fixtures `spark`, `spark_connect` and `spark_cluster`, sessions of the
+three, and `standalone`, the master and two workers behind the last. Each test process starts its own. Where there is
+no Java, which `make system` installs, the tests are skipped, or fail where CI=true.
 """
 
 from __future__ import annotations

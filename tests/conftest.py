@@ -11,16 +11,20 @@ from hypothesis import settings
 
 from sfumato.errors import OutputError
 from sfumato.report.pdf import browser
+from tests.fuzz import examples
 
-pytest_plugins = ["clusters", "disks", "postgres"]  # fixtures: Spark in three ways, `disk`, and `postgres`
+pytest_plugins = [
+    "tests.clusters",
+    "tests.disks",
+    "tests.postgres",
+]  # fixtures: Spark in three ways, `disk`, and `postgres`
 
 ROOT = Path(__file__).resolve().parent.parent
 CI = os.environ.get("CI") == "true"
 
 # The first example of a test may compile kernels, so no example has a deadline.
-FUZZ = int(os.environ.get("SFUMATO_FUZZ", "1"))  # `make fuzz` tries more examples
-settings.register_profile("local", deadline=None, max_examples=100 * FUZZ)
-settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("local", deadline=None, max_examples=examples(150))
+settings.register_profile("ci", deadline=None, max_examples=examples(150), derandomize=True, print_blob=True)
 settings.load_profile("ci" if CI else "local")
 
 

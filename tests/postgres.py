@@ -1,6 +1,6 @@
 """A real PostgreSQL for tests: its own data folder, its own port on loopback, passwords on.
 
-`pytest_plugins = ["postgres"]` in conftest.py gives the fixture `postgres`. Where there is no server program, which
+As a plugin of tests/conftest.py it gives the fixture `postgres`. Where there is no server program, which
 `make system` installs, the tests are skipped, or fail where CI=true.
 """
 

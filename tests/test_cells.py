@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.cells import Cells, classes_of, count_cells, count_histogram, roll_up
+from tests.fuzz import examples
 
 
 def brute(codes: np.ndarray) -> Counter[tuple[int, ...]]:
@@ -41,7 +42,7 @@ def test_wide_keys_do_not_wrap() -> None:
     assert sorted(merged.size.tolist()) == [1] * 39 + [2]
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.integers(1, 5), st.integers(1, 60), st.integers(0, 10**6))
 def test_roll_up_groups_equal_labels(columns: int, rows: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -55,7 +56,7 @@ def test_roll_up_groups_equal_labels(columns: int, rows: int, seed: int) -> None
     assert len(set(zip(of.tolist(), map(tuple, labels.T.tolist()), strict=True))) == len(classes.size)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.integers(1, 60), st.integers(1, 9), st.integers(0, 10**6))
 def test_histograms_merge(rows: int, values: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

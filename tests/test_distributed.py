@@ -33,6 +33,7 @@ from sfumato.measures.verify import verify_table
 from sfumato.policy import Policy
 from sfumato.search import Automatic, Mondrian, search
 from sfumato.search.problem import quiet
+from tests.fuzz import examples
 
 ROWS = 6000
 QUASI = ["age", "height", "born", "zip", "town", "member"]
@@ -444,7 +445,7 @@ def walk(tree: Tree, place: np.ndarray) -> int:
 
 
 @given(trees(), points())
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_every_row_has_one_leaf(tree: Tree, rows: np.ndarray) -> None:
     leaf = branches(tree).leaf(rows)
     assert set(leaf.tolist()) <= set(tree.leaves())
@@ -452,7 +453,7 @@ def test_every_row_has_one_leaf(tree: Tree, rows: np.ndarray) -> None:
 
 
 @given(trees(), points(), st.integers(1, 12), st.integers(1, 3))
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 def test_what_is_left_of_a_tree_satisfies_the_policy(tree: Tree, rows: np.ndarray, k: int, l: int) -> None:
     n = rows.shape[1]
     value = np.arange(n) % 3

@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from measuring_tables import alike, made
 from sfumato.engines.scanned import Scanned
 from sfumato.errors import ColumnError, PolicyError
 from sfumato.measures import released_data
 from sfumato.measures import risk as single
+from tests.measuring_tables import alike, made
 
 TABLE = made()
 SETS: list[Any] = [["age", "zip", "member"], ["height", "born", "town", "zip"], [["age", "zip"], ["town", "born"]]]

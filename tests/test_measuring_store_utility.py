@@ -9,12 +9,12 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from measuring_tables import alike, made
 from sfumato.engines.scanned import Scanned
 from sfumato.engines.write import read_back
 from sfumato.errors import ColumnError, PolicyError
 from sfumato.measures import released_data
 from sfumato.measures.utility import Pair, utility_summary
+from tests.measuring_tables import alike, made
 
 TABLE = made().drop("id")
 QUASI = ["age", "zip", "born"]

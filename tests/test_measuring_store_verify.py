@@ -11,13 +11,13 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from measuring_tables import made
 from sfumato.engines.scanned import Scanned
 from sfumato.engines.write import read_back, sha256, write_table
 from sfumato.errors import ColumnError, PolicyError, ReadError
 from sfumato.measures import released_data
 from sfumato.measures.verify import verify_folder, verify_manifest
 from sfumato.stored_verify import verify_store
+from tests.measuring_tables import made
 
 TABLE = made().drop("id")
 TREE = sf.wide([["flu", "lung", "*"], ["cold", "lung", "*"], ["ache", "head", "*"], ["none", "head", "*"]])

@@ -30,7 +30,8 @@ from sfumato.report.evidence import counted, evidence
 from sfumato.report.headline import reach_from
 from sfumato.report.pdf import browser
 from sfumato.report.sources import aligned, of_table
-from test_report import Outline
+from tests.fuzz import examples
+from tests.test_report import Outline
 
 QUASI = ["birth_date", "postcode", "sex", "ward"]
 
@@ -117,7 +118,7 @@ def test_sections_of_the_public_report(made: tuple[sf.Release, Path, Path]) -> N
 words = st.text("abcdefgh", min_size=1, max_size=3)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(words, words, words), min_size=1, max_size=4), st.integers(1, 4), st.integers(3, 6))
 def test_no_value_of_a_suppressed_row_is_in_the_public_report(
     people: list[tuple[str, str, str]], rare: int, copies: int
@@ -131,7 +132,7 @@ def test_no_value_of_a_suppressed_row_is_in_the_public_report(
     assert "kept" in page
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_what_is_suppressed_changes_no_byte_beyond_the_manifest(data: st.DataObject) -> None:
     """The page is a function of the release: other original values of suppressed rows leave it as it is."""
@@ -152,7 +153,7 @@ NASTY = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.tuples(NASTY, NASTY, st.one_of(st.none(), st.floats()), st.integers()), min_size=1, max_size=30))
 def test_any_table_can_be_drawn(rows: list[tuple[Any, ...]]) -> None:
     small = [(a, b, c, d % 2**62) for a, b, c, d in rows]

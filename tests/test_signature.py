@@ -23,8 +23,8 @@ from sfumato.engines.documents import canonical
 from sfumato.engines.write import sha256
 from sfumato.errors import BrokenPromise, MissingExtra, OutputError, PolicyError, ReadError
 from sfumato.signature import FILE, key_id, public_key
+from tests.fuzz import FUZZ
 
-SCALE = int(os.environ.get("SFUMATO_FUZZ", "1"))
 TABLE = pl.DataFrame({"age": [20, 20, 21, 21, 30, 30, 31, 31], "disease": ["flu", "cold"] * 4})
 SECRET = "correct horse"
 
@@ -429,7 +429,7 @@ def test_flipped_bits_are_seen(signed: Path) -> None:
     rng = random.Random(5)
     text = (signed / FILE).read_bytes()
     before = json.loads(text)
-    for _ in range(60 * SCALE):
+    for _ in range(60 * FUZZ):
         changed = bytearray(text)
         changed[rng.randrange(len(text))] ^= 1 << rng.randrange(8)
         (signed / FILE).write_bytes(changed)

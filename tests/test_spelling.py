@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import unicodedata
 import warnings
 from pathlib import Path
@@ -20,10 +19,10 @@ import sfumato as sf
 from sfumato.cli import main
 from sfumato.errors import Infeasible, PolicyError
 from sfumato.spelling import folded
+from tests.fuzz import examples
 
 SPELLINGS = ["flu", "Flu", "FLU ", " flu", "fl\u00adu", "ｆｌｕ", "flu\u00a0", "f\u200blu"]
 L2 = [sf.KAnonymity(2), sf.DistinctLDiversity("disease", 2)]
-FUZZ = int(os.environ.get("SFUMATO_FUZZ", "1"))
 
 
 def fold(*values: str) -> list[str]:
@@ -49,7 +48,7 @@ def test_what_has_one_meaning() -> None:
     assert len(set(fold("1", "01", "10", "1.01", "-1", "flu 1"))) == 6  # a code may have zeros in front
 
 
-@settings(max_examples=200 * FUZZ)
+@settings(max_examples=examples(1000))
 @given(st.text())
 def test_a_folded_text_is_its_own_fold(text: str) -> None:
     (once,) = fold(text)

@@ -14,10 +14,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from tests.rows import as_they_came
 
 import sfumato as sf
 from sfumato import errors
+from tests.rows import as_they_came
 
 PEOPLE = {
     "name": ["Ann", "Bob", "Cem", "Dora", "Eli", "Fay", "Gus", "Hana"],

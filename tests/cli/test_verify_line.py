@@ -46,7 +46,7 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "postgresql":
         import adbc_driver_postgresql.dbapi
 
-        import postgres as server
+        from tests import postgres as server
 
         at = str(request.getfixturevalue("postgres"))
         server.run(at, f'DROP TABLE IF EXISTS crowd; DROP TABLE IF EXISTS "{TABLE.replace(chr(34), chr(34) * 2)}"')

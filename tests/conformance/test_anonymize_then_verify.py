@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
+from tests.fuzz import examples
 
 CALM = list(HealthCheck)
 NASTY = st.sampled_from(
@@ -122,7 +123,7 @@ def smallest_class(table: pl.DataFrame, quasi: list[str]) -> int:
     return min(Counter(tuple(prints(v) for v in row) for row in table.select(quasi).iter_rows()).values())
 
 
-@settings(max_examples=1500, deadline=None, suppress_health_check=CALM)
+@settings(max_examples=examples(1500), deadline=None, suppress_health_check=CALM)
 @given(
     table=tables(), k=st.integers(1, 5), more=criteria, search=st.sampled_from(["mondrian", "optimal"]),
     suppression=st.sampled_from([0, 1, 3, 0.1, 0.5, 1.0]), split=st.booleans(),
@@ -160,7 +161,7 @@ def test_release_keeps_its_promises(
     assert again.holds
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=CALM)
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=CALM)
 @given(
     table=tables(),
     k=st.integers(1, 3),
@@ -203,7 +204,7 @@ def test_saved_release_proves_itself(
     assert "unique" not in release.table.columns
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=CALM)
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=CALM)
 @given(
     table=tables(),
     k=st.integers(1, 4),

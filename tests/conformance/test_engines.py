@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from tests.conformance.engines import ENGINES, Make, memory, param
 
 import sfumato as sf
+from tests.conformance.engines import ENGINES, Make, memory, param
 
 ROWS = 2000
 K = sf.KAnonymity(5)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.errors import Infeasible, PolicyError
+from tests.fuzz import examples
 
 from .test_anonymize_then_verify import CALM, tables
 from .test_searches import brief, loss_for, release
@@ -30,7 +31,7 @@ asked = st.one_of(
 )
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=CALM)
+@settings(max_examples=examples(250), deadline=None, suppress_health_check=CALM)
 @given(
     table=tables(), require=st.lists(asked, min_size=1, max_size=2), suppression=st.sampled_from([0, 1, 0.2, 1.0]),
     search=st.sampled_from(["optimal", "mondrian", "k-member", "refined", "iterated", "auto", "tds", "datafly"]),

@@ -23,6 +23,7 @@ from sfumato.criteria.population_uniqueness import PopulationUniqueness
 from sfumato.criteria.released_uniqueness import RELEASED_UNIQUENESS
 from sfumato.criteria.sample_uniqueness import SampleUniqueness
 from sfumato.errors import PolicyError
+from tests.fuzz import examples
 
 values = st.sampled_from(["a", "b", "c", "d", None])
 many = st.lists(st.lists(values, min_size=1, max_size=8), min_size=1, max_size=6)
@@ -59,7 +60,7 @@ def by_definition(asked, one, whole):
 
 
 @pytest.mark.parametrize("asked", [a for a in BY_CLASS if not isinstance(a, KMap)], ids=str)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(classes=many, suppressed=st.lists(values, max_size=5))
 def test_classes_satisfy_as_defined(search, released, asked, classes, suppressed):
     whole = [v for one in classes for v in one] + suppressed
@@ -71,7 +72,7 @@ def test_classes_satisfy_as_defined(search, released, asked, classes, suppressed
 
 
 @both
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(classes=many, suppressed=st.lists(values, max_size=5))
 def test_search_and_release_agree(search, released, asked, classes, suppressed):
     holds = asked.holds(search(classes, suppressed))
@@ -84,7 +85,7 @@ def test_search_and_release_agree(search, released, asked, classes, suppressed):
 
 
 @both
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(classes=many, others=st.lists(values, max_size=6))
 def test_closed_as_declared(search, asked, classes, others):
     if asked.closed == "none":
@@ -169,7 +170,7 @@ def test_k_map_by_hand():
 
 
 @pytest.mark.parametrize("estimator", ["poisson", "zero-truncated-poisson"])
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     k=st.integers(1, 400),
     fraction=st.floats(0.001, 1),
@@ -186,7 +187,7 @@ def test_k_map_agrees_with_its_audit(estimator, k, fraction, significance, sizes
 
 
 @pytest.mark.parametrize("asked", OF_TABLE, ids=str)
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(sizes=st.lists(st.integers(1, 9), min_size=1, max_size=12))
 def test_table_and_release_agree(asked, sizes):
     found = asked.audit(of_sizes(sizes))
@@ -275,7 +276,7 @@ def test_snb_meets_its_two_moments():
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(
     sizes=st.lists(st.integers(1, 30), min_size=1, max_size=40), fraction=st.sampled_from([0.001, 0.05, 0.1, 0.4, 1.0])
 )
@@ -348,7 +349,7 @@ def test_a_tie_of_delta_fails_both_sides(search, released, classes, rest, ratio)
         assert asked.audit(released(classes, rest)).holds == holds
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     k=st.one_of(st.integers(1, 30), st.sampled_from([1000, 10**6])),
     fraction=st.sampled_from([1e-9, 0.01, 0.1, 0.5, 0.999, 1.0]),

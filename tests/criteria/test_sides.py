@@ -29,6 +29,7 @@ from sfumato.criteria import (
     TCloseness,
 )
 from sfumato.criteria.search_distance import SEARCHED
+from tests.fuzz import examples
 
 TREE = {
     "a": ["a", "x", "u", "*"],
@@ -68,7 +69,7 @@ def guarded_values(asked):
 
 
 @both
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(classes=many, suppressed=st.lists(values, max_size=5))
 def test_search_and_release_agree(search, released, asked, classes, suppressed):
     suppressed = [*suppressed, *guarded_values(asked)]  # a value to guard must occur in the table
@@ -83,7 +84,7 @@ def test_search_and_release_agree(search, released, asked, classes, suppressed):
 
 
 @pytest.mark.parametrize("asked", OF_TABLE, ids=str)
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(classes=many)
 def test_search_and_release_agree_on_the_table(search, released, asked, classes):
     sizes = search(classes).size
@@ -145,7 +146,7 @@ def test_distances_are_as_defined(search, released, name, classes, suppressed):
 
 
 @both
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(classes=many, others=st.lists(values, max_size=6))
 def test_closed_as_declared(search, asked, classes, others):
     others = [*others, *guarded_values(asked)]

@@ -13,7 +13,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-import postgres as server
 import sfumato as sf
 from sfumato.destination import Table
 from sfumato.engines.database import Database
@@ -23,6 +22,7 @@ from sfumato.engines.write import read_back
 from sfumato.errors import ColumnError, EmptyTable, PolicyError, ReadError
 from sfumato.search.problem import quiet
 from sfumato.stored import anonymize_store
+from tests import postgres as server
 
 ROWS = 2000
 K = sf.KAnonymity(5)

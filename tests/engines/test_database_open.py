@@ -15,7 +15,6 @@ import duckdb
 import polars as pl
 import pytest
 
-import postgres as server
 import sfumato as sf
 from sfumato.destination import Table
 from sfumato.engines import database_open
@@ -25,6 +24,7 @@ from sfumato.engines.store import COUNT, Plan
 from sfumato.errors import OutputError, PolicyError, ReadError, SfumatoError
 from sfumato.search.problem import quiet
 from sfumato.stored import anonymize_store
+from tests import postgres as server
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ import duckdb
 import polars as pl
 import pytest
 
-import postgres as server
 import sfumato as sf
 from sfumato.destination import Table
 from sfumato.engines import database_sql
@@ -28,6 +27,7 @@ from sfumato.engines.store import COUNT, LABEL, Plan
 from sfumato.errors import BrokenPromise, ColumnError, OutputError
 from sfumato.search.problem import quiet
 from sfumato.stored import anonymize_store
+from tests import postgres as server
 
 Run = Callable[[str], list[tuple[Any, ...]]]
 MADE = [

@@ -12,11 +12,11 @@ from typing import Any
 import duckdb
 import pytest
 
-import postgres as server
 import sfumato as sf
-from disks import Disk
 from sfumato.engines.database import Database
 from sfumato.errors import OutputError, ReadError
+from tests import postgres as server
+from tests.disks import Disk
 
 ASKED: dict[str, Any] = {"quasi": ["age"], "rest": "release", "require": sf.KAnonymity(2), "search": "mondrian"}
 

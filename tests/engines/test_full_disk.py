@@ -15,10 +15,10 @@ import duckdb
 import polars as pl
 import pytest
 
-import postgres as server
-from disks import Disk
 from sfumato.engines.database import Database
 from sfumato.errors import ReadError
+from tests import postgres as server
+from tests.disks import Disk
 
 ROWS = 300_000
 MAIN = "import sys; from sfumato.cli import main; sys.exit(main())"

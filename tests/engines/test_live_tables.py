@@ -19,10 +19,10 @@ import duckdb
 import polars as pl
 import pytest
 
-import postgres as server
 import sfumato as sf
 from sfumato.engines.database import Database
 from sfumato.errors import ColumnError, ReadError, SfumatoError
+from tests import postgres as server
 
 ASKED: dict[str, Any] = {"quasi": ["age", "town"], "sensitive": ["disease"], "insensitive": ["note"]}
 ASKED |= {"require": [sf.KAnonymity(5), sf.TCloseness("disease", 0.4)], "search": "mondrian"}

@@ -9,6 +9,7 @@ from sfumato.engines.delimited import parse
 from sfumato.engines.scan import scan
 from sfumato.engines.sniff import Dialect, reader
 from sfumato.errors import ReadError
+from tests.fuzz import examples
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,7 @@ def test_a_blank_line_in_a_single_column_is_not_a_row(text):
     assert not scan(text, ",", '"', 1).regular
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.text(alphabet='ab,"\n\r 1', max_size=40), st.integers(1, 3), st.sampled_from(['"', None]), st.integers(1, 7))
 def test_the_fast_way_reads_what_the_plain_reader_reads(body, columns, quote, chunk):
     """Differential: Polars behind the scan against Python's reader, on chunks of any size."""

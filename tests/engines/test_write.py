@@ -15,6 +15,7 @@ from sfumato.engines.guard import guard
 from sfumato.engines.printed import printed_frame
 from sfumato.engines.write import FORMATS, read_back, sha256, write_table
 from sfumato.errors import ColumnError, EmptyTable, OutputError, ReadError
+from tests.fuzz import examples
 
 TYPED = pl.DataFrame(
     {
@@ -65,7 +66,7 @@ TABLES = st.integers(1, 3).flatmap(
 
 
 @pytest.mark.parametrize("format", FORMATS)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(100))
 @given(table=TABLES)
 def test_nasty_text_comes_back_exactly(tmp_path, format, table):
     names, rows = table
@@ -78,7 +79,7 @@ def test_nasty_text_comes_back_exactly(tmp_path, format, table):
     assert read_back(path, format).to_dict(as_series=False) == expected
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(50))
 @given(values=st.lists(st.one_of(st.none(), st.floats(), st.floats(-1e6, 1e6).map(lambda x: round(x, 2))), min_size=1))
 def test_numbers_come_back_exactly_from_excel(tmp_path, values):
     frame = pl.DataFrame({"x": pl.Series(values, dtype=pl.Float64)})
@@ -102,7 +103,7 @@ def test_a_lone_missing_value_is_not_a_blank_line(tmp_path):
 PIECES = ["_", "x", "_x000D_", "_x005F", "_x005F_", "000d_", "\r", "\n", "\r\n", "\x01", "<r>", "</r>", "a", " ", "&"]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(20))
 @given(
     values=st.lists(st.lists(st.sampled_from(PIECES), min_size=1, max_size=7).map("".join), min_size=1, max_size=300)
 )

@@ -6,7 +6,6 @@ A new kind of release plugs in as one more entry of `KINDS`, or of the lists bes
 from __future__ import annotations
 
 import json
-import os
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -21,7 +20,6 @@ import sfumato as sf
 from sfumato.errors import SfumatoError
 from sfumato.search import SEARCHES
 
-FUZZ = int(os.environ.get("SFUMATO_FUZZ", "1"))  # how many times as many releases as usual
 AGES, TOWNS, ZIPS = range(20, 32), ("Aix", "Bonn", "Cork", "Delft"), ("476", "4767", "4790", "51", "5102")
 DISEASES = ("flu", "cold", "ulcer", "HIV")
 DAYS = tuple(f"{year}-0{month}-11" for year in (1980, 1981, 1992) for month in (1, 6))

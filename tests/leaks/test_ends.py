@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,8 +24,8 @@ from sfumato.recode.ends import with_ends
 from sfumato.recode.steps import steps_of
 from sfumato.search.pose import pose
 from sfumato.search.problem import Partition, Problem, Solution, judge
+from tests.fuzz import FUZZ
 
-FUZZ = int(os.environ.get("SFUMATO_FUZZ", "1"))
 SEARCHES: dict[str, dict[str, Any]] = {
     "mondrian": {},
     "relaxed": {"search": sf.Mondrian(relaxed=True)},

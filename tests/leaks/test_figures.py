@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from tests.leaks.releases import DISEASES, FUZZ, KINDS, TOWNS, VALUES, Case, Made, cases
 
 import sfumato as sf
 from sfumato.losses import LOSSES
+from tests.fuzz import FUZZ
+from tests.leaks.releases import DISEASES, KINDS, TOWNS, VALUES, Case, Made, cases
 
 
 def left(made: Made, others: Iterable[Case]) -> tuple[int, int]:
@@ -182,9 +183,8 @@ def test_nothing_that_is_published_out_of_core_tells_originals_apart() -> None:
 
 
 def test_every_search_and_loss_is_attacked() -> None:
-    from tests.leaks import releases
-
     from sfumato.search import SEARCHES
+    from tests.leaks import releases
 
     assert set(SEARCHES) <= set(KINDS)
     assert set(LOSSES) <= set(map(str, releases.LOSSES))

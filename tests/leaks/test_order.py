@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import warnings
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,8 @@ import pytest
 import sfumato as sf
 from sfumato.engines.order import arrangement, is_canonical, numbered, sorted_by
 from sfumato.engines.printed import printed_frame
+from tests.fuzz import FUZZ
 
-FUZZ = int(os.environ.get("SFUMATO_FUZZ", "1"))
 ALPHA_K = {"require": sf.AlphaK(0.8, 2, "s")}
 MODELS: dict[str, dict[str, Any]] = {  # with what each needs
     "optimal": {},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tomllib
 import warnings
 from collections.abc import Callable
@@ -17,8 +16,8 @@ import sfumato as sf
 from sfumato.cli import main
 from sfumato.errors import Infeasible, PolicyError, UndecidedColumns
 from sfumato.roles import Roles, uncovered, undecided
+from tests.fuzz import FUZZ
 
-FUZZ = int(os.environ.get("SFUMATO_FUZZ", "1"))
 ROWS = 400
 
 

@@ -23,8 +23,8 @@ from sfumato.criteria import CRITERIA
 from sfumato.engines.documents import canonical, read_document
 from sfumato.errors import PolicyError, ReadError, SfumatoError
 from sfumato.measures.verify import verify_folder
+from tests.fuzz import FUZZ, examples
 
-SCALE = int(os.environ.get("SFUMATO_FUZZ", "1"))
 TREE = {"flu": "lung", "cold": "lung", "HIV": "blood"}
 REQUIRE = [
     sf.KAnonymity(2),
@@ -108,8 +108,8 @@ def test_mutations_are_refused_or_refuted(folder: Path, manifest: Any) -> None:
     """One value of a valid manifest replaced: an outcome or our own error; where verify reads it, never "holds"."""
     rng = random.Random(7)
     every = [path for path in places(manifest) if path]
-    for path in rng.sample(every, min(len(every), 100 * SCALE)):
-        for evil in rng.sample(EVIL, min(len(EVIL), 2 * SCALE)):
+    for path in rng.sample(every, min(len(every), 100 * FUZZ)):
+        for evil in rng.sample(EVIL, min(len(EVIL), 2 * FUZZ)):
             outcome = asked(folder, json.dumps(changed(manifest, path, evil)))
             if path[0] in ("format", "data", "measured", "whole") and path[-1] not in ("kind", "role", "guarded"):
                 assert outcome != "holds" or evil in (None, {}, []), (path, evil)
@@ -119,7 +119,7 @@ def test_mutations_are_answered_in_the_shell(folder: Path, manifest: Any, capsys
     """The command says more than verify alone, from more of the manifest."""
     rng = random.Random(8)
     every = [path for path in places(manifest) if path]
-    for path in rng.sample(every, min(len(every), 40 * SCALE)):
+    for path in rng.sample(every, min(len(every), 40 * FUZZ)):
         outcome = asked(folder, json.dumps(changed(manifest, path, rng.choice(EVIL))))
         code = main(["verify", str(folder)])
         assert code == {"holds": 0, "broken": 1}.get(outcome, 2), path
@@ -243,19 +243,19 @@ json_values = st.recursive(
 KEYS = ("format", "data", "policy", "input", "solution", "promises", "measured", "whole", "sensitive_hierarchies")
 
 
-@settings(max_examples=40 * SCALE, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(document=st.dictionaries(st.sampled_from(KEYS), json_values) | json_values)
 def test_any_json_is_answered(folder: Path, document: Any) -> None:
     assert asked(folder, json.dumps(document)) == "refused"
 
 
-@settings(max_examples=40 * SCALE, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(key=st.sampled_from(KEYS[1:]), value=json_values)
 def test_any_part_is_answered(folder: Path, manifest: Any, key: str, value: Any) -> None:
     asked(folder, json.dumps({**manifest, key: value}))
 
 
-@settings(max_examples=40 * SCALE, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_bytes_are_answered(folder: Path, manifest: Any, data: Any) -> None:
     """Bytes of a valid manifest cut, doubled or replaced."""
@@ -378,7 +378,7 @@ def test_random_lines_of_the_shell_are_answered() -> None:
     rng = random.Random(11)
     table = {"age": ["x"] * 4, "disease": ["flu", "cold"] * 2}
     words = ["disease", "age", "1e999", "9" * 400, "nan", "-0", "", "k=2", "l=", "=", "values=", "'", "0x1", "１"]
-    for _ in range(200 * SCALE):
+    for _ in range(200 * FUZZ):
         line = " ".join([rng.choice(list(CRITERIA)), *rng.choices([*words, *string.punctuation], k=rng.randint(0, 4))])
         try:
             sf.verify(table, quasi=["age"], require=line)

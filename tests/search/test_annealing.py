@@ -11,9 +11,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from conformance.test_anonymize_then_verify import criteria, tables
-from search.lattices import nine, problems
-from search.test_genetic import (
+from sfumato.errors import PolicyError
+from sfumato.kernels.cuts import take
+from sfumato.search import SEARCHES
+from sfumato.search.annealing import Annealing
+from sfumato.search.problem import Problem
+from sfumato.variant import Variant
+from tests.conformance.test_anonymize_then_verify import criteria, tables
+from tests.fuzz import examples
+from tests.search.lattices import nine, problems
+from tests.search.test_genetic import (
     POLICIES,
     beats_full_domain,
     ends_well,
@@ -28,12 +35,6 @@ from search.test_genetic import (
     takes_columns_of_one_value,
     tells_progress,
 )
-from sfumato.errors import PolicyError
-from sfumato.kernels.cuts import take
-from sfumato.search import SEARCHES
-from sfumato.search.annealing import Annealing
-from sfumato.search.problem import Problem
-from sfumato.variant import Variant
 
 SEARCHES.setdefault("annealing", Variant(Annealing, example=Annealing(), cite="Winkler 2002"))
 CALM = list(HealthCheck)
@@ -44,13 +45,13 @@ def test_reaches_the_best_of_all_cuts(number: int) -> None:
     reaches_the_best(Annealing(seconds=None), number)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=CALM)
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=CALM)
 @given(problem=problems())
 def test_ends_well(problem: Problem) -> None:
     ends_well(Annealing(seconds=None, patience=50), problem)
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=CALM)
+@settings(max_examples=examples(120), deadline=None, suppress_health_check=CALM)
 @given(
     table=tables(), k=st.integers(1, 5), more=criteria, limit=st.sampled_from([0, 1, 0.1, 0.5, 1.0]),
 )  # fmt: skip

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from tests.rows import as_they_came
 
 import sfumato as sf
 from sfumato.errors import PolicyError
+from tests.rows import as_they_came
 
 AGES = {"age": sf.intervals(5, 10, 20)}
 

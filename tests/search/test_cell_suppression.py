@@ -14,11 +14,8 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.rows import as_they_came
 
 import sfumato as sf
-from conformance.test_anonymize_then_verify import CALM, criteria, smallest_class, tables
-from search.lattices import posed
 from sfumato.kernels.suppression_forest import cut
 from sfumato.search import SEARCHES
 from sfumato.search.boxes import Space
@@ -28,6 +25,10 @@ from sfumato.search.greedy_suppression import GreedySuppression
 from sfumato.search.minimal_suppression import MinimalSuppression
 from sfumato.search.problem import Problem
 from sfumato.variant import Variant
+from tests.conformance.test_anonymize_then_verify import CALM, criteria, smallest_class, tables
+from tests.fuzz import examples
+from tests.rows import as_they_came
+from tests.search.lattices import posed
 
 for name, make in (
     ("forest-suppression", ForestSuppression),
@@ -86,7 +87,7 @@ def factor_of_greedy(k: int) -> float:
     return min(proven, 3 * k * (1 + math.log(k)))
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=CALM)
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=CALM)
 @given(rows=SMALL, k=st.integers(2, 4))
 def test_within_the_factor_of_the_optimum(rows: list[Row], k: int) -> None:
     best = best_partition(len(rows), k, lambda members: cells_in_differing_columns([rows[r] for r in members]))
@@ -97,7 +98,7 @@ def test_within_the_factor_of_the_optimum(rows: list[Row], k: int) -> None:
     assert factor_of_forest(k) <= 3 * k - 3
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=CALM)
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=CALM)
 @given(rows=SMALL, k=st.integers(2, 3), loss=st.sampled_from(["lm", "ncp"]), given_tree=st.booleans())
 def test_generalisation_within_the_factor(rows: list[Row], k: int, loss: str, given_tree: bool) -> None:
     """q0 along a hierarchy, q1 as a range, q2 as categories in order."""
@@ -126,7 +127,7 @@ def _texts(problem: Problem) -> list[list[str]]:
     return [list(row) for row in zip(*words, strict=True)]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(seed=st.integers(0, 10**6), rows=st.integers(2, 120), k=st.integers(1, 9))
 def test_trees_are_cut_small(seed: int, rows: int, k: int) -> None:
     """Any forest of trees with k rows at least: classes of k to max(2k - 1, 3k - 5) rows, within a tree each."""
@@ -181,7 +182,7 @@ def test_blocks_of_large_tables() -> None:
         assert release.solution.verdict.loss < 0.45
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=CALM)
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=CALM)
 @given(
     table=tables(), k=st.integers(1, 4), more=criteria,
     search=st.sampled_from([ForestSuppression(), GreedySuppression(), ForestGeneralisation(), MinimalSuppression()]),

@@ -15,9 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from conformance.test_anonymize_then_verify import CALM, smallest_class, tables
-from search.lattices import posed
-from search.test_cell_suppression import JOBS, best_partition, frame
 from sfumato.losses import loss as parse_loss
 from sfumato.measures.verify import verify_table
 from sfumato.microdata import microdata
@@ -27,6 +24,10 @@ from sfumato.search.minimal_suppression import MinimalSuppression
 from sfumato.search.pieces import deal
 from sfumato.search.pose import counted
 from sfumato.search.problem import Partition, Problem, Solution
+from tests.conformance.test_anonymize_then_verify import CALM, smallest_class, tables
+from tests.fuzz import examples
+from tests.search.lattices import posed
+from tests.search.test_cell_suppression import JOBS, best_partition, frame
 
 KEYS = ["urbrur", "roof", "walls", "water", "electcon", "relat", "sex"]
 VALUE = st.sampled_from([0, 1, 2, None])
@@ -100,7 +101,7 @@ def class_price(rows: list[Row]) -> int:
     return price
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=CALM)
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=CALM)
 @given(rows=st.lists(st.tuples(VALUE, VALUE, VALUE), min_size=3, max_size=7), k=st.integers(2, 3))
 def test_as_few_as_brute_force_by_value(rows: list[Row], k: int) -> None:
     table = frame(rows).cast(pl.Int64)
@@ -112,7 +113,7 @@ def test_as_few_as_brute_force_by_value(rows: list[Row], k: int) -> None:
     assert solution.verdict.satisfied
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=CALM)
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=CALM)
 @given(rows=st.lists(st.tuples(VALUE, VALUE, VALUE), min_size=3, max_size=4), k=st.integers(2, 3))
 def test_as_few_as_brute_force_by_wildcard(rows: list[Row], k: int) -> None:
     table = frame(rows).cast(pl.Int64)
@@ -126,7 +127,7 @@ def test_as_few_as_brute_force_by_wildcard(rows: list[Row], k: int) -> None:
         assert verify_table(after, [after.columns], [sf.KAnonymity(k)], wildcard=True).holds
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=CALM)
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=CALM)
 @given(seed=st.integers(0, 10**6), k=st.integers(2, 4))
 def test_the_heuristic_is_near_the_optimum(seed: int, k: int) -> None:
     """Beyond the exact limit: never below the bound of each row alone, proven only where it meets that."""
@@ -143,7 +144,7 @@ def test_the_heuristic_is_near_the_optimum(seed: int, k: int) -> None:
     assert verify_table(release, [release.columns], [sf.KAnonymity(k)], wildcard=True).holds
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=CALM)
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=CALM)
 @given(seed=st.integers(0, 10**6), matches=st.sampled_from(["table", "release"]))
 def test_nothing_is_suppressed_in_vain(seed: int, matches: str) -> None:
     """Giving back any one cell breaks the rule that was asked for."""
@@ -209,7 +210,7 @@ def test_missing_values_match_anything() -> None:
     assert own["b"].to_list()[:2] == [None, None]
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=CALM)
+@settings(max_examples=examples(120), deadline=None, suppress_health_check=CALM)
 @given(
     table=tables(),
     k=st.integers(1, 4),

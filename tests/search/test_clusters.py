@@ -11,7 +11,6 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.rows import as_they_came
 
 import sfumato as sf
 from sfumato.cells import classes_of
@@ -24,6 +23,8 @@ from sfumato.search.clusters import lay_out
 from sfumato.search.pieces import deal, pieces
 from sfumato.search.pose import pose
 from sfumato.search.problem import Split
+from tests.fuzz import examples
+from tests.rows import as_they_came
 
 TREE = sf.wide([("p1", "p", "*"), ("p2", "p", "*"), ("q1", "q", "*"), ("q2", "q", "*"), ("q3", "q", "*")])
 NAMES = ("k-member", "one-pass-k-means", "top-down", "bottom-up", "refined", "alpha-k-local", "auto")
@@ -307,7 +308,7 @@ NASTY = st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1), st.sampled_from([
 WORDS = st.one_of(st.none(), st.text(max_size=3), st.sampled_from(["a", "b", "ä", "", "*", "[1, 2]"]))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     rows=st.lists(
         st.tuples(NASTY, WORDS, st.floats(width=32) | st.none(), st.sampled_from("uvw")), min_size=1, max_size=25

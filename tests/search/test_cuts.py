@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from search.lattices import posed, problems
 from sfumato.errors import PolicyError
 from sfumato.kernels.cuts import BRED, MOVED, MUTATIONS, breed, move
 from sfumato.labels import at_level
@@ -24,6 +23,8 @@ from sfumato.search.annealing import Annealing
 from sfumato.search.cuts import Space, Trials, by_gaps, by_tree
 from sfumato.search.genetic import Genetic
 from sfumato.search.problem import Problem, judge, same_print
+from tests.fuzz import examples
+from tests.search.lattices import posed, problems
 
 CALM = list(HealthCheck)
 TREE = sf.wide([(v, v[0], "ab" if v[0] in "ab" else "c", "*") for v in ("a1", "a2", "b1", "b2", "c1")])
@@ -133,7 +134,7 @@ def test_many_values_are_cut_at_quantiles() -> None:
     assert by_gaps(problem.attributes[0], 1000).cuts == 2.0**500
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=CALM)
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=CALM)
 @given(problem=problems())
 def test_levels_are_cuts(problem: Problem) -> None:
     space = Space(problem, 128)
@@ -234,7 +235,7 @@ def test_halves_are_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.array_equal(results[0], results[1])
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=CALM)
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=CALM)
 @given(problem=problems(), seed=st.integers(0, 1000))
 def test_moves_and_children_are_valid(problem: Problem, seed: int) -> None:
     space = Space(problem, 128)

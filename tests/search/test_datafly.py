@@ -8,17 +8,18 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.rows import as_they_came
 
 import sfumato as sf
-from conformance.test_anonymize_then_verify import CALM, smallest_class, tables
-from search.lattices import nine, posed, problems
 from sfumato.lattice import lattice
 from sfumato.search import SEARCHES
 from sfumato.search.datafly import Datafly
 from sfumato.search.optimal import Optimal
 from sfumato.search.problem import Problem, judge, level_columns
 from sfumato.variant import Variant
+from tests.conformance.test_anonymize_then_verify import CALM, smallest_class, tables
+from tests.fuzz import examples
+from tests.rows import as_they_came
+from tests.search.lattices import nine, posed, problems
 
 SEARCHES.setdefault("datafly", Variant(Datafly, example=Datafly(), cite="Sweeney 1997"))
 
@@ -90,7 +91,7 @@ def plain(problem: Problem) -> tuple[int, ...] | None:
         node[next(i for i in free if distinct[i] == max(distinct.values()))] += 1
 
 
-@settings(max_examples=200, suppress_health_check=CALM)
+@settings(max_examples=examples(200), suppress_health_check=CALM)
 @given(problem=problems())
 def test_plain(problem: Problem) -> None:
     """Its node is that of the plain algorithm, it satisfies the policy, and it is no better than the optimum."""
@@ -106,7 +107,7 @@ def test_plain(problem: Problem) -> None:
     assert Optimal()(problem).verdict.loss <= solution.verdict.loss + 1e-9
 
 
-@settings(max_examples=100, suppress_health_check=CALM)
+@settings(max_examples=examples(100), suppress_health_check=CALM)
 @given(table=tables(), k=st.integers(1, 4), suppression=st.sampled_from([0, 1, 0.3, 1.0]))
 def test_whatever_the_table(table: dict[str, list[Any]], k: int, suppression: float) -> None:
     names = [name for name in table if name.startswith("q")]

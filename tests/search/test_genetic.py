@@ -16,8 +16,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from conformance.test_anonymize_then_verify import criteria, tables
-from search.lattices import nine, posed, problems
 from sfumato.errors import ColumnError, Infeasible, PolicyError
 from sfumato.search import SEARCHES, cuts
 from sfumato.search.cuts import Space
@@ -25,6 +23,9 @@ from sfumato.search.genetic import Genetic
 from sfumato.search.optimal import Optimal
 from sfumato.search.problem import Columns, Problem, judge
 from sfumato.variant import Variant
+from tests.conformance.test_anonymize_then_verify import criteria, tables
+from tests.fuzz import examples
+from tests.search.lattices import nine, posed, problems
 
 SEARCHES.setdefault("genetic", Variant(Genetic, example=Genetic(), cite="Iyengar 2002"))
 CALM = list(HealthCheck)
@@ -206,13 +207,13 @@ def test_reaches_the_best_of_all_cuts(number: int) -> None:
     reaches_the_best(Genetic(seconds=None), number)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=CALM)
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=CALM)
 @given(problem=problems())
 def test_ends_well(problem: Problem) -> None:
     ends_well(Genetic(seconds=None, patience=50, population=40), problem)
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=CALM)
+@settings(max_examples=examples(120), deadline=None, suppress_health_check=CALM)
 @given(
     table=tables(), k=st.integers(1, 5), more=criteria, limit=st.sampled_from([0, 1, 0.1, 0.5, 1.0]),
 )  # fmt: skip

@@ -12,8 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from conformance.test_anonymize_then_verify import CALM, smallest_class, tables
-from search.lattices import every, minimal, nine, posed, problems, prunable, refused, study
 from sfumato.kernels.incognito import frequency_set
 from sfumato.lattice import lattice
 from sfumato.search import SEARCHES
@@ -24,6 +22,9 @@ from sfumato.search.ola import ola
 from sfumato.search.problem import Problem
 from sfumato.search.samarati import Samarati
 from sfumato.variant import Variant
+from tests.conformance.test_anonymize_then_verify import CALM, smallest_class, tables
+from tests.fuzz import examples
+from tests.search.lattices import every, minimal, nine, posed, problems, prunable, refused, study
 
 SEARCHES.setdefault("incognito", Variant(Incognito, example=Incognito(), cite="LeFevre et al. 2005"))
 PATIENTS = {
@@ -103,7 +104,7 @@ def check_subsets(problem: Problem) -> None:
         assert sorted(map(tuple, subset.satisfying.tolist())) == sorted(good)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(problems())
 def test_every_subset_is_told_right(problem: Problem) -> None:
     """Also with several quasi-identifier sets, level bounds, and, where nothing is suppressed, any criteria."""
@@ -114,7 +115,7 @@ def test_every_subset_is_told_right(problem: Problem) -> None:
     check_subsets(problem)
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(problems())
 def test_agreement(problem: Problem) -> None:
     """Incognito's minimal set is OLA's and that enumerated, its choice the optimum; its least height is Samarati's."""
@@ -203,7 +204,7 @@ def test_many_wide_columns() -> None:
     assert [s.columns for s in found.dangerous] == [(f"q{i}", "q5") for i in range(5)]
 
 
-@settings(max_examples=100, suppress_health_check=CALM)
+@settings(max_examples=examples(100), suppress_health_check=CALM)
 @given(tables(), st.integers(1, 4), st.sampled_from([0, 1, 0.3]))
 def test_nasty_tables(table: dict[str, list[Any]], k: int, suppression: float) -> None:
     names = [name for name in table if name.startswith("q")]

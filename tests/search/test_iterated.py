@@ -14,9 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from conformance.test_anonymize_then_verify import CALM, smallest_class, tables
-from search.lattices import NINE, posed, problems
-from search.test_lightning import wide
 from sfumato.kernels.iterated import group_rest
 from sfumato.lattice import lattice
 from sfumato.search import SEARCHES
@@ -25,6 +22,10 @@ from sfumato.search.iterated_nodes import Costs, nodes_by_cost
 from sfumato.search.optimal import Optimal
 from sfumato.search.problem import Levels, Partition, Problem, Solution, judge
 from sfumato.variant import Variant
+from tests.conformance.test_anonymize_then_verify import CALM, smallest_class, tables
+from tests.fuzz import examples
+from tests.search.lattices import NINE, posed, problems
+from tests.search.test_lightning import wide
 
 SEARCHES.setdefault("iterated", Variant(Iterated, example=Iterated(), cite="Prasser et al. 2020"))
 VARIANTS = st.builds(
@@ -68,7 +69,7 @@ def same(one: Solution, other: Solution) -> bool:
     return first == second and bool((one.kept == other.kept).all())
 
 
-@settings(max_examples=120, suppress_health_check=CALM, deadline=None)
+@settings(max_examples=examples(120), suppress_health_check=CALM, deadline=None)
 @given(problem=problems(), search=VARIANTS)
 def test_never_worse_than_the_best_level_vector(problem: Problem, search: Iterated) -> None:
     """Any criteria, losses and bounds: it satisfies, repeats, and loses no more than Optimal; both refuse alike."""
@@ -99,7 +100,7 @@ def test_never_worse_than_the_best_level_vector(problem: Problem, search: Iterat
         assert verdict.loss == pytest.approx(found.verdict.loss, abs=1e-12)
 
 
-@settings(max_examples=80, suppress_health_check=CALM, deadline=None)
+@settings(max_examples=examples(80), suppress_health_check=CALM, deadline=None)
 @given(problem=problems(more=st.just([])), search=VARIANTS)
 def test_levels_are_respected(problem: Problem, search: Iterated) -> None:
     if len(problem.sets) > 1 or isinstance(problem.policy.loss, sf.Height):
@@ -153,7 +154,7 @@ def least_loss(problem: Problem, k: int) -> float:
     return best
 
 
-@settings(max_examples=60, suppress_health_check=CALM, deadline=None)
+@settings(max_examples=examples(60), suppress_health_check=CALM, deadline=None)
 @given(
     rows=st.lists(st.tuples(st.sampled_from(["a1", "a2", "b1", "b2"]), st.sampled_from("xyz")), min_size=1, max_size=9),
     k=st.integers(1, 4),
@@ -174,7 +175,7 @@ def test_never_better_than_the_best_partition(
         assert found.verdict.loss >= best - 1e-9
 
 
-@settings(max_examples=80, suppress_health_check=CALM, deadline=None)
+@settings(max_examples=examples(80), suppress_health_check=CALM, deadline=None)
 @given(table=tables(), k=st.integers(1, 4), suppression=st.sampled_from([0, 1, 0.3, 1.0]), search=VARIANTS)
 def test_whatever_the_table(table: dict[str, list[Any]], k: int, suppression: float, search: Iterated) -> None:
     names = [name for name in table if name.startswith("q")]
@@ -188,7 +189,7 @@ def test_whatever_the_table(table: dict[str, list[Any]], k: int, suppression: fl
     assert smallest_class(release.table, names) >= k
 
 
-@settings(max_examples=80, suppress_health_check=CALM, deadline=None)
+@settings(max_examples=examples(80), suppress_health_check=CALM, deadline=None)
 @given(
     rows=st.lists(st.tuples(st.integers(0, 9), st.sampled_from("uvwxyz")), min_size=4, max_size=20),
     k=st.integers(2, 4),

@@ -15,8 +15,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from conformance.test_anonymize_then_verify import tables
-from search.lattices import NINE, posed
 from sfumato.errors import ColumnError, Infeasible, PolicyError
 from sfumato.microdata import microdata
 from sfumato.search import SEARCHES, k_optimize
@@ -24,6 +22,9 @@ from sfumato.search.k_optimize import KOptimize, along_tree, order_of
 from sfumato.search.pose import counted
 from sfumato.search.problem import Columns, Problem, Solution
 from sfumato.variant import Variant
+from tests.conformance.test_anonymize_then_verify import tables
+from tests.fuzz import examples
+from tests.search.lattices import NINE, posed
 
 SEARCHES.setdefault("k-optimize", Variant(KOptimize, example=KOptimize(), cite="Bayardo and Agrawal 2005"))
 CALM = list(HealthCheck)
@@ -96,7 +97,7 @@ def small(draw: st.DrawFn) -> tuple[dict[str, list[Any]], int, Any]:
     return table, draw(st.integers(1, min(rows, 5))), draw(st.sampled_from([0, 0, 1, 3, 0.2, 1.0]))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=CALM)
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=CALM)
 @given(case=small(), tree=st.booleans(), first=st.booleans(), burst=st.sampled_from([1, 40, 1_000_000]))
 def test_agrees_with_all_sets_of_splits(
     case: tuple[dict[str, list[Any]], int, Any], tree: bool, first: bool, burst: int
@@ -267,7 +268,7 @@ def test_classification_keeps_the_split_that_tells_the_labels_apart() -> None:
     assert release.solution.bound is None
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=CALM)
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=CALM)
 @given(table=tables(), k=st.integers(1, 4), suppression=st.sampled_from([0, 2, 0.3]), seen=st.booleans())
 def test_nasty_tables(table: dict[str, list[Any]], k: int, suppression: float, seen: bool) -> None:
     quasi = [name for name in table if name.startswith("q")]

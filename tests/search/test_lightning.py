@@ -13,8 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from conformance.test_anonymize_then_verify import CALM, smallest_class, tables
-from search.lattices import nine, posed, problems
 from sfumato.lattice import lattice
 from sfumato.search import SEARCHES
 from sfumato.search.descent import Descent
@@ -24,6 +22,9 @@ from sfumato.search.optimal import Optimal
 from sfumato.search.problem import Problem, Solution
 from sfumato.search.walk import Walk
 from sfumato.variant import Variant
+from tests.conformance.test_anonymize_then_verify import CALM, smallest_class, tables
+from tests.fuzz import examples
+from tests.search.lattices import nine, posed, problems
 
 SEARCHES.setdefault("lightning", Variant(Lightning, example=Lightning(), cite="Prasser et al. 2016"))
 
@@ -48,7 +49,7 @@ def wide(rows: int, columns: int, seed: int = 7) -> pl.DataFrame:
     return pl.DataFrame(table)
 
 
-@settings(max_examples=120, suppress_health_check=CALM)
+@settings(max_examples=examples(120), suppress_health_check=CALM)
 @given(problem=problems(), start=st.sampled_from(["top", "bottom"]), stepping=st.sampled_from([1, 2, 5, 1000]))
 def test_finished_it_is_optimal(problem: Problem, start: str, stepping: int) -> None:
     """With time enough it is the optimum, ties included, under any criteria, losses and sets."""
@@ -64,7 +65,7 @@ def test_finished_it_is_optimal(problem: Problem, start: str, stepping: int) -> 
     assert found.bound == pytest.approx(best.verdict.loss, abs=1e-9)
 
 
-@settings(max_examples=80, suppress_health_check=CALM)
+@settings(max_examples=examples(80), suppress_health_check=CALM)
 @given(problem=problems(), nodes=st.integers(1, 12), start=st.sampled_from(["top", "bottom"]))
 def test_cut_it_is_honest(problem: Problem, nodes: int, start: str) -> None:
     """Cut by its nodes, it repeats, is never better than the optimum, and its bound never above it."""
@@ -82,7 +83,7 @@ def test_cut_it_is_honest(problem: Problem, nodes: int, start: str) -> None:
     assert not found.optimal or found.levels == best.levels
 
 
-@settings(max_examples=80, suppress_health_check=CALM)
+@settings(max_examples=examples(80), suppress_health_check=CALM)
 @given(problem=problems(), seconds=st.sampled_from([1e-9, 5.0]))
 def test_no_solution_is_below_the_bound(problem: Problem, seconds: float) -> None:
     best = solve(Optimal(), problem)
@@ -105,7 +106,7 @@ def test_bound_by_groups(aggregate: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert 0 < bound < best.verdict.loss
 
 
-@settings(max_examples=100, suppress_health_check=CALM)
+@settings(max_examples=examples(100), suppress_health_check=CALM)
 @given(problem=problems(), seed=st.integers(0, 99))
 def test_descent_checks_as_walk_does(problem: Problem, seed: int) -> None:
     """Classes split from those above are the classes counted from the cells."""
@@ -185,7 +186,7 @@ def test_progress_rises() -> None:
     assert said[-1] <= 1
 
 
-@settings(max_examples=120, suppress_health_check=CALM)
+@settings(max_examples=examples(120), suppress_health_check=CALM)
 @given(table=tables(), k=st.integers(1, 4), suppression=st.sampled_from([0, 1, 0.3, 1.0]))
 def test_whatever_the_table(table: dict[str, list[Any]], k: int, suppression: float) -> None:
     names = [name for name in table if name.startswith("q")]

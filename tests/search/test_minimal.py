@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 
 import sfumato as sf
-from search.lattices import every, five, minimal, posed, problems, study
 from sfumato.lattice import Lattice
 from sfumato.search import minimal as module
 from sfumato.search.minimal import bisection, decide, downward, heights, minimal_nodes, upward
 from sfumato.search.problem import Problem
+from tests.fuzz import examples
+from tests.search.lattices import every, five, minimal, posed, problems, study
 
 # Race has one level above the values (person), ZIP two (0213*/0214*, 021**). With k = 2 the rows in classes of one are:
 # (0,0) all five differ: 5.  (0,1) asian 0213* twice, three alone: 3.  (0,2) asian three times, two alone: 2.
@@ -62,7 +63,7 @@ def test_the_study(shared: Path) -> None:
     assert found.checks < 60
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(problems())
 def test_every_node_is_told_right(problem: Problem) -> None:
     """Also for criteria that do not prune where rows may be suppressed: there every node is checked."""

@@ -13,13 +13,14 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.rows import as_they_came
 
 import sfumato as sf
-from conformance.test_anonymize_then_verify import criteria, prints, smallest_class, tables
 from sfumato.criteria import CRITERIA
 from sfumato.errors import ColumnError, Infeasible, PolicyError
 from sfumato.search.problem import Partition
+from tests.conformance.test_anonymize_then_verify import criteria, prints, smallest_class, tables
+from tests.fuzz import examples
+from tests.rows import as_they_came
 
 CALM = list(HealthCheck)
 
@@ -55,7 +56,7 @@ def _query(draw: st.DrawFn, name: str, values: list[Any]) -> dict[str, Any] | No
     return {name: asked}
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=CALM)
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=CALM)
 @given(data=st.data(), table=tables(), k=st.integers(1, 5), more=criteria, flat=st.booleans(), split=st.booleans())
 def test_every_option_keeps_its_promises(
     data: st.DataObject, table: dict[str, list[Any]], k: int, more: list[Any], flat: bool, split: bool
@@ -90,7 +91,7 @@ def test_every_option_keeps_its_promises(
         assert smallest_class(release.table, names) >= k
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=CALM)
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=CALM)
 @given(data=st.data(), table=tables(), k=st.integers(1, 4), order=st.randoms(use_true_random=False))
 def test_row_order_does_not_matter(data: st.DataObject, table: dict[str, list[Any]], k: int, order: Any) -> None:
     search = data.draw(searches(table))
@@ -113,7 +114,7 @@ def test_row_order_does_not_matter(data: st.DataObject, table: dict[str, list[An
     assert found[0] == found[1]
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=CALM)
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=CALM)
 @given(
     rows=st.integers(1, 200),
     k=st.integers(1, 9),
@@ -131,7 +132,7 @@ def test_relaxed_classes_have_fewer_than_twice_k_rows(rows: int, k: int, d: int,
     assert all(k <= size < 2 * k for size in sizes)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=CALM)
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=CALM)
 @given(values=st.lists(st.integers(0, 4), min_size=1, max_size=60), k=st.integers(1, 6))
 def test_relaxed_cuts_equal_values_apart(values: list[int], k: int) -> None:
     """A part that still spans two values is below 2k rows, however many rows share a value."""

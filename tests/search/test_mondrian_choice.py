@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from tests.rows import as_they_came
 
 import sfumato as sf
 from sfumato.errors import ColumnError, PolicyError
 from sfumato.microdata import microdata
 from sfumato.search.mondrian_goals import _hits, plain_queries
+from tests.rows import as_they_came
 
 
 def released(table: dict[str, list[Any]], k: int, quasi: list[str] | None = None, **options: Any) -> pl.DataFrame:

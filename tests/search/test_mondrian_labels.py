@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from tests.rows import as_they_came
 
 import sfumato as sf
 from sfumato.losses import LM
@@ -19,6 +18,7 @@ from sfumato.search.mondrian_labels import number_text
 from sfumato.search.mondrian_order import coordinates
 from sfumato.search.mondrian_shape import columns_of
 from sfumato.search.pose import pose
+from tests.rows import as_they_came
 
 AGES = [20, 21, 25, 60, 61, 71]
 

@@ -12,17 +12,18 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.rows import as_they_came
 
 import sfumato as sf
-from conformance.test_anonymize_then_verify import CALM, criteria, prints, smallest_class, tables
-from search.lattices import nine, posed, problems
 from sfumato.search import SEARCHES
 from sfumato.search.local_suppression import Blanks
 from sfumato.search.mu_argus import MuArgus
 from sfumato.search.optimal import Optimal
 from sfumato.search.problem import Partition, Problem
 from sfumato.variant import Variant
+from tests.conformance.test_anonymize_then_verify import CALM, criteria, prints, smallest_class, tables
+from tests.fuzz import examples
+from tests.rows import as_they_came
+from tests.search.lattices import nine, posed, problems
 
 SEARCHES.setdefault("mu-argus", Variant(MuArgus, example=MuArgus(), cite="Hundepool and Willenborg 1996"))
 
@@ -55,7 +56,7 @@ def test_minimal_unsafe_combinations() -> None:
     assert blanks.state.tolist() == [[2, 1, 0], [0, 0, 2], [0, 0, 1], [1, 1, 0]]
 
 
-@settings(max_examples=100, suppress_health_check=CALM)
+@settings(max_examples=examples(100), suppress_health_check=CALM)
 @given(seed=st.integers(0, 10_000), size=st.integers(1, 4), by_weight=st.booleans(), k=st.integers(2, 5))
 def test_every_unsafe_combination_is_broken(seed: int, size: int, by_weight: bool, k: int) -> None:
     rng = np.random.default_rng(seed)
@@ -75,7 +76,7 @@ def test_every_unsafe_combination_is_broken(seed: int, size: int, by_weight: boo
         assert bool(gone) == bool(unsafe)  # nothing is blanked in vain
 
 
-@settings(max_examples=100, suppress_health_check=CALM)
+@settings(max_examples=examples(100), suppress_health_check=CALM)
 @given(seed=st.integers(0, 10_000), k=st.integers(2, 9), spare=st.integers(0, 3))
 def test_no_small_class_is_left(seed: int, k: int, spare: int) -> None:
     """Unless the rows left may be suppressed; and cells only ever become blank."""
@@ -92,7 +93,7 @@ def test_no_small_class_is_left(seed: int, k: int, spare: int) -> None:
     assert small <= spare or count.sum() < k
 
 
-@settings(max_examples=250, suppress_health_check=CALM)
+@settings(max_examples=examples(250), suppress_health_check=CALM)
 @given(table=tables(), k=st.integers(1, 4), search=SEARCHED, suppression=st.sampled_from([0, 0, 1, 0.3]))
 def test_whatever_the_table(table: dict[str, list[Any]], k: int, search: MuArgus, suppression: float) -> None:
     """k-anonymity can always be had: also with a blank as a wildcard, and for every combination of columns."""
@@ -115,7 +116,7 @@ def test_whatever_the_table(table: dict[str, list[Any]], k: int, search: MuArgus
             assert min(shared_by.values()) >= k
 
 
-@settings(max_examples=120, suppress_health_check=CALM)
+@settings(max_examples=examples(120), suppress_health_check=CALM)
 @given(table=tables(), k=st.integers(1, 3), more=criteria, search=SEARCHED, suppression=st.sampled_from([0, 2, 0.5]))
 def test_other_criteria(
     table: dict[str, list[Any]], k: int, more: list[Any], search: MuArgus, suppression: float
@@ -135,7 +136,7 @@ def test_other_criteria(
     assert len(release.verification.promises) == len(require)
 
 
-@settings(max_examples=150, suppress_health_check=CALM)
+@settings(max_examples=examples(150), suppress_health_check=CALM)
 @given(problem=problems(), search=SEARCHED)
 def test_any_problem(problem: Problem, search: MuArgus) -> None:
     """Any loss but height, one set, level bounds: the recoding never goes beyond them, and blanks cost a whole cell."""
@@ -159,7 +160,7 @@ def test_any_problem(problem: Problem, search: MuArgus) -> None:
         assert ((low <= level) & (level <= high) | blank[used]).all()
 
 
-@settings(max_examples=100, suppress_health_check=CALM)
+@settings(max_examples=examples(100), suppress_health_check=CALM)
 @given(letters=st.lists(st.sampled_from("abcdefgh"), min_size=4, max_size=14), numbers=st.data(), k=st.integers(2, 4))
 def test_sets_name_only_what_is_shown(letters: list[str], numbers: Any, k: int) -> None:
     """A value whose every cell is blank must not show in the sets of a learned hierarchy."""

@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from conformance.test_anonymize_then_verify import CALM, smallest_class, tables
-from search.lattices import every, five, minimal, nine, posed, problems, prunable, refused, study
 from sfumato.search import SEARCHES
 from sfumato.search.minimal import minimal_nodes
 from sfumato.search.ola import OLA, ola
 from sfumato.search.problem import Problem
 from sfumato.variant import Variant
+from tests.conformance.test_anonymize_then_verify import CALM, smallest_class, tables
+from tests.fuzz import examples
+from tests.search.lattices import every, five, minimal, nine, posed, problems, prunable, refused, study
 
 SEARCHES.setdefault("ola", Variant(OLA, example=OLA(), cite="El Emam et al. 2009"))
 
@@ -50,7 +51,7 @@ def test_nine_columns(suppression: float, shared: Path) -> None:
     assert found.checks < len(found.satisfied) / 4
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(problems())
 def test_finds_the_minimal_nodes_and_the_best(problem: Problem) -> None:
     if not prunable(problem):
@@ -88,7 +89,7 @@ def test_with_suppression_the_best_may_not_be_minimal() -> None:
     assert sf.Optimal()(problem).verdict.loss == pytest.approx(0.25)
 
 
-@settings(max_examples=100, suppress_health_check=CALM)
+@settings(max_examples=examples(100), suppress_health_check=CALM)
 @given(tables(), st.integers(1, 4), st.sampled_from([0, 1, 0.3]))
 def test_nasty_tables(table: dict[str, list[Any]], k: int, suppression: float) -> None:
     names = [name for name in table if name.startswith("q")]

@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from conformance.test_anonymize_then_verify import CALM, smallest_class, tables
-from search.lattices import bank, every, five, minimal, nine, posed, problems, prunable, refused, study
 from sfumato.search import SEARCHES
 from sfumato.search import samarati as module
 from sfumato.search.problem import Problem
 from sfumato.search.samarati import AMONG, METHODS, PREFERENCES, Samarati
 from sfumato.variant import Variant
+from tests.conformance.test_anonymize_then_verify import CALM, smallest_class, tables
+from tests.fuzz import examples
+from tests.search.lattices import bank, every, five, minimal, nine, posed, problems, prunable, refused, study
 
 SEARCHES.setdefault("samarati", Variant(Samarati, example=Samarati(), cite="Samarati 2001"))
 
@@ -102,7 +103,7 @@ def test_the_top_is_validated(method: str, shared: Path) -> None:
     assert caught.value.closest == {"levels": {"age": 4, "job": 0}, "suppressed": 38}
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(problems(), st.sampled_from(PREFERENCES), st.sampled_from(AMONG))
 def test_the_height_is_the_least(problem: Problem, prefer: str, among: str) -> None:
     search = Samarati(prefer=prefer, among=among)
@@ -133,7 +134,7 @@ def test_the_height_is_the_least(problem: Problem, prefer: str, among: str) -> N
     assert sf.Optimal()(problem).verdict.loss <= solution.verdict.loss + 1e-9
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(problems(st.just([])), st.sampled_from(PREFERENCES), st.sampled_from(AMONG))
 def test_vectors_answer_as_tables(problem: Problem, prefer: str, among: str) -> None:
     vectors = Samarati(by="vectors", prefer=prefer, among=among)
@@ -177,7 +178,7 @@ def test_parameters_that_make_no_sense(name: str) -> None:
         Samarati(**{name: "odd"})
 
 
-@settings(max_examples=150, suppress_health_check=CALM)
+@settings(max_examples=examples(150), suppress_health_check=CALM)
 @given(tables(), st.integers(1, 4), st.sampled_from([0, 1, 0.3]), st.sampled_from(METHODS))
 def test_nasty_tables(table: dict[str, list[Any]], k: int, suppression: float, method: str) -> None:
     names = [name for name in table if name.startswith("q")]

@@ -11,16 +11,17 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.rows import as_they_came
 
 import sfumato as sf
-from conformance.test_anonymize_then_verify import CALM, smallest_class, tables
-from search.lattices import nine, posed, problems
 from sfumato.search import SEARCHES
 from sfumato.search.attribute_suppression import AttributeSuppression
 from sfumato.search.problem import Problem, judge, level_columns
 from sfumato.search.tuple_suppression import TupleSuppression
 from sfumato.variant import Variant
+from tests.conformance.test_anonymize_then_verify import CALM, smallest_class, tables
+from tests.fuzz import examples
+from tests.rows import as_they_came
+from tests.search.lattices import nine, posed, problems
 
 SEARCHES.setdefault(
     "tuple-suppression", Variant(TupleSuppression, example=TupleSuppression(), cite="Ciriani et al. 2007")
@@ -95,7 +96,7 @@ def brute(problem: Problem) -> tuple[int, float] | None:
     return min(found) if found else None
 
 
-@settings(max_examples=300, suppress_health_check=CALM)
+@settings(max_examples=examples(300), suppress_health_check=CALM)
 @given(problem=problems())
 def test_fewest_columns_by_brute_force(problem: Problem) -> None:
     for a in problem.attributes:
@@ -156,7 +157,7 @@ def test_no_column_may_go() -> None:
     assert no.value.closest == {"dropped": [], "suppressed": 2}
 
 
-@settings(max_examples=150, suppress_health_check=CALM)
+@settings(max_examples=examples(150), suppress_health_check=CALM)
 @given(
     table=tables(), k=st.integers(1, 4), suppression=st.sampled_from([0, 1, 0.3, 1.0]),
     search=st.sampled_from(["tuple-suppression", "attribute-suppression"]),

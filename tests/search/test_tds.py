@@ -11,15 +11,16 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.rows import as_they_came
 
 import sfumato as sf
-from conformance.test_anonymize_then_verify import tables
 from sfumato.losses import LM
 from sfumato.policy import Policy
 from sfumato.search.pose import counted
 from sfumato.search.problem import Problem
 from sfumato.search.tds import TDS, _Cut
+from tests.conformance.test_anonymize_then_verify import tables
+from tests.fuzz import examples
+from tests.rows import as_they_came
 
 # The compressed table of the paper: education, sex, hours, records with class Y and N.
 PAPER = [
@@ -171,7 +172,7 @@ def test_refusals() -> None:
         )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     table=tables(),
     k=st.integers(1, 4),

@@ -7,10 +7,10 @@ import json
 import polars as pl
 import pytest
 
-from measures.attacks.tables import ILLNESS, NAMES, PATIENTS, QUASI, RELEASED, SALARIES, people
 from sfumato import errors
 from sfumato.hierarchies import wide
 from sfumato.measures.attacks import ATTACKS, attack_summary
+from tests.measures.attacks.tables import ILLNESS, NAMES, PATIENTS, QUASI, RELEASED, SALARIES, people
 
 ON_ONE = ["homogeneity", "background-knowledge", "skewness", "negative-disclosure"]
 

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measures.attacks.tables import ILLNESS, PATIENTS, QUASI, RELEASED, SALARIES, people, suppressed
 from sfumato import errors
 from sfumato.hierarchies import wide
 from sfumato.measures.attacks import (
@@ -21,6 +20,7 @@ from sfumato.measures.attacks import (
     similarity,
     skewness,
 )
+from tests.measures.attacks.tables import ILLNESS, PATIENTS, QUASI, RELEASED, SALARIES, people, suppressed
 
 ON_ONE_TABLE = [homogeneity, background_knowledge, skewness, negative_disclosure]
 

@@ -15,6 +15,7 @@ from sfumato.measures.attacks.linkage import pair_of
 from sfumato.measures.attacks.linkage_deterministic import candidates, deterministic
 from sfumato.measures.labels_cover import covers
 from sfumato.measures.measure import wilson
+from tests.fuzz import examples
 
 
 def people(n: int = 400) -> pl.DataFrame:
@@ -81,7 +82,7 @@ def test_what_the_attacker_does_not_know_fits_anything() -> None:
     assert candidates(release, table)["candidates"].to_list() == [1, 2, 1]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(data=st.data(), width=st.integers(1, 3))
 def test_against_all_pairs(data: st.DataObject, width: int) -> None:
     value = st.sampled_from(["1", "2", "5", "12", "ß", None])

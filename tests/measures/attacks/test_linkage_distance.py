@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import PolicyError
 from sfumato.measures.attacks.linkage_distance import distance
+from tests.fuzz import examples
 
 
 def numbers(n: int, columns: int = 3, seed: int = 0) -> pl.DataFrame:
@@ -75,7 +76,7 @@ def brute(release: pl.DataFrame, table: pl.DataFrame) -> np.ndarray:
     return np.where(np.diag(tied), 1 / tied.sum(axis=1), 0.0)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(data=st.data(), rows=st.integers(1, 25), nulls=st.booleans())
 def test_gower_against_all_pairs(data: st.DataObject, rows: int, nulls: bool) -> None:
     number, text = st.integers(0, 6), st.sampled_from(["a", "b", "ß"])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from measures.attacks.tables import PATIENTS, QUASI, RELEASED, people, suppressed
 from sfumato import errors
 from sfumato.measures.attacks import intersection, membership
+from tests.measures.attacks.tables import PATIENTS, QUASI, RELEASED, people, suppressed
 
 OTHERS = pl.DataFrame({"zipcode": ["47671", "47999", "47903", "10115"], "age": [25, 50, 44, 30]})
 

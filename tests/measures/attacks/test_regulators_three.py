@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from measures.attacks.tables import PATIENTS, QUASI, RELEASED, people, suppressed
 from sfumato import errors
 from sfumato.measures.attacks import attack_summary, inference, linkability, singling_out
 from sfumato.measures.attacks.classes import Encoded
@@ -18,6 +17,8 @@ from sfumato.measures.attacks.linkability import across_splits, splits_of
 from sfumato.measures.attacks.matching import Matching
 from sfumato.measures.attacks.nearest import Space
 from sfumato.measures.attacks.predicates import Side, univariate
+from tests.fuzz import examples
+from tests.measures.attacks.tables import PATIENTS, QUASI, RELEASED, people, suppressed
 
 FOUR = pl.DataFrame({"age": [20, 30, 40, 60], "zip": ["a", "a", "b", "c"], "disease": ["flu", "flu", "cold", "asthma"]})
 
@@ -278,7 +279,7 @@ def test_nonsense_is_refused() -> None:
 CELL = st.one_of(st.none(), st.sampled_from(["*", "[1, 3]", "{1, 2}", "1*", "é", ""]), st.integers(-(2**70), 2**70))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(st.tuples(CELL, CELL, CELL), min_size=1, max_size=8), st.lists(st.tuples(CELL, CELL, CELL), min_size=1))
 def test_nasty_tables(rows: list[tuple[Any, ...]], others: list[tuple[Any, ...]]) -> None:
     released, original = ({n: [row[i] for row in some] for i, n in enumerate("abc")} for some in (rows, others))

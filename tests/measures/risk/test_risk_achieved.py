@@ -17,6 +17,7 @@ from sfumato.errors import ColumnError
 from sfumato.hierarchies import wide
 from sfumato.measures.risk import achieved
 from sfumato.measures.verify import verify_table
+from tests.fuzz import examples
 
 MAKE = {name: variant.make for name, variant in CRITERIA.items()}
 MAKE |= {"beta-likeness": BetaLikeness, "delta-disclosure": DeltaDisclosure}
@@ -89,7 +90,7 @@ SMALL = st.lists(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(SMALL)
 def test_what_is_achieved_holds_and_nothing_stricter(rows):
     table = pl.DataFrame(rows, schema={"q": pl.String, "s": pl.String}, orient="row")
@@ -117,7 +118,7 @@ def test_what_no_parameter_mends_does_not_hold_with_any(rows):
     assert not holds(table, {"model": "recursive-cl-diversity", "attribute": "s", "c": 1e9, "l": missing})
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.lists(st.tuples(*[st.sampled_from(["1", "2", None, "*"])] * 2, st.sampled_from("ab")), min_size=1, max_size=9)
 )

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from sfumato.measures.labels_cover import covers
 from sfumato.measures.risk import journalist, unique_in_population
+from tests.fuzz import examples
 
 LABELS = ["*", "2*", "20-29", "[21, 32)", ">= 30", "{21, 33}", "25", "no label", None]
 ages = st.lists(st.sampled_from(["21", "25", "29", "30", "33", "41", None]), min_size=1, max_size=12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data(), st.booleans())
 def test_against_a_plain_count(data, wildcard):
     one, other = data.draw(st.lists(st.tuples(*[st.sampled_from(LABELS)] * 2), min_size=1, max_size=8)), data.draw(ages)

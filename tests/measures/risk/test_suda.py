@@ -17,6 +17,7 @@ from sfumato.errors import ColumnError, PolicyError
 from sfumato.measures.risk import sample_uniques
 from sfumato.measures.risk.suda import suda, suda_attributes, suda_risk
 from sfumato.measures.risk.unsafe import minimum_unsafe, unsafe_share
+from tests.fuzz import examples
 
 KEYS = ["urbrur", "roof", "walls", "water", "electcon", "relat", "sex"]
 
@@ -105,7 +106,7 @@ def test_the_oracle_in_sums(testdata: pl.DataFrame, shared: Path, case: str, ori
 cells = st.sampled_from(["a", "b", "ß", None, "*"])
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(data=st.data(), width=st.integers(1, 5), wildcard=st.booleans(), original=st.booleans())
 def test_against_all_pairs(data: st.DataObject, width: int, wildcard: bool, original: bool) -> None:
     rows = data.draw(st.lists(st.tuples(*[cells] * width), min_size=1, max_size=9))

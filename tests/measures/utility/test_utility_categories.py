@@ -19,6 +19,7 @@ from sfumato.measures.utility import (
     pair_of,
     query_error,
 )
+from tests.fuzz import examples
 
 
 def test_direct_comparison_by_hand():
@@ -166,7 +167,7 @@ def test_ordered_distributions_by_hand():
     assert "no column is ordered" in texts.sentence
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     before=st.lists(st.integers(-20, 20), min_size=1, max_size=30),
     after=st.lists(st.integers(-25, 25), min_size=1, max_size=30),

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.errors import ColumnError, PolicyError
 from sfumato.measures.utility import classification_metric, information_loss, kl_divergence, pair_of
+from tests.fuzz import examples
 
 JOB = sf.wide([("a", "x", "*"), ("b", "x", "*"), ("c", "y", "*"), ("d", "y", "*")])
 JOBS = {"job": ["a", "b", "c", "d"]}
@@ -263,7 +264,7 @@ def test_divergence_by_hand():
     assert noise.to_dict()["value"] is None
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), *[st.integers(0, 2)] * 4), min_size=1, max_size=12))
 def test_divergence_is_as_defined_where_boxes_overlap(rows):
     table = {"a": [r[0] for r in rows], "b": [r[1] for r in rows]}

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.measures.utility import UTILITIES, utility_summary
+from tests.fuzz import examples
 
 TABLE = {"age": [20, 30, 40, 60], "job": ["a", "a", "b", "c"], "ill": ["y", "y", "n", "n"]}
 RELEASE = {
@@ -126,7 +127,7 @@ tables = st.lists(st.fixed_dictionaries(columns), min_size=1, max_size=8).map(
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(table=tables, data=st.data())
 def test_nasty_tables(table, data):
     keep = data.draw(st.lists(st.booleans(), min_size=table.height, max_size=table.height).filter(any))
@@ -151,7 +152,7 @@ def test_nasty_tables(table, data):
         assert found["queries"]["median"] == pytest.approx(0, abs=1e-12)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(table=tables)
 def test_another_table_of_the_same_shape(table):
     """A release that has nothing to do with the original: synthetic rows, more than there were."""
