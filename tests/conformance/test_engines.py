@@ -12,7 +12,7 @@ import pytest
 import sfumato as sf
 from tests.conformance.engines import ENGINES, Make, memory, param
 
-ROWS = 2000
+ROWS = 600
 K = sf.KAnonymity(5)
 ROLES: dict[str, Any] = {"identifying": ["name"], "insensitive": ["wage"], "sensitive": ["disease"], "rest": "release"}
 POLICIES: dict[str, dict[str, Any]] = {
@@ -95,7 +95,7 @@ def close(found: Any, expected: Any) -> None:
         assert found == expected
 
 
-# Spark Connect and the cluster run what the local session runs, so one policy is enough there
+# Spark Connect and the cluster run what the local session runs, so one policy is enough there, and one look at risks
 FEW = ("partition",)
 PAIRS = [param(name, policy) for name in ENGINES for policy in (FEW if "spark-" in name else POLICIES)]
 
@@ -112,7 +112,7 @@ def test_a_release_is_the_same_on_every_engine(
     assert without_place(found) == without_place(expected)
 
 
-@pytest.mark.parametrize("make", [param(name) for name in ENGINES])
+@pytest.mark.parametrize("make", [param(name) for name in ENGINES if name != "spark-cluster"])
 def test_what_is_measured_is_the_same_on_every_engine(
     make: Make, table: pl.DataFrame, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

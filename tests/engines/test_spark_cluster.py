@@ -62,7 +62,7 @@ def slow(spark: Any, table: pl.DataFrame, flag: Path) -> Any:
     return frame.mapInArrow(wait, frame.schema)
 
 
-@pytest.mark.parametrize(("when", "folder"), [("never", False), ("recoding rows", True), ("verifying", False)])
+@pytest.mark.parametrize(("when", "folder"), [("recoding rows", True), ("verifying", False)])
 def test_a_release_is_whole_or_not_there_when_a_worker_dies(
     spark_cluster: Any, both: Any, table: pl.DataFrame, tmp_path: Path, when: str, folder: bool
 ) -> None:
@@ -85,12 +85,11 @@ def test_a_release_is_whole_or_not_there_when_a_worker_dies(
     try:
         there = sf.anonymize(source, progress=say, **to, **ASKED)
     except SfumatoError:
-        assert when in ("verifying", "recoding rows")
         assert not (tmp_path / "out").exists()
     else:
         parts = (tmp_path / "out" / "data.parquet").glob("*.parquet")
         found = pl.concat(pl.read_parquet(part) for part in parts) if folder else pl.from_arrow(there.data.toArrow())
         assert rows(found) == rows(here.table)
         assert there.solution.verdict == here.solution.verdict
-    assert when == "never" or killed.wait(60)
+    assert killed.wait(60)
     assert {path.name for path in tmp_path.iterdir()} <= {"flag", "out"}

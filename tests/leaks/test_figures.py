@@ -68,7 +68,7 @@ def test_the_age_of_the_suppressed_row_does_not_follow() -> None:
 def test_blanked_towns_do_not_follow() -> None:
     """From non-uniform entropy the multiset of the blanked towns followed in many releases."""
     rng, tried = np.random.default_rng(2), 0
-    for _ in range(12 * FUZZ):
+    for _ in range(8 * FUZZ):
         rows = int(rng.integers(6, 10))
         table = pl.DataFrame({"sex": rng.choice(["f", "m"], rows), "town": rng.choice(TOWNS[:3], rows)})
         options = {
@@ -87,7 +87,7 @@ def test_blanked_towns_do_not_follow() -> None:
         given = (_with(case, dict(zip(blank, towns, strict=True))) for towns in several)
         same, pointed = left(made, given)
         assert same == pointed
-    assert tried >= 6
+    assert tried >= 3
 
 
 def _with(case: Case, towns: dict[int, str]) -> Case:
@@ -104,7 +104,7 @@ def _with(case: Case, towns: dict[int, str]) -> Case:
 def test_the_disease_of_a_suppressed_person_does_not_follow(criterion: Any) -> None:
     """From the distance to a distribution that is withheld, the disease followed in 27 of 60 releases."""
     rng, tried = np.random.default_rng(4), 0
-    for _ in range(15 * FUZZ):
+    for _ in range(6 * FUZZ):
         rows = int(rng.integers(10, 20))
         table = pl.DataFrame(
             {
@@ -131,7 +131,7 @@ def test_the_disease_of_a_suppressed_person_does_not_follow(criterion: Any) -> N
         assert against_whole is not None
         assert made.release.manifest["whole"] is None
         assert "in the released rows" in made.release.manifest["promises"][1]["note"]
-    assert tried >= 8
+    assert tried >= 3
 
 
 def test_whether_a_better_release_exists_does_not_follow() -> None:
@@ -150,7 +150,7 @@ def test_whether_a_better_release_exists_does_not_follow() -> None:
     assert same == pointed > 0
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2 if FUZZ > 1 else 1))
 def test_nothing_that_is_published_tells_originals_apart(seed: int) -> None:
     """Every search, loss, criterion and kind of hierarchy: other originals with the same release, the same document."""
     rng, compared = np.random.default_rng(seed), 0
@@ -168,7 +168,7 @@ def test_nothing_that_is_published_tells_originals_apart(seed: int) -> None:
 
 def test_nothing_that_is_published_out_of_core_tells_originals_apart() -> None:
     searches = ("optimal", "mondrian", "datafly")
-    for number, case in enumerate(cases(7, 12 * FUZZ, search="optimal")):
+    for number, case in enumerate(cases(7, 6 * FUZZ, search="optimal")):
         asked = {**case.asked, "search": searches[number % 3]}
         here = Case(case.name, case.table, asked)
         stored = Case(case.name, case.table, asked, stored=True)

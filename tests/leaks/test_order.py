@@ -142,7 +142,7 @@ def bits(table: pl.DataFrame) -> pl.DataFrame:
 def test_any_order_of_the_input_gives_the_same_release(search: str) -> None:
     rng = np.random.default_rng(11)
     made = 0
-    for _ in range(20 * FUZZ):
+    for _ in range(6 * FUZZ):
         table = generated(rng)
         asked: dict[str, Any] = {"require": sf.KAnonymity(int(rng.integers(2, 4))), "search": search, "seed": 3}
         asked["suppression"] = float(rng.choice([0.0, 0.2]))
@@ -163,7 +163,7 @@ def test_any_order_of_the_input_gives_the_same_release(search: str) -> None:
         # what is known of the original stays right: the columns released as they are, row by row
         before = table[first.rows.tolist()].select("s", "x", "y")
         assert before.equals(first.table.select("s", "x", "y"))
-    assert made > 3 * FUZZ
+    assert made >= FUZZ
 
 
 @pytest.mark.parametrize("format", ["csv", "tsv", "parquet", "xlsx"])
@@ -387,9 +387,12 @@ def wide_register(rows: int = 1500) -> pl.DataFrame:
     )
 
 
-FOLDERS = [
-    "parquet", "csv", "duckdb", "sqlite", pytest.param("postgresql", marks=pytest.mark.postgres),
-    pytest.param("spark", marks=pytest.mark.spark), pytest.param("spark-connect", marks=pytest.mark.spark),
+FOLDERS = [  # all engines; the form of the files matters to files and to Spark, which write them by other code
+    ("parquet", "parquet"), ("parquet", "csv"), ("csv", "csv"), ("duckdb", "parquet"), ("sqlite", "csv"),
+    pytest.param("postgresql", "parquet", marks=pytest.mark.postgres),
+    pytest.param("spark", "parquet", marks=pytest.mark.spark),
+    pytest.param("spark", "csv", marks=pytest.mark.spark),
+    pytest.param("spark-connect", "csv", marks=pytest.mark.spark),
 ]  # fmt: skip
 ASKED: dict[str, Any] = {
     "identifying": ["name"], "quasi": ["zip", "age"], "sensitive": ["disease"], "insensitive": ["cost", "visits"],
@@ -397,8 +400,7 @@ ASKED: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("format", ["parquet", "csv"])
-@pytest.mark.parametrize("engine", FOLDERS)
+@pytest.mark.parametrize(("engine", "format"), FOLDERS)
 def test_any_order_of_the_input_gives_the_same_files_on_every_engine(
     engine: str, format: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
