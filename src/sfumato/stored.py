@@ -26,6 +26,7 @@ from sfumato.engines.spark import SparkTable
 from sfumato.engines.store import COUNT, Say, Store
 from sfumato.errors import BrokenPromise, EmptyTable, TooManyCells
 from sfumato.fingerprint import key
+from sfumato.measures.counted import Counts
 from sfumato.microdata import microdata
 from sfumato.published import Audit, Shown, class_counts
 from sfumato.release import Release, paths_of, shown_columns
@@ -157,9 +158,10 @@ def _released(store: Store, asked: Asked, to: Folder | Table | None) -> StoredRe
         )
         mark = store.fingerprint(key())
         manifest = of_cells.published(shown, asked.roles, mark, place.describe())
-        place.finish(manifest)
+        say("counting what is not covered", None)
+        reach = place.finish(manifest, Counts(place.written, asked.max_cells, known=again))
         data = place.data
-    return StoredRelease(folder_of(to), data, manifest, of_cells, store)
+    return StoredRelease(folder_of(to), data, manifest, of_cells, store, reach)
 
 
 def _distribution(counted: pl.DataFrame, name: str) -> dict[str, int]:

@@ -17,7 +17,7 @@ from sfumato.engines.spark_write import SparkParts
 from sfumato.engines.store import Plan, Store
 from sfumato.errors import BrokenPromise
 from sfumato.fingerprint import key
-from sfumato.measures.counted import MOST
+from sfumato.measures.counted import MOST, Counts
 from sfumato.measures.verify import Verification
 from sfumato.stored_asked import Asked
 from sfumato.stored_place import folder_of, made
@@ -59,9 +59,9 @@ def released_in_parts(store: SparkTable, asked: Asked, to: Folder | Table | None
         if not again.holds or again.rows != found.domain.rows:
             raise BrokenPromise("what was written is not what was verified, so it is not released")
         manifest = of_cells.published(of_cells.shown, asked.roles, mark, place.describe())
-        place.finish(manifest)
+        reach = place.finish(manifest, Counts(place.written, asked.max_cells))
         data = place.data
-    return StoredRelease(folder_of(to), data, manifest, of_cells, store)
+    return StoredRelease(folder_of(to), data, manifest, of_cells, store, reach)
 
 
 def verified(store: Store, *, quasi: Any, require: Any, max_cells: int = MOST, **more: Any) -> Verification:

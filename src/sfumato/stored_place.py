@@ -13,9 +13,12 @@ from sfumato.destination import Folder, Table
 from sfumato.engines.atomic import atomic_folder
 from sfumato.engines.store import Plan, Say, Store, Written, is_home
 from sfumato.engines.write import sha256
+from sfumato.measures.counted import Counts
+from sfumato.measures.reach import Reach
 from sfumato.parameters import path_of
 from sfumato.release import NAMES
 from sfumato.report import report
+from sfumato.report.headline import reach_from
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,13 +30,15 @@ class Place:
     data: Any
     folder: Path | None  # under its temporary name
 
-    def finish(self, manifest: Mapping[str, Any]) -> None:
-        """The manifest, and the report that it alone gives: what is drawn from all rows is left out."""
+    def finish(self, manifest: Mapping[str, Any], counts: Counts) -> Reach | None:
+        """The manifest and the report, which counts of what was made go into: the reach, or None without a folder."""
         if self.folder is None:
-            return
+            return None
+        reach = reach_from(manifest, counts)
         text = json.dumps(manifest, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
         (self.folder / "manifest.json").write_text(text, encoding="utf-8")
-        (self.folder / "report.html").write_text(report(manifest), encoding="utf-8")
+        (self.folder / "report.html").write_text(report(manifest, reach=reach), encoding="utf-8")
+        return reach
 
 
 def folder_of(to: Folder | Table | None) -> Path | None:

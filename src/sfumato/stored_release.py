@@ -12,7 +12,8 @@ from sfumato.checks import trees_of
 from sfumato.destination import Folder, destination
 from sfumato.engines.order import RowOrder
 from sfumato.engines.store import Plan, Store, is_home
-from sfumato.errors import BrokenPromise, OutputError
+from sfumato.errors import BrokenPromise, OutputError, SfumatoError
+from sfumato.measures.counted import Counts
 from sfumato.measures.reach import Reach
 from sfumato.measures.verify import Verification
 from sfumato.parameters import path_of
@@ -34,6 +35,7 @@ class StoredRelease:
     manifest: Mapping[str, Any]
     cells: Release  # the same release of the counted tuples, each once
     home: Store  # what it was made from
+    counted: Reach | None = None  # where it was worked out for the report
 
     @property
     def solution(self) -> Solution:
@@ -77,7 +79,7 @@ class StoredRelease:
             if not found.holds or found.rows != self.verification.rows:
                 raise BrokenPromise("the table that was released is not there as it was, so it is not saved")
             told = {key: self.manifest["data"][key] for key in ("rows", "columns", "order")}
-            place.finish({**self.manifest, "data": {**place.describe(), **told}})
+            place.finish({**self.manifest, "data": {**place.describe(), **told}}, Counts(place.written, known=counted))
         return path_of(path)
 
     def value_map(self) -> ValueMap:
@@ -92,5 +94,12 @@ class StoredRelease:
 
     @cached_property
     def reach(self) -> Reach:
-        """What the promises do not cover, as far as the manifest tells: the released rows are not in memory."""
-        return reach_from(self.manifest, None)
+        """What the promises do not cover, and what the released rows tell of it: counted when first asked for."""
+        if self.counted is not None:
+            return self.counted
+        from sfumato.measures.source import source_of
+
+        try:
+            return reach_from(self.manifest, source_of(self.table()).table)
+        except SfumatoError:  # the table is gone, or nobody may read it any more
+            return reach_from(self.manifest, None)

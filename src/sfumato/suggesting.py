@@ -31,7 +31,8 @@ def suggest(release: Any, *, cost: bool = False, progress: Progress | None = Non
 
     Raises
     ------
-    PolicyError: it is no release, or its rows are not in memory. Infeasible: no recoding satisfies what is suggested.
+    PolicyError: it is no release, or its rows are not in memory and the cost is asked for. Infeasible: no recoding
+    satisfies what is suggested.
 
     >>> import sfumato as sf
     >>> table = {"age": [31, 32, 58, 59] * 5, "stroke": ["no", "no", "yes", "no"] * 5}
@@ -39,13 +40,13 @@ def suggest(release: Any, *, cost: bool = False, progress: Progress | None = Non
     >>> [one.shell for one in sf.suggest(release)]
     ['entropy-l-diversity stroke 1.02']
     """
-    if isinstance(release, StoredRelease):
-        refuse("what a criterion would protect")
-    if not isinstance(release, Release):
+    if not isinstance(release, Release | StoredRelease):
         raise PolicyError("suggest looks at a release", got=type(release).__name__, hint="pass what anonymize gives")
     found = release.reach.suggested
     if not cost or not found:
         return found
+    if isinstance(release, StoredRelease):
+        refuse("what a criterion costs")
     again = _again(release, found, progress)
     before, after = release.solution.verdict, again.solution.verdict
     return tuple(

@@ -112,6 +112,29 @@ def test_a_release_is_the_same_on_every_engine(
     assert without_place(found) == without_place(expected)
 
 
+@pytest.mark.parametrize("make", [param(name) for name in ENGINES if "spark-" not in name])
+def test_how_far_the_promises_go_is_the_same_on_every_engine(
+    make: Make, table: pl.DataFrame, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Columns that no promise covers: whole numbers, fractions and text that stand alone, with missing values."""
+    spread = np.random.default_rng(62).normal(0, 60, ROWS).round(0) / 2
+    table = table.with_columns(
+        bmi=pl.Series(np.where(np.abs(spread) < 1, 0.0, spread)),
+        note=pl.Series([f"n{i // 3 % 650}" if i % 50 else "" for i in range(ROWS)]),
+    )
+    engine = make(table, tmp_path, request)
+    here = memory(table if engine.table is None else engine.table, tmp_path, request)
+    given = asked("two sets") | {"require": [K, sf.DistinctLDiversity("disease", 2)], "unprotected": ["bmi"]}
+    expected, found = here.anonymize(**given).reach, engine.anonymize(**given).reach
+    assert expected.together is not None
+    assert {one.columns[0] for one in expected.alone} == {"wage", "bmi"}
+    assert 0 < expected.together.rows <= expected.with_known.rows  # type: ignore[union-attr]
+    assert {attack["details"]["column"] for attack in expected.attacks} == {"disease", "bmi"}
+    assert [one.column for one in expected.suggested] == ["bmi"]
+    close(found.to_dict(), expected.to_dict())
+    close(found.attacks, expected.attacks)
+
+
 @pytest.mark.parametrize("make", [param(name) for name in ENGINES if name != "spark-cluster"])
 def test_what_is_measured_is_the_same_on_every_engine(
     make: Make, table: pl.DataFrame, request: pytest.FixtureRequest, tmp_path: Path

@@ -139,7 +139,9 @@ def test_a_large_table_says_what_was_not_counted(monkeypatch: pytest.MonkeyPatch
     found = register(300).reach
     assert found.together is None
     assert title(found) == "Both promises hold; they do not cover cost"
-    assert "Rows that stand alone are counted on up to 10 cells" in plain(dict(lines(found))["Left out"])
+    assert "Rows that stand alone are counted on up to 20,000,000 rows and 10 cells" in plain(
+        dict(lines(found))["Left out"]
+    )
 
 
 # Where it stands.
@@ -209,22 +211,68 @@ def test_a_rewritten_role_hides_no_column(release: sf.Release, tmp_path: Path, r
     assert "every promise holds, but cost singles out" in out
 
 
-def test_what_is_not_in_memory_names_its_columns(tmp_path: Path) -> None:
+def streamed(tmp_path: Path, **more: Any) -> Any:
     hospital_register(600).write_parquet(tmp_path / "in.parquet")
-    found = sf.anonymize(
-        sf.Scanned(tmp_path / "in.parquet"),
-        identifying=["name"],
-        quasi=["sex", "ward"],
-        sensitive=["diagnosis"],
-        insensitive=["cost", "birth_date", "postcode"],
-        require=[sf.KAnonymity(5), sf.DistinctLDiversity("diagnosis", 2)],
-        search="optimal",
-        to=tmp_path / "out",
-    )
-    assert "they do not cover birth_date, postcode and cost" in repr(found)
+    asked: dict[str, Any] = {
+        "identifying": ["name"],
+        "quasi": ["sex", "ward"],
+        "sensitive": ["diagnosis"],
+        "insensitive": ["cost", "birth_date", "postcode"],
+        "require": [sf.KAnonymity(5), sf.DistinctLDiversity("diagnosis", 2)],
+        "search": "optimal",
+        "to": tmp_path / "out",
+    }
+    return sf.anonymize(sf.Scanned(tmp_path / "in.parquet"), **(asked | more))
+
+
+def test_what_is_not_in_memory_is_counted_from_what_was_written(tmp_path: Path, run: Run) -> None:
+    found = streamed(tmp_path)
+    costs = pl.read_parquet(tmp_path / "out" / "data.parquet")["cost"]
+    single = int(costs.is_unique().sum())
+    said = f"cost singles out {single} records"
+    assert found.reach.together.rows >= found.reach.alone[0].rows == single > 0
+    assert said in repr(found)
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
-    assert heading(page) == "Both promises hold; they do not cover birth_date, postcode and cost"
-    assert "was not counted: the table is not in memory" in page
+    assert heading(page) == f"Both promises hold, but {said}"
+    worst = found.reach.to_dict()["worst_attack"]
+    assert worst["column"] == "diagnosis"
+    assert "Worst attack" in page
+    assert worst["sentence"].replace('"', "&quot;") in page
+    assert "from counts of the released table, manifest.json and nothing else" in page
+    assert said in run("verify", "out")[1]
+
+
+@pytest.mark.parametrize("limit", ["ROWS", "COUNTED"])
+def test_what_is_not_in_memory_says_what_was_not_counted(
+    limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"sfumato.measures.reach.{limit}", 10)
+    assert "they do not cover birth_date, postcode and cost" in repr(streamed(tmp_path))
+    assert "Rows that stand alone are counted on up to" in (tmp_path / "out" / "report.html").read_text("utf-8")
+
+
+def test_more_values_than_memory_was_given_for_are_not_attacked(tmp_path: Path) -> None:
+    more = {"sensitive": ["cost"], "insensitive": ["diagnosis", "birth_date", "postcode"], "max_cells": 100}
+    with pytest.warns(sf.UnprotectedWarning):
+        found = streamed(tmp_path, **more, require=sf.KAnonymity(5)).reach
+    assert found.attacks == found.suggested == ()
+    assert "Attacks on cost were not tried: its values in the classes are too many" in found.left_out[0]
+
+
+def test_a_table_that_is_gone_has_a_headline_still(tmp_path: Path) -> None:
+    import duckdb
+
+    with duckdb.connect(str(tmp_path / "in.duckdb")) as connection:
+        connection.register("frame", hospital_register(300).to_arrow())
+        connection.execute("CREATE TABLE people AS SELECT * FROM frame")
+    rest = {"identifying": ["name", "diagnosis", "birth_date", "postcode"], "insensitive": ["cost"]}
+    store, asked = sf.Database(tmp_path / "in.duckdb", "people"), {"quasi": ["sex"], "require": sf.KAnonymity(5)}
+    one, two = (sf.anonymize(store, **rest, **asked, to=sf.Table(name)) for name in ("one", "two"))
+    assert "cost singles out" in repr(one)
+    with duckdb.connect(str(tmp_path / "in.duckdb")) as connection:
+        connection.execute("DROP TABLE two")
+    assert "it does not cover ward and cost" in repr(two)
+    assert "was not counted: the rows were not looked at" in two.reach.left_out[0]
 
 
 # The demo.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 import warnings
 from collections.abc import Callable
@@ -16,6 +17,7 @@ import pytest
 import sfumato as sf
 from sfumato.cli import main
 from sfumato.errors import PolicyError
+from sfumato.measures.attacks.classes import view
 from sfumato.measures.suggestion import NEAR, suggest_criterion
 from sfumato.report.headline import title
 from tests.fuzz import FUZZ
@@ -112,8 +114,13 @@ def test_tables_that_are_not_in_memory_are_warned_about_too(tmp_path: Path) -> N
         kept = sf.anonymize(store, unprotected=["stroke"], to=tmp_path / "two", **asked)
     assert kept.manifest["policy"]["unprotected"] == ["stroke"]
     assert "nothing protects stroke" in repr(kept)
-    with pytest.raises(PolicyError, match="not in memory"):
-        sf.suggest(kept)
+    (one,), (here,) = sf.suggest(kept), sf.suggest(released(unprotected=["stroke"]))
+    assert (one.shell, one.touched, one.rows, one.attacks) == (here.shell, here.touched, here.rows, here.attacks)
+    page = (tmp_path / "one" / "report.html").read_text("utf-8")
+    assert " is sensitive, and no promise is about it. Homogeneity of " in re.sub(r"<[^>]+>", "", page)
+    assert ": the weakest promise that brings these attacks near guessing." in page
+    with pytest.raises(PolicyError, match="what a criterion costs cannot be measured on a table that is not in memory"):
+        sf.suggest(kept, cost=True)
 
 
 # The suggestion.
@@ -139,7 +146,7 @@ def test_nothing_weaker_would_do() -> None:
 
     release = released(patients(400), unprotected=["stroke"])
     quasi = ["age", "sex", "zip"]
-    found = suggest_criterion(release.table, [quasi], "stroke")
+    found = suggest_criterion([view(release.table, quasi, "stroke")])
     assert found is not None
     fewest = release.table.height
     whole = release.table["stroke"].value_counts()

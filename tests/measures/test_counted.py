@@ -30,9 +30,9 @@ class Asked(Held):
         super().__init__(frame)
         self.asked: list[tuple[str, ...]] = []
 
-    def count(self, columns: Any, say: Any, most: int, work: Any = None) -> pl.DataFrame:
+    def count(self, columns: Any, say: Any, most: int) -> pl.DataFrame:
         self.asked.append(tuple(columns))
-        return super().count(columns, say, most, work)
+        return super().count(columns, say, most)
 
 
 def as_dict(counts: Counts, *names: str) -> dict[Any, int]:

@@ -134,6 +134,7 @@ def _protection(frame: Any, found: Inspection) -> dict[str, dict[str, Any]]:
     """For each sensitive column the weakest criterion that protects it, read off classes of k records."""
     import sfumato as sf
     from sfumato.errors import SfumatoError
+    from sfumato.measures.attacks.classes import view
     from sfumato.measures.suggestion import suggest_criterion
 
     some = frame if frame.height <= SAMPLE else frame.sample(SAMPLE, seed=0)
@@ -149,7 +150,7 @@ def _protection(frame: Any, found: Inspection) -> dict[str, dict[str, Any]]:
         ).table
     except SfumatoError:  # the policy will say why it cannot be run; until then everybody is one class
         blurred, quasi = some, [[]]
-    asked = {name: suggest_criterion(blurred, quasi, name) for name in secrets}
+    asked = {name: suggest_criterion([view(blurred, names, name) for names in quasi]) for name in secrets}
     return {name: one.require for name, one in asked.items() if one is not None}
 
 

@@ -140,21 +140,21 @@ def verify(
     return signed(found, folder, signer)
 
 
-def reach(folder: Path, found: Verification) -> Reach:
-    """How far the promises of a release go: nothing is counted of rows that are not in memory, or not as they were."""
+def reach(folder: Path, found: Verification, place: Sequence[str] | None, table: str | None) -> Reach:
+    """How far the promises of a release go: nothing is counted of rows that are not as they were."""
     from dataclasses import asdict
 
     from sfumato.engines.write import read_back
-    from sfumato.measures.released_data import data_place, is_streamed
+    from sfumato.measures.counted import Counts
+    from sfumato.measures.released_data import Streamed, data_place, is_streamed
     from sfumato.report.headline import reach_from
 
     manifest = manifest_of(folder) | {"promises": [asdict(promise) for promise in found.promises]}
-    data, rows = manifest["data"], None
-    if all(promise.holds for promise in found.promises) and table_name(folder) is None:
-        file, format, guarded = (
-            data_place(folder, data["file"], data["format"]),
-            data["format"],
-            data.get("guarded", True),
-        )
-        rows = None if is_streamed(file, format, guarded) else read_back(file, format, guarded)
-    return reach_from(manifest, rows)
+    if not all(promise.holds for promise in found.promises):
+        return reach_from(manifest, None)
+    if (rows := rows_of(folder, place, table)) is not folder:
+        return reach_from(manifest, Counts(rows))
+    format, guarded = manifest["data"]["format"], manifest["data"].get("guarded", True)
+    file = data_place(folder, manifest["data"]["file"], format)
+    streamed = is_streamed(file, format, guarded)
+    return reach_from(manifest, Counts(Streamed(file, format)) if streamed else read_back(file, format, guarded))

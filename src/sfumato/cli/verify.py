@@ -87,7 +87,7 @@ def verify(
                 hint = "name the data file inside to ask other questions of it"
                 raise PolicyError(f"a release folder says itself what to verify; got {', '.join(asked)}", hint=hint)
             found = kept.verify(folder, place, table, max_cells, signer)
-            reach = kept.reach(folder, found)
+            reach = kept.reach(folder, found, place, table)
         else:
             if signer is not None:
                 raise PolicyError("--signer is for the folder of a release", hint="name the folder")
@@ -125,13 +125,13 @@ def _reach(data: Any, roles: Roles, found: Verification) -> Reach:
     """How far the promises go on a table of any tool: a column without a role is not covered."""
     from sfumato.engines.frames import enter
     from sfumato.engines.store import is_store
+    from sfumato.measures.counted import Counts
     from sfumato.measures.reach import reach_of
 
-    table = None if is_store(data) else enter(data)[0]
-    columns = list(data.schema()) if table is None else table.columns
+    table = Counts(data) if is_store(data) else enter(data)[0]
     return reach_of(
-        table,
-        roles={name: roles.role(name) or "insensitive" for name in columns},
+        table if found.holds else None,
+        roles={name: roles.role(name) or "insensitive" for name in table.columns},
         quasi=roles.quasi,
         promises=[asdict(promise) for promise in found.promises],
         rows=found.rows,

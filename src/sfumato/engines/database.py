@@ -21,7 +21,7 @@ from sfumato.engines.database_link import AdbcLink, Link
 from sfumato.engines.database_open import place
 from sfumato.engines.database_release import KeptTable, begin, prepared, released, target
 from sfumato.engines.database_rights import lacking, refuse_unwritable
-from sfumato.engines.database_sql import count, every, exported, fetched, sample, total
+from sfumato.engines.database_sql import count, every, exported, fetched, sample, singled, total
 from sfumato.engines.database_stage import Staged
 from sfumato.engines.database_tables import columns as columns_of
 from sfumato.engines.database_tables import table as table_of
@@ -141,6 +141,11 @@ class Database:
         self._counted = int(found.get_column(COUNT).sum())
         self._same = self._held is not None and self._place.dialect.one_snapshot is not None
         return found
+
+    def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
+        """For each set of columns how many rows have values of them that no other row has."""
+        with self._link() as link:
+            return [singled(link, self._table, [self._columns[name] for name in names]) for names in sets]
 
     def recode(self, plan: Plan, file: Path, format: str, say: Say) -> ScannedFile:
         """Export the released rows into a file, as they come from the database."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -12,11 +13,11 @@ from sfumato.engines.database_columns import Column, named
 from sfumato.engines.database_dialect import Dialect
 from sfumato.engines.database_errors import told
 from sfumato.engines.database_link import Link
-from sfumato.engines.database_sql import count, created, every, stage
+from sfumato.engines.database_sql import count, created, every, singled, stage
 from sfumato.engines.database_stage import Staged
 from sfumato.engines.database_tables import TABLE, Named, columns, find, schemas, split
 from sfumato.engines.printed import printed_frame
-from sfumato.engines.store import COUNT, Plan, Say
+from sfumato.engines.store import COUNT, Plan, Say, refuse_many
 from sfumato.errors import ColumnError, OutputError, ReadError, did_you_mean
 
 CHANGED = "the table was changed while it was read"
@@ -43,15 +44,25 @@ class KeptTable:
         """Column to type, in order, as it was written."""
         return {name: column.dtype for name, column in self.columns.items()}
 
-    def count(self, columns: Sequence[str], say: Say) -> pl.DataFrame:
+    def count(self, columns: Sequence[str], say: Say, most: int = sys.maxsize) -> pl.DataFrame:
         """The distinct tuples of the printed texts of columns, and in `COUNT` how many rows have them."""
+        asked, limit = self._asked(columns), None if most == sys.maxsize else most
+        say("verifying", None)
+        with told(ReadError, "the release cannot be counted", self.link.disks):
+            cells = count(self.link, self.dialect, self.table, asked, limit)
+        refuse_many(cells.height, most)
+        return printed_frame(cells.drop(COUNT)).with_columns(cells.get_column(COUNT))
+
+    def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
+        """For each set of columns how many rows have values of them that no other row has."""
+        with told(ReadError, "the release cannot be counted", self.link.disks):
+            return [singled(self.link, self.table, self._asked(names)) for names in sets]
+
+    def _asked(self, columns: Sequence[str]) -> list[Column]:
         for name in columns:
             if name not in self.columns:
                 raise ColumnError(f'the release has no column "{name}"')
-        say("verifying", None)
-        with told(ReadError, "the release cannot be counted", self.link.disks):
-            cells = count(self.link, self.dialect, self.table, [self.columns[name] for name in columns], None)
-        return printed_frame(cells.drop(COUNT)).with_columns(cells.get_column(COUNT))
+        return [self.columns[name] for name in columns]
 
 
 def target(link: Link, dialect: Dialect, source: Named, name: str, overwrite: bool) -> tuple[Named, bool]:

@@ -47,6 +47,14 @@ def count(link: Link, dialect: Dialect, table: Named, columns: Sequence[Column],
     return pl.concat(list(fetched(link, dialect, query, [*columns, often])))
 
 
+def singled(link: Link, table: Named, columns: Sequence[Column]) -> int:
+    """How many rows have values of columns, in their plain form, that no other row has."""
+    names = ", ".join(f"c{i}" for i in range(len(columns)))
+    inner = f"SELECT {_listed([c.plain() for c in columns])} FROM {table.written} t"
+    groups = f"SELECT 1 AS one FROM ({inner}) q GROUP BY {names} HAVING COUNT(*) = 1"
+    return int(link.rows(f"SELECT COUNT(*) FROM ({groups}) s")[0][0])
+
+
 def every(link: Link, table: Named) -> int:
     """How many rows a table has."""
     return int(link.rows(f"SELECT COUNT(*) FROM {table.written}")[0][0])

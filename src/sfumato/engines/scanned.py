@@ -14,7 +14,7 @@ import polars as pl
 
 from sfumato.engines.callbacks import called
 from sfumato.engines.printed import printed_frame
-from sfumato.engines.scanned_count import PART, Ticker, count, stream, tally
+from sfumato.engines.scanned_count import PART, Ticker, count, singled, stream, tally
 from sfumato.engines.scanned_map import Mapper
 from sfumato.engines.scanned_source import sources, unchanged, written
 from sfumato.engines.scanned_tally import Tally
@@ -73,7 +73,7 @@ class Scanned:
         every, each = self.rows(), max(1, rows // PIECES)
         if every <= rows:
             with unchanged(self.files):
-                return stream(self._frame.head(rows))  # the rows of text are a guess: there may be more
+                return stream(self.frame.head(rows))  # the rows of text are a guess: there may be more
         pieces, passed = [], 0
         places = [i * every // PIECES for i in range(PIECES)]
         for source in self.files:
@@ -92,7 +92,7 @@ class Scanned:
         number = pl.col(column).cast(pl.Float64, strict=False)
         good = (number.is_finite() & (number > 0)).fill_null(False)
         with unchanged(self.files):
-            return bool(stream(self._frame.select(good.all())).item())
+            return bool(stream(self.frame.select(good.all())).item())
 
     def fingerprint(self, secret: bytes | None) -> str | None:
         """HMAC-SHA256 of the bytes of the files, in order: of the files, not of the values."""
@@ -115,6 +115,11 @@ class Scanned:
         with unchanged(self.files):
             return count(self.files, columns, say, most, work, self.part)
 
+    def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
+        """For each set of columns how many rows have values of them that no other row has."""
+        with unchanged(self.files):
+            return singled(self.frame, sets)
+
     def recode(self, plan: Plan, file: Path, format: str, say: Say) -> ScannedFile:
         """Write the rows as the plan says."""
         schema = self.files[0].schema
@@ -127,13 +132,14 @@ class Scanned:
                 ticker(frame.height)
                 return apply(frame)
 
-        rows = self._frame.select(needed).map_batches(mapped, streamable=True, schema=apply.schema(schema))
+        rows = self.frame.select(needed).map_batches(mapped, streamable=True, schema=apply.schema(schema))
         with unchanged(self.files):  # columns of text are known by their place, which a new file may give to others
             write(rows, file, format, plan.order, apply.labelled)
         return ScannedFile(file, format)
 
     @cached_property
-    def _frame(self) -> pl.LazyFrame:
+    def frame(self) -> pl.LazyFrame:
+        """The rows, file by file."""
         return pl.concat([source.frame for source in self.files])
 
 
@@ -145,18 +151,27 @@ class ScannedFile:
 
     def schema(self) -> dict[str, pl.DataType]:
         """Column to type, in order, as the file has them."""
-        return dict(written(self.file, self.format).collect_schema())
+        return dict(self.frame.collect_schema())
 
-    def count(self, columns: Sequence[str], say: Say) -> pl.DataFrame:
+    def count(self, columns: Sequence[str], say: Say, most: int = sys.maxsize) -> pl.DataFrame:
         """The distinct tuples of the printed texts of columns, and in `COUNT` how many rows have them."""
-        frame = written(self.file, self.format)
+        frame = self.frame
         names, known = list(columns), frame.collect_schema()
         for name in names:
             if name not in known:
                 raise ColumnError(f'the release has no column "{name}"')
         total = int(stream(frame.select(pl.len())).item()) if self.format == "parquet" else 0
-        cells = Tally({name: known[name] for name in names}, sys.maxsize)
+        cells = Tally({name: known[name] for name in names}, most)
         tally(frame, cells, Ticker(say, "verifying", total))
         counted = cells.frame()
         # plain values that differ print differently, so what was counted apart is apart
         return printed_frame(counted.select(names)).with_columns(counted.get_column(COUNT))
+
+    def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
+        """For each set of columns how many rows have values of them that no other row has."""
+        return singled(self.frame, sets)
+
+    @property
+    def frame(self) -> pl.LazyFrame:
+        """The rows, not yet read."""
+        return written(self.file, self.format)

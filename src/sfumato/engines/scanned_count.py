@@ -14,21 +14,24 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
 
 from sfumato.engines.atomic import hold
 from sfumato.engines.callbacks import called, patiently
 from sfumato.engines.disk import why
+from sfumato.engines.printed import plain
 from sfumato.engines.scanned_source import Source
 from sfumato.engines.scanned_tally import Tally
 from sfumato.engines.store import COUNT, Say
-from sfumato.errors import OutputError, PolicyError, ReadError, SfumatoError
+from sfumato.errors import ColumnError, OutputError, PolicyError, ReadError, SfumatoError
 
 CHANGED = "a file of the table is damaged, or was changed while it was read"
 BATCH = 1 << 18  # rows counted at a time
 PART = 50_000_000  # rows counted between two savings
 SECONDS = 5.0  # between two savings, and at least
+PASS = 4  # sets of columns whose rows that stand alone are counted in one pass
 SHARE = 20  # times as long as a saving takes
 
 
@@ -209,6 +212,37 @@ def stream(frame: pl.LazyFrame) -> pl.DataFrame:
         return frame.collect(engine="streaming")
     except (pl.exceptions.PolarsError, OSError):
         raise ReadError(CHANGED) from None
+
+
+def singled(frame: pl.LazyFrame, sets: Sequence[Sequence[str]]) -> list[int]:
+    """For each set of columns how many rows have values of them, in their plain form, that no other row has.
+
+    Rows are told apart by a hash of 64 bits, which takes a fraction of the time and memory of their values. What has a
+    hash of its own stands alone, so two equal hashes of different rows could only hide some: of two counts, by two
+    hashes, the larger is right. A few sets at a time are looked at in one pass.
+
+    >>> singled(pl.LazyFrame({"a": [1, 1, 2], "b": [0.0, -0.0, 5.0]}), [["a"], ["b"]])
+    [1, 1]
+    """
+    known, found = frame.collect_schema(), []
+    for name in itertools.chain(*sets):
+        if name not in known:
+            raise ColumnError(f'the release has no column "{name}"')
+    rows = [pl.struct(plain(name, known[name]) for name in names) for names in sets]
+    for low in range(0, len(rows), PASS):
+        some = rows[low : low + PASS]
+        hashed = [row.hash(seed).alias(f"{i} {seed}") for i, row in enumerate(some) for seed in (1, 2)]
+        alone = [_alone(column) for column in stream(frame.select(hashed))]
+        found += [max(pair) for pair in zip(alone[::2], alone[1::2], strict=True)]
+    return found
+
+
+def _alone(hashes: pl.Series) -> int:
+    """How many rows have a number that no other row has."""
+    value = hashes.sort().to_numpy()
+    edge = np.ones(len(value) + 1, np.bool_)
+    edge[1:-1] = value[1:] != value[:-1]
+    return int((edge[1:] & edge[:-1]).sum())
 
 
 @contextmanager

@@ -83,6 +83,10 @@ class SparkTable:
         say("counting rows", None)
         return self._table.count(columns, most)
 
+    def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
+        """For each set of columns how many rows have values of them that no other row has."""
+        return self._table.singled(sets)
+
     def recode(self, plan: Plan, file: Path, format: str, say: Say) -> SparkParts:
         """Have the cluster write the rows as the plan says, as parts in a folder that all machines see."""
         say("recoding rows", None)

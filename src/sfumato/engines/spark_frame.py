@@ -50,21 +50,29 @@ class SparkFrame:
 
     def count(self, columns: Sequence[str], most: int = LARGEST) -> pl.DataFrame:
         """Distinct tuples of columns in their plain form, and in `COUNT` how many rows have them."""
-        F = functions(self.rows)
-        columns = list(columns)
-        for name in columns:
-            if name not in self.schema:
-                raise ColumnError(f'the table has no column "{name}"')
         with job(self.spark, "the cluster could not count the rows"):
-            level = self.rows.select(*(self.plain(name) for name in columns))
-            groups = level.groupBy(*(self.place[name] for name in columns)).agg(F.count(F.lit(1)).alias("n"))
+            groups = self._grouped(columns)
             found = (groups if most >= LARGEST else groups.limit(most + 1)).toArrow()
             refuse_many(found.num_rows, most)
             return as_polars(found, {name: self.schema[name] for name in columns} | {COUNT: pl.Int64()})
 
-    def count_printed(self, columns: Sequence[str]) -> pl.DataFrame:
-        """The same, in the printed texts: plain values that differ print differently."""
-        cells = self.count(columns)
+    def _grouped(self, columns: Sequence[str]) -> Any:
+        """Distinct tuples of columns, and in n how many rows have them; nothing runs yet."""
+        F = functions(self.rows)
+        for name in columns:
+            if name not in self.schema:
+                raise ColumnError(f'the table has no column "{name}"')
+        level = self.rows.select(*(self.plain(name) for name in columns))
+        return level.groupBy(*(self.place[name] for name in columns)).agg(F.count(F.lit(1)).alias("n"))
+
+    def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
+        """For each set of columns how many rows have values of them, in their plain form, that no other row has."""
+        with job(self.spark, "the cluster could not count the rows"):
+            return [int(self._grouped(names).filter("n = 1").count()) for names in sets]
+
+    def count_printed(self, columns: Sequence[str], most: int = LARGEST) -> pl.DataFrame:
+        """The counts, in the printed texts: plain values that differ print differently."""
+        cells = self.count(columns, most)
         return printed_frame(cells.drop(COUNT)).with_columns(cells.get_column(COUNT))
 
     def fetch(self, rows: Any, columns: Sequence[str]) -> pl.DataFrame:

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from sfumato.engines.spark_frame import SparkFrame
+from sfumato.engines.spark_frame import LARGEST, SparkFrame
 from sfumato.engines.store import Say
 
 
@@ -21,10 +21,14 @@ class SparkKept:
         """Column to type, in order."""
         return dict(self._table.schema)
 
-    def count(self, columns: Sequence[str], say: Say) -> pl.DataFrame:
+    def count(self, columns: Sequence[str], say: Say, most: int = LARGEST) -> pl.DataFrame:
         """The distinct tuples of the printed texts of columns, and in `COUNT` how many rows have them."""
         say("verifying", None)
-        return self._table.count_printed(columns)
+        return self._table.count_printed(columns, most)
+
+    def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
+        """For each set of columns how many rows have values of them that no other row has."""
+        return self._table.singled(sets)
 
 
 def checkpointed(frame: Any) -> tuple[Any, str]:

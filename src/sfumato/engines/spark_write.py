@@ -14,7 +14,7 @@ import polars as pl
 
 from sfumato.engines.guard import guarded_text, unguard, unguard_names
 from sfumato.engines.scanned_write import SEPARATORS, refuse_format
-from sfumato.engines.spark_frame import SparkFrame
+from sfumato.engines.spark_frame import LARGEST, SparkFrame
 from sfumato.engines.spark_job import job
 from sfumato.engines.store import COUNT, Say
 from sfumato.engines.write import text_of, write_table
@@ -64,15 +64,24 @@ class SparkParts:
         names = list(self._table.schema)
         return dict(zip(unguard_names(names) if self.text else names, self._table.schema.values(), strict=True))
 
-    def count(self, columns: Sequence[str], say: Say) -> pl.DataFrame:
+    def count(self, columns: Sequence[str], say: Say, most: int = LARGEST) -> pl.DataFrame:
         """The distinct tuples of the printed texts of columns, and in `COUNT` how many rows have them."""
         say("verifying", None)
+        written = self._written(columns)
+        cells = self._table.count_printed(written, most)
         if not self.text:
-            return self._table.count_printed(columns)
-        named = dict(zip(self.schema(), self._table.schema, strict=True))
-        cells = self._table.count_printed([named[name] for name in columns])
-        texts = [unguard(cells.get_column(named[name])).alias(name) for name in columns]
+            return cells
+        texts = [unguard(cells.get_column(there)).alias(name) for name, there in zip(columns, written, strict=True)]
         return pl.DataFrame([*texts, cells.get_column(COUNT)])
+
+    def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
+        """For each set of columns how many rows have values of them that no other row has."""
+        return self._table.singled([self._written(names) for names in sets])
+
+    def _written(self, columns: Sequence[str]) -> list[str]:
+        """The columns as the parts name them."""
+        named = dict(zip(self.schema(), self._table.schema, strict=True))
+        return [named[name] for name in columns]
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -48,8 +49,14 @@ class Written(Protocol):
     def schema(self) -> dict[str, pl.DataType]:
         """Column to type, in order, as it was written."""
 
-    def count(self, columns: Sequence[str], say: Say) -> pl.DataFrame:
-        """The distinct tuples of the printed texts of columns, and in `COUNT` how many rows have them."""
+    def count(self, columns: Sequence[str], say: Say, most: int = sys.maxsize) -> pl.DataFrame:
+        """The distinct tuples of the printed texts of columns, and in `COUNT` how many rows have them.
+
+        More than `most` tuples are TooManyCells.
+        """
+
+    def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
+        """For each set of columns how many rows have values of them that no other row has."""
 
 
 class Kept(Written, Protocol):
@@ -94,6 +101,9 @@ class Store(Protocol):
         More than `most` tuples are TooManyCells. What an interrupted count has found so far is kept in the folder
         `work`, and taken up there.
         """
+
+    def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
+        """For each set of columns how many rows have values of them, in their plain form, that no other row has."""
 
     def recode(self, plan: Plan, file: Path, format: str, say: Say) -> Written:
         """The one map: write the rows as the plan says into a file, or into a folder of parts of that name."""

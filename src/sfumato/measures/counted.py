@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 import polars as pl
 
 from sfumato.engines.printed import plain
+from sfumato.engines.scanned_count import singled
 from sfumato.engines.store import COUNT, Say, refuse_many, refuse_types
 from sfumato.errors import ColumnError, EmptyTable, PolicyError, did_you_mean
 
@@ -26,27 +26,32 @@ class Counting(Protocol):
     def schema(self) -> dict[str, pl.DataType]:
         """Column to type, in order."""
 
-    def count(self, columns: Sequence[str], say: Say, most: int, work: Path | None = None) -> pl.DataFrame:
+    def count(self, columns: Sequence[str], say: Say, most: int) -> pl.DataFrame:
         """Distinct tuples of columns, and in `COUNT` how many rows have them; more than `most` are a PolicyError."""
+
+    def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
+        """For each set of columns how many rows have values of them that no other row has."""
 
 
 class Counts:
     """A table that is asked for the distinct tuples of some columns, with how many rows have each.
 
     A question that an earlier answer holds the answer to is not asked again. At most `most` tuples are held for that,
-    beside those just asked for.
+    beside those just asked for. `known` is an answer that is there already.
 
     >>> counts = Counts(Held(pl.DataFrame({"age": [30, 30, 41], "sex": ["f", "f", "m"]})))
     >>> counts.entries(["sex"])[1].sum(), counts.rows
     (np.int64(3), 3)
     """
 
-    def __init__(self, table: Counting, most: int = MOST, say: Say = quiet) -> None:
+    def __init__(self, table: Counting, most: int = MOST, say: Say = quiet, known: pl.DataFrame | None = None) -> None:
         if type(most) is not int or most < 1:
             raise PolicyError("max_cells must be a whole number above 0", got=repr(most))
         self.table, self.most, self.say = table, most, say
         self.schema = dict(table.schema())
         self._answers: dict[tuple[str, ...], pl.DataFrame] = {}
+        if known is not None:
+            self._answers[tuple(name for name in known.columns if name != COUNT)] = known
         self._refused: list[set[str]] = []
         self._rows: int | None = None
 
@@ -119,9 +124,13 @@ class Held:
         """Column to type, in order."""
         return dict(self.frame.schema)
 
-    def count(self, columns: Sequence[str], say: Say, most: int, work: Path | None = None) -> pl.DataFrame:
+    def count(self, columns: Sequence[str], say: Say, most: int) -> pl.DataFrame:
         """Distinct tuples of columns, and in `COUNT` how many rows have them."""
         values = self.frame.select(plain(name, self.frame.schema[name]) for name in columns)
         found = values.group_by(columns).agg(pl.len().cast(pl.Int64).alias(COUNT))
         refuse_many(found.height, most)
         return found
+
+    def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
+        """For each set of columns how many rows have values of them that no other row has."""
+        return singled(self.frame.lazy(), sets)

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sfumato.engines.printed import printed
-from sfumato.errors import SfumatoError
+from sfumato.errors import ColumnError, PolicyError, TooManyCells
+from sfumato.measures.counted import Counts, Held
 
 if TYPE_CHECKING:
+    from sfumato.measures.attacks.classes import View
     from sfumato.measures.suggestion import Suggested
 
-ATTACKED = 4_000_000  # rows times sensitive columns up to which attacks are tried
-COUNTED = 40_000_000  # rows times columns up to which rows that stand alone are counted
-NOT_IN_MEMORY = (
-    "How many records the columns that are not covered single out was not counted: the table is not in memory."
+ATTACKED = 12_000_000  # rows times sensitive columns up to which attacks are tried
+ROWS, COUNTED = 20_000_000, 100_000_000  # rows, and rows times columns, up to which rows that stand alone are counted
+NOT_COUNTED = (
+    "How many records the columns that are not covered single out was not counted: the rows were not looked at."
 )
 
 
@@ -91,7 +93,7 @@ class Reach:
 
 
 def reach_of(
-    released: pl.DataFrame | None,
+    released: pl.DataFrame | Counts | None,
     *,
     roles: Mapping[str, str],
     quasi: Sequence[Sequence[str]],
@@ -105,7 +107,8 @@ def reach_of(
     Parameters
     ----------
     released
-        The released rows; None where they are not in memory: then nothing is counted, and `left_out` says so.
+        The released rows, or where they are not in memory what an engine counts of them; None where they are not
+        looked at: then `left_out` says so.
     roles
         Each released column to its role. What a set of `quasi` holds is quasi-identifying, whatever its role says.
     quasi
@@ -126,6 +129,7 @@ def reach_of(
     >>> found.uncovered, found.together.rows
     (('cost',), 2)
     """
+    rows = released.height if isinstance(released, pl.DataFrame) else rows
     asked = tuple(promises)
     sets = tuple(tuple(dict.fromkeys(names)) for names in quasi)
     protected = {(promise.get("parameters") or {}).get("attribute") for promise in asked}
@@ -135,38 +139,35 @@ def reach_of(
     uncovered = tuple(name for name in roles if name not in known and name not in secrets)
     named = tuple(name for name in accepted if name in unprotected)
     beyond = (*uncovered, *unprotected)
-    if released is None:
-        left_out = (NOT_IN_MEMORY,) if beyond else ()
+    if released is None or not rows:
+        left_out = (NOT_COUNTED,) if beyond and released is None else ()
         return Reach(rows, asked, sets, uncovered, unprotected, named, left_out=left_out, order=order)
-    attacks, suggested, skipped = _attacks(released, sets, secrets, unprotected)
+    table = Counts(Held(released)) if isinstance(released, pl.DataFrame) else released
+    attacks, suggested, skipped = _attacks(table, rows, sets, secrets, unprotected)
     guarded = [name for name in secrets if name in protected]
-    alone: list[Singled] = []
-    hidden: list[Singled] = []
-    together = with_known = None
-    text = None
-    if released.height * (len(secrets) + len(uncovered) + max(map(len, sets), default=0)) > COUNTED:
-        skipped += [f"Rows that stand alone are counted on up to {COUNTED:,} cells; this table has more."]
-    elif beyond or guarded:
-        columns = dict.fromkeys([*chain(*sets), *beyond, *guarded])
-        text = pl.DataFrame([printed(released.get_column(name)) for name in columns])
-        each = _singled_by_each(text, (*beyond, *guarded))
-        every = {single.columns[0]: single for single in each}
-        alone = sorted((every[name] for name in beyond if every[name].rows), key=lambda single: -single.rows)
-        hidden = [every[name] for name in guarded if every[name].rows]
-    if beyond and text is not None:
-        together = _singled(text, beyond)
-        with_known = max((_singled(text, (*names, *beyond)) for names in sets), key=lambda s: s.rows, default=together)
+    wide = [(*names, *beyond) for names in sets] or [beyond]
+    wanted = [(name,) for name in (*beyond, *guarded)] + ([beyond, *wide] if beyond else [])
+    alone: dict[tuple[str, ...], int] = {}
+    if wanted and (rows > ROWS or rows * len({*beyond, *guarded, *known}) > COUNTED):
+        skipped.append(
+            f"Rows that stand alone are counted on up to {ROWS:,} rows and {COUNTED:,} cells; this table has more."
+        )
+    elif wanted:
+        each = list(dict.fromkeys(wanted))
+        alone = dict(zip(each, table.table.singled(each), strict=True))
+    found = {names: Singled(names, n) for names, n in alone.items()}
+    single = [one for name in beyond if (one := found.get((name,))) and one.rows]
     return Reach(
-        released.height,
+        rows,
         asked,
         sets,
         uncovered,
         unprotected,
         named,
-        tuple(alone),
-        together,
-        with_known,
-        tuple(hidden),
+        tuple(sorted(single, key=lambda one: -one.rows)),
+        found.get(beyond),
+        max((found[names] for names in wide if names in found), key=lambda one: one.rows, default=None),
+        tuple(one for name in guarded if (one := found.get((name,))) and one.rows),
         attacks,
         tuple(skipped),
         suggested,
@@ -184,44 +185,39 @@ def _shown(attack: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _singled(text: pl.DataFrame, names: Sequence[str]) -> Singled:
-    """Rows whose values of the columns no other row has."""
-    keys = pl.DataFrame([text.get_column(name).alias(f"q{i}") for i, name in enumerate(dict.fromkeys(names))])
-    sizes = keys.group_by(keys.columns).agg(size=pl.len()).get_column("size")
-    return Singled(tuple(names), int((sizes == 1).sum()))
-
-
-def _singled_by_each(text: pl.DataFrame, names: Sequence[str]) -> list[Singled]:
-    """The same of each column alone, in one go: there may be many."""
-    columns = pl.DataFrame([text.get_column(name).alias(str(i)) for i, name in enumerate(names)])
-    rows = columns.select(pl.all().is_unique().sum()).row(0)
-    return [Singled((name,), int(alone)) for name, alone in zip(names, rows, strict=True)]
-
-
 def _attacks(
-    released: pl.DataFrame, sets: Sequence[Sequence[str]], secrets: Sequence[str], unprotected: Sequence[str]
+    table: Counts, rows: int, sets: Sequence[Sequence[str]], secrets: Sequence[str], unprotected: Sequence[str]
 ) -> tuple[tuple[Mapping[str, Any], ...], tuple[Suggested, ...], list[str]]:
     """The attacks that need the release alone, criteria for unprotected columns, and what was left out."""
-    from sfumato.measures.attacks import attack_summary
+    from sfumato.measures.attacks.summary import attacks_on_classes
     from sfumato.measures.suggestion import suggest_criterion
 
     found: list[Mapping[str, Any]] = []
-    if released.height * len(sets) * len(secrets) > ATTACKED:
+    if rows * len(sets) * len(secrets) > ATTACKED:
         return (), (), [f"Attacks are tried on up to {ATTACKED:,} rows times sensitive columns; this table has more."]
-    if not released.height or not secrets:
-        return (), (), []
-    coded = {name: _code(released.get_column(name)) for name in dict.fromkeys(chain(*sets))}
-    seen = pl.DataFrame(coded | {name: released.get_column(name) for name in secrets})
-    suggested = []
+    suggested, left_out = [], []
     for secret in secrets:
         try:
-            for names in sets:
-                tried = attack_summary(seen, quasi=names, sensitive=[secret], most=0)
-                found += [{**attack, "quasi": list(names)} for attack in tried.values()]
-            suggested += [suggest_criterion(seen, sets, secret)] if secret in unprotected else []
-        except SfumatoError:  # such as a column that is missing throughout
+            seen = [_view(table, names, secret) for names in sets]
+            for one in seen:
+                tried = attacks_on_classes(one, most=0)
+                found += [{**attack, "quasi": list(one.quasi)} for attack in tried.values()]
+            suggested += [suggest_criterion(seen)] if secret in unprotected else []
+        except TooManyCells:
+            what = "its values in the classes are too many to be held in memory"
+            left_out.append(f"Attacks on {secret} were not tried: {what}.")
+        except (PolicyError, ColumnError):  # such as values that cannot be printed
             continue
-    return tuple(found), tuple(one for one in suggested if one is not None), []
+    return tuple(found), tuple(one for one in suggested if one is not None), left_out
+
+
+def _view(table: Counts, names: Sequence[str], secret: str) -> View:
+    """The classes of the table with the values of a sensitive column, from the count of their tuples."""
+    from sfumato.measures.attacks.classes import view
+
+    frame, times = table.entries([*names, secret])
+    coded = pl.DataFrame([_code(frame.get_column(name)) for name in names])
+    return view(coded.with_columns(printed(frame.get_column(secret))), names, secret, times=times)
 
 
 def _code(column: pl.Series) -> pl.Series:

@@ -11,7 +11,7 @@ import polars as pl
 from sfumato.engines.order import is_canonical, sorted_by
 from sfumato.engines.printed import printed_frame
 from sfumato.engines.scanned import Scanned, ScannedFile
-from sfumato.engines.scanned_count import BATCH, CHANGED
+from sfumato.engines.scanned_count import BATCH, CHANGED, singled
 from sfumato.engines.scanned_source import written
 from sfumato.engines.store import COUNT, Say, refuse_many
 from sfumato.errors import ReadError
@@ -118,11 +118,15 @@ class Streamed:
             raise ReadError(f'the parts in "{self.place}" do not have the same columns')
         return {name: pl.String() for name in first}
 
-    def count(self, columns: Sequence[str], say: Say, most: int, work: Path | None = None) -> pl.DataFrame:
+    def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
+        """For each set of columns how many rows have values of them that no other row has."""
+        return singled(pl.concat([part.frame for part in self._parts]), sets)
+
+    def count(self, columns: Sequence[str], say: Say, most: int) -> pl.DataFrame:
         """Distinct tuples of printed texts, and in `COUNT` how many rows have them."""
         names, cells = list(columns), []
         for part in self._parts:
-            found = part.count(names, say, most) if isinstance(part, Scanned) else part.count(names, say)
+            found = part.count(names, say, most)
             cells.append(printed_frame(found.select(names)).with_columns(found.get_column(COUNT)))
         every = cells[0] if len(cells) == 1 else pl.concat(cells).group_by(names).agg(pl.col(COUNT).sum())
         refuse_many(every.height, most)

@@ -15,7 +15,7 @@ from sfumato.cells import Histogram
 from sfumato.criteria import EntropyLDiversity, RecursiveCLDiversity, TCloseness
 from sfumato.criteria.model import Model
 from sfumato.measures.attacks.background_knowledge import chance_of
-from sfumato.measures.attacks.classes import View, view
+from sfumato.measures.attacks.classes import View
 from sfumato.measures.attacks.homogeneity import top_share
 from sfumato.measures.attacks.negative_disclosure import COMMON, absent
 from sfumato.measures.attacks.skewness import THRESHOLD, gain_of
@@ -74,7 +74,7 @@ class _Classes:
         return self.counts
 
 
-def suggest_criterion(released: Any, sets: Sequence[Sequence[str]], column: str) -> Suggested | None:
+def suggest_criterion(seen: Sequence[View]) -> Suggested | None:
     """The weakest of entropy l-diversity, recursive (c,l)-diversity and t-closeness that protects a column.
 
     It protects where, among the classes that satisfy it, homogeneity, background knowledge, skewness and negative
@@ -82,15 +82,16 @@ def suggest_criterion(released: Any, sets: Sequence[Sequence[str]], column: str)
     failing classes hold the fewest rows. Only what the whole table satisfies as one class is suggested, so that some
     recoding does. None where no column is known to others.
 
-    Parameters: `released`, a table; `sets`, its sets of quasi-identifiers; `column`, the sensitive one.
+    Parameters: `seen`, a view of the released table for each set of quasi-identifiers, all of one sensitive column.
 
+    >>> from sfumato.measures.attacks.classes import view
     >>> table = {"age": ["2*"] * 4 + ["3*"] * 4, "ill": ["a"] * 4 + ["a", "b", "a", "b"]}
-    >>> suggest_criterion(table, [["age"]], "ill").shell
+    >>> suggest_criterion([view(table, ["age"], "ill")]).shell
     'entropy-l-diversity ill 1.02'
     """
-    seen = [view(released, names, column) for names in sets if column not in names]
     if not seen:
         return None
+    column = seen[0].sensitive.name
     known = [(_Classes(one.size, one.histogram), *_exposed(one)) for one in seen]
     everyone = _Classes(seen[0].everyone.size, seen[0].everyone.histogram)
     found: list[Suggested] = []

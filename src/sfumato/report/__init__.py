@@ -38,7 +38,7 @@ def report(manifest: Mapping[str, Any], released: pl.DataFrame | None = None, re
 
     All it says comes from the manifest and the released table, so that whatever may be published there may be published
     here; the same release gives the same bytes, from memory or from its files. Parts that are null or missing are left
-    out, and without the table what is drawn from it.
+    out, and without the table what is drawn from it; attacks and rows that stand alone are those of the reach.
 
     Parameters
     ----------
@@ -51,9 +51,9 @@ def report(manifest: Mapping[str, Any], released: pl.DataFrame | None = None, re
     True
     """
     parts: list[Markup | None] = [promised(manifest), sizes(manifest), risks(manifest)]
-    reach = reach_from(manifest, released) if reach is None else reach
     held: tuple[Profile, ...] = ()
-    made_from = "manifest.json and nothing else"
+    made_from = ("" if reach is None else "counts of the released table, ") + "manifest.json and nothing else"
+    reach = reach_from(manifest, released) if reach is None else reach
     if released is not None and released.height:
         from sfumato.report.evidence import evidence
         from sfumato.report.heat import heat_map
@@ -63,8 +63,10 @@ def report(manifest: Mapping[str, Any], released: pl.DataFrame | None = None, re
         found = evidence(manifest, released, reach)
         parts += [attacks(found.attacks, found.left_out), standards(held), shapes(found.shapes), heat_map(found.heat)]
         made_from = "the released file, its manifest.json and nothing else"
-    elif held := from_counts(manifest):
-        parts += [standards(held)]
+    else:
+        parts += [attacks(reach.attacks, reach.left_out)] if reach.attacks else []
+        held = from_counts(manifest)
+        parts += [standards(held)] if held else []
     return page(manifest, reach, [*parts, *_record(manifest), signature(manifest)], made_from, standards=held)
 
 

@@ -14,6 +14,8 @@ from sfumato.report.words import count, model, number, percent
 if TYPE_CHECKING:
     import polars as pl
 
+    from sfumato.measures.counted import Counts
+
 Parts = tuple[str, ...]  # a sentence; what is a Column in it is a name
 
 
@@ -28,8 +30,8 @@ def plain(parts: Sequence[str]) -> str:
     return "".join(parts)
 
 
-def reach_from(manifest: Manifest, released: pl.DataFrame | None) -> Reach:
-    """The reach of a release as its manifest and its rows tell it."""
+def reach_from(manifest: Manifest, released: pl.DataFrame | Counts | None) -> Reach:
+    """The reach of a release as its manifest and its rows tell it, or what an engine counts of them."""
     roles = roles_of(manifest, released)
     sets = [[name for name in names if name in roles] for names in quasi(manifest)]
     return reach_of(

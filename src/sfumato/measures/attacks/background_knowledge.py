@@ -60,10 +60,10 @@ def background_knowledge(
     seen = view(released, quasi, sensitive)
     out = None if values is None else of_values(seen, values)
     chance = chance_of(seen, int(rule_out), out)[seen.entry_of_row]
-    attacked = np.ones(seen.rows, np.bool_) if out is None else ~out[seen.code]
+    attacked = np.ones(len(seen.code), np.bool_) if out is None else ~out[seen.code]
     alone = chance_of(seen.everyone, int(rule_out), out)[seen.everyone.entry_of_row]
     hit, hit_alone = (attacked & (p >= certainty - 1e-12) for p in (chance, alone))
-    trials, successes = int(attacked.sum()), int(hit.sum())
+    trials, successes = int(seen.total(attacked)), int(seen.total(hit))
     ruled = int(rule_out) if out is None else int(out.sum())
     knows = f"{ruled} value{'s' * (ruled != 1)} that {'a record has not' if out is None else 'nobody has'}"
     sure = "for certain" if certainty == 1 else f"with at least {percent(certainty)} certainty"
@@ -72,10 +72,10 @@ def background_knowledge(
         "column": sensitive,
         "ruled out": int(rule_out) if out is None else int(out.sum()),
         "certainty": certainty,
-        "average probability": float(chance[attacked].mean()) if trials else 0.0,
-        "average probability baseline": float(alone[attacked].mean()) if trials else 0.0,
+        "average probability": seen.total(chance * attacked) / trials if trials else 0.0,
+        "average probability baseline": seen.total(alone * attacked) / trials if trials else 0.0,
     }
-    baseline = float(hit_alone.sum()) / trials if trials else 0.0
+    baseline = seen.total(hit_alone) / trials if trials else 0.0
     exposed = worst(chance, hit, most)
     return outcome("background knowledge", successes, trials, baseline, exposed, sentence, details=details)
 

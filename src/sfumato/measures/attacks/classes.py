@@ -20,7 +20,10 @@ from sfumato.parameters import column_names
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A released table as an attacker sees it: the class of each row, and the values of one sensitive column."""
+    """A released table as an attacker sees it: the class of each row, and the values of one sensitive column.
+
+    With `times` an entry of `of_row` and `code` stands for so many rows, all alike.
+    """
 
     rows: int
     quasi: tuple[str, ...]
@@ -28,17 +31,18 @@ class View:
     of_row: np.ndarray  # int32 [rows]
     code: np.ndarray  # int32 [rows]: the sensitive value
     size: np.ndarray  # int64 [classes]
+    times: np.ndarray | None = None
 
     @cached_property
     def histogram(self) -> Histogram:
         """How often each sensitive value occurs in each class."""
-        return count_histogram(self.of_row, len(self.size), self.code, self.sensitive.categories.text, None)
+        return count_histogram(self.of_row, len(self.size), self.code, self.sensitive.categories.text, None, self.times)
 
     @cached_property
     def everyone(self) -> View:
         """The same table to an attacker who knows no quasi-identifier: everybody is in one class."""
-        nobody = np.zeros(self.rows, np.int32)
-        return View(self.rows, (), self.sensitive, nobody, self.code, np.array([self.rows], np.int64))
+        nobody = np.zeros(len(self.code), np.int32)
+        return View(self.rows, (), self.sensitive, nobody, self.code, np.array([self.rows], np.int64), self.times)
 
     @cached_property
     def entry_of_row(self) -> np.ndarray:
@@ -47,15 +51,20 @@ class View:
         owner = np.repeat(np.arange(len(self.size)), np.diff(h.start))
         return np.searchsorted(owner * values + h.value, self.of_row.astype(np.int64) * values + self.code)
 
+    def total(self, of_row: np.ndarray) -> float:
+        """The sum over all rows of what each has."""
+        return float(of_row.sum() if self.times is None else (of_row * self.times).sum())
+
     @cached_property
     def size_of_entry(self) -> np.ndarray:
         """The size of the class that each entry of the histogram belongs to."""
         return np.repeat(self.size, np.diff(self.histogram.start))
 
 
-def view(released: Any, quasi: Any, sensitive: str, hierarchy: Any = None) -> View:
+def view(released: Any, quasi: Any, sensitive: str, hierarchy: Any = None, *, times: np.ndarray | None = None) -> View:
     """The classes of a released table over its quasi-identifiers, as they print; missing is a value of its own.
 
+    With `times` a row of the table stands for so many.
     A View of the same columns stays as it is, so that several attacks can share one.
     """
     from sfumato.measures.labels_cover import hierarchy_of
@@ -75,16 +84,21 @@ def view(released: Any, quasi: Any, sensitive: str, hierarchy: Any = None) -> Vi
         raise PolicyError(f'the column "{sensitive}" is both quasi-identifying and sensitive', allowed="one role")
     categories, code = encode(frame.get_column(sensitive))
     tree = hierarchy_of(hierarchy, categories.text, sensitive)
-    of_row, size = classes(frame, names)
-    return View(frame.height, names, Attribute(sensitive, "sensitive", categories, tree), of_row, code, size)
+    of_row, size = classes(frame, names, times)
+    rows = int(size.sum())
+    return View(rows, names, Attribute(sensitive, "sensitive", categories, tree), of_row, code, size, times)
 
 
-def classes(frame: pl.DataFrame, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """The class of each row and the size of each class."""
+def classes(
+    frame: pl.DataFrame, names: Sequence[str], times: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The class of each row and the size of each class; `times` as for `view`."""
     if not names:
-        return np.zeros(frame.height, np.int32), np.array([frame.height], np.int64)
+        rows = frame.height if times is None else times.sum()
+        return np.zeros(frame.height, np.int32), np.array([rows], np.int64)
     coded = [encode(frame.get_column(name)) for name in names]
-    cells, of_row = count_cells(names, [codes for _, codes in coded], [len(categories) for categories, _ in coded])
+    sizes = [len(categories) for categories, _ in coded]
+    cells, of_row = count_cells(names, [codes for _, codes in coded], sizes, times)
     return of_row, cells.count
 
 

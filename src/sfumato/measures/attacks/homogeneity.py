@@ -44,7 +44,7 @@ def homogeneity(released: Any, quasi: Any, sensitive: str, *, share: float = 1.0
     top, hit = top_share(seen, share)
     rows = hit[seen.of_row]
     alone, all_alike = top_share(seen.everyone, share)
-    successes = int(rows.sum())
+    successes = int(seen.total(rows))
     exposed = worst(top[seen.of_row], rows, most)
     sentence = (
         f'{records(successes, seen.rows)} lie in classes whose members all have one value of "{sensitive}": finding '

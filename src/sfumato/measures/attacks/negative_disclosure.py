@@ -51,7 +51,7 @@ def negative_disclosure(
     matters = whole >= common - 1e-12 if values is None else of_values(seen, values) & (whole > 0)
     lacks, mass = absent(seen, matters, whole)
     hit = (lacks > 0)[seen.of_row]
-    successes = int(hit.sum())
+    successes = int(seen.total(hit))
     which = f"that at least {percent(common)} of all records have" if values is None else "of those given"
     sentence = (
         f"Of {records(successes, seen.rows)} the release tells that they do not "

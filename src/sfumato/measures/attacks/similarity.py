@@ -74,7 +74,7 @@ def similarity(
         what = f'"{sensitive}" holds no numbers, and without a hierarchy nothing says which of its values are alike'
         raise PolicyError(what, hint="give its hierarchy")
     hit = (spread <= bound)[seen.of_row]
-    successes = int(hit.sum())
+    successes = int(seen.total(hit))
     sentence = f"{records(successes, seen.rows)} lie in classes whose values all {close}."
     exposed = worst(-spread[seen.of_row], hit, most)
     details = {"column": sensitive, **how, "classes": int((spread <= bound).sum())}

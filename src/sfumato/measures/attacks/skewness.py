@@ -70,7 +70,7 @@ def skewness(
     before = _prior(seen, prior)
     gain, alone = (gain_of(v, before, scale, matters) for v in (seen, seen.everyone))
     hit = (gain > threshold + 1e-12)[seen.of_row]
-    successes, highest = int(hit.sum()), float(gain.max())
+    successes, highest = int(seen.total(hit)), float(gain.max())
     limit = percent(threshold) if scale == "difference" else f"{threshold:g} times"
     sentence = (
         f"For {records(successes, seen.rows)} the class raises the probability of "

@@ -117,17 +117,9 @@ def attack_summary(
         found[key] = attack(*given, most=most, **options).to_dict()
 
     for secret in secrets:
-        seen = view(frame, names, secret)
-        run("homogeneity", homogeneity, seen, names, secret, secret=secret)
-        run("background-knowledge", background_knowledge, seen, names, secret, secret=secret)
-        run("skewness", skewness, seen, names, secret, secret=secret)
-        tree, fits = _tree(seen, trees.get(secret))
-        if tree is None and not seen.sensitive.categories.ordered:
-            need = "its hierarchy" if fits else "a hierarchy of its released values, and the one there is is of others"
-            found.skipped[named("similarity", secret)] = f'"{secret}" holds no numbers, so it needs {need}'
-        else:
-            run("similarity", similarity, seen, names, secret, hierarchy=tree, secret=secret)
-        run("negative-disclosure", negative_disclosure, seen, names, secret, secret=secret)
+        tried = attacks_on_classes(view(frame, names, secret), trees.get(secret), most)
+        found |= {named(name, secret): entry for name, entry in tried.items()}
+        found.skipped |= {named(name, secret): why for name, why in tried.skipped.items()}
     if people is not None:
         known = tuple(name for name in names if name in people.columns)
         common: dict[str, Any] = {"hierarchies": trees, "wildcard": wildcard, "seed": seed, "trials": trials}
@@ -172,6 +164,22 @@ def attack_summary(
                     continue
                 options["truth"] = UNKNOWN
             run(name, attack, frame, table, **options)
+    return found
+
+
+def attacks_on_classes(seen: View, hierarchy: Any = None, most: int = MOST) -> Tried:
+    """The attacks that need the classes of a release and one sensitive column, and nothing else."""
+    given, found = (seen, seen.quasi, seen.sensitive.name), Tried()
+    found["homogeneity"] = homogeneity(*given, most=most).to_dict()
+    found["background-knowledge"] = background_knowledge(*given, most=most).to_dict()
+    found["skewness"] = skewness(*given, most=most).to_dict()
+    tree, fits = _tree(seen, hierarchy)
+    if tree is None and not seen.sensitive.categories.ordered:
+        need = "its hierarchy" if fits else "a hierarchy of its released values, and the one there is is of others"
+        found.skipped["similarity"] = f'"{seen.sensitive.name}" holds no numbers, so it needs {need}'
+    else:
+        found["similarity"] = similarity(*given, hierarchy=tree, most=most).to_dict()
+    found["negative-disclosure"] = negative_disclosure(*given, most=most).to_dict()
     return found
 
 
