@@ -55,7 +55,8 @@ def chromium() -> str:
 
 @pytest.hookimpl(tryfirst=True)  # before the groups are read
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of Spark run in one process (with --dist loadgroup): each has servers of its own to start."""
+    """With --dist loadgroup the tests of a file share a process, so what they share is made once; so do those of
+    Spark, and those of PostgreSQL, which start servers."""
     for item in items:
-        if item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+        shared = next((mark for mark in ("spark", "postgres") if item.get_closest_marker(mark)), item.path.stem)
+        item.add_marker(pytest.mark.xdist_group(shared))

@@ -10,6 +10,7 @@ import pytest
 import sfumato as sf
 from sfumato.losses import LOSSES
 from sfumato.microdata import microdata
+from tests.fuzz import FUZZ
 
 from .plain import best_node
 
@@ -56,7 +57,7 @@ def test_every_criterion_is_tried() -> None:
 def test_optimal_is_exhaustive(criterion: str, loss: str) -> None:
     rng = random.Random(f"{criterion} {loss}")
     feasible = 0
-    for trial in range(6):
+    for trial in range(3 * FUZZ):
         n = rng.randint(4, 22)
         domains = {"a": ["p1", "p2", "q1", "q2", "q3"], "b": ["u", "v", "w", "x"], "c": ["m", "n"]}
         skew = rng.random()

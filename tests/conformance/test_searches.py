@@ -11,6 +11,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import Infeasible, PolicyError
+from tests.fuzz import FUZZ
 
 TREES = {
     "a": sf.wide([(v, v[0], "*") for v in ("p1", "p2", "q1", "q2", "q3")]),
@@ -35,7 +36,7 @@ POLICIES: list[tuple[list[Any], float]] = [
 def tables(seed: int) -> list[pl.DataFrame]:
     rng = random.Random(seed)
     found = []
-    for _ in range(3):
+    for _ in range(2 * FUZZ):
         n = rng.randint(8, 40)
         columns = {"a": ("p1", "p2", "q1", "q2", "q3"), "b": range(8), "c": ("m", "n"), "s": ("flu", "asthma", "ulcer")}
         found.append(pl.DataFrame({name: [rng.choice(values) for _ in range(n)] for name, values in columns.items()}))
@@ -43,8 +44,12 @@ def tables(seed: int) -> list[pl.DataFrame]:
 
 
 def brief(search: Any) -> Any:
-    """The example of a search, made quick: a second at most where it has a limit."""
+    """The example of a search, made quick: few trials or rounds, or a second, where it has such a limit."""
     names = {f.name for f in fields(search)}
+    if "evaluations" in names:
+        return replace(search, seconds=None, evaluations=400)
+    if isinstance(search, sf.Refined):
+        return replace(search, rounds=3)
     return replace(search, **{"seconds": 1.0} if "seconds" in names else {})
 
 
