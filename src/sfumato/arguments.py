@@ -14,7 +14,7 @@ import polars as pl
 from sfumato.criteria import CRITERIA, criterion, parse
 from sfumato.engines.printed import printed
 from sfumato.engines.store import Store
-from sfumato.errors import ColumnError, PolicyError, UndecidedColumns, did_you_mean
+from sfumato.errors import ColumnError, PolicyError, UndecidedColumns, did_you_mean, listed_in_shell
 from sfumato.hierarchies import parse as parse_hierarchy
 from sfumato.parameters import column_names, mapping, quasi_sets
 from sfumato.roles import REST, K, Roles, Undecided, check_roles, undecided
@@ -29,7 +29,23 @@ class RoleWarning(UserWarning):
 
 
 class UnprotectedWarning(UserWarning):
-    """No criterion looks at a sensitive column."""
+    """No criterion looks at a sensitive column; `words` says whether its reader writes Python or types in a shell."""
+
+    def __init__(self, columns: Sequence[str], words: str = "python") -> None:
+        super().__init__(tuple(columns), words)
+        self.columns, self.words = tuple(columns), words
+
+    def __str__(self) -> str:
+        listed, those = ", ".join(f'"{name}"' for name in self.columns), "it" if len(self.columns) == 1 else "them"
+        said = f"nothing protects {listed}: no criterion looks at {those}."
+        if self.words == "shell":
+            flag = f"--unprotected {listed_in_shell(self.columns)}"
+            return f"{said} --suggest names one and its cost, {flag} accepts that"
+        return f"{said} sf.suggest(release) names one, unprotected=[{listed}] accepts that"
+
+    def told_in(self, words: str) -> UnprotectedWarning:
+        """The same for readers elsewhere."""
+        return UnprotectedWarning(self.columns, words)
 
 
 def criteria(require: Any) -> tuple[Any, ...]:
@@ -146,12 +162,7 @@ def warn_of_unprotected(roles: Roles, needed: Iterable[str]) -> None:
     """Name the sensitive columns that no criterion looks at, unless that is accepted in writing."""
     looked_at = {*needed, *roles.unprotected}
     if found := [name for name in roles.sensitive if name not in looked_at]:
-        listed, those = ", ".join(f'"{name}"' for name in found), "it" if len(found) == 1 else "them"
-        message = (
-            f"nothing protects {listed}: no criterion looks at {those}. Suggest one (sf.suggest, --suggest), or name "
-            f"{those} in unprotected"
-        )
-        warnings.warn(UnprotectedWarning(message), stacklevel=4)
+        warnings.warn(UnprotectedWarning(found), stacklevel=4)
 
 
 def recipes_of(frame: pl.DataFrame, hierarchies: Any) -> dict[str, Any]:

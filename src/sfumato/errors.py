@@ -107,6 +107,13 @@ class UndecidedColumns(PolicyError):
         return UndecidedColumns(self.undecided, words)
 
 
+def listed_in_shell(names: Sequence[str]) -> str:
+    """Column names between commas, as a flag takes them."""
+    row = io.StringIO()
+    csv.writer(row, lineterminator="").writerow(names)
+    return shlex.quote(row.getvalue())
+
+
 def _how_to_decide(names: Sequence[str], words: str) -> str:
     """Which words give the columns a role, and which release them."""
     where, flag, equals = {"python": ("", "", "="), "file": ("in [roles], ", "", " = "), "shell": ("", "--", " ")}[
@@ -114,9 +121,7 @@ def _how_to_decide(names: Sequence[str], words: str) -> str:
     ]
     these, release = f"[{', '.join(json.dumps(name, ensure_ascii=False) for name in names)}]", '"release"'
     if words == "shell":
-        row = io.StringIO()
-        csv.writer(row, lineterminator="").writerow(names)
-        these, release = shlex.quote(row.getvalue()), "release"
+        these, release = listed_in_shell(names), "release"
     return (
         f"{where}name each in {flag}identifying (dropped), {flag}quasi (blurred), {flag}sensitive (kept, and protected "
         f"by what is required) or {flag}insensitive (released as it is): {flag}insensitive{equals}{these} releases "

@@ -69,7 +69,8 @@ def advantage(attack: tuple[float, float, float]) -> float:
 
 
 def test_a_sensitive_column_that_nothing_protects_is_warned_about() -> None:
-    with pytest.warns(sf.UnprotectedWarning, match='nothing protects "stroke"'):
+    accepts = r'nothing protects "stroke": .* sf.suggest\(release\) names one, unprotected=\["stroke"\] accepts that'
+    with pytest.warns(sf.UnprotectedWarning, match=accepts):
         release = released()
     homogeneity = release.reach.worst_on("stroke")
     assert homogeneity is not None
@@ -226,7 +227,9 @@ def test_a_protected_release_needs_none() -> None:
 def test_the_shell_says_so(run: Run) -> None:
     code, out, err = run("anonymize", "patients.csv", *ASKED, "--sensitive", "stroke", "-o", "out")
     assert code == 0
-    assert 'note: nothing protects "stroke"' in err
+    assert 'note: nothing protects "stroke": no criterion looks at it. --suggest names one' in err
+    assert "--unprotected stroke accepts that" in err
+    assert "sf." not in err
     assert "The promise holds, but nothing protects stroke" in out
     assert "not protected: stroke is sensitive, and no promise is about it. Homogeneity of stroke" in out
     suggested = next(line for line in out.splitlines() if "--require" in line).split("'")[1]

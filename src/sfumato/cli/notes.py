@@ -18,5 +18,10 @@ def notes() -> Iterator[list[str]]:
         finally:
             kinds = [w for w in caught if w.category.__module__.startswith("sfumato") or w.category is UserWarning]
             found += dict.fromkeys(
-                str(w.message) for w in kinds if "sfumato" in w.filename or w.category is not UserWarning
+                _in_shell(w.message) for w in kinds if "sfumato" in w.filename or w.category is not UserWarning
             )
+
+
+def _in_shell(message: Warning | str) -> str:
+    """A warning in the words of the shell, where it has them."""
+    return str(message.told_in("shell") if hasattr(message, "told_in") else message)
