@@ -86,6 +86,7 @@ class Policy:
     suppression: float | int = 0
     loss: Any = None
     ends: str = "rounded"  # of ranges: rounded to a step, or "exact", values of the table
+    profile: str | None = None  # the standard that the release is held to, which changes nothing in it
 
     def limit(self, rows: int) -> int:
         """How many rows may be suppressed: a count as it is, a share rounded down.

@@ -70,6 +70,7 @@ class PolicyFile:
     overwrite: bool
     table: str | None = None  # that the release is
     max_cells: int | None = None
+    profile: str | None = None  # the standard that the release is held to
 
     def keywords(self) -> dict[str, Any]:
         """The keyword arguments of `anonymize`."""
@@ -84,6 +85,7 @@ class PolicyFile:
             "seed",
             "order",
             "normalise",
+            "profile",
         )
         roles = {"quasi": [list(names) for names in self.roles.quasi], "weight": self.roles.weight}
         listed = ("identifying", "sensitive", "insensitive", "unprotected")
@@ -193,6 +195,7 @@ def check(
         overwrite=output.overwrite,
         table=output.table,
         max_cells=found.max_cells,
+        profile=output.profile,
     )
 
 

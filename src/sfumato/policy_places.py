@@ -47,6 +47,7 @@ FLAGS: Mapping[Path, str] = {
     ("output", "overwrite"): "--overwrite",
     ("output", "order"): "--order",
     ("output", "ends"): "--ends",
+    ("output", "profile"): "--profile",
     ("output", "internal_report"): "--internal-report",
     ("output", "pdf"): "--pdf",
 }

@@ -110,6 +110,7 @@ class Output(Table):
     overwrite: bool = False
     order: Literal["canonical", "random", "input"] = "canonical"
     ends: Literal["rounded", "exact"] = "rounded"
+    profile: Literal["hipaa", "gdpr", "clinical"] | None = None
     internal_report: str | None = None
     pdf: bool = False
 

@@ -112,6 +112,7 @@ def manifest(
             "levels": {name: list(bounds) for name, bounds in levels.items()},
             "ends": policy.ends,
             **({"normalise": list(method.normalise)} if method.normalise else {}),
+            **({"profile": policy.profile} if policy.profile else {}),
         },
         "seed": seed,
         "input": {"rows": before, "fingerprint": fingerprint},

@@ -24,6 +24,7 @@ from sfumato.hierarchy import Recipe
 from sfumato.ladder import climb
 from sfumato.losses.released import ReleasedColumn
 from sfumato.measures.reach import Reach, reach_of
+from sfumato.measures.standards.finding import Profile
 from sfumato.measures.verify import Verification, verify_folder, verify_table
 from sfumato.microdata import Attribute, Microdata, encode
 from sfumato.parameters import path_of
@@ -36,6 +37,7 @@ from sfumato.report import report
 from sfumato.report.headline import brief
 from sfumato.report.pdf import pdf_of
 from sfumato.report.private import private_report
+from sfumato.report.standards import profiles
 from sfumato.roles import Roles
 from sfumato.search import OLA, TupleSuppression, search_name
 from sfumato.search.problem import Levels, Partition, Solution
@@ -84,6 +86,11 @@ class Release:
             accepted=self.roles.unprotected,
             order=self.order,
         )
+
+    @cached_property
+    def standards(self) -> tuple[Profile, ...]:
+        """What the standards say of the released rows, first the one that the release is held to."""
+        return profiles(self.manifest, self.table)
 
     @cached_property
     def shown(self) -> Shown:
@@ -184,7 +191,7 @@ class Release:
             (folder / "manifest.json").write_text(
                 json.dumps(manifest, ensure_ascii=False, indent=1, allow_nan=False) + "\n", encoding="utf-8"
             )
-            page = report(manifest, self.table, self.reach)
+            page = report(manifest, self.table, self.reach, self.standards)
             (folder / "report.html").write_text(page, encoding="utf-8")
             if pdf:
                 (folder / "report.pdf").write_bytes(pdf_of(page))

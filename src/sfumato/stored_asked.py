@@ -17,6 +17,7 @@ from sfumato.errors import PolicyError
 from sfumato.fingerprint import secret_seed
 from sfumato.losses import loss as parse_loss
 from sfumato.measures.counted import MOST
+from sfumato.measures.standards import profile_named
 from sfumato.policy import Policy
 from sfumato.recode.ends import ends_named
 from sfumato.roles import Roles
@@ -81,6 +82,7 @@ def asked_of(
     ends: str = "rounded",
     seed: int | None = None,
     order: str = CANONICAL,
+    profile: str | None = None,
     progress: Progress | None = None,
     max_cells: int = MOST,
 ) -> Asked:
@@ -99,7 +101,8 @@ def asked_of(
     roles = arguments.roles_of(nothing, quasi, identifying, sensitive, insensitive, weight, needed, unprotected, rest)
     released = tuple(name for name in schema if name not in roles.identifying)
     refuse_types(schema, released)
-    policy = Policy(roles.quasi, promised, suppression, parse_loss(loss), ends_named(ends))
+    standard = None if profile is None else profile_named(profile)
+    policy = Policy(roles.quasi, promised, suppression, parse_loss(loss), ends_named(ends), standard)
     policy.limit(store.rows())
     method = arguments.kept(parse_search(search), keep)
     refuse_search(method)

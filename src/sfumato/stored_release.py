@@ -15,12 +15,14 @@ from sfumato.engines.store import Plan, Store, is_home
 from sfumato.errors import BrokenPromise, OutputError, SfumatoError
 from sfumato.measures.counted import Counts
 from sfumato.measures.reach import Reach
+from sfumato.measures.standards.finding import Profile
 from sfumato.measures.verify import Verification
 from sfumato.parameters import path_of
 from sfumato.policy import Policy
 from sfumato.recode.value_map import ValueMap
 from sfumato.release import Release
 from sfumato.report.headline import brief, reach_from
+from sfumato.report.standards import profiles
 from sfumato.search.problem import Progress, Solution, quiet
 from sfumato.stored_place import made
 from sfumato.stored_verify import verify_counts
@@ -91,6 +93,11 @@ class StoredRelease:
         promises = ", ".join(c.model for c in self.policy.require)
         rows = f"{self.verification.rows} rows, {verdict.suppressed} suppressed"
         return f"<StoredRelease of {rows}, loss {verdict.loss:.4f}, {promises}{brief(self.reach)}>"
+
+    @cached_property
+    def standards(self) -> tuple[Profile, ...]:
+        """What the class sizes of the released table say to the standards."""
+        return profiles(self.manifest, None)
 
     @cached_property
     def reach(self) -> Reach:

@@ -22,6 +22,7 @@ from sfumato.errors import BrokenPromise, PolicyError
 from sfumato.fingerprint import secret_seed
 from sfumato.losses import loss as parse_loss
 from sfumato.measures.counted import MOST
+from sfumato.measures.standards import profile_named
 from sfumato.measures.verify import Verification, verify_folder, verify_manifest, verify_table
 from sfumato.microdata import Microdata, encode, microdata
 from sfumato.policy import Policy
@@ -66,6 +67,7 @@ def anonymize(
     ends: str = "rounded",
     seed: int | None = None,
     order: str = CANONICAL,
+    profile: str | None = None,
     progress: Progress | None = None,
     to: Any = None,
     max_cells: int = MOST,
@@ -91,6 +93,8 @@ def anonymize(
     ends: of ranges: "rounded" outward to a step, so that they are not the values of people, or "exact".
     order: of the released rows: "canonical", sorted by what is released of them, so that it tells nothing of the input;
         "random"; or "input", with a warning. seed: of a random order.
+    profile: the standard that the release is held to, "hipaa", "clinical" or "gdpr": the report says first whether it
+        is met; nothing else changes, and a release that does not meet it is made all the same.
     progress: called with a message and a share of the work.
     to, max_cells: of a table that is not in memory, where the release goes (a folder, `Folder` or `Table`) and how
         many different combinations of values may be held in memory.
@@ -135,6 +139,7 @@ def anonymize(
             ends=ends,
             seed=seed,
             order=order,
+            profile=profile,
             progress=progress,
             max_cells=max_cells,
         )
@@ -147,7 +152,8 @@ def anonymize(
     roles = arguments.roles_of(frame, quasi, identifying, sensitive, insensitive, weight, needed, unprotected, rest)
     arguments.refuse_undecided(frame, roles, promised)
     arguments.warn_of_unprotected(roles, needed)
-    policy = Policy(roles.quasi, promised, suppression, parse_loss(loss), ends_named(ends))
+    standard = None if profile is None else profile_named(profile)
+    policy = Policy(roles.quasi, promised, suppression, parse_loss(loss), ends_named(ends), standard)
     policy.limit(frame.height)
     method = arguments.kept(parse_search(search), keep)
     looked_at = looks_at(frame.columns, method, policy, roles)

@@ -283,7 +283,9 @@ def test_the_demo_meets_safe_harbor_and_the_threshold_of_clinical_data(run: Run,
     assert code == 0, err
     assert "Both promises hold\n" in out  # every column is covered
     page = (tmp_path / "out" / "demo" / "report.html").read_text("utf-8")
-    assert "HIPAA Safe Harbor met; Clinical data (EMA, Health Canada) met; GDPR " in page
+    assert "held to: Clinical data (EMA, Health Canada), which is met: highest risk 8.3%, limit 9%; " in out
+    assert ">Held to<" in page
+    assert "HIPAA Safe Harbor met; GDPR " in page
     assert run("risk", "out/demo", "--profile", "hipaa")[0] == 0
     assert run("risk", "out/demo", "--profile", "clinical")[0] == 0
     code, out, _ = run("risk", "out/demo", "--profile", "gdpr", "--json")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sfumato.measures.reach import Reach
     from sfumato.measures.suggestion import Suggested
     from sfumato.policy_file import Draft, PolicyFile
+    from sfumato.report.standards import Held
 
 
 def anonymize(
@@ -72,6 +73,10 @@ def anonymize(
         option("--order", help="Of the rows: canonical (default), random, input.", panel=WRITING, shape="NAME"),
     ] = None,
     ends: options.Ends = None,
+    profile: Annotated[
+        str | None,
+        option("--profile", help="Held to hipaa, clinical or gdpr: told, not enforced.", panel=PROMISES, shape="NAME"),
+    ] = None,
     internal_report: Annotated[
         Path | None,
         option(
@@ -136,6 +141,7 @@ def anonymize(
         ("output", "overwrite"): overwrite,
         ("output", "order"): order,
         ("output", "ends"): ends,
+        ("output", "profile"): profile,
         ("output", "internal_report"): None if internal_report is None else str(internal_report.absolute()),
         ("output", "pdf"): pdf,
     }
@@ -221,7 +227,10 @@ def show(
     suggested: tuple[Suggested, ...] | str | None = None,
 ) -> None:
     """What was done and what it promises."""
+    from sfumato.report.standards import held_to
+
     manifest = found.manifest
+    held = held_to(manifest, found.standards)
     solution, promises = manifest["solution"], manifest["promises"]
     files = [] if folder is None else sorted(str(path) for path in folder.iterdir())
     if as_json:
@@ -235,6 +244,7 @@ def show(
                 "optimal": solution["optimal"],
                 "promises": promises,
                 "reach": found.reach.to_dict(),
+                **({} if held is None else {"profile": held.to_dict()}),
                 "folder": None if folder is None else str(folder),
                 "files": files,
                 "notes": told,
@@ -255,9 +265,9 @@ def show(
     if chosen := manifest["policy"]["chosen"]:
         say(f"  picked because {chosen['why']}")
         say(f"  runner-up {chosen['runner_up']}")
-    say_headline(found.reach)
+    say_headline(found.reach, held)
     say_promises(promises)
-    say_reach(found.reach)
+    say_reach(found.reach, held)
     if suggested is not None:
         _say_suggested(suggested)
     else:
@@ -325,18 +335,18 @@ def _plain(found: tuple[Suggested, ...] | str) -> Any:
     return found if isinstance(found, str) else [{"require": one.require, "cost": vars(one.cost)} for one in found]
 
 
-def say_headline(reach: Reach) -> None:
+def say_headline(reach: Reach, held: Held | None = None) -> None:
     """Whether the promises hold, and what they leave out, in a line."""
     from sfumato.report.headline import title
 
-    say(title(reach))
+    say(title(reach, held))
 
 
-def say_reach(reach: Reach) -> None:
-    """How far the promises go, a line each."""
+def say_reach(reach: Reach, held: Held | None = None) -> None:
+    """Whether the standard is met that a release is held to, and how far the promises go, a line each."""
     from sfumato.report.headline import lines, plain
 
-    for term, parts in lines(reach):
+    for term, parts in lines(reach, held):
         if term != "Proven":  # each promise has its own line
             say(f"  {term.lower()}: {plain(parts)}")
 

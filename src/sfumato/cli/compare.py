@@ -209,7 +209,7 @@ def _run(
             return check(flags.draft(named, given | first | changed, models, faults), columns, unread)
 
         keywords = base.keywords()
-        for name in ("order", "require", "unprotected"):
+        for name in ("order", "require", "unprotected", "profile"):
             keywords.pop(name)
         for name, key in (("method", "search"), ("loss", "loss"), ("suppression", "suppression")):
             rest = [getattr(other({("search", name): value}), key) for value in lists[name][1:]]

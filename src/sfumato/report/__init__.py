@@ -18,7 +18,7 @@ from sfumato.report.page import page
 from sfumato.report.promises import promised
 from sfumato.report.record import reproduction, suppression
 from sfumato.report.signature import signature
-from sfumato.report.standards import from_counts, profiles, standards
+from sfumato.report.standards import held_to, profiles, standards
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,7 +33,12 @@ __all__ = ["internal_report", "report"]
 LEAST = 5  # original values of fewer records are not named where no k is promised
 
 
-def report(manifest: Mapping[str, Any], released: pl.DataFrame | None = None, reach: Reach | None = None) -> str:
+def report(
+    manifest: Mapping[str, Any],
+    released: pl.DataFrame | None = None,
+    reach: Reach | None = None,
+    held: tuple[Profile, ...] | None = None,
+) -> str:
     """The public report as a page of HTML, without script and without anything from another host.
 
     All it says comes from the manifest and the released table, so that whatever may be published there may be published
@@ -43,7 +48,7 @@ def report(manifest: Mapping[str, Any], released: pl.DataFrame | None = None, re
     Parameters
     ----------
     manifest: the content of `manifest.json`.
-    released: the released rows. reach: theirs, where it is known already.
+    released: the released rows. reach: theirs, where it is known already. held: what the standards say, where known.
 
     Example
     -------
@@ -51,23 +56,28 @@ def report(manifest: Mapping[str, Any], released: pl.DataFrame | None = None, re
     True
     """
     parts: list[Markup | None] = [promised(manifest), sizes(manifest), risks(manifest)]
-    held: tuple[Profile, ...] = ()
     made_from = ("" if reach is None else "counts of the released table, ") + "manifest.json and nothing else"
     reach = reach_from(manifest, released) if reach is None else reach
+    held = profiles(manifest, released) if held is None else held
+    standard = held_to(manifest, held)
     if released is not None and released.height:
         from sfumato.report.evidence import evidence
         from sfumato.report.heat import heat_map
         from sfumato.report.shapes import shapes
 
-        held = profiles(manifest, released)
         found = evidence(manifest, released, reach)
-        parts += [attacks(found.attacks, found.left_out), standards(held), shapes(found.shapes), heat_map(found.heat)]
+        parts += [
+            attacks(found.attacks, found.left_out),
+            standards(held, standard),
+            shapes(found.shapes),
+            heat_map(found.heat),
+        ]
         made_from = "the released file, its manifest.json and nothing else"
     else:
         parts += [attacks(reach.attacks, reach.left_out)] if reach.attacks else []
-        held = from_counts(manifest)
-        parts += [standards(held)] if held else []
-    return page(manifest, reach, [*parts, *_record(manifest), signature(manifest)], made_from, standards=held)
+        parts += [standards(held, standard)] if held or standard else []
+    sections = [*parts, *_record(manifest), signature(manifest)]
+    return page(manifest, reach, sections, made_from, standards=held, standard=standard)
 
 
 def internal_report(
@@ -100,12 +110,13 @@ def internal_report(
     public = evidence(manifest, released, reach)
     found = comparison(manifest, released, original, public, rows=rows, hierarchies=hierarchies, least=max(least, 2))
     shown, held = found.shown, profiles(manifest, released, original)
+    standard = held_to(manifest, held)
     parts = [
         promised(manifest),
         sizes(manifest),
         risks(manifest, found.before),
         attacks(shown.attacks, shown.left_out, with_original=True),
-        standards(held, with_original=True),
+        standards(held, standard, with_original=True),
         shapes(shown.shapes, found.least),
         heat_map(shown.heat, found.least),
         benefit(found.measures, found.left_out),
@@ -113,7 +124,7 @@ def internal_report(
         signature(manifest),
     ]
     reach, made_from = replace(reach, attacks=shown.attacks), "the released file, its manifest.json and the original"
-    return page(manifest, reach, parts, made_from, internal=True, standards=held)
+    return page(manifest, reach, parts, made_from, internal=True, standards=held, standard=standard)
 
 
 def _record(

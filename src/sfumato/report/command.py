@@ -42,6 +42,7 @@ def command(manifest: Manifest) -> tuple[str, list[str]]:
         parts.append(("--suppression", str(policy["suppression"])))
     parts += [(f"--{key}", text) for key in ("search", "loss") if (text := _variant(policy.get(key)))]
     parts += [("--ends", "exact")] if policy.get("ends") == "exact" else []
+    parts += [("--profile", str(policy["profile"]))] if policy.get("profile") else []
     parts += [("--seed", str(seed)) for seed in [look(manifest, "seed")] if seed is not None]
     parts += [("--order", str(o)) for o in [look(manifest, "data", "order")] if o not in (None, "canonical")]
     parts += [("--format", str(format)) for format in [look(manifest, "data", "format")] if format not in (None, "csv")]

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.engines.order import INPUT
 from sfumato.measures.reach import Reach, reach_of
+from sfumato.measures.standards.finding import Check, Finding
 from sfumato.report.attacks import described
 from sfumato.report.look import Manifest, look, promises, quasi, roles_of, rows
+from sfumato.report.standards import NOT_LOOKED_AT, THIS, Held
 from sfumato.report.words import count, model, number, percent
 
 if TYPE_CHECKING:
@@ -63,17 +65,20 @@ def verdict(promised: Sequence[Mapping[str, Any]]) -> str:
     return f"{broken} of {len(promised)} promises {'does' if broken == 1 else 'do'} not hold"
 
 
-def title(reach: Reach) -> str:
+def title(reach: Reach, held: Held | None = None) -> str:
     """The verdict, and what it leaves out.
 
     >>> title(Reach(5, ({"holds": True},), (("age",),), ("cost",), ()))
     'The promise holds; it does not cover cost'
     """
-    return verdict(reach.promises) + plain(beyond(reach))
+    return verdict(reach.promises) + plain(beyond(reach, held))
 
 
-def beyond(reach: Reach) -> Parts:
-    """What promises that hold leave out, as the rest of a sentence that says so; empty where one does not hold."""
+def beyond(reach: Reach, held: Held | None = None) -> Parts:
+    """What promises that hold leave out, as the rest of a sentence that says so; empty where one does not hold.
+
+    `held`: the standard that the release is held to, which is named where it is not met.
+    """
     if not reach.promises or not all(promise.get("holds") for promise in reach.promises):
         return ()
     columns = (*reach.uncovered, *reach.unprotected)
@@ -81,6 +86,8 @@ def beyond(reach: Reach) -> Parts:
     joined = 0 if reach.with_known is None else reach.with_known.rows
     first = reach.alone[0] if reach.alone else None
     said: list[Parts] = []
+    if held is not None and held.verdict is not None and not held.verdict.holds:
+        said.append((f"the standard {held.title} is not met",))
     if first is not None and 2 * first.rows >= joined:
         said.append((Column(first.columns[0]), f" singles out {count(first.rows, 'record')}"))
     elif 2 * together >= joined > 0:
@@ -98,9 +105,12 @@ def beyond(reach: Reach) -> Parts:
     return ()
 
 
-def lines(reach: Reach) -> list[tuple[str, Parts]]:
-    """The headline, a term and a sentence each: what is proven, against whom, what is not covered, the worst attack."""
-    found: list[tuple[str, Parts]] = []
+def lines(reach: Reach, held: Held | None = None) -> list[tuple[str, Parts]]:
+    """The headline, a term and a sentence each: what is proven, against whom, what is not covered, the worst attack.
+
+    First stands the standard that the release is held to, where there is one.
+    """
+    found = [] if held is None else [standard(held)]
     kept = [
         model(promise) for promise in reach.promises if promise.get("holds") and promise.get("model") != "integrity"
     ]
@@ -137,6 +147,25 @@ def lines(reach: Reach) -> list[tuple[str, Parts]]:
     if reach.worst is not None and reach.worst not in told:
         found.append(("Worst attack", attack(reach.worst)))
     return found + [("Left out", (note,)) for note in reach.left_out]
+
+
+def standard(held: Held) -> tuple[str, Parts]:
+    """The standard that a release is held to: whether it is met, and by what."""
+    if held.verdict is None:
+        return "Not looked at", (f"{held.title}, {THIS}: {NOT_LOOKED_AT}.",)
+    checks = [check for check in held.verdict.checks if isinstance(check, Check)]
+    told: list[Parts] = [
+        (f"{check.measure.name} {percent(check.measure.value)}, limit {percent(check.limit)}",)
+        for check in checks
+        if check.holds == held.verdict.holds
+    ]
+    told += [(Column(one.column), f" ({one.title})") for one in held.verdict.checks if isinstance(one, Finding)]
+    told += [(f"{what} was not examined",) for what in held.missing]
+    by = told or [("none of the eighteen identifiers was found",)]
+    parts = [part for i, one in enumerate(by) for part in (("; ",) if i else ()) + one]
+    if held.verdict.holds:
+        return "Held to", (f"{held.title}, which is met: ", *parts, ".")
+    return "Not met", (f"{held.title}, {THIS}: ", *parts, ".")
 
 
 def attack(found: Mapping[str, Any]) -> Parts:

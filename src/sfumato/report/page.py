@@ -11,6 +11,7 @@ from sfumato.measures.standards.finding import Profile
 from sfumato.report.headline import title
 from sfumato.report.look import Manifest, look
 from sfumato.report.markup import Markup, join, tag
+from sfumato.report.standards import Held
 from sfumato.report.summary import head
 
 INTERNAL = "Internal: do not publish with the release"
@@ -23,10 +24,11 @@ def page(
     made_from: str,
     internal: bool = False,
     standards: Sequence[Profile] = (),
+    standard: Held | None = None,
 ) -> str:
     """The whole page."""
     style = Markup("\n".join([*map(_style, ("page.css", "evidence.css")), _running(manifest, internal)]))
-    called = f"{title(reach)}: {'internal ' if internal else ''}release report"
+    called = f"{title(reach, standard)}: {'internal ' if internal else ''}release report"
     about = [
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
@@ -40,7 +42,7 @@ def page(
     if internal:
         why = "It compares the release with the original, and such a comparison is a disclosure itself."
         warning = tag("aside", tag("strong", f"{INTERNAL}."), " ", why, class_="internal")
-    body = [warning, head(manifest, reach, standards), tag("main", join(sections, "\n")), made]
+    body = [warning, head(manifest, reach, standards, standard), tag("main", join(sections, "\n")), made]
     whole = tag("html", tag("head", join(about, "\n")), tag("body", join(body, "\n")), lang="en")
     return f"<!doctype html>\n{whole}\n"
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from sfumato.engines.printed import printed_frame
 from sfumato.errors import SfumatoError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 TITLES = {"hipaa": "HIPAA Safe Harbor", "clinical": "Clinical data (EMA, Health Canada)", "gdpr": "GDPR"}
 HELD = 2_000_000  # rows times columns up to which a table is held against the standards
+STATED = 20_000_000  # and against the one that the release is held to
 WIDE = 300  # columns up to which it is: each is searched for every kind of identifier
 MORE = (
     f"A table of up to {HELD:,} cells and {WIDE} columns is held against them here; "
@@ -27,17 +29,63 @@ MORE = (
 )
 
 
-def profiles(manifest: Manifest, released: pl.DataFrame, original: pl.DataFrame | None = None) -> tuple[Profile, ...]:
-    """What each standard says of a released table; of several sets of quasi-identifiers, the first that fails."""
+THIS = "the standard that this release is held to"
+NOT_LOOKED_AT = f"that takes the rows in memory, and of them at most {STATED:,} cells and {WIDE} columns"
+
+
+@dataclass(frozen=True)
+class Held:
+    """The standard that a release is held to, and its verdict; None where it was not looked at."""
+
+    name: str
+    verdict: Profile | None
+
+    @property
+    def title(self) -> str:
+        """The standard by its full name."""
+        return TITLES[self.name]
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What the standard asks about and could not be examined."""
+        from sfumato.measures.standards.gdpr import CRITERIA
+
+        asked = CRITERIA if self.name == "gdpr" else ()
+        return tuple(what for what in asked if self.verdict is not None and what not in self.verdict.examined)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for json."""
+        return {"name": self.name, "holds": None} if self.verdict is None else self.verdict.to_dict()
+
+
+def held_to(manifest: Manifest, found: Sequence[Profile]) -> Held | None:
+    """The standard that a manifest says its release is held to, with its verdict among those found."""
+    name = look(manifest, "policy", "profile")
+    if name not in TITLES:
+        return None
+    return Held(str(name), next((one for one in found if one.name == name), None))
+
+
+def profiles(
+    manifest: Manifest, released: pl.DataFrame | None, original: pl.DataFrame | None = None
+) -> tuple[Profile, ...]:
+    """What each standard says of a released table; of several sets of quasi-identifiers, the first that fails.
+
+    First stands the one that the release is held to. Without the rows it is what the class sizes say.
+    """
     from sfumato.measures.standards import profile
 
-    if released.height * released.width > HELD or released.width > WIDE:
-        return ()
+    if released is None or not released.height:
+        return from_counts(manifest)
+    stated, cells = look(manifest, "policy", "profile"), released.height * released.width
+    fit = [name for name in TITLES if cells <= (STATED if name == stated else HELD) and released.width <= WIDE]
+    if not fit:
+        return from_counts(manifest) if stated == "clinical" else ()
     table = printed_frame(released)  # the same for rows in memory and those read back from their file
     roles, wildcard = roles_of(manifest, released), look(manifest, "policy", "wildcard") is True
     sets = [names for found in quasi(manifest) if (names := [name for name in found if name in roles])]
     found = []
-    for standard in TITLES:
+    for standard in sorted(fit, key=lambda name: name != stated):
         verdicts = []
         for names in sets if standard != "hipaa" else [[]]:
             secrets = [name for name, role in roles.items() if role == "sensitive" and name not in names]
@@ -64,16 +112,20 @@ def from_counts(manifest: Manifest) -> tuple[Profile, ...]:
     return (min(found, key=lambda one: one.holds),) if found else ()
 
 
-def standards(found: Sequence[Profile], with_original: bool = False) -> Markup:
+def standards(found: Sequence[Profile], held: Held | None = None, with_original: bool = False) -> Markup:
     """The section of standards."""
+    unseen = None
+    if held is not None and held.verdict is None:
+        unseen = tag("p", f"{held.title}, {THIS}, was not looked at: {NOT_LOOKED_AT}.", class_="alarm")
     if not found:
-        return section("standards", "Standards", tag("p", MORE, class_="quiet"))
+        return section("standards", "Standards", unseen or tag("p", MORE, class_="quiet"))
     told = "by carrying out the attacks on the original" if with_original else "on the released rows alone"
-    intro = (
-        f"Each measured {told}, beside its limit. Whether a standard applies is for whoever releases the table to say."
-    )
-    shown = [tag("p", intro, class_="quiet"), tag("ol", *map(_item, found), class_="promises")]
-    rest = [TITLES[name] for name in TITLES if name not in {one.name for one in found}]
+    which = "a standard" if held is None else "another than the one that this release is held to"
+    intro = f"Each measured {told}, beside its limit. Whether {which} applies is for whoever releases the table to say."
+    items = [_item(one, held is not None and one.name == held.name) for one in found]
+    shown = [unseen, tag("p", intro, class_="quiet"), tag("ol", *items, class_="promises")]
+    seen = {one.name for one in found} | ({held.name} if held is not None else set())
+    rest = [TITLES[name] for name in TITLES if name not in seen]
     if rest:
         shown.append(tag("p", f"{' and '.join(rest)}: not looked at, for that takes the rows.", class_="quiet"))
     return section("standards", "Standards", *shown)
@@ -85,7 +137,7 @@ def in_short(found: Sequence[Profile]) -> Markup:
     return text(f"{'; '.join(said)}. The figures stand below, beside their limits.")
 
 
-def _item(found: Profile) -> Markup:
+def _item(found: Profile, stated: bool) -> Markup:
     word = tag("span", mark(found.holds), "Met" if found.holds else "Not met", class_="verdict")
     checks = [check for check in found.checks if isinstance(check, Check)]
     objections = [check for check in found.checks if not isinstance(check, Check)]
@@ -115,6 +167,7 @@ def _item(found: Profile) -> Markup:
     return tag(
         "li",
         tag("header", tag("h3", TITLES[found.name]), word),
+        tag("p", f"{THIS[:1].upper()}{THIS[1:]}.") if stated else None,
         shown,
         tag("ul", *listed, class_="findings") if listed else None,
         tag("details", tag("summary", "The statement"), tag("p", found.statement)),

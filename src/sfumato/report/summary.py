@@ -10,24 +10,24 @@ from sfumato.measures.standards.finding import Profile
 from sfumato.report.headline import Column, beyond, lines, verdict
 from sfumato.report.look import Manifest, look, measured, of_set, promises
 from sfumato.report.markup import Markup, facts, join, name, names, tag
-from sfumato.report.standards import in_short
+from sfumato.report.standards import Held, in_short
 from sfumato.report.words import LOSSES, NOT_RECORDED, count, model, number, one_in, percent
 
 
-def head(manifest: Manifest, reach: Reach, standards: Sequence[Profile] = ()) -> Markup:
+def head(manifest: Manifest, reach: Reach, standards: Sequence[Profile] = (), standard: Held | None = None) -> Markup:
     """Headline, lead, reach and key figures."""
     broken = "; ".join(model(promise) for promise in promises(manifest) if not promise.get("holds"))
     over = tag("p", "Release report", class_="over")
-    rest = beyond(reach)
+    rest = beyond(reach, standard)
     but = tag("span", marked(rest), class_="but" if rest[0].startswith(",") else None) if rest else None
     heading = tag("h1", verdict(reach.promises), but, class_="alarm" if broken else "long" if rest else None)
     warning = tag("p", f"Broken: {broken}. Do not publish this table.", class_="lead alarm") if broken else None
     told: list[tuple[object, object]] = [
         (tag("span", term, class_="alarm") if term.startswith("Not ") else term, marked(said))
-        for term, said in lines(reach)
+        for term, said in lines(reach, standard)
     ]
-    if standards:
-        told.append(("Standards", in_short(standards)))
+    if others := [one for one in standards if standard is None or one.name != standard.name]:
+        told.append(("Standards" if standard is None else "Other standards", in_short(others)))
     shown = facts(told, "record reach") if told else None
     return tag("header", over, heading, warning, tag("p", _lead(manifest), class_="lead"), _figures(manifest), shown)
 

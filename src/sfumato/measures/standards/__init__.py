@@ -6,6 +6,17 @@ from sfumato.measures.standards.clinical import clinical
 from sfumato.measures.standards.finding import Check, Finding, Profile
 from sfumato.measures.standards.gdpr import gdpr
 from sfumato.measures.standards.hipaa import hipaa
-from sfumato.measures.standards.profile import PROFILES, profile, safe_harbor
+from sfumato.measures.standards.profile import PROFILES, profile, profile_named, safe_harbor
 
-__all__ = ["PROFILES", "Check", "Finding", "Profile", "clinical", "gdpr", "hipaa", "profile", "safe_harbor"]
+__all__ = [
+    "PROFILES",
+    "Check",
+    "Finding",
+    "Profile",
+    "clinical",
+    "gdpr",
+    "hipaa",
+    "profile",
+    "profile_named",
+    "safe_harbor",
+]

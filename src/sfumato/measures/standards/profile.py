@@ -41,12 +41,17 @@ def profile(
     >>> found.holds, found.checks
     (True, ())
     """
-    if name == "hipaa":
+    if profile_named(name) == "hipaa":
         return safe_harbor(data, **options)
     if name == "gdpr":
         return gdpr(data, quasi, sensitive, wildcard=wildcard, **options)
-    if name == "clinical":
-        return clinical(data, quasi, wildcard=wildcard, **options)
+    return clinical(data, quasi, wildcard=wildcard, **options)
+
+
+def profile_named(name: Any) -> str:
+    """The name of a profile, or a PolicyError with those there are."""
+    if isinstance(name, str) and name in PROFILES:
+        return name
     raise PolicyError(
         "unknown profile", got=repr(name), allowed=", ".join(PROFILES), hint=did_you_mean(str(name), PROFILES)
     )
