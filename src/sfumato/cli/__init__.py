@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")  # a terminal that knows fewer letters is no reason to fail
     with interrupts() as pressed:
         code, error = _ended(arguments)
-    if code == INTERRUPTED or (error is not None and pressed.is_set()):  # typer turns the interrupt into this code
+    if error is not None and pressed.is_set():
         error = KeyboardInterrupt()
     return code if error is None else told(error, as_json)
 
@@ -90,4 +90,5 @@ def _ended(arguments: list[str]) -> tuple[int, BaseException | None]:
         return quiet_pipe() if stop.code == 1 else int(stop.code or 0), None
     except BaseException as error:  # every fault ends as a message and a code
         return 2, error
-    return int(code or 0), None
+    # typer turns the interrupt into this code
+    return int(code or 0), KeyboardInterrupt() if code == INTERRUPTED else None
