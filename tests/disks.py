@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,12 +15,13 @@ Disk = Callable[[str], Path]
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Disk]:
+def disk() -> Iterator[Disk]:
     """A folder on a disk in memory of so many bytes, as in `disk("4m")`."""
     made: list[Path] = []
+    place = Path(tempfile.mkdtemp(prefix="sfumato-disk-"))  # not under pytest's folder, which others may not enter
 
     def one(size: str) -> Path:
-        folder = tmp_path / f"disk{len(made)}"
+        folder = place / f"disk{len(made)}"
         folder.mkdir()
         command = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=0777", "none", str(folder)]
         try:
@@ -35,3 +38,4 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
     finally:
         for folder in made:
             subprocess.run(["umount", "-l", str(folder)], check=True, timeout=20)
+        shutil.rmtree(place)

@@ -20,7 +20,7 @@ from sfumato.errors import ReadError
 from tests import postgres as server
 from tests.disks import Disk
 
-ROWS = 300_000
+ROWS = 150_000
 MAIN = "import sys; from sfumato.cli import main; sys.exit(main())"
 ASKED = ("--quasi", "age,zip", "--insensitive", "note", "--k", "5", "--search", "mondrian")
 EVERY = [
@@ -95,18 +95,17 @@ SEVERAL = """
 import sys
 from sfumato.cli import main
 place, *asked = sys.argv[1:]
-for i in range(2):
-    for format in ("csv", "parquet"):
-        print("code", main(["anonymize", *asked, "--format", format, "-o", f"{place}/out"]), flush=True)
+for format in ("csv", "parquet"):
+    print("code", main(["anonymize", *asked, "--format", format, "-o", f"{place}/out"]), flush=True)
 """
 
 
 def test_a_release_into_a_folder_on_a_full_disk(named: list[str], disk: Disk) -> None:
-    place = disk("2m")
+    place = disk("1m")
     code, said = end(start(place, *named, *ASKED, code=SEVERAL))
-    assert code == 0, said  # none of the four took the process along
-    assert said.count("code 2") == 4, said
-    assert said.count(f"no space left on the disk of {place}") == 4, said
+    assert code == 0, said  # neither took the process along
+    assert said.count("code 2") == 2, said
+    assert said.count(f"no space left on the disk of {place}") == 2, said
     assert list(place.iterdir()) == []
 
 
@@ -120,8 +119,8 @@ def wait_for(process: subprocess.Popen[str], folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("format", ["csv", "parquet"])
-def test_ctrl_c_while_rows_are_written(named: list[str], tmp_path: Path, format: str) -> None:
+def test_ctrl_c_while_rows_are_written(named: list[str], tmp_path: Path) -> None:
+    format = "parquet" if named[0].endswith(("parquet", "duckdb")) else "csv"
     process = start("anonymize", *named, *ASKED, "--format", format, "-o", tmp_path / "out")
     wait_for(process, tmp_path)
     process.send_signal(signal.SIGINT)
@@ -137,8 +136,8 @@ def test_ctrl_c_while_rows_are_written(named: list[str], tmp_path: Path, format:
 
 @pytest.mark.parametrize("kind", ["duckdb", "sqlite"])
 def test_a_table_on_a_full_disk(kind: str, disk: Disk) -> None:
-    place, frame = disk("16m"), pl.DataFrame({"age": [20 + i % 50 for i in range(60_000)], "note": ["x" * 40] * 60_000})
-    frame = frame.with_columns(note=pl.col("note") + pl.int_range(60_000).cast(pl.String))
+    place, frame = disk("8m"), pl.DataFrame({"age": [20 + i % 50 for i in range(20_000)], "note": ["x" * 40] * 20_000})
+    frame = frame.with_columns(note=pl.col("note") + pl.int_range(20_000).cast(pl.String))
     if kind == "duckdb":
         with duckdb.connect(str(place / "in.duckdb")) as duck:
             duck.register("there", frame.to_arrow())
@@ -208,7 +207,7 @@ def test_no_room_for_what_sqlite_sorts(tables: Path, disk: Disk, tmp_path: Path)
 def test_no_room_for_what_duckdb_spills(tables: Path, disk: Disk) -> None:
     place = disk("24m")
     shutil.copy(tables / "in.duckdb", place)
-    query = "SELECT note || i AS n FROM people, range(9) r(i) GROUP BY n ORDER BY n LIMIT 9999999"
+    query = "SELECT note || i AS n FROM people, range(18) r(i) GROUP BY n ORDER BY n LIMIT 9999999"
     with duckdb.connect(str(place / "in.duckdb")) as duck:
         duck.execute("SET memory_limit = '50MB'; SET threads = 1")
         duck.execute(f"CREATE VIEW much AS SELECT MAX(n) AS n FROM ({query})")

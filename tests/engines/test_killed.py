@@ -13,18 +13,18 @@ import pytest
 
 import sfumato as sf
 
-ROWS = 300_000
+ROWS = 90_000
 KILLED = """
 import os, signal, sys
 import sfumato as sf
 import sfumato.engines.scanned_count as counting
 kind, source, out, message = sys.argv[1:]
-counting.PART = counting.BATCH = 100_000
+counting.PART = counting.BATCH = 30_000
 os.umask(0)
 def say(said, share):
     if said == message and share and share > 0.5:
         os.kill(os.getpid(), signal.SIGKILL)
-store = sf.Database(source, "people") if kind == "duckdb" else sf.Scanned(source, part=100_000)
+store = sf.Database(source, "people") if kind == "duckdb" else sf.Scanned(source, part=30_000)
 asked = dict(quasi=["age"], insensitive=["note"], require=sf.KAnonymity(5), search="mondrian")
 sf.anonymize(store, to=out, progress=say, **asked)
 """
@@ -36,7 +36,7 @@ os.umask(0)
 link = place(sys.argv[1]).link()
 for statement in ("SET memory_limit = '50MB'", "SET threads = 1"):
     link.run(statement)
-frames = link.frames("SELECT note || i AS n, COUNT(*) FROM people, range(9) r(i) GROUP BY n ORDER BY n")
+frames = link.frames("SELECT note || i AS n, COUNT(*) FROM people, range(30) r(i) GROUP BY n ORDER BY n")
 next(frames)
 os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -26,7 +26,7 @@ from tests import postgres as server
 
 ASKED: dict[str, Any] = {"quasi": ["age", "town"], "sensitive": ["disease"], "insensitive": ["note"]}
 ASKED |= {"require": [sf.KAnonymity(5), sf.TCloseness("disease", 0.4)], "search": "mondrian"}
-ROWS = 20_000
+ROWS = 8_000
 TABLE = pl.DataFrame(
     {
         "age": [20 + i * 31 % 53 for i in range(ROWS)],
@@ -130,7 +130,7 @@ def writing(kind: str, source: Any) -> Iterator[list[int]]:
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_table_that_is_written_all_the_time(kind: str, source: Any, tmp_path: Path, kept: bool) -> None:
     with writing(kind, source) as done:
-        for i in range(6):
+        for i in range(3):
             store, before = Database(source, "crowd"), done[0]
             to = (
                 sf.Table("kept_crowd", overwrite=True, beside=tmp_path / f"{i}")
