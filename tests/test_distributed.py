@@ -209,9 +209,13 @@ def test_one_part_is_what_one_machine_gives(
     assert run.verdict.per_attribute == pytest.approx(here.solution.verdict.per_attribute, rel=1e-12)
 
 
-@pytest.mark.parametrize("require", REQUIRED, ids=["k", "l", "t"])
-@pytest.mark.parametrize("method", METHODS, ids=["plain", "best", "first"])
-@pytest.mark.parametrize("sample", [None, 900], ids=["all", "some"])
+@pytest.mark.parametrize(
+    ("sample", "method", "require"),
+    [
+        *((None, method, require) for method in METHODS for require in REQUIRED),
+        *((900, method, require) for method, require in zip(METHODS, REQUIRED, strict=True)),
+    ],
+)
 def test_parts_keep_the_promises_and_lose_as_much(
     monkeypatch: pytest.MonkeyPatch, table: pl.DataFrame, require: list[Any], method: Mondrian, sample: int | None
 ) -> None:
