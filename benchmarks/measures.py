@@ -13,7 +13,7 @@ import sfumato as sf
 from benchmarks import auditors
 from benchmarks.figures import Agreement, Figure, figure, timed, warm
 from benchmarks.tables import MILLION, SURVEY, nine, redrawn, resample, survey, uniform
-from sfumato.criteria.population import ESTIMATORS
+from sfumato.criteria.population_uniqueness import ESTIMATORS
 
 GROUP = "measures"
 RUNS, FEW = 5, 3  # of what takes about a second or less, and of what takes several

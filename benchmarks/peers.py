@@ -20,8 +20,8 @@ import polars as pl
 import sfumato as sf
 from benchmarks.figures import Comparison, say, timed, warm
 from benchmarks.tables import MILLION, THREE, adult, resample
-from sfumato.labels import of_ranges
-from sfumato.microdata import microdata
+from sfumato.core.labels import of_ranges
+from sfumato.core.microdata import microdata
 
 PYTHON = "SFUMATO_PEERS_PYTHON"  # the variable that names the peers' interpreter
 LIMIT = 120.0  # seconds a peer may take, start included

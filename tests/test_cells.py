@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.cells import Cells, classes_of, count_cells, count_histogram, roll_up
+from sfumato.core.cells import Cells, classes_of, count_cells, count_histogram, roll_up
 from tests.fuzz import examples
 
 

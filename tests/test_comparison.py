@@ -17,17 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.comparing import folder as folders
+from sfumato.comparing import page as folders
+from sfumato.comparing.axes import ALLOWED, RISKS, pareto
 from sfumato.comparing.chart import chart, lines_of
-from sfumato.comparing.front import pareto
-from sfumato.comparing.labels import place_labels
-from sfumato.comparing.ledger import FILE, open_ledger
 from sfumato.comparing.page import page
-from sfumato.comparing.risk_axis import RISKS
-from sfumato.comparing.run import in_parallel
-from sfumato.comparing.scale import scale, written
-from sfumato.comparing.scene import Mark, Stroke, Text, svg
-from sfumato.comparing.utility_axis import ALLOWED
+from sfumato.comparing.run import FILE, in_parallel, open_ledger
+from sfumato.comparing.scene import Mark, Stroke, Text, place_labels, scale, svg, written
 from sfumato.errors import ColumnError, Infeasible, MissingExtra, OutputError, PolicyError
 
 SECRETS = ("Zyprexine", "Quincke")  # values of the sensitive column: no output may hold them
@@ -119,7 +114,7 @@ def test_a_fault_of_one_point_does_not_end_the_others(people: pl.DataFrame, monk
             raise ValueError(SECRETS[0])
         return real(data, **asked)
 
-    monkeypatch.setattr("sfumato.comparison.anonymize", faulty)
+    monkeypatch.setattr("sfumato.verbs.compare.anonymize", faulty)
     found = two_methods(people, search="mondrian")
     assert found["status"].to_list() == ["done", "failed"]
     assert "ValueError at" in found["reason"][1]
@@ -211,7 +206,7 @@ def test_a_second_run_goes_on(people: pl.DataFrame, tmp_path: Path, monkeypatch:
         made.append(asked["require"][0].k)
         return real(data, **asked)
 
-    monkeypatch.setattr("sfumato.comparison.anonymize", counting)
+    monkeypatch.setattr("sfumato.verbs.compare.anonymize", counting)
     first = two_methods(people, search="mondrian", k=[2, 61], output=tmp_path / "map")
     assert sorted(made) == [2, 61]
     again = two_methods(people, search="mondrian", k=[2, 61], output=tmp_path / "map")

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from sfumato.destination import destination
-from sfumato.engines.scanned import Scanned, ScannedFile
+from sfumato.engines.files.table import Scanned, ScannedFile
 from sfumato.errors import OutputError, PolicyError
+from sfumato.release.destination import destination
 
 
 class Ward(Scanned):

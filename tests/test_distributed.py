@@ -14,23 +14,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.arguments import recipes_of
-from sfumato.distributed import parts as distributed_parts
-from sfumato.distributed.count import Stat, added, as_classes, stats_of, tally
-from sfumato.distributed.domain import Domain, full_attribute, line_attribute, on_a_line, places, positions, span_of
-from sfumato.distributed.mondrian import refuse_broken, spread, verdict_of
-from sfumato.distributed.part import LEAF, Blurred, Task, blur, ends_of
-from sfumato.distributed.parts import merge_bad, parted
-from sfumato.distributed.release import Stored
-from sfumato.distributed.spark import HEAVY, packed, unpacked
-from sfumato.distributed.tree import Cut, Tree, branches
-from sfumato.engines.printed import plain
-from sfumato.engines.store import COUNT
+from sfumato.core.policy import Policy
+from sfumato.core.printed import plain
+from sfumato.engines.protocol import COUNT
 from sfumato.errors import BrokenPromise, Infeasible, PolicyError, ReadError
 from sfumato.losses import LM, NCP, loss
 from sfumato.measures.utility import information_loss
-from sfumato.measures.verify import verify_table
-from sfumato.policy import Policy
+from sfumato.release.arguments import recipes_of
+from sfumato.release.parts import mondrian as distributed_parts
+from sfumato.release.parts.cluster import HEAVY, packed, unpacked
+from sfumato.release.parts.domain import (
+    Domain,
+    Stat,
+    added,
+    as_classes,
+    full_attribute,
+    line_attribute,
+    on_a_line,
+    places,
+    positions,
+    span_of,
+    stats_of,
+    tally,
+)
+from sfumato.release.parts.mondrian import Stored, merge_bad, parted, refuse_broken, spread, verdict_of
+from sfumato.release.parts.part import LEAF, Blurred, Task, blur, ends_of
+from sfumato.release.parts.tree import Cut, PartTree, branches
+from sfumato.release.verify import verify_table
 from sfumato.search import Automatic, Mondrian, search
 from sfumato.search.problem import quiet
 from tests.fuzz import examples
@@ -79,7 +89,7 @@ class Cluster:
         mask[list(wanted)] = True
         own = unpacked(packed(task))
         batches = [
-            tally(rows, own.domain, own.branches, own.policy.columns, own.looks_at, mask)
+            tally(rows, own.domain, own.branches, own.policy.columns, own.histogram_columns, mask)
             for rows in self.frame.iter_slices(700)
         ]
         return added(pl.concat(batches))
@@ -88,7 +98,7 @@ class Cluster:
         return task.branches.leaf(places(self.frame, task.domain, task.policy.columns))
 
     def heavy_sample(self, table: Any, task: Task, wanted: Sequence[int], unit: int, seed: int) -> pl.DataFrame:
-        names = list(dict.fromkeys((*task.policy.columns, *task.looks_at)))
+        names = list(dict.fromkeys((*task.policy.columns, *task.histogram_columns)))
         rows = self.frame.select(names).with_columns(pl.Series(LEAF, self.leaf(task)))
         cells = rows.group_by(rows.columns, maintain_order=True).agg(pl.len().cast(pl.Int64).alias(COUNT))
         n = pl.col(COUNT)
@@ -105,10 +115,10 @@ class Cluster:
         return found
 
 
-def domain_in(frame: pl.DataFrame, policy: Policy, looks_at: Sequence[str], recipes: dict[str, Any]) -> Domain:
+def domain_in(frame: pl.DataFrame, policy: Policy, histogram_columns: Sequence[str], recipes: dict[str, Any]) -> Domain:
     """As `domain_of` has it from a cluster."""
     attributes, spans = [], {}
-    for name in (*policy.columns, *looks_at):
+    for name in (*policy.columns, *histogram_columns):
         role = "quasi" if name in policy.columns else "sensitive"
         if role == "quasi" and on_a_line(frame.schema[name], recipes.get(name), policy.loss):
             known = positions(frame.get_column(name))
@@ -146,9 +156,9 @@ class Run:
             monkeypatch.setattr(distributed_parts, "AGAIN", sample)
         recipes = recipes_of(frame, hierarchies)
         self.policy = Policy((tuple(quasi),), tuple(require), 0, by or LM(), ends)
-        looks_at = tuple(dict.fromkeys((*self.policy.needs, *method.needs)))
-        domain = domain_in(frame, self.policy, looks_at, recipes)
-        task = Task(domain, self.policy, looks_at, method, dict(frame.schema), branches(Tree()), most)
+        histogram_columns = tuple(dict.fromkeys((*self.policy.needs, *method.needs)))
+        domain = domain_in(frame, self.policy, histogram_columns, recipes)
+        task = Task(domain, self.policy, histogram_columns, method, dict(frame.schema), branches(PartTree()), most)
         table: Any = None
         self.task = parted(table, task, 0, quiet)
         leaf = self.cluster.leaf(self.task)
@@ -422,9 +432,9 @@ cut_of = st.tuples(st.integers(0, 2), st.floats(-5, 5), st.lists(st.integers(0, 
 
 
 @st.composite
-def trees(draw: st.DrawFn) -> Tree:
+def trees(draw: st.DrawFn) -> PartTree:
     """A tree over two lines and a column of eight codes."""
-    tree = Tree()
+    tree = PartTree()
     for column, at, side in draw(st.lists(cut_of, max_size=12)):
         leaf = draw(st.sampled_from(tree.leaves()))
         tree.split(leaf, Cut(column, 3, side=np.array(side, np.int32)) if column == 2 else Cut(column, 2, at))
@@ -439,7 +449,7 @@ def points(draw: st.DrawFn) -> np.ndarray:
     return np.array(rows, dtype=np.float64).T
 
 
-def walk(tree: Tree, place: np.ndarray) -> int:
+def walk(tree: PartTree, place: np.ndarray) -> int:
     """The leaf of one row, step by step."""
     node = 0
     while (cut := tree.cuts[node]) is not None:
@@ -450,7 +460,7 @@ def walk(tree: Tree, place: np.ndarray) -> int:
 
 @given(trees(), points())
 @settings(max_examples=examples(60))
-def test_every_row_has_one_leaf(tree: Tree, rows: np.ndarray) -> None:
+def test_every_row_has_one_leaf(tree: PartTree, rows: np.ndarray) -> None:
     leaf = branches(tree).leaf(rows)
     assert set(leaf.tolist()) <= set(tree.leaves())
     assert leaf.tolist() == [walk(tree, rows[:, i]) for i in range(rows.shape[1])]
@@ -458,7 +468,7 @@ def test_every_row_has_one_leaf(tree: Tree, rows: np.ndarray) -> None:
 
 @given(trees(), points(), st.integers(1, 12), st.integers(1, 3))
 @settings(max_examples=examples(80))
-def test_what_is_left_of_a_tree_satisfies_the_policy(tree: Tree, rows: np.ndarray, k: int, l: int) -> None:
+def test_what_is_left_of_a_tree_satisfies_the_policy(tree: PartTree, rows: np.ndarray, k: int, l: int) -> None:
     n = rows.shape[1]
     value = np.arange(n) % 3
     counted = full_attribute(
@@ -509,7 +519,7 @@ def test_stats_add_up(rows: list[tuple[int, int]], cut: int) -> None:
 def test_counts_of_leaves_are_exact(table: pl.DataFrame) -> None:
     policy = Policy((("age", "town"),), (sf.DistinctLDiversity("disease", 2),), 0, LM())
     domain = domain_in(table, policy, ("disease",), {})
-    tree = Tree()
+    tree = PartTree()
     tree.split(tree.split(0, Cut(0, 2, 40.0))[1], Cut(1, 2, side=np.array([0, 1, 0, 1, 1], np.int32)))
     flat = branches(tree)
     wanted = np.ones(5, np.bool_)

@@ -11,13 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.core.microdata import encode
 from sfumato.criteria import CRITERIA
-from sfumato.distributed.findings import all_sizes, findings, joined
-from sfumato.engines.store import COUNT
-from sfumato.measures.class_sizes import summary
-from sfumato.measures.verify import wide_of
-from sfumato.microdata import encode
-from sfumato.stored_verify import verify_counts
+from sfumato.engines.protocol import COUNT
+from sfumato.release.parts.verify import all_sizes, findings, joined
+from sfumato.release.released import summary
+from sfumato.release.verify import verify_counts, wide_of
 
 NAMES = ["a", "b"]
 

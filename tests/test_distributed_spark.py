@@ -13,24 +13,23 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from sfumato import arguments
+from sfumato.core.microdata import encode
+from sfumato.core.policy import Policy
+from sfumato.core.printed import printed_frame
 from sfumato.criteria import CRITERIA
-from sfumato.distributed import mondrian as distributed_mondrian
-from sfumato.distributed import parts as distributed_parts
-from sfumato.distributed import verify as distributed_verify
-from sfumato.distributed import whole as distributed_whole
-from sfumato.distributed.manifest import as_release
-from sfumato.distributed.mondrian import Distributed, distribute
-from sfumato.distributed.verify import verify_on
-from sfumato.engines.printed import printed_frame
-from sfumato.engines.store import COUNT
+from sfumato.engines.protocol import COUNT
 from sfumato.errors import BrokenPromise, ColumnError, EmptyTable, PolicyError, SfumatoError
 from sfumato.losses import loss
-from sfumato.measures.verify import verify_table
-from sfumato.microdata import encode
-from sfumato.policy import Policy
+from sfumato.release import arguments
+from sfumato.release.parts import domain as distributed_whole
+from sfumato.release.parts import mondrian as distributed_mondrian
+from sfumato.release.parts import mondrian as distributed_parts
+from sfumato.release.parts import verify as distributed_verify
+from sfumato.release.parts.manifest import as_release
+from sfumato.release.parts.mondrian import Distributed, distribute
+from sfumato.release.parts.verify import verify_on
+from sfumato.release.verify import verify_counts, verify_table
 from sfumato.search import Mondrian
-from sfumato.stored_verify import verify_counts
 
 pytestmark = pytest.mark.spark
 
@@ -85,9 +84,9 @@ def back(frame: Any) -> pl.DataFrame:
 def run(frame: Any, quasi: list[str], require: list[Any], most: int, **more: Any) -> Distributed:
     method, by = more.pop("method", Mondrian()), loss(more.pop("loss", "lm"))
     policy = Policy((tuple(quasi),), tuple(require), 0, by, more.pop("ends", "rounded"))
-    looks_at = tuple(dict.fromkeys((*policy.needs, *method.needs)))
+    histogram_columns = tuple(dict.fromkeys((*policy.needs, *method.needs)))
     trees = {name: arguments.parse_hierarchy(of) for name, of in more.pop("hierarchies", {}).items() if name in quasi}
-    return distribute(frame, policy, method, looks_at=looks_at, recipes=trees, part_rows=most, **more)
+    return distribute(frame, policy, method, histogram_columns=histogram_columns, recipes=trees, part_rows=most, **more)
 
 
 def local(frame: pl.DataFrame, quasi: list[str], require: list[Any], method: Any = "mondrian", **more: Any) -> Any:
@@ -119,8 +118,8 @@ def test_the_manifest_is_that_of_one_machine(spark: Any, table: pl.DataFrame) ->
     found = run(sent(spark, table), QUASI, require, ROWS, hierarchies=TREE, ends="exact")
     here = local(table, QUASI, require, hierarchies=TREE, ends="exact")
     recipes = {name: arguments.parse_hierarchy(of) for name, of in TREE.items()}
-    looked_at = {name: table.schema[name] for name in (*QUASI, "disease")}
-    made = as_release(found, here.policy, here.roles, looked_at, dict(table.schema), recipes, None, here.order)
+    histogram_columns = {name: table.schema[name] for name in (*QUASI, "disease")}
+    made = as_release(found, here.policy, here.roles, histogram_columns, dict(table.schema), recipes, None, here.order)
     mine = made.published(made.shown, here.roles, None, found.place)
     other = dict(here.manifest)
     assert mine["data"]["format"] == "spark"

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sfumato.core.hierarchy import Hierarchy, by_label, grow, write_edges, write_wide
 from sfumato.errors import HierarchyError, OutputError, PolicyError
-from sfumato.hierarchy import Hierarchy, by_label, grow, write_edges, write_wide
 
 DISEASE = Hierarchy(
     "disease",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sfumato import kernels
+from sfumato.core import compiled as kernels
 
 
 def test_kernels_compiled_from_other_sources_are_forgotten(tmp_path: Path) -> None:

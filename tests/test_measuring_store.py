@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from sfumato.engines.scanned import Scanned
+from sfumato.engines.files.table import Scanned
 from sfumato.errors import ColumnError, PolicyError
-from sfumato.measures import released_data
 from sfumato.measures import risk as single
+from sfumato.release import released as released_data
 from tests.measuring_tables import alike, made
 
 TABLE = made()

@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from sfumato.engines.scanned import Scanned
-from sfumato.engines.write import read_back
+from sfumato.engines.files.bytes import read_back
+from sfumato.engines.files.table import Scanned
 from sfumato.errors import ColumnError, PolicyError
-from sfumato.measures import released_data
 from sfumato.measures.utility import Pair, utility_summary
+from sfumato.release import released as released_data
 from tests.measuring_tables import alike, made
 
 TABLE = made().drop("id")

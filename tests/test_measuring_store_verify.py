@@ -11,12 +11,11 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from sfumato.engines.scanned import Scanned
-from sfumato.engines.write import read_back, sha256, write_table
+from sfumato.engines.files.bytes import read_back, sha256, write_table
+from sfumato.engines.files.table import Scanned
 from sfumato.errors import ColumnError, PolicyError, ReadError
-from sfumato.measures import released_data
-from sfumato.measures.verify import verify_folder, verify_manifest
-from sfumato.stored_verify import verify_store
+from sfumato.release import released as released_data
+from sfumato.release.verify import verify_folder, verify_manifest, verify_store
 from tests.measuring_tables import made
 
 TABLE = made().drop("id")

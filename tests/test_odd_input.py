@@ -15,7 +15,7 @@ import pytest
 import sfumato as sf
 from sfumato.cli import main
 from sfumato.errors import ColumnError, HierarchyError, OutputError, PolicyError, SfumatoError
-from sfumato.policy_file import dump, load
+from sfumato.policyfile.file import dump, load
 
 LONE = "x\ud800"  # no text: half of a pair
 BYTE = "x\udcff"  # how Python names a byte of a path that is no UTF-8
@@ -196,7 +196,7 @@ def test_every_control_character_may_stand_in_a_comment_of_a_policy(tmp_path: Pa
 
 RACE = """
 import sys, time
-from sfumato.fingerprint import key
+from sfumato.core.fingerprint import key
 while time.time() < float(sys.argv[1]):
     pass
 print(key())

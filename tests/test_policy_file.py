@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.errors import PolicyError, ReadError
-from sfumato.policy_file import check, dump, load
+from sfumato.policyfile.file import check, dump, load
 
 COLUMNS = ["name", "age", "zip", "sex", "disease", "w"]
 DESIGN = """\

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,8 @@ import pytest
 import sfumato
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCE = sorted((ROOT / "src").rglob("*.py"))
+PACKAGE = ROOT / "src" / "sfumato"
+SOURCE = sorted(PACKAGE.rglob("*.py"))
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
 
@@ -157,7 +160,28 @@ def test_import_is_light() -> None:
 
 def test_files_are_short() -> None:
     lines = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8").count("\n") for path in SOURCE}
-    assert {path: count for path, count in lines.items() if count > 500} == {}
+    assert {path: count for path, count in lines.items() if count > 600} == {}
+
+
+def test_three_modules_at_the_root() -> None:
+    assert {path.name for path in PACKAGE.glob("*.py")} <= {"__init__.py", "__main__.py", "errors.py"}
+
+
+def test_no_family_of_files_by_prefix() -> None:
+    """Three files that share a first word want to be a folder."""
+    for folder in {path.parent for path in SOURCE}:
+        words = Counter(path.stem.split("_")[0] for path in folder.glob("*.py") if path.stem != "__init__")
+        assert {word for word, files in words.items() if files > 2 and len(word) > 1} == set(), folder
+
+
+def test_no_two_public_classes_share_a_name() -> None:
+    classes = [
+        node.name
+        for path in SOURCE
+        for node in ast.parse(path.read_text("utf-8")).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+    assert {name for name, often in Counter(classes).items() if often > 1} == set()
 
 
 def test_source_names_no_cdn() -> None:

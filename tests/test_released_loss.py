@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import sfumato as sf
+from sfumato.core.hierarchy import Hierarchy
 from sfumato.hierarchies import parse
-from sfumato.hierarchy import Hierarchy
 from sfumato.losses.released import ReleasedColumn, released_loss
 from sfumato.report import internal_report, report
 

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from sfumato.report import report
-from sfumato.report.bins import bins
-from sfumato.report.svg import bar, histogram, mark
+from sfumato.report.charts.svg import bar, bins, histogram, mark
 
 QUASI = ["birth_date", "postcode", "sex", "ward"]
 MANIFEST: dict[str, Any] = {

@@ -19,16 +19,15 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.cli import main
-from sfumato.demo import hospital_register
-from sfumato.engines.write import read_back
+from sfumato.cli.demo import hospital_register
+from sfumato.engines.files.bytes import read_back
 from sfumato.errors import ColumnError, OutputError
 from sfumato.report import internal_report, report
-from sfumato.report.axis import axis_of
-from sfumato.report.command import command
-from sfumato.report.ends import ends
-from sfumato.report.evidence import counted, evidence
-from sfumato.report.headline import reach_from
+from sfumato.report.charts.axis import axis_of, ends
 from sfumato.report.pdf import browser
+from sfumato.report.sections.evidence import counted, evidence
+from sfumato.report.sections.headline import reach_from
+from sfumato.report.sections.method import command
 from sfumato.report.sources import aligned, of_table
 from tests.fuzz import examples
 from tests.test_report import Outline
@@ -297,7 +296,7 @@ def test_where_the_release_fails_no_internal_report_appears(
     def fail(*_: Any, **__: Any) -> str:
         raise RuntimeError
 
-    monkeypatch.setattr("sfumato.release.internal_page", fail)
+    monkeypatch.setattr("sfumato.release.release.internal_page", fail)
     with pytest.raises(RuntimeError):
         narrow.save(tmp_path / "out", internal_report=tmp_path / "i.html")
     assert list(tmp_path.iterdir()) == []
@@ -360,7 +359,7 @@ def test_the_line_makes_the_same_data(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_names_with_commas_and_quotes_survive_the_shell() -> None:
     manifest = {"policy": {"quasi": [['street, "old"', "it's"]], "require": [{"model": "k-anonymity", "k": 2}]}}
     words = shlex.split(command(manifest)[0])
-    from sfumato.cli.flags import names
+    from sfumato.cli.options import names
 
     assert names([words[words.index("--quasi") + 1]]) == [['street, "old"', "it's"]]
 
@@ -516,7 +515,7 @@ def test_the_command_refuses(
 
 
 def test_a_policy_file_asks_for_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfumato.demo import write_demo_inputs
+    from sfumato.cli.demo import write_demo_inputs
 
     policy = write_demo_inputs(tmp_path / "in", rows=400)
     text = policy.read_text("utf-8").replace('path = "release"', 'path = "release"\ninternal_report = "kept/i.html"')

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from sfumato.roles import ROLES, Reason, Roles, check_roles, reasons, suggest, suggest_together, undecided
+from sfumato.core.roles import ROLES, Reason, Roles, check_roles, reasons, suggest, suggest_together, undecided
 
 COLUMNS = ["name", "age", "zip", "sex", "disease", "w"]
 

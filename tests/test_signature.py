@@ -20,9 +20,9 @@ import pytest
 
 import sfumato as sf
 from sfumato.engines.documents import canonical
-from sfumato.engines.write import sha256
+from sfumato.engines.files.bytes import sha256
 from sfumato.errors import BrokenPromise, MissingExtra, OutputError, PolicyError, ReadError
-from sfumato.signature import FILE, key_id, public_key
+from sfumato.release.signature import FILE, key_id, public_key
 from tests.fuzz import FUZZ
 
 TABLE = pl.DataFrame({"age": [20, 20, 21, 21, 30, 30, 31, 31], "disease": ["flu", "cold"] * 4})

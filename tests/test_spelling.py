@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.cli import main
+from sfumato.core.spelling import folded
 from sfumato.errors import Infeasible, PolicyError
-from sfumato.spelling import folded
 from tests.fuzz import examples
 
 SPELLINGS = ["flu", "Flu", "FLU ", " flu", "fl\u00adu", "ｆｌｕ", "flu\u00a0", "f\u200blu"]

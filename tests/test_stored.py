@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from sfumato.engines.scanned import Scanned
-from sfumato.engines.write import read_back, write_table
-from sfumato.stored import anonymize_store
+from sfumato.engines.files.bytes import read_back, write_table
+from sfumato.engines.files.table import Scanned
+from sfumato.release.pipeline import anonymize_store
 
 ROWS = 3000
 

@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from sfumato.engines.scanned import Scanned
-from sfumato.engines.write import read_back
+from sfumato.engines.files.bytes import read_back
+from sfumato.engines.files.table import Scanned
 from sfumato.errors import BrokenPromise, ColumnError, Infeasible, OutputError, PolicyError
-from sfumato.stored import anonymize_store
+from sfumato.release.pipeline import anonymize_store
 
 QUASI = ["age", "zip"]
 
@@ -77,7 +77,7 @@ def test_every_criterion(
 
 
 def _text(table: pl.DataFrame) -> pl.DataFrame:
-    from sfumato.engines.printed import printed_frame
+    from sfumato.core.printed import printed_frame
 
     return printed_frame(table)
 
@@ -162,11 +162,11 @@ def test_a_release_that_breaks_its_promise_is_not_written(
     store: Scanned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def raw(*args: Any) -> Any:
-        from sfumato.engines.store import Plan
+        from sfumato.engines.protocol import Plan
 
         return Plan(("age", "zip", "disease", "wage"), ("age", "zip"), ("age", "zip"))
 
-    monkeypatch.setattr("sfumato.stored.plan_of", raw)
+    monkeypatch.setattr("sfumato.release.pipeline.plan_of", raw)
     with pytest.raises(BrokenPromise, match="k-anonymity"):
         anonymize_store(
             store, tmp_path / "out", quasi=QUASI, rest="release", require=sf.KAnonymity(30), search="optimal"
@@ -177,7 +177,7 @@ def test_a_release_that_breaks_its_promise_is_not_written(
 def test_rows_lost_on_the_way_are_noticed(store: Scanned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
-    from sfumato import stored
+    from sfumato.release import pipeline as stored
 
     whole = stored.plan_of
 
@@ -185,7 +185,7 @@ def test_rows_lost_on_the_way_are_noticed(store: Scanned, tmp_path: Path, monkey
         plan = whole(*args)
         return replace(plan, cells=plan.cells.filter(pl.col("age") > 30))
 
-    monkeypatch.setattr("sfumato.stored.plan_of", fewer)
+    monkeypatch.setattr("sfumato.release.pipeline.plan_of", fewer)
     with pytest.raises(BrokenPromise, match="rows and columns"):
         anonymize_store(
             store, tmp_path / "out", quasi=QUASI, rest="release", require=sf.KAnonymity(3), search="mondrian"

@@ -11,8 +11,9 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from sfumato import stored, stored_parts
 from sfumato.errors import BrokenPromise, PolicyError
+from sfumato.release import in_parts as stored_parts
+from sfumato.release import pipeline as stored
 
 pytestmark = pytest.mark.spark
 ROWS = 3000

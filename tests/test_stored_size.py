@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from sfumato.errors import PolicyError
-from sfumato.stored_size import estimate, memory, refuse_size
+from sfumato.release.counted_search import estimate, memory, refuse_size
 
 ROWS = 200_000
 

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from sfumato.inspection import inspect
+from sfumato.verbs.inspect import inspect
 
 NARROW = 500
 QUASI = {"quasi": ["age", "sex"], "sensitive": ["disease"], "require": sf.KAnonymity(5)}

@@ -18,7 +18,7 @@ ROWS = (10_000_000,)
 
 def lacking() -> str | None:
     """Why this cannot be measured here, or None."""
-    if importlib.util.find_spec("sfumato.engines.database") is None:
+    if importlib.util.find_spec("sfumato.engines.sql.table") is None:
         return "this version of Sfumato does not work in databases"
     return None if importlib.util.find_spec("duckdb") else "duckdb is not installed"
 
@@ -46,7 +46,7 @@ def run(folder: Path, sizes: Sequence[int] = ROWS) -> list[Measured]:
 @contextmanager
 def opened(job: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
     """The store of a job, and where its release goes."""
-    from sfumato.destination import Table
-    from sfumato.engines.database import Database
+    from sfumato.engines.sql.table import Database
+    from sfumato.release.destination import Table
 
     yield Database(job["source"], "people"), Table(f"release_{job['search']}")

@@ -13,7 +13,7 @@ from benchmarks.peers import PYTHON
 from benchmarks.scale.files import measured
 from benchmarks.scale.measured import LIMIT, Measured, child, told
 from benchmarks.scale.table import QUASI, SEARCHES, SUPPRESSION, K, make
-from sfumato.microdata import microdata
+from sfumato.core.microdata import microdata
 
 ROWS = (10_000, 100_000, 1_000_000, 10_000_000)
 WORKER = Path(__file__).with_name("peer_worker.py")

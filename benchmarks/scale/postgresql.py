@@ -21,7 +21,7 @@ TESTS = Path(__file__).resolve().parents[2] / "tests"  # where the server that t
 
 def lacking() -> str | None:
     """Why this cannot be measured here, or None."""
-    if importlib.util.find_spec("sfumato.engines.database") is None:
+    if importlib.util.find_spec("sfumato.engines.sql.table") is None:
         return "this version of Sfumato does not work in databases"
     if not (TESTS / "postgres.py").exists():
         return "tests/postgres.py, which starts a server, is not here"
@@ -64,7 +64,7 @@ def _load(url: str, source: Path) -> None:
 @contextmanager
 def opened(job: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
     """The store of a job, and where its release goes."""
-    from sfumato.destination import Table
-    from sfumato.engines.database import Database
+    from sfumato.engines.sql.table import Database
+    from sfumato.release.destination import Table
 
     yield Database(job["source"], "people"), Table(f"release_{job['search']}", overwrite=True)

@@ -23,7 +23,7 @@ PHASES = {  # the message that begins it, and what it is called
 
 def release(store: Any, to: Any, search: str) -> dict[str, Any]:
     """Release a store: seconds, processor seconds, peak memory, and the seconds of each phase."""
-    from sfumato.stored import anonymize_store
+    from sfumato.release.pipeline import anonymize_store
 
     reached: dict[str, float] = {}
     spent, began = _spent(), time.perf_counter()

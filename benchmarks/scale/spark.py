@@ -20,7 +20,7 @@ SETTINGS = {"spark.driver.memory": "6g", "spark.ui.enabled": "false", "spark.sql
 
 def lacking() -> str | None:
     """Why this cannot be measured here, or None."""
-    if importlib.util.find_spec("sfumato.engines.spark") is None:
+    if importlib.util.find_spec("sfumato.engines.spark.table") is None:
         return "this version of Sfumato does not work on Spark"
     if importlib.util.find_spec("pyspark") is None:
         return "pyspark is not installed"
@@ -48,8 +48,8 @@ def opened(job: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
     """The store of a job, and where its release goes."""
     from pyspark.sql import SparkSession
 
-    from sfumato.destination import Folder
-    from sfumato.engines.spark import SparkTable
+    from sfumato.engines.spark.table import SparkTable
+    from sfumato.release.destination import Folder
 
     builder = SparkSession.builder.master(f"local[{CORES}]").appName("sfumato-scale")
     for name, value in SETTINGS.items():

@@ -15,7 +15,7 @@ from benchmarks.figures import timed, warm
 from benchmarks.study import inputs
 from benchmarks.study.figures import PLAIN
 from benchmarks.study.inputs import Case, release
-from sfumato.search.samarati import Samarati
+from sfumato.search.lattice.samarati import Samarati
 
 TRUE = "true_age"  # the age before it was blurred, carried along to tell the rows that are really meant
 TIMES = 15

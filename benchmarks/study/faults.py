@@ -11,7 +11,7 @@ from benchmarks.study import inputs, published
 from benchmarks.study.figures import PLAIN
 from benchmarks.study.inputs import release
 from benchmarks.tables import shared
-from sfumato.search.samarati import Samarati
+from sfumato.search.lattice.samarati import Samarati
 
 ABOUT_THE_TOP = 3, 38, 39, 43, 103, 200, 320
 

@@ -10,7 +10,7 @@ from typing import Any
 import sfumato as sf
 from benchmarks.study import inputs
 from benchmarks.study.inputs import Case, release
-from sfumato.search.samarati import Samarati
+from sfumato.search.lattice.samarati import Samarati
 
 EXACT, SIX_DIGITS = 1e-9, 5e-7  # how far a loss may be off: the study's is printed in full, or with six digits
 PLAIN = sf.Mondrian(cut="lower-median")

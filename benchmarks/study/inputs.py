@@ -11,9 +11,9 @@ import polars as pl
 
 import sfumato as sf
 from benchmarks.tables import shared
+from sfumato.core.registry import Variant
 from sfumato.search import SEARCHES
-from sfumato.search.samarati import Samarati
-from sfumato.variant import Variant
+from sfumato.search.lattice.samarati import Samarati
 
 SEARCHES.setdefault("samarati", Variant(Samarati, example=Samarati(), cite="Samarati 2001"))
 

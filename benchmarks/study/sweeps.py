@@ -10,7 +10,7 @@ from benchmarks.figures import say, warm
 from benchmarks.study import inputs, published
 from benchmarks.study.figures import FIRST, PLAIN
 from benchmarks.study.inputs import Case, release
-from sfumato.search.samarati import Samarati
+from sfumato.search.lattice.samarati import Samarati
 
 KS = (*range(3, 184, 20), 200, 230, 260, 290, 320)
 MAXSUPS = 0, 10, 20, 50, 80, 100, 150, 200, 300

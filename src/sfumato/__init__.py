@@ -15,14 +15,32 @@ __version__ = "0.1.0"
 
 # Names are fetched when first used: `sfumato --help` must not wait for Polars and numba.
 _HOMES = {
-    "sfumato.verbs": ("read", "anonymize", "verify"),
-    "sfumato.signature": ("sign", "new_key", "trust"),
-    "sfumato.measuring": ("risk", "utility", "attack"),
-    "sfumato.suggesting": ("suggest",),
+    "sfumato.verbs": (
+        "read",
+        "anonymize",
+        "verify",
+    ),
+    "sfumato.release.signature": (
+        "sign",
+        "new_key",
+        "trust",
+    ),
+    "sfumato.verbs.measure": (
+        "risk",
+        "utility",
+        "attack",
+    ),
+    "sfumato.verbs.suggest": ("suggest",),
     "sfumato.measures.measure": ("Measure",),
-    "sfumato.comparison": ("CompareWarning", "compare"),
-    "sfumato.spelling": ("SpellingWarning",),
-    "sfumato.arguments": ("RoleWarning", "UnprotectedWarning"),
+    "sfumato.verbs.compare": (
+        "CompareWarning",
+        "compare",
+    ),
+    "sfumato.core.spelling": ("SpellingWarning",),
+    "sfumato.release.arguments": (
+        "RoleWarning",
+        "UnprotectedWarning",
+    ),
     "sfumato.engines.order": ("RowOrderWarning",),
     "sfumato.criteria": (
         "KAnonymity",
@@ -39,7 +57,16 @@ _HOMES = {
         "PopulationUniqueness",
         "CRITERIA",
     ),
-    "sfumato.losses": ("LM", "NCP", "Discernibility", "CAvg", "Precision", "Height", "NonUniformEntropy", "LOSSES"),
+    "sfumato.losses": (
+        "LM",
+        "NCP",
+        "Discernibility",
+        "CAvg",
+        "Precision",
+        "Height",
+        "NonUniformEntropy",
+        "LOSSES",
+    ),
     "sfumato.search": (
         "Samarati",
         "Incognito",
@@ -82,13 +109,20 @@ _HOMES = {
         "learned",
         "HIERARCHIES",
     ),
-    "sfumato.hierarchy": ("Hierarchy", "write_edges", "write_wide"),
-    "sfumato.recode.value_map": ("ValueMap",),
-    "sfumato.release": ("Release",),
-    "sfumato.stored_release": ("StoredRelease",),
-    "sfumato.destination": ("Folder", "Table"),
-    "sfumato.engines.scanned": ("Scanned",),
-    "sfumato.engines.database": ("Database",),
+    "sfumato.core.hierarchy": (
+        "Hierarchy",
+        "write_edges",
+        "write_wide",
+    ),
+    "sfumato.release.value_map": ("ValueMap",),
+    "sfumato.release.release": ("Release",),
+    "sfumato.release.stored": ("StoredRelease",),
+    "sfumato.release.destination": (
+        "Folder",
+        "Table",
+    ),
+    "sfumato.engines.files.table": ("Scanned",),
+    "sfumato.engines.sql.table": ("Database",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -108,7 +108,7 @@ def test_another_folder_is_refused(run: Run, patients: Path) -> None:
 def test_an_interrupt_keeps_points(
     run: Run, patients: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, as_json: bool
 ) -> None:
-    from sfumato.comparing.ledger import Ledger
+    from sfumato.comparing.run import Ledger
 
     real = Ledger.add
 

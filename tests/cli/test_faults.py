@@ -107,7 +107,7 @@ class Unprintable:
 
 def test_interrupted(tmp_path: Path) -> None:
     code = (
-        "import os, signal, sys, threading; from sfumato.cli import main; import sfumato.demo\n"
+        "import os, signal, sys, threading; from sfumato.cli import main; import sfumato.cli.demo\n"
         "threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start(); sys.exit(main())"
     )
     done = shell(code, "demo", "--rows", "4000000", "-o", str(tmp_path / "out"))

@@ -8,9 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from sfumato.core.microdata import encode
 from sfumato.errors import EmptyTable
-from sfumato.inspection import inspect, suggest_hierarchy
-from sfumato.microdata import encode
+from sfumato.verbs.inspect import inspect, suggest_hierarchy
 
 from .conftest import Run
 

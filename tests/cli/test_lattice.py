@@ -10,13 +10,13 @@ import polars as pl
 import pytest
 
 import sfumato as sf
+from sfumato.core.policy import Policy
 from sfumato.criteria import KAnonymity
 from sfumato.losses import LM
-from sfumato.policy import Policy
-from sfumato.report import lattice as drawing
-from sfumato.report.lattice import draw
-from sfumato.search.minimal import Minimal, minimal_nodes
-from sfumato.search.pose import pose
+from sfumato.report.charts import lattice as drawing
+from sfumato.report.charts.lattice import draw
+from sfumato.search.lattice.minimal import Minimal, minimal_nodes
+from sfumato.search.problem import make_problem
 
 from .conftest import Run, policy_text
 
@@ -130,7 +130,7 @@ def test_drawing(run: Run, five: Path, tmp_path: Path) -> None:
 
 def lattice_of(columns: dict[str, list[str]], k: int, suppression: int = 0) -> Minimal:
     policy = Policy((tuple(columns),), (KAnonymity(k),), suppression, LM())
-    return minimal_nodes(pose(pl.DataFrame(columns), policy, {}, {}))
+    return minimal_nodes(make_problem(pl.DataFrame(columns), policy, {}, {}))
 
 
 def test_a_column_name_is_text() -> None:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 WORK = (
-    "import time; from sfumato.cli.progress import Progress\n"
+    "import time; from sfumato.cli.console import Progress\n"
     "with Progress('reading') as progress:\n"
     "    {first}\n"
     "    time.sleep({seconds}); progress('searching the lattice', 0.5); time.sleep({seconds} / 4)\n"

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from sfumato.cli import memory
+from sfumato.cli import sources as memory
 
 from .conftest import Run, admissions, policy_text
 from .test_anonymize import FLAGS, manifest
@@ -276,7 +276,7 @@ def test_a_policy_that_streams_and_a_command_that_does_not(run: Run, parts: Path
 
 INTERRUPTED = """
 import os, signal, sys
-import sfumato.cli.progress as progress, sfumato.engines.scanned as scanned
+import sfumato.cli.console as progress, sfumato.engines.files.table as scanned
 from sfumato.cli import main
 scanned.Scanned.__init__.__kwdefaults__["part"] = 200
 told = progress.Progress.__call__

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.cli.flags import names, written
+from sfumato.cli.options import names, written
 
 from .conftest import Run
 

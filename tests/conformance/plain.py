@@ -8,8 +8,8 @@ from collections import Counter
 from typing import Any
 
 import sfumato as sf
+from sfumato.core.microdata import Attribute
 from sfumato.criteria.released_uniqueness import RELEASED_UNIQUENESS
-from sfumato.microdata import Attribute
 
 
 def class_holds(

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import sfumato as sf
+from sfumato.core.microdata import microdata
 from sfumato.losses import LOSSES
-from sfumato.microdata import microdata
 from tests.fuzz import FUZZ
 
 from .plain import best_node

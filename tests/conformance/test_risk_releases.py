@@ -58,7 +58,7 @@ def test_verified_or_refused_whatever_the_table(
             return
     assert found.verification.holds
     assert found.solution.verdict.suppressed <= found.policy.limit(len(table["s"]))
-    alone = [c for c in require if not c.against_whole]
+    alone = [c for c in require if not c.uses_overall_distribution]
     assert not alone or sf.verify(found.table, quasi=names, require=alone).holds
 
 
@@ -67,7 +67,7 @@ def test_who_respects_a_promise_about_the_table(name: str) -> None:
     """All but k-optimize; those that prune take what merging keeps, where nothing may be suppressed."""
     search = brief(sf.SEARCHES[name].example)
     for table, criterion in zip(itertools.cycle(small_tables(3)), OF_TABLE, strict=False):
-        if name in PRUNING and criterion.closed == "none":
+        if name in PRUNING and criterion.monotonicity == "none":
             with pytest.raises(PolicyError, match="prunes the lattice, which population-uniqueness does not allow"):
                 release(table, search, [criterion], 0, "lm")
             continue

@@ -8,16 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sfumato.criteria import (
-    AlphaK,
-    DistinctLDiversity,
-    EntropyLDiversity,
-    KAnonymity,
-    RecursiveCLDiversity,
-    TCloseness,
-)
+from sfumato.criteria import AlphaK, DistinctLDiversity, EntropyLDiversity, KAnonymity, RecursiveCLDiversity, TCloseness
 from sfumato.criteria.search_distance import SEARCHED
-from sfumato.measures.verify import verify_table
+from sfumato.release.verify import verify_table
 
 RESPIRATORY = {v: [v, "respiratory infection", "respiratory", "*"] for v in ("flu", "bronchitis", "pneumonia")}
 DIGESTIVE = {v: [v, "stomach disease", "digestive", "*"] for v in ("gastric ulcer", "gastritis", "stomach cancer")}

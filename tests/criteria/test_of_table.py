@@ -12,13 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato import policy
-from sfumato.cells import Cells, classes_of
-from sfumato.criteria.enough_rows import EnoughRows
+from sfumato.core import policy
+from sfumato.core.cells import Cells, classes_of
+from sfumato.core.policy import Policy, kept_classes, table_criteria
+from sfumato.criteria.class_size_bound import ClassSizeBound
 from sfumato.losses import LM
-from sfumato.policy import Policy, kept_classes, table_criteria
-from sfumato.search.pose import pose
-from sfumato.search.problem import by_class, judge, level_columns
+from sfumato.search.problem import by_class, judge, level_columns, make_problem
 
 OF_TABLE = [
     *(sf.AverageRisk(t) for t in (0.2, 1 / 3, 0.5, 1)),
@@ -67,7 +66,7 @@ def test_what_stays_satisfies_and_no_smaller_size_does(sizes, asked):
 
 @given(sizes=st.lists(st.integers(1, 9), min_size=1, max_size=15), asked=st.sampled_from(OF_TABLE))
 def test_enough_rows_in_every_class_satisfy(sizes, asked):
-    one = EnoughRows(asked)
+    one = ClassSizeBound(asked)
     assert one.least_size == asked.enough_size
     if one.holds(of_sizes(sizes)).all():
         assert asked.holds_table(np.array(sizes))
@@ -82,7 +81,7 @@ def test_a_policy_by_class():
     assert [c.model for c in strict.require] == [c.model for c in asked.require]
     assert strict.least_size == 20
     assert strict.by_class is strict
-    assert [c.closed for c in strict.require] == ["superset"] * 3
+    assert [c.monotonicity for c in strict.require] == ["superset"] * 3
     assert strict.require[1].bound == 0.05
     assert strict.require[1].sentence() == asked.require[1].sentence()
 
@@ -99,7 +98,7 @@ def test_several_sets_come_to_a_fixpoint():
     """What goes for one set makes smaller classes in the other: in the end both tables hold."""
     table = pl.DataFrame({"a": ["x"] * 6 + ["y", "z"], "b": ["u"] * 3 + ["v"] * 3 + ["w", "w"]})
     asked = sf.AverageRisk(0.34)
-    problem = pose(table, Policy((("a",), ("b",)), (asked,), 1.0, LM()), {}, {})
+    problem = make_problem(table, Policy((("a",), ("b",)), (asked,), 1.0, LM()), {}, {})
     kept, verdict, _ = judge(problem, level_columns(problem, [0, 0]))
     assert verdict.suppressed == 2  # a: 3 classes of 8 rows; without y and z, which are alone, b has two of three
     assert int(problem.cells.count[kept].sum()) == 6
@@ -107,7 +106,7 @@ def test_several_sets_come_to_a_fixpoint():
 
 def test_a_problem_by_class_differs_in_its_policy_only():
     table = pl.DataFrame({"a": [1, 2, 3, 4]})
-    problem = pose(table, Policy((("a",),), (sf.KAnonymity(2),), 0, LM()), {}, {})
+    problem = make_problem(table, Policy((("a",),), (sf.KAnonymity(2),), 0, LM()), {}, {})
     assert by_class(problem) is problem
     asked = replace(problem, policy=replace(problem.policy, require=(sf.SampleUniqueness(0.1),)))
     assert by_class(asked).policy.least_size == 2

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.criteria.order import in_order
-from sfumato.microdata import encode
+from sfumato.core.microdata import encode
+from sfumato.criteria.audit import in_order
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,15 @@ from sfumato.criteria.average_risk import AverageRisk
 from sfumato.criteria.beta_likeness import BetaLikeness
 from sfumato.criteria.delta_disclosure import DeltaDisclosure
 from sfumato.criteria.k_map import KMap
-from sfumato.criteria.population import ESTIMATORS, dankar, digamma, pitman, snb, zayatz
-from sfumato.criteria.population_uniqueness import PopulationUniqueness
+from sfumato.criteria.population_uniqueness import (
+    ESTIMATORS,
+    PopulationUniqueness,
+    dankar,
+    digamma,
+    pitman,
+    snb,
+    zayatz,
+)
 from sfumato.criteria.released_uniqueness import RELEASED_UNIQUENESS
 from sfumato.criteria.sample_uniqueness import SampleUniqueness
 from sfumato.errors import PolicyError
@@ -88,27 +95,27 @@ def test_search_and_release_agree(search, released, asked, classes, suppressed):
 @settings(max_examples=examples(30))
 @given(classes=many, others=st.lists(values, max_size=6))
 def test_closed_as_declared(search, asked, classes, others):
-    if asked.closed == "none":
+    if asked.monotonicity == "none":
         return
     alone = asked.holds(search(classes, others))
     for i, j in itertools.combinations(range(len(classes)), 2):
-        if alone[i] and alone[j] if asked.closed == "merge" else alone[i] or alone[j]:
+        if alone[i] and alone[j] if asked.monotonicity == "merge" else alone[i] or alone[j]:
             rest = [one for n, one in enumerate(classes) if n not in (i, j)]
             assert asked.holds(search([classes[i] + classes[j], *rest], others))[0]
 
 
 def test_what_is_closed_how():
-    assert BetaLikeness("s", 1).closed == "merge"
-    assert DeltaDisclosure("s", 1).closed == "merge"
-    assert KMap(5, 0.1).closed == "superset"
-    assert PopulationUniqueness(0.1, 0.1).closed == "none"
+    assert BetaLikeness("s", 1).monotonicity == "merge"
+    assert DeltaDisclosure("s", 1).monotonicity == "merge"
+    assert KMap(5, 0.1).monotonicity == "superset"
+    assert PopulationUniqueness(0.1, 0.1).monotonicity == "none"
 
 
 def test_skipping_absent_values_is_not_closed_under_merging(search):
     """q(b) = 2/5: b is as frequent in the second class, absent from the first, and half as frequent in both."""
     asked = DeltaDisclosure("s", 0.9, "skipped")
     classes, rest = [["a"] * 5, ["a"] * 3 + ["b"] * 2], ["a"] * 4 + ["b"] * 6
-    assert asked.closed == "none"
+    assert asked.monotonicity == "none"
     assert asked.holds(search(classes, rest)).tolist() == [True, True]
     assert asked.holds(search([classes[0] + classes[1]], rest)).tolist() == [False]
 

@@ -150,19 +150,19 @@ def test_distances_are_as_defined(search, released, name, classes, suppressed):
 @given(classes=many, others=st.lists(values, max_size=6))
 def test_closed_as_declared(search, asked, classes, others):
     others = [*others, *guarded_values(asked)]
-    alone = asked.holds(search(classes, others, TREE)) & (asked.closed != "none")
+    alone = asked.holds(search(classes, others, TREE)) & (asked.monotonicity != "none")
     for i, j in itertools.combinations(range(len(classes)), 2):
-        if alone[i] and alone[j] if asked.closed == "merge" else alone[i] or alone[j]:
+        if alone[i] and alone[j] if asked.monotonicity == "merge" else alone[i] or alone[j]:
             rest = [one for n, one in enumerate(classes) if n not in (i, j)]
             assert asked.holds(search([classes[i] + classes[j], *rest], others, TREE))[0]
 
 
 def test_what_is_closed_how():
-    closed = {name: variant.example.closed for name, variant in CRITERIA.items()}
+    closed = {name: variant.example.monotonicity for name, variant in CRITERIA.items()}
     by_size = {"k-anonymity", "distinct-l-diversity", "k-map"}
     assert {name for name, how in closed.items() if how == "superset"} == by_size
     assert {name for name, how in closed.items() if how == "none"} == {"population-uniqueness"}
-    assert DeltaDisclosure("s", 1, "skipped").closed == "none"
+    assert DeltaDisclosure("s", 1, "skipped").monotonicity == "none"
 
 
 def test_a_skipped_value_keeps_delta_disclosure_from_merging(search):
@@ -175,7 +175,7 @@ def test_a_skipped_value_keeps_delta_disclosure_from_merging(search):
 VACUOUS = [EntropyLDiversity("s", 1), AlphaK(1, 2, "s")]
 
 
-@pytest.mark.parametrize("asked", [a for a in ASKED if a.closed == "merge" and a not in VACUOUS], ids=str)
+@pytest.mark.parametrize("asked", [a for a in ASKED if a.monotonicity == "merge" and a not in VACUOUS], ids=str)
 def test_those_closed_under_merging_are_not_closed_under_supersets(search, asked):
     if isinstance(asked, TCloseness):
         asked = replace(asked, t=asked.t / 2)

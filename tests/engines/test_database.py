@@ -14,14 +14,14 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from sfumato.destination import Table
-from sfumato.engines.database import Database
-from sfumato.engines.printed import plain, printed_frame
-from sfumato.engines.store import COUNT, LABEL, Plan
-from sfumato.engines.write import read_back
+from sfumato.core.printed import plain, printed_frame
+from sfumato.engines.files.bytes import read_back
+from sfumato.engines.protocol import COUNT, LABEL, Plan
+from sfumato.engines.sql.table import Database
 from sfumato.errors import ColumnError, EmptyTable, PolicyError, ReadError
+from sfumato.release.destination import Table
+from sfumato.release.pipeline import anonymize_store
 from sfumato.search.problem import quiet
-from sfumato.stored import anonymize_store
 from tests import postgres as server
 
 ROWS = 800

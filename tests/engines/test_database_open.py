@@ -16,14 +16,14 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from sfumato.destination import Table
-from sfumato.engines import database_open
-from sfumato.engines.database import Database
-from sfumato.engines.database_dialect import Dialect
-from sfumato.engines.store import COUNT, Plan
+from sfumato.engines.protocol import COUNT, Plan
+from sfumato.engines.sql import connect as database_open
+from sfumato.engines.sql.dialect import SqlDialect
+from sfumato.engines.sql.table import Database
 from sfumato.errors import OutputError, PolicyError, ReadError, SfumatoError
+from sfumato.release.destination import Table
+from sfumato.release.pipeline import anonymize_store
 from sfumato.search.problem import quiet
-from sfumato.stored import anonymize_store
 from tests import postgres as server
 
 
@@ -123,7 +123,7 @@ def test_a_database_of_another_make(duck: Path, monkeypatch: pytest.MonkeyPatch)
             cursor.execute("CREATE TABLE more AS SELECT * FROM (VALUES ('a', 1), ('', 1), (NULL, 2)) v(town, age)")
         mine.commit()
         store = Database(mine, "more")
-        assert store._place.dialect == Dialect("duckdb")
+        assert store._place.dialect == SqlDialect("duckdb")
         assert store.schema() == {"town": pl.String(), "age": pl.Int32()}
         assert sorted(store.count(["town"], quiet, 9).fill_null("").rows()) == [("", 2), ("a", 1)]
         plan = Plan(("town", "age"), ("town",), ("town",), {}, store.count(["town"], quiet, 9).select("town"))

@@ -20,13 +20,13 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from sfumato.destination import Table
-from sfumato.engines import database_sql
-from sfumato.engines.database import Database
-from sfumato.engines.store import COUNT, LABEL, Plan
+from sfumato.engines.protocol import COUNT, LABEL, Plan
+from sfumato.engines.sql import count as database_sql
+from sfumato.engines.sql.table import Database
 from sfumato.errors import BrokenPromise, ColumnError, OutputError
+from sfumato.release.destination import Table
+from sfumato.release.pipeline import anonymize_store
 from sfumato.search.problem import quiet
-from sfumato.stored import anonymize_store
 from tests import postgres as server
 
 Run = Callable[[str], list[tuple[Any, ...]]]
@@ -134,7 +134,7 @@ def test_a_release_that_verify_refutes_is_not_kept(
         *before, last = true(*given)
         return [*before, last + " LIMIT 3"]
 
-    monkeypatch.setattr("sfumato.engines.database_release.created", broken)
+    monkeypatch.setattr("sfumato.engines.sql.write.created", broken)
     with pytest.raises(BrokenPromise):
         anonymize_store(
             store, Table("kept", beside=tmp_path / "out"), quasi=["age"], insensitive=["town"], require=sf.KAnonymity(2)
@@ -175,8 +175,8 @@ def test_the_original_and_views_are_never_replaced(store: Database, run: Run, ki
 
 KILLED = """
 import os, signal, sys
-from sfumato.engines.database import Database
-from sfumato.engines.store import LABEL, Plan
+from sfumato.engines.sql.table import Database
+from sfumato.engines.protocol import LABEL, Plan
 import polars as pl
 store = Database(sys.argv[1], "people")
 known = store.count(["age"], lambda *_: None, 9).select("age").with_columns(pl.lit("*").alias(LABEL + "age"))

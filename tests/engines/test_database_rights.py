@@ -13,7 +13,7 @@ import duckdb
 import pytest
 
 import sfumato as sf
-from sfumato.engines.database import Database
+from sfumato.engines.sql.table import Database
 from sfumato.errors import OutputError, ReadError
 from tests import postgres as server
 from tests.disks import Disk

@@ -5,8 +5,8 @@ import gzip
 import polars as pl
 import pytest
 
-from sfumato.engines.files import describe_csv, read
-from sfumato.engines.scanned import Scanned
+from sfumato.engines.files.read import describe_csv, read
+from sfumato.engines.files.table import Scanned
 from sfumato.errors import ColumnError, EmptyTable, ReadError
 
 

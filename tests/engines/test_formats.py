@@ -6,7 +6,7 @@ import sys
 import polars as pl
 import pytest
 
-from sfumato.engines.files import read
+from sfumato.engines.files.read import read
 from sfumato.errors import ColumnError, EmptyTable, MissingExtra, ReadError
 
 TABLE = pl.DataFrame({"age": [30.0, None, 41.0], "cost": [1.5, 2.0, None], "town": ["Rome", "", "Paris"]})

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sfumato.engines.frames import enter, forget_others, leave
+from sfumato.engines.memory.table import enter, forget_others, leave
 from sfumato.errors import ColumnError, EmptyTable, InputError
 
 FRAME = pl.DataFrame({"age": [30, 41, None], "town": ["Rome", None, "Paris"]})

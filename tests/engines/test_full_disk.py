@@ -15,7 +15,7 @@ import duckdb
 import polars as pl
 import pytest
 
-from sfumato.engines.database import Database
+from sfumato.engines.sql.table import Database
 from sfumato.errors import ReadError
 from tests import postgres as server
 from tests.disks import Disk

@@ -17,7 +17,7 @@ ROWS = 90_000
 KILLED = """
 import os, signal, sys
 import sfumato as sf
-import sfumato.engines.scanned_count as counting
+import sfumato.engines.files.count as counting
 kind, source, out, message = sys.argv[1:]
 counting.PART = counting.BATCH = 30_000
 os.umask(0)
@@ -31,7 +31,7 @@ sf.anonymize(store, to=out, progress=say, **asked)
 SPILLED = """
 import os, signal, sys
 import sfumato as sf
-from sfumato.engines.database_open import place
+from sfumato.engines.sql.connect import place
 os.umask(0)
 link = place(sys.argv[1]).link()
 for statement in ("SET memory_limit = '50MB'", "SET threads = 1"):

@@ -20,7 +20,7 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from sfumato.engines.database import Database
+from sfumato.engines.sql.table import Database
 from sfumato.errors import ColumnError, ReadError, SfumatoError
 from tests import postgres as server
 

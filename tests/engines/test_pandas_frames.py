@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sfumato.engines.frames import enter, leave
+from sfumato.engines.memory.table import enter, leave
 from sfumato.errors import ColumnError, EmptyTable
 
 pd = pytest.importorskip("pandas")
@@ -152,7 +152,7 @@ WITHOUT = """
 import sys
 sys.modules["pyarrow"] = None
 import numpy as np, pandas as pd, polars as pl
-from sfumato.engines.frames import enter, leave
+from sfumato.engines.memory.table import enter, leave
 data = pd.DataFrame({
     "s": ["x", None, "y"],
     "c": pd.Categorical(["a", "b", "a"]),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.engines.printed import printed, printed_frame
+from sfumato.core.printed import printed, printed_frame
 from sfumato.errors import ColumnError
 
 MOMENT = dt.datetime(2024, 2, 29, 13, 45)

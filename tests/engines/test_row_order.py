@@ -12,9 +12,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sfumato.engines import order, scanned_order
+from sfumato.core.printed import printed_frame
+from sfumato.engines import order
+from sfumato.engines.files import order as scanned_order
 from sfumato.engines.order import RowOrder, arrangement, is_canonical, numbered, sorted_by
-from sfumato.engines.printed import printed_frame
 
 ROWS = 400
 RNG = np.random.default_rng(5)

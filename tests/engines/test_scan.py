@@ -4,10 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.engines import scan as module
-from sfumato.engines.delimited import parse
-from sfumato.engines.scan import scan
-from sfumato.engines.sniff import Dialect, reader
+from sfumato.engines.files import delimited as module
+from sfumato.engines.files.delimited import TextDialect, parse, reader, scan
 from sfumato.errors import ReadError
 from tests.fuzz import examples
 
@@ -47,7 +45,9 @@ def test_the_fast_way_reads_what_the_plain_reader_reads(body, columns, quote, ch
     text = ",".join(names) + "\n" + body
     before, module.CHUNK = module.CHUNK, chunk
     try:
-        rows = parse(text.encode(), Dialect(",", quote, header=True, skip_spaces=False, names=names), "x.csv").rows()
+        rows = parse(
+            text.encode(), TextDialect(",", quote, header=True, skip_spaces=False, names=names), "x.csv"
+        ).rows()
     except ReadError:
         rows = None
     finally:

@@ -9,12 +9,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from sfumato.engines.files import read
+from sfumato.engines.files.bytes import write_table
+from sfumato.engines.files.read import read
+from sfumato.engines.files.table import Scanned, ScannedFile
+from sfumato.engines.files.write import write
 from sfumato.engines.order import RowOrder
-from sfumato.engines.scanned import Scanned, ScannedFile
-from sfumato.engines.scanned_write import write
-from sfumato.engines.store import COUNT, LABEL, Plan
-from sfumato.engines.write import write_table
+from sfumato.engines.protocol import COUNT, LABEL, Plan
 from sfumato.errors import ColumnError, EmptyTable, OutputError, PolicyError, ReadError
 
 MANY = 10**9

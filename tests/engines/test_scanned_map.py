@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sfumato.engines import scanned_map
-from sfumato.engines.scanned_codes import Codes
-from sfumato.engines.scanned_map import Mapper, Tuples
-from sfumato.engines.store import LABEL, Plan
+from sfumato.engines.codes import Codes
+from sfumato.engines.files import recode as scanned_map
+from sfumato.engines.files.recode import Mapper, Tuples
+from sfumato.engines.protocol import LABEL, Plan
 from sfumato.errors import ReadError
 
 DAY = datetime.datetime(2020, 1, 31, 12, 30)

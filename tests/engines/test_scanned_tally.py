@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sfumato.engines import scanned_pack, scanned_tally
-from sfumato.engines.printed import plain
-from sfumato.engines.scanned_pack import Layout, layout
-from sfumato.engines.scanned_tally import Tally
-from sfumato.engines.store import COUNT
+from sfumato.core.printed import plain
+from sfumato.engines.files import count as scanned_pack
+from sfumato.engines.files import count as scanned_tally
+from sfumato.engines.files.count import Layout, Tally, layout
+from sfumato.engines.protocol import COUNT
 from sfumato.errors import PolicyError
 
 MANY = 10**9

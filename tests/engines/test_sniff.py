@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.engines.sniff import column_names, sniff
+from sfumato.engines.files.delimited import column_names, sniff
 from sfumato.errors import ColumnError
 
 

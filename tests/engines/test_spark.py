@@ -15,14 +15,15 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from sfumato.engines import spark_map, spark_pack
-from sfumato.engines.printed import plain, printed_frame
-from sfumato.engines.spark import SparkTable, is_spark
-from sfumato.engines.store import COUNT, LABEL, Plan
-from sfumato.engines.write import read_back
+from sfumato.core.printed import plain, printed_frame
+from sfumato.engines.files.bytes import read_back
+from sfumato.engines.protocol import COUNT, LABEL, Plan
+from sfumato.engines.spark import recode as spark_map
+from sfumato.engines.spark import recode as spark_pack
+from sfumato.engines.spark.table import SparkTable, is_spark
 from sfumato.errors import ColumnError, EmptyTable, InputError, OutputError, PolicyError, ReadError, SfumatoError
+from sfumato.release.pipeline import anonymize_store
 from sfumato.search.problem import quiet
-from sfumato.stored import anonymize_store
 
 pytestmark = pytest.mark.spark
 

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from sfumato.engines.printed import printed_frame
+from sfumato.core.printed import printed_frame
 from sfumato.errors import SfumatoError
 
 pytestmark = pytest.mark.spark

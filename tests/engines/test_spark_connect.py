@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from sfumato.engines.printed import printed_frame
-from sfumato.engines.spark import SparkTable, is_spark
-from sfumato.engines.spark_job import job
-from sfumato.engines.write import read_back
+from sfumato.core.printed import printed_frame
+from sfumato.engines.files.bytes import read_back
+from sfumato.engines.spark.job import job
+from sfumato.engines.spark.table import SparkTable, is_spark
 from sfumato.errors import ReadError
 from sfumato.search.problem import quiet
 

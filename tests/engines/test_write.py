@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.engines.files import read
+from sfumato.core.printed import printed_frame
+from sfumato.engines.files.bytes import FORMATS, read_back, sha256, write_table
+from sfumato.engines.files.read import read
 from sfumato.engines.guard import guard
-from sfumato.engines.printed import printed_frame
-from sfumato.engines.write import FORMATS, read_back, sha256, write_table
 from sfumato.errors import ColumnError, EmptyTable, OutputError, ReadError
 from tests.fuzz import examples
 
@@ -127,7 +127,7 @@ def test_a_lone_missing_value_in_excel_is_a_row(tmp_path):
 
 
 def test_slices_join_without_a_seam(tmp_path, monkeypatch):
-    monkeypatch.setattr("sfumato.engines.write.SLICE", 3)
+    monkeypatch.setattr("sfumato.engines.files.bytes.SLICE", 3)
     write_table(TYPED, tmp_path / "t.csv")
     assert read_back(tmp_path / "t.csv").equals(printed_frame(TYPED))
 
@@ -169,7 +169,7 @@ def test_excel_has_limits(tmp_path, monkeypatch):
     for frame in (pl.DataFrame({"a": ["x\ufffe"]}), pl.DataFrame({"\uffff": [1]})):
         with pytest.raises(OutputError, match="characters"):
             write_table(frame, tmp_path / "u.xlsx", "xlsx")
-    monkeypatch.setattr("sfumato.engines.excel.ROWS", 3)
+    monkeypatch.setattr("sfumato.engines.files.excel.ROWS", 3)
     with pytest.raises(OutputError, match="too large for Excel"):
         write_table(pl.DataFrame({"a": [1, 2, 3, 4]}), tmp_path / "u.xlsx", "xlsx")
     assert not (tmp_path / "u.xlsx").exists()

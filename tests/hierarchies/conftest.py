@@ -9,7 +9,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from sfumato.categories import Categories
+from sfumato.core.hierarchy import Categories
 
 EPOCH = dt.datetime(1970, 1, 1)
 

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.categories import Categories
+from sfumato.core.hierarchy import Categories, Hierarchy, HierarchyNote, write_edges, write_wide
 from sfumato.errors import HierarchyError, PolicyError
 from sfumato.hierarchies import file, tree, wide
-from sfumato.hierarchy import Hierarchy, HierarchyNote, write_edges, write_wide
 
 Column = Callable[..., Categories]
 EDGES = "flu,lung\nasthma,lung\nulcer,stomach\nlung,*\nstomach,*\n"

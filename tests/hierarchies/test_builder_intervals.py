@@ -6,7 +6,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from sfumato.categories import Categories
+from sfumato.core.hierarchy import Categories
 from sfumato.errors import HierarchyError, PolicyError
 from sfumato.hierarchies import intervals
 

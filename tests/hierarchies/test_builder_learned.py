@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.categories import Categories
+from sfumato.core.hierarchy import Categories
 from sfumato.errors import PolicyError
 from sfumato.hierarchies import learned
-from sfumato.hierarchies.scales import Numbers
+from sfumato.hierarchies.learned import NumberScale
 
 Column = Callable[..., Categories]
 
@@ -138,7 +138,7 @@ def test_parameters_and_describe() -> None:
 @given(st.lists(st.decimals(allow_nan=False, allow_infinity=False, places=3), min_size=2, max_size=2, unique=True))
 def test_a_round_cut_lies_between_its_neighbours(pair: list[object]) -> None:
     low, high = sorted(map(str, pair), key=float)
-    scale = Numbers(
+    scale = NumberScale(
         Categories("x", "decimal", (low, high), np.array([float(low), float(high)]), np.ones(2)), (low, high)
     )
     if scale.value(0) < scale.value(1):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from sfumato.categories import Categories
+from sfumato.core.hierarchy import Categories
 from sfumato.errors import HierarchyError, PolicyError
 from sfumato.hierarchies import levels
 

@@ -13,21 +13,19 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.categories import Categories
-from sfumato.errors import HierarchyError
-from sfumato.hierarchies import (
-    dates,
-    file,
-    flat,
-    intervals,
-    learned,
-    levels,
-    order,
-    redact,
-    tree,
-    wide,
+from sfumato.core.hierarchy import (
+    Categories,
+    Hierarchy,
+    HierarchyNote,
+    Recipe,
+    by_label,
+    grow,
+    parents,
+    write_edges,
+    write_wide,
 )
-from sfumato.hierarchy import Hierarchy, HierarchyNote, Recipe, by_label, grow, parents, write_edges, write_wide
+from sfumato.errors import HierarchyError
+from sfumato.hierarchies import dates, file, flat, intervals, learned, levels, order, redact, tree, wide
 
 Column = Callable[..., Categories]
 

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 import sfumato.hierarchies as builders
-from sfumato.categories import Categories
+from sfumato.core.exact import exact, printed, show
+from sfumato.core.hierarchy import Categories, Recipe
 from sfumato.errors import HierarchyError, PolicyError
 from sfumato.hierarchies import HIERARCHIES, flat, intervals, order, parse, redact
-from sfumato.hierarchies.exact import exact, printed, show
-from sfumato.hierarchy import Recipe
 
 Column = Callable[..., Categories]
 

@@ -15,15 +15,14 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from sfumato.engines.printed import printed
+from sfumato.core.labels import ends_of, of_ranges
+from sfumato.core.microdata import encode
+from sfumato.core.printed import printed
 from sfumato.errors import Infeasible, PolicyError
-from sfumato.labels import ends_of, of_ranges
 from sfumato.measures.utility import information_loss
-from sfumato.microdata import encode
-from sfumato.recode.ends import with_ends
-from sfumato.recode.steps import steps_of
-from sfumato.search.pose import pose
-from sfumato.search.problem import Partition, Problem, Solution, judge
+from sfumato.release.ends import with_ends
+from sfumato.release.steps import steps_of
+from sfumato.search.problem import Partition, Problem, Solution, judge, make_problem
 from tests.fuzz import FUZZ
 
 SEARCHES: dict[str, dict[str, Any]] = {
@@ -253,7 +252,7 @@ def test_steps_are_chosen_from_released_rows_alone(given: Any) -> None:
     texts = set()
     for gone in ([1], [5000, 5001, 123456], [10**9], list(range(2000, 8000, 7))):
         numbers = np.array([*stays, *gone])
-        problem = pose(
+        problem = make_problem(
             pl.DataFrame({"q": numbers}),
             sf.policy.Policy((("q",),), (sf.KAnonymity(5),), len(gone), sf.LM()),
             {"q": given} if given else {},
@@ -411,7 +410,7 @@ def _two_classes(require: Any) -> tuple[Problem, Solution]:
     """Classes 21..24 and 25..28, which any step of ten prints alike; `s` is a in one and b in the other."""
     ages = [*range(21, 29), *range(50, 90, 5)]
     table = pl.DataFrame({"q": ages, "s": list("aaaabbbb") + list("ab" * 4)})
-    problem = pose(table, sf.policy.Policy((("q",),), tuple(require), 0, sf.LM()), {}, {})
+    problem = make_problem(table, sf.policy.Policy((("q",),), tuple(require), 0, sf.LM()), {}, {})
     of = np.array([0] * 4 + [1] * 4 + [2] * 8, np.int32)
     labels = of_ranges(problem.attributes[0], np.array([0, 4, 8]), np.array([3, 7, 15]))
     kept, verdict, _ = judge(problem, [(labels, labels.of[of])])

@@ -127,8 +127,8 @@ def test_the_disease_of_a_suppressed_person_does_not_follow(criterion: Any) -> N
         tried += 1
         same, pointed = left(made, others(case, rows, "disease"))
         assert same == pointed
-        against_whole = made.release.verification.promises[1].measured
-        assert against_whole is not None
+        uses_overall_distribution = made.release.verification.promises[1].measured
+        assert uses_overall_distribution is not None
         assert made.release.manifest["whole"] is None
         assert "in the released rows" in made.release.manifest["promises"][1]["note"]
     assert tried >= 3

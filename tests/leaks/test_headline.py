@@ -14,8 +14,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.cli import main
-from sfumato.demo import hospital_register
-from sfumato.report.headline import lines, plain, title
+from sfumato.cli.demo import hospital_register
+from sfumato.report.sections.headline import lines, plain, title
 
 Run = Callable[..., tuple[int, str, str]]
 QUASI = ["birth_date", "postcode", "sex", "ward"]
@@ -176,7 +176,7 @@ def test_the_terminal_after_anonymize(run: Run, tmp_path: Path) -> None:
 
 
 def test_the_search_does_not_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.release.reach_of", lambda *given, **more: pytest.fail("worked out too early"))
+    monkeypatch.setattr("sfumato.release.release.reach_of", lambda *given, **more: pytest.fail("worked out too early"))
     register(200)
 
 
@@ -184,7 +184,9 @@ def test_it_is_worked_out_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     from sfumato.measures import reach
 
     calls, real = [], reach.reach_of
-    monkeypatch.setattr("sfumato.release.reach_of", lambda *given, **more: calls.append(1) or real(*given, **more))
+    monkeypatch.setattr(
+        "sfumato.release.release.reach_of", lambda *given, **more: calls.append(1) or real(*given, **more)
+    )
     made = register(300)
     repr(made)
     made.save(tmp_path / "out")

@@ -14,11 +14,11 @@ import pytest
 
 import sfumato as sf
 from sfumato.cli import main
-from sfumato.demo import hospital_register
+from sfumato.cli.demo import hospital_register
 from sfumato.errors import PolicyError
 from sfumato.report import report
-from sfumato.report.headline import lines, plain, title
-from sfumato.report.standards import held_to
+from sfumato.report.sections.headline import lines, plain, title
+from sfumato.report.sections.standards import held_to
 
 Run = Callable[..., tuple[int, str, str]]
 CLINICAL = "Clinical data (EMA, Health Canada)"
@@ -139,7 +139,7 @@ def test_of_a_table_that_is_not_in_memory_the_class_sizes_tell(tmp_path: Path) -
 
 
 def test_a_large_table_is_held_to_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    limits = import_module("sfumato.report.standards")
+    limits = import_module("sfumato.report.sections.standards")
     monkeypatch.setattr(limits, "HELD", 10)
     assert [one.name for one in released("hipaa").standards] == ["hipaa"]
     assert released(None).standards == ()

@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 import sfumato as sf
+from sfumato.core.printed import printed_frame
 from sfumato.engines.order import arrangement, is_canonical, numbered, sorted_by
-from sfumato.engines.printed import printed_frame
 from tests.fuzz import FUZZ
 
 ALPHA_K = {"require": sf.AlphaK(0.8, 2, "s")}
@@ -276,7 +276,7 @@ def test_an_order_that_there_is_not(wrong: Any) -> None:
 
 
 def test_verify_finds_rows_that_are_not_in_canonical_order(tmp_path: Path) -> None:
-    from sfumato.engines.write import sha256
+    from sfumato.engines.files.bytes import sha256
 
     release = sf.anonymize(
         register(60), identifying=["name"], quasi=["age"], insensitive=["zip", "disease"], require=sf.KAnonymity(5)
@@ -303,11 +303,11 @@ def test_verify_finds_rows_that_are_not_in_canonical_order(tmp_path: Path) -> No
 def test_verify_finds_it_in_streams_too(
     tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sfumato.engines.write import sha256
-    from sfumato.measures import released_data
+    from sfumato.engines.files.bytes import sha256
+    from sfumato.release import released as released_data
 
     monkeypatch.setattr(released_data, "is_streamed", lambda *given: True)
-    monkeypatch.setattr("sfumato.measures.verify.is_streamed", lambda *given: True)
+    monkeypatch.setattr("sfumato.release.verify.is_streamed", lambda *given: True)
     monkeypatch.setattr(released_data, "BATCH", 100)
     data = sources(wide_register(), tmp_path / "in", "parquet", request)
     for format in ("csv", "parquet"):
@@ -404,7 +404,8 @@ ASKED: dict[str, Any] = {
 def test_any_order_of_the_input_gives_the_same_files_on_every_engine(
     engine: str, format: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sfumato.engines import scanned_order, spark_order
+    from sfumato.engines.files import order as scanned_order
+    from sfumato.engines.spark import order as spark_order
 
     monkeypatch.setattr(scanned_order, "RUN", 512)  # so that some runs are merged
     monkeypatch.setattr(spark_order, "PART", 500)
@@ -429,7 +430,7 @@ def test_any_order_of_the_input_gives_the_same_files_on_every_engine(
     if "spark" in engine:
         assert len(files[0]) > 1
         return
-    from sfumato.engines.write import read_back
+    from sfumato.engines.files.bytes import read_back
 
     found = read_back(made[0] / f"data.{format}", format)
     assert found.equals(expected)

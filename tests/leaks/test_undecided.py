@@ -14,8 +14,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.cli import main
+from sfumato.core.roles import Roles, uncovered, undecided
 from sfumato.errors import Infeasible, PolicyError, UndecidedColumns
-from sfumato.roles import Roles, uncovered, undecided
 from tests.fuzz import FUZZ
 
 ROWS = 400

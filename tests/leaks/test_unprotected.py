@@ -19,7 +19,7 @@ from sfumato.cli import main
 from sfumato.errors import PolicyError
 from sfumato.measures.attacks.classes import view
 from sfumato.measures.suggestion import NEAR, suggest_criterion
-from sfumato.report.headline import title
+from sfumato.report.sections.headline import title
 from tests.fuzz import FUZZ
 
 Run = Callable[..., tuple[int, str, str]]
@@ -133,7 +133,7 @@ def release() -> sf.Release:
 
 
 def test_the_suggestion_needs_no_search(release: sf.Release, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.suggesting.anonymize", lambda *given, **more: pytest.fail("searched"))
+    monkeypatch.setattr("sfumato.verbs.suggest.anonymize", lambda *given, **more: pytest.fail("searched"))
     (one,) = sf.suggest(release)
     assert one.cost is None
     assert one.column == "stroke"

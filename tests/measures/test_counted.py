@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sfumato.engines.store import COUNT
+from sfumato.engines.protocol import COUNT
 from sfumato.errors import ColumnError, EmptyTable, PolicyError
-from sfumato.measures.counted import Counts, Held
-from sfumato.measures.utility.moments import correlation, covariance, mean, spread
+from sfumato.measures.table import Held, TupleCounts
+from sfumato.measures.utility.numeric_error import correlation, covariance, mean, spread
 
 FRAME = pl.DataFrame(
     {
@@ -35,14 +35,14 @@ class Asked(Held):
         return super().count(columns, say, most)
 
 
-def as_dict(counts: Counts, *names: str) -> dict[Any, int]:
+def as_dict(counts: TupleCounts, *names: str) -> dict[Any, int]:
     frame, times = counts.entries(names)
     assert frame.columns == list(names)
     return dict(zip(frame.rows(), times.tolist(), strict=True))
 
 
 def test_one_missing_value_and_one_zero() -> None:
-    counts = Counts(Held(FRAME))
+    counts = TupleCounts(Held(FRAME))
     assert as_dict(counts, "b") == {("x",): 2, ("y",): 2, (None,): 2}
     assert as_dict(counts, "c") == {(0.0,): 2, (1.5,): 2, (None,): 2}
     assert as_dict(counts, "d") == {("u",): 3, ("v",): 3}
@@ -50,7 +50,7 @@ def test_one_missing_value_and_one_zero() -> None:
 
 def test_a_wider_answer_is_rolled_up() -> None:
     table = Asked(FRAME)
-    counts = Counts(table)
+    counts = TupleCounts(table)
     assert as_dict(counts, "a", "b", "d")[2, "y", "u"] == 1
     assert as_dict(counts, "b", "a") == {("x", 1): 1, (None, 1): 1, (None, 2): 1, ("y", 2): 2, ("x", 3): 1}
     assert as_dict(counts, "a") == {(1,): 2, (2,): 3, (3,): 1}
@@ -61,7 +61,7 @@ def test_a_wider_answer_is_rolled_up() -> None:
 
 def test_only_so_many_tuples_are_held() -> None:
     table = Asked(FRAME)
-    counts = Counts(table, most=5)
+    counts = TupleCounts(table, most=5)
     assert counts.holds(["a", "b"])  # 5 tuples
     assert counts.holds(["c"])  # takes their place
     assert counts.holds(["a"])
@@ -74,15 +74,15 @@ def test_only_so_many_tuples_are_held() -> None:
 
 
 def test_rows_are_counted() -> None:
-    assert Counts(Held(FRAME)).rows == 6
+    assert TupleCounts(Held(FRAME)).rows == 6
     with pytest.raises(PolicyError, match="too many"):
-        _ = Counts(Held(FRAME), most=1).rows
+        _ = TupleCounts(Held(FRAME), most=1).rows
     with pytest.raises(EmptyTable):
-        Counts(Held(FRAME.clear())).entries(["a"])
+        TupleCounts(Held(FRAME.clear())).entries(["a"])
 
 
 def test_columns_are_checked() -> None:
-    counts = Counts(Held(FRAME.with_columns(list=pl.Series([[1]] * 6))))
+    counts = TupleCounts(Held(FRAME.with_columns(list=pl.Series([[1]] * 6))))
     with pytest.raises(ColumnError, match='no column "e"'):
         counts.entries(["a", "e"])
     with pytest.raises(ColumnError, match="cannot be released as text"):

@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 from sfumato.criteria import CRITERIA
-from sfumato.engines.write import sha256, write_table
+from sfumato.engines.files.bytes import sha256, write_table
 from sfumato.errors import ReadError
-from sfumato.measures.class_sizes import class_sizes
-from sfumato.measures.verify import verify_folder, verify_table
+from sfumato.release.released import class_sizes
+from sfumato.release.verify import verify_folder, verify_table
 
 TABLE = pl.DataFrame(
     {

@@ -10,12 +10,10 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from sfumato.categories import Categories
+from sfumato.core.hierarchy import Categories, Hierarchy, grow
+from sfumato.core.microdata import Attribute, encode, microdata
 from sfumato.hierarchies import parse
-from sfumato.hierarchy import Hierarchy, grow
-from sfumato.microdata import Attribute, encode, microdata
-from sfumato.recode.cuts import Cuts, cuts_of, with_cuts
-from sfumato.recode.steps import steps_of
+from sfumato.release.steps import Cuts, cuts_of, steps_of, with_cuts
 
 BANDS = {str(age): "0-17" if age < 18 else "18-64" if age < 65 else "65+" for age in range(120)}
 

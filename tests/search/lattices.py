@@ -12,12 +12,11 @@ import pytest
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.core.lattice import Node, lattice
+from sfumato.core.policy import Policy
 from sfumato.hierarchies import parse
-from sfumato.lattice import Node, lattice
 from sfumato.losses import loss as parse_loss
-from sfumato.policy import Policy
-from sfumato.search.pose import pose
-from sfumato.search.problem import Problem, judge, level_columns
+from sfumato.search.problem import Problem, judge, level_columns, make_problem
 
 ADULT = [
     "age", "work_class", "final_weight", "education", "education_num", "marital_status", "occupation", "relationship",
@@ -51,7 +50,7 @@ def posed(
     sets = [quasi] if isinstance(quasi[0], str) else quasi
     criteria = tuple(require) if isinstance(require, list | tuple) else (require,)
     policy = Policy(tuple(tuple(s) for s in sets), criteria, suppression, parse_loss(loss))
-    return pose(frame, policy, {name: parse(h) for name, h in (hierarchies or {}).items()}, levels or {})
+    return make_problem(frame, policy, {name: parse(h) for name, h in (hierarchies or {}).items()}, levels or {})
 
 
 def five(k: int, suppression: int, loss: Any = "lm") -> Problem:
@@ -136,7 +135,7 @@ def problems(draw: st.DrawFn, more: Any = CRITERIA) -> Problem:
 
 def prunable(problem: Problem) -> bool:
     """Whether the searches that prune take the criteria."""
-    return problem.limit == 0 or all(c.closed == "superset" for c in problem.policy.require)
+    return problem.limit == 0 or all(c.monotonicity == "superset" for c in problem.policy.require)
 
 
 def refused(search: Any, problem: Problem, name: str) -> None:

@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.core.registry import Variant
 from sfumato.errors import PolicyError
-from sfumato.kernels.cuts import take
 from sfumato.search import SEARCHES
-from sfumato.search.annealing import Annealing
+from sfumato.search.cuts.annealing import Annealing
+from sfumato.search.cuts.kernels import take
 from sfumato.search.problem import Problem
-from sfumato.variant import Variant
 from tests.conformance.test_anonymize_then_verify import criteria, tables
 from tests.fuzz import examples
 from tests.search.lattices import nine, problems

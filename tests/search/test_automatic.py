@@ -83,7 +83,7 @@ def test_hierarchy_labels_are_labels_of_the_hierarchy() -> None:
 
 
 def sf_categories(name: str) -> Any:
-    from sfumato.microdata import encode
+    from sfumato.core.microdata import encode
 
     return encode(table()[name])[0]
 

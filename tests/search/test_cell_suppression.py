@@ -16,15 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.kernels.suppression_forest import cut
+from sfumato.core.registry import Variant
 from sfumato.search import SEARCHES
-from sfumato.search.boxes import Space
-from sfumato.search.forest_generalisation import ForestGeneralisation
-from sfumato.search.forest_suppression import ForestSuppression
-from sfumato.search.greedy_suppression import GreedySuppression
-from sfumato.search.minimal_suppression import MinimalSuppression
+from sfumato.search.clustering.clusters import ClusterSpace
 from sfumato.search.problem import Problem
-from sfumato.variant import Variant
+from sfumato.search.suppression.forest import ForestGeneralisation, ForestSuppression, cut
+from sfumato.search.suppression.greedy import GreedySuppression
+from sfumato.search.suppression.minimal import MinimalSuppression
 from tests.conformance.test_anonymize_then_verify import CALM, criteria, smallest_class, tables
 from tests.fuzz import examples
 from tests.rows import as_they_came
@@ -105,7 +103,7 @@ def test_generalisation_within_the_factor(rows: list[Row], k: int, loss: str, gi
     table = frame(rows).with_columns(pl.col("q0", "q2").replace_strict({0: "a1", 1: "a2", 2: "b"}))
     tree = {"q0": sf.wide([("a1", "a", "*"), ("a2", "a", "*"), ("b", "b", "*")])} if given_tree else {}
     problem = posed(table, ["q0", "q1", "q2"], sf.KAnonymity(k), 0, loss, tree)
-    space = Space(problem.attributes, problem.policy.loss)
+    space = ClusterSpace(problem.attributes, problem.policy.loss)
     place = {tuple(t): p for t, p in zip(_texts(problem), space.points(problem), strict=True)}
     points = np.array([place[tuple(map(str, row))] for row in table.iter_rows()])
 

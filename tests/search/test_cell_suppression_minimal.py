@@ -15,15 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.core.microdata import microdata
+from sfumato.core.policy import Policy
 from sfumato.losses import loss as parse_loss
-from sfumato.measures.verify import verify_table
-from sfumato.microdata import microdata
-from sfumato.policy import Policy
-from sfumato.recode import recode
-from sfumato.search.minimal_suppression import MinimalSuppression
-from sfumato.search.pieces import deal
-from sfumato.search.pose import counted
-from sfumato.search.problem import Partition, Problem, Solution
+from sfumato.release.recode import recode
+from sfumato.release.verify import verify_table
+from sfumato.search.problem import Partition, Problem, Solution, counted, deal
+from sfumato.search.suppression.minimal import MinimalSuppression
 from tests.conformance.test_anonymize_then_verify import CALM, smallest_class, tables
 from tests.fuzz import examples
 from tests.search.lattices import posed

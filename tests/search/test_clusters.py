@@ -13,16 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.cells import classes_of
+from sfumato.core.cells import classes_of
+from sfumato.core.policy import Policy, holds
 from sfumato.errors import Infeasible, PolicyError
-from sfumato.kernels.clusters import k_member, seeded
 from sfumato.losses import LM, NCP
-from sfumato.policy import Policy, holds
-from sfumato.search.boxes import Space, boxes
-from sfumato.search.clusters import lay_out
-from sfumato.search.pieces import deal, pieces
-from sfumato.search.pose import pose
-from sfumato.search.problem import Split
+from sfumato.search.clustering.clusters import ClusterSpace, boxes, lay_out
+from sfumato.search.clustering.kernels import k_member, seeded
+from sfumato.search.problem import CellSplit, deal, make_problem, split_cells
 from tests.fuzz import examples
 from tests.rows import as_they_came
 
@@ -49,7 +46,7 @@ def release(frame: pl.DataFrame, search: Any, require: Any, **more: Any) -> sf.R
 
 def problem(frame: pl.DataFrame, k: int, loss: Any = None) -> Any:
     policy = Policy((("a", "b", "c"),), (sf.KAnonymity(k),), 0, loss or NCP())
-    return pose(frame, policy, {"a": TREE}, {})
+    return make_problem(frame, policy, {"a": TREE}, {})
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -58,7 +55,7 @@ def test_the_space_costs_what_the_loss_says(seed: int) -> None:
     for loss in (LM(), NCP(), LM(leaves="hierarchy"), LM(weights={"a": 2, "b": 0.5})):
         found = problem(table(seed, 30), 3, loss)
         for labels in ("range", "hierarchy"):
-            space = Space(found.attributes, loss, labels)
+            space = ClusterSpace(found.attributes, loss, labels)
             points = space.points(found)
             of = np.random.default_rng(seed).integers(0, 5, len(points))
             of = np.unique(of, return_inverse=True)[1]
@@ -76,14 +73,14 @@ def test_the_space_costs_what_the_loss_says(seed: int) -> None:
 def test_wide_columns_cost_the_same_as_tabled_ones(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     found = problem(table(seed, 60).with_columns(pl.Series("b", [None, *range(59)])), 3)
     for labels in ("range", "hierarchy"):
-        tabled = Space(found.attributes, NCP(), labels)
+        tabled = ClusterSpace(found.attributes, NCP(), labels)
         points = tabled.points(found)
         of = np.random.default_rng(seed).integers(0, 8, len(points))
         of = np.unique(of, return_inverse=True)[1]
         names = [column.attribute.name for column in tabled.columns]
         cost = tabled.costs(*boxes(points, of))
-        monkeypatch.setattr("sfumato.search.boxes.LARGEST_TABLE", 1)
-        wide = Space(found.attributes, NCP(), labels)
+        monkeypatch.setattr("sfumato.search.clustering.clusters.LARGEST_TABLE", 1)
+        wide = ClusterSpace(found.attributes, NCP(), labels)
         order = [names.index(column.attribute.name) for column in wide.columns]
         lo, hi = boxes(points[:, order], of)
         assert wide.costs(lo, hi) == pytest.approx(cost, abs=1e-5)
@@ -111,8 +108,8 @@ def test_k_member_is_the_greedy_of_the_paper(seed: int) -> None:
     """The kernel's clusters cost at each step what the plain greedy's do: where no two rows tie they are the same."""
     rng = np.random.default_rng(seed)
     frame = pl.DataFrame({"x": rng.permutation(40) * 7 % 1009, "y": rng.random(40), "z": rng.random(40)})
-    found = pose(frame, Policy((("x", "y", "z"),), (sf.KAnonymity(4),), 0, NCP()), {}, {})
-    space = Space(found.attributes, NCP())
+    found = make_problem(frame, Policy((("x", "y", "z"),), (sf.KAnonymity(4),), 0, NCP()), {}, {})
+    space = ClusterSpace(found.attributes, NCP())
     points = space.points(found)
 
     def cost(members: set[int]) -> float:
@@ -145,8 +142,8 @@ def partitions(rows: list[int], k: int) -> Any:
 def test_no_clustering_is_better_than_all_partitions(seed: int) -> None:
     frame = table(seed, 8)
     found = problem(frame, 2)
-    rows, _ = pieces(found, found.rows + 1)
-    space = Space(found.attributes, NCP())
+    rows, _ = split_cells(found, found.rows + 1)
+    space = ClusterSpace(found.attributes, NCP())
     points = space.points(rows)
     best = np.inf
     for parts in partitions(list(range(8)), 2):
@@ -222,9 +219,9 @@ def test_every_criterion(name: str, require: int) -> None:
 
 
 def test_rows_of_a_cell_are_dealt_by_what_else_is_released_of_them() -> None:
-    split = Split(np.array([0, 0, 1]), np.array([1, 2, 1]))
+    split = CellSplit(np.array([0, 0, 1]), np.array([1, 2, 1]))
     assert deal(np.array([0, 1, 0, 0]), split, np.zeros(4, np.int64)).tolist() == [0, 2, 1, 1]
-    halves = Split(np.array([0, 0]), np.array([4, 4]))
+    halves = CellSplit(np.array([0, 0]), np.array([4, 4]))
     alike = np.array([0, 0, 0, 0, 1, 1, 1, 1])
     assert np.bincount(alike * 2 + deal(np.zeros(8, np.int64), halves, alike)).tolist() == [2, 2, 2, 2]
     many = np.arange(8)
@@ -341,7 +338,7 @@ def test_many_rows_in_blocks() -> None:
 
 def test_a_field_knows_what_is_a_class_already() -> None:
     frame = pl.DataFrame({"x": [1] * 5 + [2, 3, 4]})
-    field = lay_out(pose(frame, Policy((("x",),), (sf.KAnonymity(3),), 0, NCP()), {}, {}), "k-member")
+    field = lay_out(make_problem(frame, Policy((("x",),), (sf.KAnonymity(3),), 0, NCP()), {}, {}), "k-member")
     assert field.whole.tolist() == [True, False, False, False]
     everything = classes_of(field.problem.cells, np.zeros(4, np.int32), 1)
     assert holds(field.problem.policy.require, everything).tolist() == [True]

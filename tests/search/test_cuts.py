@@ -15,13 +15,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.core.labels import at_level
 from sfumato.errors import PolicyError
-from sfumato.kernels.cuts import BRED, MOVED, MUTATIONS, breed, move
-from sfumato.labels import at_level
-from sfumato.search import cuts
-from sfumato.search.annealing import Annealing
-from sfumato.search.cuts import Space, Trials, by_gaps, by_tree
-from sfumato.search.genetic import Genetic
+from sfumato.search.cuts import cuts
+from sfumato.search.cuts.annealing import Annealing
+from sfumato.search.cuts.cuts import CutSpace, Trials, by_gaps, by_tree
+from sfumato.search.cuts.genetic import Genetic
+from sfumato.search.cuts.kernels import BRED, MOVED, MUTATIONS, breed, move
 from sfumato.search.problem import Problem, judge, same_print
 from tests.fuzz import examples
 from tests.search.lattices import posed, problems
@@ -39,7 +39,7 @@ def trials(problem: Problem, gaps: int = 128) -> Trials:
         return Trials(problem, gaps, pool)
 
 
-def random_cuts(space: Space, count: int, seed: int = 0) -> np.ndarray:
+def random_cuts(space: CutSpace, count: int, seed: int = 0) -> np.ndarray:
     """Valid bits: those that need a bit which is not set are cleared."""
     rng = np.random.default_rng(seed)
     bits = (rng.random((count, space.bits)) < rng.random((count, 1))).astype(np.uint8)
@@ -49,7 +49,7 @@ def random_cuts(space: Space, count: int, seed: int = 0) -> np.ndarray:
     return bits
 
 
-def is_valid(space: Space, bits: np.ndarray) -> bool:
+def is_valid(space: CutSpace, bits: np.ndarray) -> bool:
     return all(up < 0 or bits[up] or not bits[b] for b, up in enumerate(space.moves.up))
 
 
@@ -109,7 +109,7 @@ def test_level_bounds_hold() -> None:
     problem = posed(
         {"a": ["a1", "a2", "b1", "b2", "c1"]}, ["a"], sf.KAnonymity(2), hierarchies={"a": TREE}, levels={"a": (1, 2)}
     )
-    space = Space(problem, 128)
+    space = CutSpace(problem, 128)
     texts = {tuple(sorted(space.columns[0].labels(bits).text)) for bits in every_way(space.columns[0])}
     assert texts == {("ab", "c"), ("a", "b", "c")}
 
@@ -137,7 +137,7 @@ def test_many_values_are_cut_at_quantiles() -> None:
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=CALM)
 @given(problem=problems())
 def test_levels_are_cuts(problem: Problem) -> None:
-    space = Space(problem, 128)
+    space = CutSpace(problem, 128)
     for node in itertools.product(
         *(range(low, high + 1) for low, high in zip(space.lattice.least, space.lattice.greatest, strict=True))
     ):
@@ -238,7 +238,7 @@ def test_halves_are_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=CALM)
 @given(problem=problems(), seed=st.integers(0, 1000))
 def test_moves_and_children_are_valid(problem: Problem, seed: int) -> None:
-    space = Space(problem, 128)
+    space = CutSpace(problem, 128)
     if not space.bits:
         return
     rng = np.random.default_rng(seed)
@@ -260,7 +260,7 @@ def test_moves_and_children_are_valid(problem: Problem, seed: int) -> None:
 
 def test_crossing_between_columns_takes_whole_columns() -> None:
     problem = posed(table(200, 1), ["a", "b", "c"], sf.KAnonymity(4), 0, "lm", {"a": TREE, "c": sf.flat()})
-    space = Space(problem, 128)
+    space = CutSpace(problem, 128)
     people = np.stack([space.top, np.ones(space.bits, np.uint8)])
     draws = np.random.default_rng(0).random((200, BRED + MUTATIONS * (1 + MOVED) + 1))
     draws[:, 2], draws[:, 5], draws[:, 6] = 0.0, 0.0, 1.0  # cross, between columns, no mutation

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.lattice import lattice
+from sfumato.core.lattice import lattice
+from sfumato.core.registry import Variant
 from sfumato.search import SEARCHES
-from sfumato.search.datafly import Datafly
-from sfumato.search.optimal import Optimal
+from sfumato.search.lattice.datafly import Datafly
+from sfumato.search.lattice.optimal import Optimal
 from sfumato.search.problem import Problem, judge, level_columns
-from sfumato.variant import Variant
 from tests.conformance.test_anonymize_then_verify import CALM, smallest_class, tables
 from tests.fuzz import examples
 from tests.rows import as_they_came

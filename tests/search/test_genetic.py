@@ -16,13 +16,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.core.registry import Variant
 from sfumato.errors import ColumnError, Infeasible, PolicyError
-from sfumato.search import SEARCHES, cuts
-from sfumato.search.cuts import Space
-from sfumato.search.genetic import Genetic
-from sfumato.search.optimal import Optimal
+from sfumato.search import SEARCHES
+from sfumato.search.cuts import cuts
+from sfumato.search.cuts.cuts import CutSpace
+from sfumato.search.cuts.genetic import Genetic
+from sfumato.search.lattice.optimal import Optimal
 from sfumato.search.problem import Columns, Problem, judge
-from sfumato.variant import Variant
 from tests.conformance.test_anonymize_then_verify import criteria, tables
 from tests.fuzz import examples
 from tests.search.lattices import nine, posed, problems
@@ -56,7 +57,7 @@ def small(policy: tuple[Any, list[Any], float, Any], seed: int) -> Problem:
 
 def best_of_all(problem: Problem) -> float | None:
     """The least loss of all cuts that satisfy the policy, judged one by one."""
-    space = Space(problem, 128)
+    space = CutSpace(problem, 128)
     losses = []
     for bits in itertools.product((0, 1), repeat=space.bits):
         if all(up < 0 or bits[up] or not bits[b] for b, up in enumerate(space.moves.up)):

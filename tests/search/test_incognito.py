@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.kernels.incognito import frequency_set
-from sfumato.lattice import lattice
+from sfumato.core.lattice import lattice
+from sfumato.core.registry import Variant
 from sfumato.search import SEARCHES
-from sfumato.search import incognito as module
-from sfumato.search.incognito import Incognito, incognito
-from sfumato.search.minimal import minimal_nodes
-from sfumato.search.ola import ola
+from sfumato.search.lattice import incognito as module
+from sfumato.search.lattice.incognito import Incognito, incognito
+from sfumato.search.lattice.kernels import frequency_set
+from sfumato.search.lattice.minimal import minimal_nodes
+from sfumato.search.lattice.ola import ola
+from sfumato.search.lattice.samarati import Samarati
 from sfumato.search.problem import Problem
-from sfumato.search.samarati import Samarati
-from sfumato.variant import Variant
 from tests.conformance.test_anonymize_then_verify import CALM, smallest_class, tables
 from tests.fuzz import examples
 from tests.search.lattices import every, minimal, nine, posed, problems, prunable, refused, study

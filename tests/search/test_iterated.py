@@ -14,14 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.kernels.iterated import group_rest
-from sfumato.lattice import lattice
+from sfumato.core.lattice import lattice
+from sfumato.core.registry import Variant
 from sfumato.search import SEARCHES
-from sfumato.search.iterated import Iterated
-from sfumato.search.iterated_nodes import Costs, nodes_by_cost
-from sfumato.search.optimal import Optimal
+from sfumato.search.iterated.iterated import Iterated
+from sfumato.search.iterated.nodes import LabelCosts, group_rest, nodes_by_cost
+from sfumato.search.lattice.optimal import Optimal
 from sfumato.search.problem import Levels, Partition, Problem, Solution, judge
-from sfumato.variant import Variant
 from tests.conformance.test_anonymize_then_verify import CALM, smallest_class, tables
 from tests.fuzz import examples
 from tests.search.lattices import NINE, posed, problems
@@ -321,7 +320,7 @@ def test_nodes_rise_to_the_top() -> None:
     for columns in (3, 12):
         table = wide(200, columns)
         problem = posed(table, table.columns, sf.KAnonymity(2))
-        space, costs = lattice(problem.attributes, {}), Costs.of(problem, problem.attributes)
+        space, costs = lattice(problem.attributes, {}), LabelCosts.of(problem, problem.attributes)
         nodes = nodes_by_cost(space, costs)
         assert tuple(nodes[-1]) == space.greatest
         assert len(np.unique(nodes, axis=0)) == len(nodes) == (space.size if columns == 3 else len(nodes))

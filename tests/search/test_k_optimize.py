@@ -15,13 +15,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.core.microdata import microdata
+from sfumato.core.registry import Variant
 from sfumato.errors import ColumnError, Infeasible, PolicyError
-from sfumato.microdata import microdata
-from sfumato.search import SEARCHES, k_optimize
-from sfumato.search.k_optimize import KOptimize, along_tree, order_of
-from sfumato.search.pose import counted
-from sfumato.search.problem import Columns, Problem, Solution
-from sfumato.variant import Variant
+from sfumato.search import SEARCHES
+from sfumato.search.cuts import k_optimize
+from sfumato.search.cuts.k_optimize import KOptimize, along_tree, order_of
+from sfumato.search.problem import Columns, Problem, Solution, counted
 from tests.conformance.test_anonymize_then_verify import tables
 from tests.fuzz import examples
 from tests.search.lattices import NINE, posed

@@ -13,15 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.lattice import lattice
+from sfumato.core.lattice import lattice
+from sfumato.core.registry import Variant
 from sfumato.search import SEARCHES
-from sfumato.search.descent import Descent
-from sfumato.search.group_bound import group_bound
-from sfumato.search.lightning import Lightning
-from sfumato.search.optimal import Optimal
+from sfumato.search.lattice.lightning import Lightning
+from sfumato.search.lattice.optimal import Optimal, group_bound
+from sfumato.search.lattice.state import Descent, LatticeState
 from sfumato.search.problem import Problem, Solution
-from sfumato.search.walk import Walk
-from sfumato.variant import Variant
 from tests.conformance.test_anonymize_then_verify import CALM, smallest_class, tables
 from tests.fuzz import examples
 from tests.search.lattices import nine, posed, problems
@@ -96,7 +94,7 @@ def test_no_solution_is_below_the_bound(problem: Problem, seconds: float) -> Non
 @pytest.mark.parametrize("aggregate", ["mean", "sum", "geometric", "maximum"])
 def test_bound_by_groups(aggregate: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups of one or two columns: below the optimum, above nothing at all, whatever the aggregate."""
-    monkeypatch.setattr("sfumato.search.group_bound.LARGEST", (4, 24))
+    monkeypatch.setattr("sfumato.search.lattice.optimal.LARGEST", (4, 24))
     table = wide(300, 4)
     loss = sf.LM(aggregate=aggregate, weights={"q00": 2.0})
     problem = posed(table, table.columns, sf.KAnonymity(10), 6, loss)
@@ -114,7 +112,7 @@ def test_descent_checks_as_walk_does(problem: Problem, seed: int) -> None:
     space = lattice(problem.attributes, problem.levels)
     low, high = np.array(space.least), np.array(space.greatest)
     with ThreadPoolExecutor(1) as pool:
-        descent, walk = Descent(problem, space, pool), Walk(problem, space, pool)
+        descent, walk = Descent(problem, space, pool), LatticeState(problem, space, pool)
         for _ in range(3):
             node = rng.integers(low, high + 1)
             free = np.flatnonzero(node > low)

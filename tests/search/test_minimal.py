@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 
 import sfumato as sf
-from sfumato.lattice import Lattice
-from sfumato.search import minimal as module
-from sfumato.search.minimal import bisection, decide, downward, heights, minimal_nodes, upward
+from sfumato.core.lattice import Lattice
+from sfumato.search.lattice import minimal as module
+from sfumato.search.lattice.minimal import bisection, decide, downward, heights, minimal_nodes, upward
 from sfumato.search.problem import Problem
 from tests.fuzz import examples
 from tests.search.lattices import every, five, minimal, posed, problems, study

@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 
 import sfumato as sf
+from sfumato.core.microdata import microdata
 from sfumato.errors import ColumnError, PolicyError
-from sfumato.microdata import microdata
-from sfumato.search.mondrian_goals import _hits, plain_queries
+from sfumato.search.mondrian.goals import _hits, plain_queries
 from tests.rows import as_they_came
 
 

@@ -12,12 +12,11 @@ import polars as pl
 import pytest
 
 import sfumato as sf
+from sfumato.core.policy import Policy
 from sfumato.losses import LM
-from sfumato.policy import Policy
-from sfumato.search.mondrian_labels import number_text
-from sfumato.search.mondrian_order import coordinates
-from sfumato.search.mondrian_shape import columns_of
-from sfumato.search.pose import pose
+from sfumato.search.mondrian.mondrian import number_text
+from sfumato.search.mondrian.parts import columns_of, coordinates
+from sfumato.search.problem import make_problem
 from tests.rows import as_they_came
 
 AGES = [20, 21, 25, 60, 61, 71]
@@ -113,7 +112,7 @@ def test_the_order_is_deterministic_and_ignores_the_order_of_rows() -> None:
     for seed in range(3):
         random.Random(seed).shuffle(rows)
         frame = pl.DataFrame(rows, schema=["job", "age", "kind"], orient="row")
-        problem = pose(frame, Policy((tuple(frame.columns),), (sf.KAnonymity(2),), 0, LM()), {}, {})
+        problem = make_problem(frame, Policy((tuple(frame.columns),), (sf.KAnonymity(2),), 0, LM()), {}, {})
         found.append(coordinates(problem.cells, 0, [False, True, False]))
     assert np.array_equal(found[0], found[1])
     assert np.array_equal(found[0], found[2])
@@ -125,7 +124,7 @@ def test_values_without_anything_to_tell_them_apart_keep_their_order() -> None:
         pl.DataFrame({"job": ["a", "b", "c"], "age": [1, 1, 1]}),
         pl.DataFrame({"job": ["a", "b", "c"] * 2, "age": [1, 1, 1, 2, 2, 2]}),
     ):
-        problem = pose(frame, Policy((("job", "age"),), (sf.KAnonymity(2),), 0, LM()), {}, {})
+        problem = make_problem(frame, Policy((("job", "age"),), (sf.KAnonymity(2),), 0, LM()), {}, {})
         assert coordinates(problem.cells, 0, [False, True]).tolist() == [0, 0, 0]
         assert columns_of(problem, "optimised", "range")[0].place.tolist() == [0, 1, 2]
 
@@ -136,7 +135,7 @@ def test_children_of_a_node_are_ordered_and_stay_together() -> None:
     job = ["x1", "x2", "y1", "y2", "z1", "z2"] * 5
     age = [{"x": 20, "y": 60, "z": 25}[v[0]] + i // 6 for i, v in enumerate(job)]
     frame = pl.DataFrame({"job": job, "age": age})
-    problem = pose(frame, Policy((("job", "age"),), (sf.KAnonymity(2),), 0, LM()), {"job": tree}, {})
+    problem = make_problem(frame, Policy((("job", "age"),), (sf.KAnonymity(2),), 0, LM()), {"job": tree}, {})
     by_value, by_rows = (columns_of(problem, how, "range")[0] for how in ("order", "optimised"))
     text = problem.attributes[0].categories.text
     assert [text[code] for code in by_value.codes] == ["x1", "x2", "y1", "y2", "z1", "z2"]

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.core.registry import Variant
 from sfumato.search import SEARCHES
-from sfumato.search.local_suppression import Blanks
-from sfumato.search.mu_argus import MuArgus
-from sfumato.search.optimal import Optimal
+from sfumato.search.lattice.optimal import Optimal
 from sfumato.search.problem import Partition, Problem
-from sfumato.variant import Variant
+from sfumato.search.suppression.local import Blanks
+from sfumato.search.suppression.mu_argus import MuArgus
 from tests.conformance.test_anonymize_then_verify import CALM, criteria, prints, smallest_class, tables
 from tests.fuzz import examples
 from tests.rows import as_they_came

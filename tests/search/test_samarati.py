@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.core.registry import Variant
 from sfumato.search import SEARCHES
-from sfumato.search import samarati as module
+from sfumato.search.lattice import samarati as module
+from sfumato.search.lattice.samarati import AMONG, METHODS, PREFERENCES, Samarati
 from sfumato.search.problem import Problem
-from sfumato.search.samarati import AMONG, METHODS, PREFERENCES, Samarati
-from sfumato.variant import Variant
 from tests.conformance.test_anonymize_then_verify import CALM, smallest_class, tables
 from tests.fuzz import examples
 from tests.search.lattices import bank, every, five, minimal, nine, posed, problems, prunable, refused, study
@@ -164,7 +164,7 @@ def test_vectors_refuse_what_they_cannot_count(shared: Path) -> None:
 
 
 def test_a_lattice_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfumato.search import minimal as listing
+    from sfumato.search.lattice import minimal as listing
 
     monkeypatch.setattr(listing, "MOST", 5)
     with pytest.raises(sf.errors.PolicyError, match="too large to enumerate; got 6 nodes"):

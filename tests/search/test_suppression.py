@@ -13,11 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.core.registry import Variant
 from sfumato.search import SEARCHES
-from sfumato.search.attribute_suppression import AttributeSuppression
 from sfumato.search.problem import Problem, judge, level_columns
-from sfumato.search.tuple_suppression import TupleSuppression
-from sfumato.variant import Variant
+from sfumato.search.suppression.whole import AttributeSuppression, TupleSuppression
 from tests.conformance.test_anonymize_then_verify import CALM, smallest_class, tables
 from tests.fuzz import examples
 from tests.rows import as_they_came

@@ -13,11 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.core.policy import Policy
 from sfumato.losses import LM
-from sfumato.policy import Policy
-from sfumato.search.pose import counted
-from sfumato.search.problem import Problem
-from sfumato.search.tds import TDS, _Cut
+from sfumato.search.cuts.tds import TDS, _Cut
+from sfumato.search.problem import Problem, counted
 from tests.conformance.test_anonymize_then_verify import tables
 from tests.fuzz import examples
 from tests.rows import as_they_came
@@ -47,8 +46,8 @@ def paper() -> pl.DataFrame:
 
 
 def problem_of(frame: pl.DataFrame, k: int, recipes: dict[str, Any], seen: str | None) -> Problem:
+    from sfumato.core.microdata import microdata
     from sfumato.hierarchies import parse
-    from sfumato.microdata import microdata
 
     quasi = tuple(c for c in frame.columns if c not in ("class", "s"))
     roles = dict.fromkeys(quasi, "quasi") | ({seen: "sensitive"} if seen else {})

@@ -14,8 +14,8 @@ from sfumato.cli.options import PROMISES, SEARCH, WRITING, option
 if TYPE_CHECKING:
     from sfumato.measures.reach import Reach
     from sfumato.measures.suggestion import Suggested
-    from sfumato.policy_file import Draft, PolicyFile
-    from sfumato.report.standards import Held
+    from sfumato.policyfile.file import Draft, PolicyFile
+    from sfumato.report.sections.standards import HeldTo
 
 
 def anonymize(
@@ -109,7 +109,8 @@ def anonymize(
 
     Several files, a pattern or a folder are streamed; --input and --table name a table of a database.
     """
-    from sfumato.cli import flags, sources
+    from sfumato.cli import options as flags
+    from sfumato.cli import sources
     from sfumato.errors import UndecidedColumns
     from sfumato.losses import LOSSES
     from sfumato.search import SEARCHES
@@ -163,7 +164,7 @@ def anonymize(
 def _suggested(found: Any) -> tuple[Suggested, ...] | str:
     """What would protect the unprotected columns, with its cost; a sentence where that is not known."""
     import sfumato as sf
-    from sfumato.cli.progress import Progress
+    from sfumato.cli.console import Progress
     from sfumato.errors import SfumatoError
 
     try:
@@ -177,10 +178,9 @@ def release(draft: Draft) -> tuple[Any, PolicyFile, Path | None, list[str]]:
     """Check the policy against the table, anonymise, save; the release, its policy, its folder, and notes."""
     import sfumato as sf
     from sfumato.cli import sources
-    from sfumato.cli.notes import notes
-    from sfumato.cli.progress import Progress
+    from sfumato.cli.console import Progress, notes
     from sfumato.engines.atomic import check_target
-    from sfumato.report.private import check_reports
+    from sfumato.report.sources import check_reports
 
     with Progress("reading") as progress, notes() as told:
         opened, policy = sources.checked(draft)
@@ -227,7 +227,7 @@ def show(
     suggested: tuple[Suggested, ...] | str | None = None,
 ) -> None:
     """What was done and what it promises."""
-    from sfumato.report.standards import held_to
+    from sfumato.report.sections.standards import held_to
 
     manifest = found.manifest
     held = held_to(manifest, found.standards)
@@ -289,14 +289,14 @@ def _verify(policy: PolicyFile, folder: Path | None, manifest: Mapping[str, Any]
 
     None where a command cannot say it: values of the table, hierarchies, the distribution before rows were suppressed.
     """
-    from sfumato.cli.flags import written
+    from sfumato.cli.options import written
 
     asked = manifest["policy"]
     words = ["sfumato", "verify", *([] if folder is None else [str(folder)])]
     if policy.table is not None:
         words += ["--input", str(policy.input)]
     if policy.table is not None and folder is None:
-        against = any(c.against_whole for c in policy.require) and manifest["solution"]["suppressed"]
+        against = any(c.uses_overall_distribution for c in policy.require) and manifest["solution"]["suppressed"]
         listed = any(isinstance(v, list | tuple) or v == "hierarchical" for m in asked["require"] for v in m.values())
         if against or listed:
             return None
@@ -335,16 +335,16 @@ def _plain(found: tuple[Suggested, ...] | str) -> Any:
     return found if isinstance(found, str) else [{"require": one.require, "cost": vars(one.cost)} for one in found]
 
 
-def say_headline(reach: Reach, held: Held | None = None) -> None:
+def say_headline(reach: Reach, held: HeldTo | None = None) -> None:
     """Whether the promises hold, and what they leave out, in a line."""
-    from sfumato.report.headline import title
+    from sfumato.report.sections.headline import title
 
     say(title(reach, held))
 
 
-def say_reach(reach: Reach, held: Held | None = None) -> None:
+def say_reach(reach: Reach, held: HeldTo | None = None) -> None:
     """Whether the standard is met that a release is held to, and how far the promises go, a line each."""
-    from sfumato.report.headline import lines, plain
+    from sfumato.report.sections.headline import lines, plain
 
     for term, parts in lines(reach, held):
         if term != "Proven":  # each promise has its own line

@@ -10,7 +10,7 @@ from sfumato.cli.console import number, say, say_json
 from sfumato.cli.options import option
 
 if TYPE_CHECKING:
-    from sfumato.measures.attacks.summary import Tried
+    from sfumato.measures.attacks.summary import AttackResults
 
 ATTACKS = "Attacks"
 NOT_TRIED = {  # the first of several attacks, what they are, and what they need
@@ -79,10 +79,10 @@ def attack(
     A release folder knows its quasi-identifiers and sensitive columns; a file needs --quasi.
     """
     import sfumato as sf
-    from sfumato import kernels
-    from sfumato.cli import flags, sources
-    from sfumato.cli.notes import notes
-    from sfumato.cli.progress import Progress
+    from sfumato.cli import options as flags
+    from sfumato.cli import sources
+    from sfumato.cli.console import Progress, notes
+    from sfumato.core import compiled as kernels
     from sfumato.errors import PolicyError
 
     if key is not None and external is None:
@@ -125,7 +125,7 @@ def attack(
     return 0
 
 
-def _show(found: Tried, external: bool) -> None:
+def _show(found: AttackResults, external: bool) -> None:
     say("attacks, those that gain most over guessing first; rows are counted from 0, the first after the header")
     for name, tried in sorted(found.items(), key=lambda item: -item[1]["advantage"]):
         low, high = map(figures.percent, tried["interval"])

@@ -15,8 +15,8 @@ from sfumato.cli.options import PROMISES, SEARCH, WRITING, option
 if TYPE_CHECKING:
     import polars as pl
 
-    from sfumato.cli.sources import Named
-    from sfumato.policy_file import PolicyFile
+    from sfumato.cli.sources import NamedSource
+    from sfumato.policyfile.file import PolicyFile
 
 Given = dict[tuple[str | int, ...], Any]
 
@@ -85,7 +85,8 @@ def compare(
     Nothing is kept of the releases but their figures. Lists stand between commas; those beside a policy file override
     it. Ctrl-C keeps the finished points of the folder.
     """
-    from sfumato.cli import flags, sources
+    from sfumato.cli import options as flags
+    from sfumato.cli import sources
     from sfumato.losses import LOSSES
     from sfumato.search import SEARCHES
 
@@ -175,7 +176,7 @@ def _whole(texts: Sequence[str], faults: list[str]) -> list[int]:
 
 
 def _run(
-    named: Named,
+    named: NamedSource,
     given: Given,
     lists: Mapping[str, list[Any]],
     ks: list[int],
@@ -186,11 +187,11 @@ def _run(
 ) -> tuple[list[str], pl.DataFrame, list[str]]:
     """Check everything, compare; notes, the points, and the files written."""
     import sfumato as sf
-    from sfumato.cli import flags, sources
-    from sfumato.cli.notes import notes
-    from sfumato.cli.progress import Progress
+    from sfumato.cli import options as flags
+    from sfumato.cli import sources
+    from sfumato.cli.console import Progress, notes
     from sfumato.errors import InputError
-    from sfumato.policy_file import check
+    from sfumato.policyfile.file import check
 
     with Progress("reading") as progress, notes() as told:
         models = [flags.models(ks[0] if ks else None, one, faults) for one in alternatives(require)]
@@ -226,7 +227,7 @@ def _run(
 
 def _interrupted(output: Path | None, as_json: bool) -> int:
     from sfumato.cli.faults import interrupted
-    from sfumato.comparing.ledger import FILE
+    from sfumato.comparing.run import FILE
 
     message = "interrupted, nothing written"
     if output is not None and (output / FILE).exists():

@@ -49,7 +49,7 @@ def fitting(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def recipes(texts: Sequence[str] | None) -> dict[str, Any] | None:
     """The hierarchies of --hierarchy; all faults at once."""
-    from sfumato.cli import flags
+    from sfumato.cli import options as flags
     from sfumato.errors import PolicyError
     from sfumato.hierarchies import parse
 

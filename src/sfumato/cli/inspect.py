@@ -13,8 +13,8 @@ from sfumato.cli.console import number, say, say_json, say_table, without_user
 from sfumato.cli.options import WRITING, option
 
 if TYPE_CHECKING:
-    from sfumato.cli.sources import Named
-    from sfumato.inspection import Inspection
+    from sfumato.cli.sources import NamedSource
+    from sfumato.verbs.inspect import Inspection
 
 SECRETS = "\nThe weakest promises that keep attacks on a sensitive column near guessing, read off classes of k records."
 SHOWN = 10  # pairs told to people; machines get all
@@ -46,12 +46,11 @@ def inspect_table(
     Of several files, and of a table of a database, a sample is inspected.
     """
     from sfumato.cli import sources
-    from sfumato.cli.notes import notes
-    from sfumato.cli.progress import Progress
+    from sfumato.cli.console import Progress, notes
     from sfumato.engines.atomic import atomic_file
-    from sfumato.engines.store import is_store
+    from sfumato.engines.protocol import is_engine
     from sfumato.errors import ColumnError, OutputError
-    from sfumato.inspection import inspect
+    from sfumato.verbs.inspect import inspect
 
     if init is not None and init.exists() and not overwrite:
         raise OutputError(f'the policy file "{init}" exists already', hint="choose another name, or give --overwrite")
@@ -60,7 +59,7 @@ def inspect_table(
     named = sources.named(source, place, table, stream, policies=False)
     with Progress("inspecting"), notes() as told:
         data = sources.measured(named, chosen)
-        stored = is_store(data)
+        stored = is_engine(data)
         frame = data.sample(SAMPLE) if stored else data
         found = inspect(frame)
         if init is not None and not found.roles.quasi:
@@ -119,7 +118,7 @@ def _words(hierarchy: dict[str, Any] | None) -> str:
     return kind if value is True else f"{kind} {', '.join(map(str, value)) if isinstance(value, list) else value}"
 
 
-def _input(named: Named, init: Path, chosen: dict[str, Any]) -> dict[str, Any]:
+def _input(named: NamedSource, init: Path, chosen: dict[str, Any]) -> dict[str, Any]:
     """The table [input] of a policy file: paths as seen from its folder, addresses without their user."""
     paths = [without_user(path) if "://" in path else os.path.relpath(path, init.parent) for path in named.data]
     given = {str(key[1]): value for key, value in named.keys().items() if value is not None and key[1] != "path"}
@@ -158,14 +157,14 @@ def _policy(
     found: Inspection, protection: dict[str, dict[str, Any]], source: dict[str, Any], init: Path, stored: bool
 ) -> str:
     """A policy file of the suggestions, ready to run."""
-    from sfumato.policy_file import dump
+    from sfumato.policyfile.file import dump
 
     roles, k = found.roles, _k(found)
     named = {role: list(names) for role, names in roles.named() if role != "weight"}
     if bare := [name for name in roles.sensitive if name not in protection]:
         named["unprotected"] = bare
     # what is promised against the whole table cannot always be shown where rows are left out
-    against_whole = any(one["model"] == "t-closeness" for one in protection.values())
+    uses_overall_distribution = any(one["model"] == "t-closeness" for one in protection.values())
     tables: dict[str, Any] = {
         "input": source,
         "roles": {**named, **({"weight": roles.weight} if roles.weight else {})},
@@ -174,7 +173,7 @@ def _policy(
             {"model": "k-anonymity", "k": k},
             *protection.values(),
         ],
-        "search": {"method": "auto", "loss": "ncp", "suppression": 0.0 if against_whole else 0.02},
+        "search": {"method": "auto", "loss": "ncp", "suppression": 0.0 if uses_overall_distribution else 0.02},
         "output": {"path": f"{init.stem}-release", **({} if stored else {"format": "csv"})},
     }
     why = {role: [f"{c.name}: {c.why}" for c in found.columns if c.role == role] for role in named}

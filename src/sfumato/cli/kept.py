@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sfumato.measures.reach import Reach
-    from sfumato.measures.verify import Verification
+    from sfumato.release.verify import Verification
 
 
 FLAT = "a folder of files, without the manifest.json of a release"
@@ -80,7 +80,7 @@ def refuse_table(folder: Path, command: str) -> None:
 
 def known(folder: Path) -> dict[str, Any]:
     """The roles of the columns, and k, of a release that is a table."""
-    from sfumato.measures.manifest import read_manifest, wanted
+    from sfumato.release.read import read_manifest, wanted
 
     manifest = read_manifest(folder)
     weight = next((column.name for column in manifest.data.columns if column.role == "weight"), None)
@@ -129,8 +129,8 @@ def verify(
 ) -> Verification:
     """Which promises of a release hold, of its own file or of its table, and who signed it."""
     from sfumato.errors import ReadError
-    from sfumato.measures.verify import EVERY, verify_folder, verify_manifest
-    from sfumato.signature import signed
+    from sfumato.release.signature import signed
+    from sfumato.release.verify import EVERY, verify_folder, verify_manifest
 
     if is_flat(folder):
         hint = "give --quasi and --k, or --require, to verify the files in it as one table"
@@ -144,17 +144,17 @@ def reach(folder: Path, found: Verification, place: Sequence[str] | None, table:
     """How far the promises of a release go: nothing is counted of rows that are not as they were."""
     from dataclasses import asdict
 
-    from sfumato.engines.write import read_back
-    from sfumato.measures.counted import Counts
-    from sfumato.measures.released_data import Streamed, data_place, is_streamed
-    from sfumato.report.headline import reach_from
+    from sfumato.engines.files.bytes import read_back
+    from sfumato.measures.table import TupleCounts
+    from sfumato.release.released import Streamed, data_place, is_streamed
+    from sfumato.report.sections.headline import reach_from
 
     manifest = manifest_of(folder) | {"promises": [asdict(promise) for promise in found.promises]}
     if not all(promise.holds for promise in found.promises):
         return reach_from(manifest, None)
     if (rows := rows_of(folder, place, table)) is not folder:
-        return reach_from(manifest, Counts(rows))
+        return reach_from(manifest, TupleCounts(rows))
     format, guarded = manifest["data"]["format"], manifest["data"].get("guarded", True)
     file = data_place(folder, manifest["data"]["file"], format)
     streamed = is_streamed(file, format, guarded)
-    return reach_from(manifest, Counts(Streamed(file, format)) if streamed else read_back(file, format, guarded))
+    return reach_from(manifest, TupleCounts(Streamed(file, format)) if streamed else read_back(file, format, guarded))

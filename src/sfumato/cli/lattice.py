@@ -11,10 +11,10 @@ from sfumato.cli.figures import tell
 from sfumato.cli.options import PROMISES, SEARCH, WRITING, option
 
 if TYPE_CHECKING:
-    from sfumato.policy_file import PolicyFile
-    from sfumato.search.minimal import Minimal
+    from sfumato.policyfile.file import PolicyFile
+    from sfumato.search.lattice.incognito import Incognita
+    from sfumato.search.lattice.minimal import Minimal
     from sfumato.search.problem import Problem, Solution
-    from sfumato.search.subsets import Incognita
 
 SHOWN = 40  # rows of a table told to people; machines get all
 LISTED = 10_000  # nodes of a lattice that machines are told one by one
@@ -63,17 +63,17 @@ def lattice(
 
     Nothing is released. With --subsets also what every combination of the columns takes, and which are dangerous.
     """
-    from sfumato.cli import flags, sources
-    from sfumato.cli.notes import notes
-    from sfumato.cli.progress import Progress
+    from sfumato.cli import options as flags
+    from sfumato.cli import sources
+    from sfumato.cli.console import Progress, notes
     from sfumato.engines.atomic import atomic_file
     from sfumato.errors import OutputError
     from sfumato.losses import LOSSES
-    from sfumato.report.lattice import draw
+    from sfumato.report.charts.lattice import draw
     from sfumato.search import SEARCHES
-    from sfumato.search.incognito import incognito
     from sfumato.search.interruptible import interruptible
-    from sfumato.search.minimal import minimal_nodes
+    from sfumato.search.lattice.incognito import incognito
+    from sfumato.search.lattice.minimal import minimal_nodes
     from sfumato.search.problem import quiet, refuse_unprunable
 
     if output is not None and output.exists() and not overwrite:
@@ -122,13 +122,13 @@ def lattice(
 def _pose(draft: Any, progress: Any) -> tuple[Problem, PolicyFile]:
     """The table and the checked policy as the problem of a search."""
     import sfumato as sf
-    from sfumato.arguments import warn_of_unmeasured
     from sfumato.cli.sources import refuse_stored
-    from sfumato.engines.printed import printed
+    from sfumato.core.policy import Policy
+    from sfumato.core.printed import printed
     from sfumato.errors import ColumnError, InputError
-    from sfumato.policy import Policy
-    from sfumato.policy_file import check
-    from sfumato.search.pose import pose
+    from sfumato.policyfile.file import check
+    from sfumato.release.arguments import warn_of_unmeasured
+    from sfumato.search.problem import make_problem
 
     source = draft.source()
     refuse_stored("lattice", source)
@@ -145,7 +145,7 @@ def _pose(draft: Any, progress: Any) -> tuple[Problem, PolicyFile]:
             raise ColumnError(f'column "{name}" is empty: it has no value in any row', hint="leave it out")
     warn_of_unmeasured(frame, checked.roles.quasi, checked.roles.sensitive, checked.require)
     progress("counting", None)
-    return pose(frame, policy, checked.hierarchies, checked.levels, progress), checked
+    return make_problem(frame, policy, checked.hierarchies, checked.levels, progress), checked
 
 
 def _choose(problem: Problem, policy: PolicyFile) -> Solution:

@@ -45,9 +45,9 @@ def report(
 
     With --original it compares with the table behind the release, and only its owner can read it: never publish it.
     """
-    from sfumato import kernels
-    from sfumato.cli.progress import Progress
+    from sfumato.cli.console import Progress
     from sfumato.cli.sources import in_memory
+    from sfumato.core import compiled as kernels
     from sfumato.errors import PolicyError, ReadError
     from sfumato.report import sources
 
@@ -102,7 +102,7 @@ def _place(target: Path, output: Path | None, internal: bool) -> Path:
 def _check(place: Path, release: Path | None, internal: bool, replaced: bool, pdf: bool) -> None:
     """Whether the files can be written, before the work."""
     from sfumato.errors import OutputError
-    from sfumato.report.private import check_reports
+    from sfumato.report.sources import check_reports
 
     check_reports(place if internal else None, release, replaced, pdf)
     for one in (place, place.with_suffix(".pdf")) if pdf else (place,):
@@ -114,11 +114,11 @@ def _check(place: Path, release: Path | None, internal: bool, replaced: bool, pd
 
 def _asked(frame: Any, quasi: Any, sensitive: Any, hierarchy: Any, k: int | None, require: Any) -> dict[str, Any]:
     """The checked questions to the table of another tool."""
-    from sfumato.arguments import roles_of
-    from sfumato.cli import flags
+    from sfumato.cli import options as flags
+    from sfumato.core.microdata import encode
     from sfumato.criteria import criterion
     from sfumato.errors import PolicyError
-    from sfumato.microdata import encode
+    from sfumato.release.arguments import roles_of
 
     faults: list[str] = []
     models = flags.models(k, require or (), faults)
@@ -140,8 +140,7 @@ def _write(place: Path, manifest: Any, frame: Any, before: Any, overwrite: bool,
     from sfumato.report import internal_report
     from sfumato.report import report as public_report
     from sfumato.report.pdf import pdf_of
-    from sfumato.report.private import private_report
-    from sfumato.report.sources import aligned
+    from sfumato.report.sources import aligned, private_report
 
     if before is not None:
         with private_report(place, None, overwrite, pdf) as keep:

@@ -78,10 +78,10 @@ def risk(
     Exits 1 where a profile does not hold.
     """
     import sfumato as sf
-    from sfumato import kernels
-    from sfumato.cli import flags, kept
-    from sfumato.cli.notes import notes
-    from sfumato.cli.progress import Progress
+    from sfumato.cli import kept
+    from sfumato.cli import options as flags
+    from sfumato.cli.console import Progress, notes
+    from sfumato.core import compiled as kernels
 
     figures.check_output(output, overwrite)
     given = figures.chosen(options.reading(separator, quote, encoding, header, sheet))
@@ -123,7 +123,7 @@ def risk(
 
 def _population(text: str, given: Mapping[str, Any]) -> Any:
     """The size of the population where it is a number, else its table."""
-    from sfumato.cli import flags
+    from sfumato.cli import options as flags
 
     size = flags.scalar(text.replace(",", "").replace("_", ""))
     return figures.table(Path(text), given, other=True) if isinstance(size, str) else size

@@ -53,13 +53,13 @@ def sign(
 
     Of a release that is a table, --input is the database.
     """
+    from sfumato.cli.console import Progress
     from sfumato.cli.kept import rows_of
-    from sfumato.cli.progress import Progress
     from sfumato.errors import PolicyError
-    from sfumato.signature import FILE, STATEMENT, key_id, public_key
-    from sfumato.signature import new_key as make_key
-    from sfumato.signature import sign as sign_release
-    from sfumato.signature import trust as trust_key
+    from sfumato.release.signature import FILE, STATEMENT, key_id, public_key
+    from sfumato.release.signature import new_key as make_key
+    from sfumato.release.signature import sign as sign_release
+    from sfumato.release.signature import trust as trust_key
 
     if folder is None and not new_key and trust is None:
         raise PolicyError("nothing to do", hint="sfumato sign out/ --key steward.pem --name 'Ann Steward'")

@@ -1,7 +1,8 @@
-"""From arguments to a table: a file in memory, files that are streamed, or a table of a database."""
+"""Whether a file fits into memory: how much of it is free, and how much a file may take."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from glob import has_magic
@@ -12,8 +13,45 @@ import typer
 
 if TYPE_CHECKING:
     from sfumato.errors import SfumatoError
-    from sfumato.policy_file import Draft, PolicyFile
-    from sfumato.policy_input import Origin
+    from sfumato.policyfile.file import Draft, PolicyFile
+    from sfumato.policyfile.input import Origin
+
+
+SHARE = 4  # a file of more than this part of the memory that is free is streamed
+
+
+def is_large(origin: Origin) -> bool:
+    """Whether a file is to be streamed since it may not fit into memory; a note says so."""
+    from sfumato.engines.files.source import ENDINGS
+    from sfumato.policyfile.input import STREAMED, ending
+
+    path, free = Path(origin.paths[0]), available()
+    kind = origin.reader.get("format") or ending(path)
+    if origin.stream is not None or free is None or kind not in ENDINGS or set(origin.reader) - set(STREAMED):
+        return False
+    size = path.stat().st_size if path.is_file() else 0
+    if size * SHARE <= free:
+        return False
+    shown = f"{path.name} has {size / 1e9:.3g} GB, and {free / 1e9:.3g} GB of memory are free"
+    warnings.warn(f"{shown}: it is streamed; --no-stream reads it into memory", stacklevel=1)
+    return True
+
+
+def available() -> int | None:
+    """Bytes of memory that this process could still take, or None where the system does not say."""
+    found = []
+    try:
+        lines = Path("/proc/meminfo").read_text("ascii").splitlines()
+        found += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+        group = Path("/sys/fs/cgroup")  # the limit of a container
+        limit, used = ((group / name).read_text("ascii").strip() for name in ("memory.max", "memory.current"))
+        lines = (group / "memory.stat").read_text("ascii").splitlines()
+        cached = sum(int(line.split()[1]) for line in lines if line.startswith("inactive_file "))  # given back at need
+        found += [] if limit == "max" else [max(0, int(limit) - int(used) + cached)]
+    except (OSError, ValueError, IndexError):
+        pass
+    return min(found, default=None)
+
 
 INSTEAD = {  # of commands that need the table in memory
     "attack": "attack one file of it, or a sample that fits; sfumato risk measures all of it where it is",
@@ -24,7 +62,7 @@ INSTEAD = {  # of commands that need the table in memory
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedSource:
     """What the command line says about the table: a policy file, paths or an address, and how to take them."""
 
     policy: Path | None
@@ -50,7 +88,7 @@ def named(
     *,
     what: str = "FILE",
     policies: bool = True,
-) -> Named:
+) -> NamedSource:
     """The table that arguments and --input name; a policy file is one argument alone."""
     if not files and not given:
         raise typer.BadParameter(f"give {what}, or --input", param_hint=f"'{what}'")
@@ -65,7 +103,7 @@ def named(
         hint = "a pattern after --input stands in quotes"
         raise typer.BadParameter(f"the data is named twice, by {what} and by --input; {hint}", param_hint="'--input'")
     data = given if policy else [*(files or ()), *(given or ())]
-    return Named(Path(files[0]) if policy and files else None, tuple(data or ()), table, stream)
+    return NamedSource(Path(files[0]) if policy and files else None, tuple(data or ()), table, stream)
 
 
 @dataclass(frozen=True)
@@ -82,7 +120,6 @@ class Opened:
 def opened(origin: Origin | None) -> Opened:
     """The table that an input names; what is wrong with it is told with the other faults."""
     import sfumato as sf
-    from sfumato.cli.memory import is_large
     from sfumato.errors import SfumatoError
 
     if origin is None:
@@ -100,17 +137,17 @@ def opened(origin: Origin | None) -> Opened:
 
 def checked(draft: Draft) -> tuple[Opened, PolicyFile]:
     """The table and the checked policy, or all faults of both."""
-    from sfumato.policy_file import check
+    from sfumato.policyfile.file import check
 
     found = opened(draft.source())
     return found, check(draft, found.columns, found.unread, stored=found.stored, format=found.format)
 
 
-def measured(named: Named, reader: Mapping[str, Any]) -> Any:
+def measured(named: NamedSource, reader: Mapping[str, Any]) -> Any:
     """A table to measure, in memory or not."""
     from sfumato.errors import PolicyError
-    from sfumato.policy_input import input_faults
-    from sfumato.policy_places import Places
+    from sfumato.policyfile.input import input_faults
+    from sfumato.policyfile.places import Places
 
     origin = _origin(named, reader)
     found = opened(origin)
@@ -151,8 +188,8 @@ def refuse_stored(command: str, origin: Origin | None) -> None:
     raise PolicyError(f"{command} needs the table in memory", got=got, hint=INSTEAD[command])
 
 
-def _origin(named: Named, reader: Mapping[str, Any]) -> Origin:
-    from sfumato.policy_input import Origin, anchored
+def _origin(named: NamedSource, reader: Mapping[str, Any]) -> Origin:
+    from sfumato.policyfile.input import Origin, anchored
 
     paths = tuple(anchored(path, Path()) for path in named.data)
     return Origin(paths, named.table, named.stream, dict(reader))
@@ -162,7 +199,7 @@ def store_of(origin: Origin) -> Any:
     """The store of an input, or None where [input] has a fault that is told elsewhere."""
     import sfumato as sf
     from sfumato.errors import ReadError
-    from sfumato.policy_input import STREAMED
+    from sfumato.policyfile.input import STREAMED
 
     for path in [] if origin.database else map(Path, origin.paths):
         if path.is_dir() and not any(path.iterdir()):
@@ -176,14 +213,14 @@ def store_of(origin: Origin) -> Any:
 
 def database(place: str | Path, table: str) -> Any:
     """A table of a database."""
-    from sfumato.engines.database import Database
+    from sfumato.engines.sql.table import Database
 
     return Database(place, table)
 
 
 def _format(store: Any, origin: Origin) -> str:
     """The format in which a table that is not in memory is released if nothing else is said: Parquet from Parquet."""
-    from sfumato.policy_input import ending
+    from sfumato.policyfile.input import ending
 
     kind = "csv" if origin.database else origin.reader.get("format") or ending(store.files[0].path)
     return "parquet" if kind == "parquet" else "csv"

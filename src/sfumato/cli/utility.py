@@ -64,10 +64,10 @@ def utility(
     Several files, a pattern or a folder are streamed; with --input the original is named so, and RELEASED stands alone.
     """
     import sfumato as sf
-    from sfumato import kernels
-    from sfumato.cli import flags, kept, sources
-    from sfumato.cli.notes import notes
-    from sfumato.cli.progress import Progress
+    from sfumato.cli import kept, sources
+    from sfumato.cli import options as flags
+    from sfumato.cli.console import Progress, notes
+    from sfumato.core import compiled as kernels
 
     *original, released = tables or [""]
     if not released or not (original or place):

@@ -12,9 +12,9 @@ from sfumato.cli.console import number, say, say_json
 from sfumato.cli.options import PROMISES, option
 
 if TYPE_CHECKING:
+    from sfumato.core.roles import Roles
     from sfumato.measures.reach import Reach
-    from sfumato.measures.verify import Verification
-    from sfumato.roles import Roles
+    from sfumato.release.verify import Verification
 
 EXIT = {"holds": 0, "broken": 1, "nothing promised": 2}
 VERDICTS = {
@@ -63,11 +63,11 @@ def verify(
     Exits 0 where every promise holds, 1 where one does not, and 2 where nothing is promised.
     """
     import sfumato as sf
-    from sfumato.cli import flags, kept, sources
-    from sfumato.cli.notes import notes
-    from sfumato.cli.progress import Progress
+    from sfumato.cli import kept, sources
+    from sfumato.cli import options as flags
+    from sfumato.cli.console import Progress, notes
     from sfumato.errors import PolicyError, ReadError
-    from sfumato.report.headline import beyond, plain
+    from sfumato.report.sections.headline import beyond, plain
 
     faults: list[str] = []
     models = flags.models(k, require or (), faults)
@@ -123,12 +123,12 @@ def verify(
 
 def _reach(data: Any, roles: Roles, found: Verification) -> Reach:
     """How far the promises go on a table of any tool: a column without a role is not covered."""
-    from sfumato.engines.frames import enter
-    from sfumato.engines.store import is_store
-    from sfumato.measures.counted import Counts
+    from sfumato.engines.memory.table import enter
+    from sfumato.engines.protocol import is_engine
     from sfumato.measures.reach import reach_of
+    from sfumato.measures.table import TupleCounts
 
-    table = Counts(data) if is_store(data) else enter(data)[0]
+    table = TupleCounts(data) if is_engine(data) else enter(data)[0]
     return reach_of(
         table if found.holds else None,
         roles={name: roles.role(name) or "insensitive" for name in table.columns},

@@ -1,1 +1,1 @@
-"""Comparing: many releases of one table, measured, as a map of risk and utility. `sfumato.comparison` is the verb."""
+"""Comparing: many releases of one table, measured, as a map of risk and utility; `verbs.compare` is the verb."""

@@ -6,10 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.comparing.ink import RADIUS, RING
-from sfumato.comparing.labels import place_labels
-from sfumato.comparing.scale import Scale, scale, written
-from sfumato.comparing.scene import Mark, Place, Scene, Stroke, Text
+from sfumato.comparing.scene import (
+    RADIUS,
+    RING,
+    ChartScale,
+    Mark,
+    Place,
+    Scene,
+    Stroke,
+    Text,
+    place_labels,
+    scale,
+    written,
+)
 from sfumato.report.words import count, number
 
 TITLE = "Risk and utility"
@@ -21,7 +30,7 @@ _VARIANTS = ("minimised", "require", "suppression", "k")  # what may tell lines 
 
 
 @dataclass(frozen=True)
-class Line:
+class ChartLine:
     """The points of one method under one set of the other parameters, along the parameter that is swept."""
 
     name: str
@@ -30,7 +39,7 @@ class Line:
     points: tuple[Mapping[str, Any], ...]
 
 
-def lines_of(document: Mapping[str, Any]) -> list[Line]:
+def lines_of(document: Mapping[str, Any]) -> list[ChartLine]:
     """The lines of a map: every method, and within it every combination of what is not swept."""
     points = document["points"]
     swept = "minimised" if document["swept"] == "loss" else document["swept"]
@@ -44,7 +53,7 @@ def lines_of(document: Mapping[str, Any]) -> list[Line]:
     lines = []
     for (method, variant), members in sorted(found.items()):
         words = [" ".join(filter(None, methods[method])), *(_named(name, members[0][name]) for name in several)]
-        lines.append(Line(", ".join(filter(None, words)), method, variant, tuple(members)))
+        lines.append(ChartLine(", ".join(filter(None, words)), method, variant, tuple(members)))
     return lines
 
 
@@ -105,10 +114,10 @@ def _named(name: str, value: Any) -> str:
 
 
 def _legend(
-    lines: Sequence[Line], document: Mapping[str, Any], drawn: Sequence[Mapping[str, Any]], width: float, y: float
+    lines: Sequence[ChartLine], document: Mapping[str, Any], drawn: Sequence[Mapping[str, Any]], width: float, y: float
 ) -> tuple[list[Stroke | Mark | Text], float]:
     """What the lines are, in rows as wide as the map; and where the plot may start."""
-    entries: list[tuple[str, Line | None]] = [(line.name, line) for line in lines]
+    entries: list[tuple[str, ChartLine | None]] = [(line.name, line) for line in lines]
     if any(p["pareto"] for p in drawn):
         entries.append(("Pareto front: no other point beats these" if width > _NARROW else "Pareto front", None))
     items: list[Stroke | Mark | Text] = []
@@ -139,7 +148,7 @@ def _swept(document: Mapping[str, Any]) -> str:
     return "minimised" if document["swept"] == "loss" else str(document["swept"])
 
 
-def _axes(document: Mapping[str, Any], x: Scale, y: Scale, width: float) -> list[Stroke | Mark | Text]:
+def _axes(document: Mapping[str, Any], x: ChartScale, y: ChartScale, width: float) -> list[Stroke | Mark | Text]:
     left, right, bottom, top = x.start, x.end, y.start, y.end
     items: list[Stroke | Mark | Text] = []
     across, up = x.ticks(8 if width > 600 else 4), y.ticks(_UP)
@@ -157,7 +166,11 @@ def _axes(document: Mapping[str, Any], x: Scale, y: Scale, width: float) -> list
 
 
 def _points(
-    document: Mapping[str, Any], lines: Sequence[Line], x: Scale, y: Scale, within: tuple[float, float, float, float]
+    document: Mapping[str, Any],
+    lines: Sequence[ChartLine],
+    x: ChartScale,
+    y: ChartScale,
+    within: tuple[float, float, float, float],
 ) -> list[Stroke | Mark | Text]:
     front = sorted({(p["utility"], p["risk"]) for p in document["points"] if p["pareto"]})
     under: list[Stroke | Mark | Text] = []

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from sfumato.comparing.chart import chart, described, point_name
-from sfumato.comparing.ink import css
-from sfumato.comparing.scene import svg
+from sfumato.comparing.picture import png
+from sfumato.comparing.scene import css, svg
+from sfumato.engines.atomic import atomic_file
+from sfumato.report.charts.svg import mark
 from sfumato.report.markup import Markup, facts, join, names, section, tag
-from sfumato.report.svg import mark
 from sfumato.report.words import count, number
 
 _WIDTHS = {"wide": 944, "narrow": 350}
@@ -166,3 +169,17 @@ def _asked(document: Mapping[str, Any]) -> Markup:
         "that has the original."
     )
     return section("asked", "What was compared", shown, tag("p", note, class_="quiet"))
+
+
+def write_maps(folder: Path, document: Mapping[str, Any]) -> None:
+    """map.json, map.svg, map.html and, last, map.png: MissingExtra where only that cannot be drawn."""
+    scene = chart(document)
+    text = json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False)
+    for name, content in (("map.json", text), ("map.svg", str(svg(scene, "map"))), ("map.html", page(document))):
+        _write(folder / name, (content.rstrip("\n") + "\n").encode("utf-8"))
+    _write(folder / "map.png", png(scene))
+
+
+def _write(target: Path, content: bytes) -> None:
+    with atomic_file(target, overwrite=True) as place:
+        place.write_bytes(content)

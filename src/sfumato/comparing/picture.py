@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from sfumato.comparing.ink import COLOURS, DASHES, LIGHT, RADIUS, RING, SHAPES, TEXTS
-from sfumato.comparing.scene import Mark, Scene, Stroke, Text
+from sfumato.comparing.scene import COLOURS, DASHES, LIGHT, RADIUS, RING, SHAPES, TEXTS, Mark, Scene, Stroke, Text
 from sfumato.errors import MissingExtra
 
 INCH = 100  # pixels of the scene

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sfumato.core.registry import Variant
 from sfumato.criteria.alpha_k import AlphaK
 from sfumato.criteria.average_risk import AverageRisk
 from sfumato.criteria.beta_likeness import BetaLikeness
@@ -24,7 +25,6 @@ from sfumato.criteria.population_uniqueness import PopulationUniqueness
 from sfumato.criteria.recursive_cl_diversity import RecursiveCLDiversity
 from sfumato.criteria.sample_uniqueness import SampleUniqueness
 from sfumato.criteria.t_closeness import TCloseness
-from sfumato.variant import Variant
 
 DIVERSITY = "Machanavajjhala et al. 2007"
 CRITERIA: dict[str, Variant] = {

@@ -12,17 +12,17 @@ import polars as pl
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
 from sfumato.criteria.model import (
     TOLERANCE,
-    Classes,
-    Closed,
+    ClassesView,
     Flags,
-    Histogram,
+    HistogramView,
     Model,
+    Monotonicity,
     check_column,
     check_integer,
     check_real,
     is_text,
 )
-from sfumato.criteria.runs import run_maxima
+from sfumato.criteria.search_distance import run_maxima
 from sfumato.errors import PolicyError
 
 
@@ -44,7 +44,7 @@ class AlphaK(Model):
     attribute: str
     values: tuple[str, ...] | None = None
 
-    closed: ClassVar[Closed] = "merge"
+    monotonicity: ClassVar[Monotonicity] = "merge"
     bounded_by: ClassVar[str] = "alpha"
 
     def __post_init__(self) -> None:
@@ -84,7 +84,7 @@ class AlphaK(Model):
         others = f"{self.k - 1} other{'s' if self.k > 2 else ''}"
         return f"Every record shares its quasi-identifiers with at least {others}, and {share}"
 
-    def holds(self, classes: Classes) -> Flags:
+    def holds(self, classes: ClassesView) -> Flags:
         """Which classes satisfy it."""
         histogram = classes.histogram(self.attribute)
         count = histogram.count
@@ -94,7 +94,7 @@ class AlphaK(Model):
         found: Flags = (classes.size >= self.k) & (share <= self.alpha + TOLERANCE)
         return found
 
-    def _guarded(self, histogram: Histogram) -> Flags:
+    def _guarded(self, histogram: HistogramView) -> Flags:
         """Which values are guarded."""
         named = set(self.values or ())
         codes = [histogram.text.index(value) for value in named if value in histogram.text]

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
-from sfumato.criteria.enough_rows import EnoughRows
-from sfumato.criteria.model import TOLERANCE, Classes, Closed, Flags, Model, check_real
+from sfumato.criteria.class_size_bound import ClassSizeBound
+from sfumato.criteria.model import TOLERANCE, ClassesView, Flags, Model, Monotonicity, check_real
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class AverageRisk(Model):
 
     t: float
 
-    closed: ClassVar[Closed] = "merge"
+    monotonicity: ClassVar[Monotonicity] = "merge"
     bounded_by: ClassVar[str] = "t"
 
     def __post_init__(self) -> None:
@@ -41,15 +41,15 @@ class AverageRisk(Model):
         return max(1, math.ceil(1 / (self.t + TOLERANCE) - TOLERANCE))
 
     @property
-    def enough(self) -> EnoughRows:
+    def enough(self) -> ClassSizeBound:
         """What stands for it where a search looks at one class at a time."""
-        return EnoughRows(self)
+        return ClassSizeBound(self)
 
     def sentence(self) -> str:
         """The promise in words."""
         return f"On average, at most {self.t * 100:g}% of guesses at a record among those that look alike are right."
 
-    def holds(self, classes: Classes) -> Flags:
+    def holds(self, classes: ClassesView) -> Flags:
         """No class alone breaks it."""
         found: Flags = classes.size > 0
         return found

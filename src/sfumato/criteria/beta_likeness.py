@@ -9,8 +9,17 @@ import numpy as np
 import polars as pl
 
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
-from sfumato.criteria.model import TOLERANCE, Classes, Closed, Flags, Model, check_choice, check_column, check_real
-from sfumato.criteria.runs import run_maxima, run_of
+from sfumato.criteria.model import (
+    TOLERANCE,
+    ClassesView,
+    Flags,
+    Model,
+    Monotonicity,
+    check_choice,
+    check_column,
+    check_real,
+)
+from sfumato.criteria.search_distance import run_maxima, run_of
 
 KINDS = ("basic", "enhanced")
 
@@ -32,9 +41,9 @@ class BetaLikeness(Model):
     beta: float
     kind: str = "basic"
 
-    closed: ClassVar[Closed] = "merge"  # p of a union lies between those of its parts
+    monotonicity: ClassVar[Monotonicity] = "merge"  # p of a union lies between those of its parts
     bounded_by: ClassVar[str] = "beta"
-    against_whole: ClassVar[bool] = True
+    uses_overall_distribution: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_column(self)
@@ -49,7 +58,7 @@ class BetaLikeness(Model):
             f"{1 + self.beta:g} times as frequent as in the whole table{cap}."
         )
 
-    def holds(self, classes: Classes) -> Flags:
+    def holds(self, classes: ClassesView) -> Flags:
         """Which classes satisfy it."""
         histogram = classes.histogram(self.attribute)
         q = histogram.whole / histogram.whole.sum()

@@ -10,8 +10,17 @@ import numpy as np
 import polars as pl
 
 from sfumato.criteria.audit import Finding, Groups, rounded
-from sfumato.criteria.model import TOLERANCE, Classes, Closed, Flags, Model, check_choice, check_column, check_real
-from sfumato.criteria.runs import run_maxima, run_of
+from sfumato.criteria.model import (
+    TOLERANCE,
+    ClassesView,
+    Flags,
+    Model,
+    Monotonicity,
+    check_choice,
+    check_column,
+    check_real,
+)
+from sfumato.criteria.search_distance import run_maxima, run_of
 
 ABSENT = ("violates", "skipped")
 
@@ -35,7 +44,7 @@ class DeltaDisclosure(Model):
     absent: str = "violates"
 
     bounded_by: ClassVar[str] = "delta"
-    against_whole: ClassVar[bool] = True
+    uses_overall_distribution: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_column(self)
@@ -43,7 +52,7 @@ class DeltaDisclosure(Model):
         check_choice(self, "absent", ABSENT)
 
     @property
-    def closed(self) -> Closed:  # type: ignore[override]
+    def monotonicity(self) -> Monotonicity:  # type: ignore[override]
         """Merging keeps p between those of the parts; a skipped value of one part dilutes the other's."""
         return "merge" if self.absent == "violates" else "none"
 
@@ -56,7 +65,7 @@ class DeltaDisclosure(Model):
             f"{factor} times as frequent or rare as in the whole table."
         )
 
-    def holds(self, classes: Classes) -> Flags:
+    def holds(self, classes: ClassesView) -> Flags:
         """Which classes satisfy it."""
         histogram = classes.histogram(self.attribute)
         whole = histogram.whole.astype(np.float64)

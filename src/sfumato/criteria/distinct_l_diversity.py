@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.criteria.audit import Finding, Groups
-from sfumato.criteria.model import Classes, Closed, Flags, Model, check_column, check_integer
+from sfumato.criteria.model import ClassesView, Flags, Model, Monotonicity, check_column, check_integer
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class DistinctLDiversity(Model):
     attribute: str
     l: int
 
-    closed: ClassVar[Closed] = "superset"
+    monotonicity: ClassVar[Monotonicity] = "superset"
     bounded_by: ClassVar[str] = "l"
     wildcard: ClassVar[bool] = True
 
@@ -43,7 +43,7 @@ class DistinctLDiversity(Model):
         values = "value" if self.l == 1 else "different values"
         return f'In every group of records that look alike, "{self.attribute}" takes at least {self.l} {values}.'
 
-    def holds(self, classes: Classes) -> Flags:
+    def holds(self, classes: ClassesView) -> Flags:
         """Which classes satisfy it."""
         found: Flags = np.diff(classes.histogram(self.attribute).start) >= self.l
         return found

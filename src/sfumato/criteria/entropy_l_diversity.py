@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
-from sfumato.criteria.model import LARGEST, TOLERANCE, Classes, Closed, Flags, Model, check_column, check_real
-from sfumato.criteria.runs import run_sums
+from sfumato.criteria.model import LARGEST, TOLERANCE, ClassesView, Flags, Model, Monotonicity, check_column, check_real
+from sfumato.criteria.search_distance import run_sums
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class EntropyLDiversity(Model):
     attribute: str
     l: float
 
-    closed: ClassVar[Closed] = "merge"
+    monotonicity: ClassVar[Monotonicity] = "merge"
     bounded_by: ClassVar[str] = "l"
 
     def __post_init__(self) -> None:
@@ -46,7 +46,7 @@ class EntropyLDiversity(Model):
         values = f"{self.l:g} equally frequent values" if self.l > 1 else "1 value"
         return f'In every group of records that look alike, "{self.attribute}" is at least as varied as {values}.'
 
-    def holds(self, classes: Classes) -> Flags:
+    def holds(self, classes: ClassesView) -> Flags:
         """Which classes satisfy it."""
         histogram = classes.histogram(self.attribute)
         n = np.maximum(classes.size, 1)

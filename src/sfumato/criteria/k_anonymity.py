@@ -8,7 +8,7 @@ from typing import ClassVar
 import polars as pl
 
 from sfumato.criteria.audit import Finding, Groups
-from sfumato.criteria.model import Classes, Closed, Flags, Model, check_integer
+from sfumato.criteria.model import ClassesView, Flags, Model, Monotonicity, check_integer
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class KAnonymity(Model):
 
     k: int
 
-    closed: ClassVar[Closed] = "superset"
+    monotonicity: ClassVar[Monotonicity] = "superset"
     bounded_by: ClassVar[str] = "k"
     wildcard: ClassVar[bool] = True
 
@@ -41,7 +41,7 @@ class KAnonymity(Model):
             return "Every record may stand alone: k = 1 promises nothing."
         return f"Every record shares its quasi-identifiers with at least {self.k - 1} other{'s' if self.k > 2 else ''}."
 
-    def holds(self, classes: Classes) -> Flags:
+    def holds(self, classes: ClassesView) -> Flags:
         """Which classes satisfy it."""
         found: Flags = classes.size >= self.k
         return found

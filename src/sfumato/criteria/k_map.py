@@ -14,10 +14,10 @@ from sfumato.criteria.audit import SLACK, Finding, Groups
 from sfumato.criteria.model import (
     SMALLEST_FRACTION,
     TOLERANCE,
-    Classes,
-    Closed,
+    ClassesView,
     Flags,
     Model,
+    Monotonicity,
     check_choice,
     check_integer,
     check_real,
@@ -49,7 +49,7 @@ class KMap(Model):
     estimator: str = "zero-truncated-poisson"
     significance: float = 0.05
 
-    closed: ClassVar[Closed] = "superset"
+    monotonicity: ClassVar[Monotonicity] = "superset"
     bounded_by: ClassVar[str] = "k"
 
     def __post_init__(self) -> None:
@@ -73,7 +73,7 @@ class KMap(Model):
             f"{self.sampling_fraction * 100:g}% of it in the table ({self.estimator}, level {self.significance:g})."
         )
 
-    def holds(self, classes: Classes) -> Flags:
+    def holds(self, classes: ClassesView) -> Flags:
         """Which classes satisfy it."""
         found: Flags = classes.size >= self.least_size
         return found

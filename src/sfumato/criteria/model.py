@@ -5,24 +5,25 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.criteria.audit import Groups
 from sfumato.errors import PolicyError, did_you_mean
 
 Flags = NDArray[np.bool_]
-Closed = Literal["superset", "merge", "none"]
+Monotonicity = Literal["superset", "merge", "none"]
 
 LARGEST = 2**53  # of whole numbers: more than any table has rows, and still exact as a float
 SMALLEST_FRACTION = 1e-12  # of a population: less than one of all people
 TOLERANCE = 1e-12  # of the search side; the released side has its own, wider one
 
 
-class Histogram(Protocol):
+class HistogramView(Protocol):
     """Counts of a sensitive attribute per class: the run of class c is start[c]:start[c + 1], values ascending."""
 
     @property
@@ -39,20 +40,20 @@ class Histogram(Protocol):
     def ancestor(self) -> np.ndarray | None: ...
 
 
-class Classes(Protocol):
+class ClassesView(Protocol):
     """Equivalence classes, as a search sees them."""
 
     @property
     def size(self) -> np.ndarray: ...
-    def histogram(self, attribute: str) -> Histogram: ...
+    def histogram(self, attribute: str) -> HistogramView: ...
 
 
 class Model:
     """A privacy model: a function from equivalence classes to yes or no per class."""
 
-    closed: ClassVar[Closed] = "none"
+    monotonicity: ClassVar[Monotonicity] = "none"
     bounded_by: ClassVar[str]  # the parameter that what is measured is compared with
-    against_whole: ClassVar[bool] = False  # whether it compares with the distribution in the whole table
+    uses_overall_distribution: ClassVar[bool] = False  # whether it compares with the distribution in the whole table
     wildcard: ClassVar[bool] = False  # whether it is defined where a missing value matches any value
 
     @property
@@ -150,3 +151,39 @@ def _shown(value: object) -> str:
     if isinstance(value, int) and abs(value) > 10**30:
         return f"a number of about {int(value.bit_length() * math.log10(2)) + 1} digits"
     return repr(value) if isinstance(value, str | int | float) else f"a value of type {type(value).__name__}"
+
+
+@dataclass(frozen=True)
+class Promise:
+    """One criterion over one set of quasi-identifiers: what was asked, and what the worst class achieves."""
+
+    model: str
+    parameters: dict[str, Any]
+    quasi: tuple[str, ...]
+    holds: bool
+    measured: float | int | None
+    bound: float | int
+    sentence: str
+    note: str | None = None
+
+
+def examined(criterion: Any, quasi: Sequence[str], groups: Groups) -> Promise:
+    """The promise as the rows keep or break it."""
+    if groups.keys.height == 0:
+        return broken(criterion, quasi, "the released table has no rows, and a release without rows is refused")
+    found = criterion.audit(groups)
+    notes = [found.note] if found.note else []
+    measured = found.measured
+    if measured is not None and math.isinf(measured):  # JSON has no infinity
+        measured = None
+        notes.insert(0, "the measured value is infinite")
+    if found.failing_classes:
+        verb = "fails" if found.failing_classes == 1 else "fail"
+        notes.insert(0, f"{found.failing_classes} of {groups.sizes.height} classes {verb}")
+    return replace(broken(criterion, quasi, "; ".join(notes) or None), holds=found.holds, measured=measured)
+
+
+def broken(criterion: Any, quasi: Sequence[str], note: str | None) -> Promise:
+    """The promise where nothing could be measured, which breaks it."""
+    parameters, sentence = criterion.parameters(), criterion.sentence()
+    return Promise(criterion.model, parameters, tuple(quasi), False, None, criterion.bound, sentence, note)

@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from sfumato.core.registry import Variant
 from sfumato.errors import PolicyError, did_you_mean
-from sfumato.variant import Variant
 
 
 def build(table: Mapping[str, Variant], name: str, parameters: Mapping[str, object]) -> Any:

@@ -10,8 +10,17 @@ import numpy as np
 import polars as pl
 
 from sfumato.criteria.audit import Finding, Groups, rounded
-from sfumato.criteria.model import TOLERANCE, Classes, Closed, Flags, Model, check_column, check_integer, check_real
-from sfumato.criteria.runs import run_maxima, run_of, run_sums
+from sfumato.criteria.model import (
+    TOLERANCE,
+    ClassesView,
+    Flags,
+    Model,
+    Monotonicity,
+    check_column,
+    check_integer,
+    check_real,
+)
+from sfumato.criteria.search_distance import run_maxima, run_of, run_sums
 
 
 @dataclass(frozen=True)
@@ -31,7 +40,7 @@ class RecursiveCLDiversity(Model):
     c: float
     l: int
 
-    closed: ClassVar[Closed] = "merge"
+    monotonicity: ClassVar[Monotonicity] = "merge"
     bounded_by: ClassVar[str] = "c"
 
     def __post_init__(self) -> None:
@@ -52,7 +61,7 @@ class RecursiveCLDiversity(Model):
             f"occurs less than {self.c:g} times as often as {tail} together."
         )
 
-    def holds(self, classes: Classes) -> Flags:
+    def holds(self, classes: ClassesView) -> Flags:
         """Which classes satisfy it."""
         histogram = classes.histogram(self.attribute)
         start, count = histogram.start, histogram.count

@@ -1,8 +1,4 @@
-"""Distances of t-closeness as a search computes them: N. Li, T. Li, S. Venkatasubramanian, t-closeness, ICDE 2007.
-
-Each takes the sizes of the classes and their sparse histogram and gives a distance per class, in time that grows with
-the entries of the histogram: values that are absent from a class are never visited.
-"""
+"""Runs: sums and maxima over the runs of a sparse histogram, without a loop over classes."""
 
 from __future__ import annotations
 
@@ -10,18 +6,55 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sfumato.criteria.model import Histogram
-from sfumato.criteria.runs import run_of, run_sums
+from sfumato.criteria.model import HistogramView
 
 
-def equal(size: np.ndarray, histogram: Histogram) -> np.ndarray:
+def run_sums(x: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """Sum of x over each run start[c]:start[c + 1]; an empty run sums to 0.
+
+    >>> run_sums(np.array([1, 2, 3]), np.array([0, 2, 2, 3])).tolist()
+    [3, 0, 3]
+    """
+    return _reduced(np.add, x, start)
+
+
+def run_maxima(x: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """Greatest x of each run; 0 for an empty run.
+
+    >>> run_maxima(np.array([1, 2, 3]), np.array([0, 2, 2, 3])).tolist()
+    [2, 0, 3]
+    """
+    return _reduced(np.maximum, x, start)
+
+
+def run_of(start: np.ndarray) -> np.ndarray:
+    """The run that each entry belongs to.
+
+    >>> run_of(np.array([0, 2, 2, 3])).tolist()
+    [0, 0, 2]
+    """
+    return np.repeat(np.arange(len(start) - 1), np.diff(start))
+
+
+def _reduced(how: np.ufunc, x: np.ndarray, start: np.ndarray) -> np.ndarray:
+    filled = start[1:] > start[:-1]  # reduceat gives x[start] for an empty run: those are left out
+    if len(filled) and filled.all():
+        whole: np.ndarray = how.reduceat(x, start[:-1])
+        return whole
+    out = np.zeros(len(filled), dtype=x.dtype)
+    if filled.any():
+        out[filled] = how.reduceat(x, start[:-1][filled])
+    return out
+
+
+def equal(size: np.ndarray, histogram: HistogramView) -> np.ndarray:
     """1/2 sum |p - q|, which is the sum of p - q over the values with p > q: those are in the class."""
     of = run_of(histogram.start)
     excess = histogram.count / size[of] - (histogram.whole / histogram.whole.sum())[histogram.value]
     return run_sums(np.maximum(excess, 0.0), histogram.start)
 
 
-def kullback_leibler(size: np.ndarray, histogram: Histogram) -> np.ndarray:
+def kullback_leibler(size: np.ndarray, histogram: HistogramView) -> np.ndarray:
     """Sum p ln(p/q)."""
     p = histogram.count / size[run_of(histogram.start)]
     with np.errstate(divide="ignore"):  # q is 0 only for values that the whole table lacks: infinitely far
@@ -29,7 +62,7 @@ def kullback_leibler(size: np.ndarray, histogram: Histogram) -> np.ndarray:
     return run_sums(p * np.log(ratio), histogram.start)
 
 
-def ordered(size: np.ndarray, histogram: Histogram) -> np.ndarray:
+def ordered(size: np.ndarray, histogram: HistogramView) -> np.ndarray:
     """1/(m-1) sum over i of |P(i) - Q(i)|, with P and Q the cumulated distributions over the m values in order.
 
     From one value of the class to its next, P is constant and Q rises: |P - Q| is P - Q up to the place where Q
@@ -58,7 +91,7 @@ def ordered(size: np.ndarray, histogram: Histogram) -> np.ndarray:
     return found
 
 
-def hierarchical(size: np.ndarray, histogram: Histogram) -> np.ndarray:
+def hierarchical(size: np.ndarray, histogram: HistogramView) -> np.ndarray:
     """Sum over inner nodes N of height(N)/H min(pos_extra(N), neg_extra(N)).
 
     min(pos, neg) of a node is pos - max(extra, 0), as extra = pos - neg. Summed over a level, pos is the sum of the
@@ -85,7 +118,7 @@ def hierarchical(size: np.ndarray, histogram: Histogram) -> np.ndarray:
     return found / height
 
 
-SEARCHED: dict[str, Callable[[np.ndarray, Histogram], np.ndarray]] = {
+SEARCHED: dict[str, Callable[[np.ndarray, HistogramView], np.ndarray]] = {
     "equal": equal,
     "ordered": ordered,
     "hierarchical": hierarchical,

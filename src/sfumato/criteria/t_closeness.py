@@ -8,7 +8,16 @@ from typing import ClassVar
 import polars as pl
 
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
-from sfumato.criteria.model import TOLERANCE, Classes, Closed, Flags, Model, check_choice, check_column, check_real
+from sfumato.criteria.model import (
+    TOLERANCE,
+    ClassesView,
+    Flags,
+    Model,
+    Monotonicity,
+    check_choice,
+    check_column,
+    check_real,
+)
 from sfumato.criteria.released_distance import RELEASED
 from sfumato.criteria.search_distance import SEARCHED
 from sfumato.errors import PolicyError
@@ -34,9 +43,9 @@ class TCloseness(Model):
     t: float
     distance: str = "equal"
 
-    closed: ClassVar[Closed] = "merge"
+    monotonicity: ClassVar[Monotonicity] = "merge"
     bounded_by: ClassVar[str] = "t"
-    against_whole: ClassVar[bool] = True
+    uses_overall_distribution: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_column(self)
@@ -54,7 +63,7 @@ class TCloseness(Model):
             f"within {self.t:g} ({name})."
         )
 
-    def holds(self, classes: Classes) -> Flags:
+    def holds(self, classes: ClassesView) -> Flags:
         """Which classes satisfy it."""
         histogram = classes.histogram(self.attribute)
         if self.distance == "hierarchical" and histogram.ancestor is None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import polars as pl
 
-from sfumato.engines.printed import printed, printed_frame
+from sfumato.core.printed import printed, printed_frame
 
 Of = Callable[[pl.Expr], pl.Expr]
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.engines.printed import plain, printed
-from sfumato.engines.scanned_codes import Codes
+from sfumato.core.printed import plain, printed
+from sfumato.engines.codes import Codes
 from sfumato.errors import PolicyError, did_you_mean
 
 LARGEST = 1 << 62  # a number of several codes, at most

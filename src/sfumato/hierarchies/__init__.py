@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sfumato.core.registry import Variant
 from sfumato.hierarchies.dates import dates
 from sfumato.hierarchies.file import file
 from sfumato.hierarchies.flat import flat
@@ -13,7 +14,6 @@ from sfumato.hierarchies.redact import redact
 from sfumato.hierarchies.spec import parse
 from sfumato.hierarchies.tree import tree
 from sfumato.hierarchies.wide import wide
-from sfumato.variant import Variant
 
 __all__ = [
     "HIERARCHIES",

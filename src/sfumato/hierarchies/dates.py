@@ -6,10 +6,9 @@ import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sfumato.categories import Categories
+from sfumato.core.exact import has_time, times
+from sfumato.core.hierarchy import Categories, Hierarchy, by_label, grow, leaves_of
 from sfumato.errors import HierarchyError, PolicyError, did_you_mean
-from sfumato.hierarchies.times import has_time, times
-from sfumato.hierarchy import Hierarchy, by_label, grow, leaves_of
 
 
 def _week(day: dt.datetime) -> str:

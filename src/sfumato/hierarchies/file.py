@@ -5,19 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.categories import Categories
+from sfumato.core.hierarchy import Categories, Hierarchy
 from sfumato.errors import PolicyError
-from sfumato.hierarchies.rows import Source, source
+from sfumato.hierarchies.rows import RowSource, source
 from sfumato.hierarchies.tree import from_edges
 from sfumato.hierarchies.wide import from_rows
-from sfumato.hierarchy import Hierarchy
 
 
 @dataclass(frozen=True)
 class File:
     """A hierarchy file: two columns are an edge list, more are the wide form."""
 
-    source: Source
+    source: RowSource
 
     def build(self, categories: Categories) -> Hierarchy:
         """The hierarchy in the file."""

@@ -9,10 +9,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from sfumato.categories import Categories
+from sfumato.core.exact import exact, ratio, show
+from sfumato.core.hierarchy import Categories, Groups, Hierarchy, grow, leaves_of
 from sfumato.errors import HierarchyError, PolicyError
-from sfumato.hierarchies.exact import exact, ratio, show
-from sfumato.hierarchy import Groups, Hierarchy, grow, leaves_of
 
 Ratios = list[tuple[int, int]]  # numerators and denominators
 Bounds = tuple[Fraction | None, Fraction | None]  # from, up to; None: open

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sfumato.categories import Categories
+from sfumato.core.exact import printed
+from sfumato.core.hierarchy import Categories, Hierarchy, by_label, grow, leaves_of
 from sfumato.errors import HierarchyError, PolicyError
-from sfumato.hierarchies.exact import printed
-from sfumato.hierarchy import Hierarchy, by_label, grow, leaves_of
 
 Step = str | dict[str, str]
 
 
 @dataclass(frozen=True)
-class Levels:
+class ExplicitLevels:
     """One step per level: a mapping of the labels below to new ones, or one label for all."""
 
     steps: tuple[Step, ...]
@@ -57,7 +56,7 @@ class Levels:
         return f"levels given, {len(self.steps)} above the values"
 
 
-def levels(*steps: object) -> Levels:
+def levels(*steps: object) -> ExplicitLevels:
     """Levels given one by one: a mapping of the labels of the level below to new ones, or one label for all.
 
     The first mapping lists all values. A root `*` is added where the last level has several labels.
@@ -82,4 +81,4 @@ def levels(*steps: object) -> Levels:
             faults.append(f"level {level} must be a label or a mapping; got {type(step).__name__}")
     if faults:
         raise PolicyError("these levels make no hierarchy", faults)
-    return Levels(tuple(kept))
+    return ExplicitLevels(tuple(kept))

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.categories import Categories
+from sfumato.core.exact import printed
+from sfumato.core.hierarchy import Categories, Hierarchy, grow, leaves_of
 from sfumato.errors import HierarchyError, PolicyError
-from sfumato.hierarchies.exact import printed
-from sfumato.hierarchy import Hierarchy, grow, leaves_of
 
 LONGEST_SET = 8  # longer sets print as first..last
 

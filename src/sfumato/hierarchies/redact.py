@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sfumato.categories import Categories
+from sfumato.core.hierarchy import Categories, Hierarchy, by_label, grow, leaves_of
 from sfumato.errors import HierarchyError, PolicyError, did_you_mean
-from sfumato.hierarchy import Hierarchy, by_label, grow, leaves_of
 
 SIDES = ("right", "left")
 MOST_CHARACTERS = 400_000_000  # of labels in all levels together

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sfumato.categories import Categories
+from sfumato.core.exact import printed
+from sfumato.core.hierarchy import DELIMITERS, Categories, leaves_of
 from sfumato.errors import HierarchyError, PolicyError, did_you_mean
-from sfumato.hierarchies.exact import printed
-from sfumato.hierarchy import DELIMITERS, leaves_of
 
 MOST_FAULTS = 100  # a file that is no hierarchy at all has one fault per line
 QUOTED = re.compile(r'(?:^|(?<=[;,|\t]))"(?:[^"]|"")*"', re.MULTILINE)
@@ -27,7 +26,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Source:
+class RowSource:
     """Where the rows of a hierarchy come from: a file, or rows given in Python."""
 
     path: Path | None
@@ -47,7 +46,7 @@ class Source:
     def at(self, lines: Iterable[int]) -> str:
         """Name and line, or lines.
 
-        >>> Source(Path("a.csv")).at([3, 5])
+        >>> RowSource(Path("a.csv")).at([3, 5])
         'a.csv, lines 3, 5'
         """
         numbers = sorted(set(lines))
@@ -79,17 +78,17 @@ class Source:
         return rows
 
 
-def source(given: object, delimiter: str | None) -> Source:
+def source(given: object, delimiter: str | None) -> RowSource:
     """A path, or rows of texts."""
     if delimiter is not None and (not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n '):
         raise PolicyError("the delimiter of a hierarchy file is one character", got=repr(delimiter))
     if isinstance(given, str | Path):
-        return Source(Path(given).expanduser(), delimiter=delimiter)
+        return RowSource(Path(given).expanduser(), delimiter=delimiter)
     if isinstance(given, Iterable):
         rows: list[Any] = list(given.items() if isinstance(given, Mapping) else given)
         if all(isinstance(row, Sequence) and not isinstance(row, str) for row in rows):
             given_rows = tuple(tuple("" if field is None else printed(field) for field in row) for row in rows)
-            return Source(None, given_rows, delimiter)
+            return RowSource(None, given_rows, delimiter)
     raise PolicyError("a hierarchy is read from a path or from a list of rows", got=type(given).__name__)
 
 
@@ -109,7 +108,7 @@ def sniff(text: str) -> str:
     return chosen
 
 
-def fail(name: str, source: Source, faults: Sequence[str], rows: Sequence[Row]) -> None:
+def fail(name: str, source: RowSource, faults: Sequence[str], rows: Sequence[Row]) -> None:
     """Raise all faults together, if there are any; odd spaces are told too, for they are the usual cause."""
     if not faults:
         return
@@ -122,7 +121,7 @@ def fail(name: str, source: Source, faults: Sequence[str], rows: Sequence[Row]) 
     raise HierarchyError(f'no hierarchy of "{name}" in {source.name}', told)
 
 
-def uncovered(source: Source, categories: Categories, leaves: Iterable[str], inner: Iterable[str] = ()) -> list[str]:
+def uncovered(source: RowSource, categories: Categories, leaves: Iterable[str], inner: Iterable[str] = ()) -> list[str]:
     """Faults about values of the table: no leaf of the hierarchy, or an inner node of it."""
     known, nodes, values = set(leaves), set(inner), leaves_of(categories)
     strange = [text for text in values if text not in known]

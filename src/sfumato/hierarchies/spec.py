@@ -6,20 +6,19 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from sfumato.core.hierarchy import Hierarchy, Recipe
 from sfumato.errors import HierarchyError, PolicyError, did_you_mean
 from sfumato.hierarchies.dates import Dates, dates
 from sfumato.hierarchies.file import File, file
-from sfumato.hierarchies.flat import flat
-from sfumato.hierarchies.given import Given
+from sfumato.hierarchies.flat import Given, flat
 from sfumato.hierarchies.intervals import Intervals, intervals
 from sfumato.hierarchies.learned import learned
-from sfumato.hierarchies.levels import Levels, levels
+from sfumato.hierarchies.levels import ExplicitLevels, levels
 from sfumato.hierarchies.order import Order, order
 from sfumato.hierarchies.redact import redact
 from sfumato.hierarchies.rows import neighbour
-from sfumato.hierarchies.tree import Tree, tree
+from sfumato.hierarchies.tree import TreeRecipe, tree
 from sfumato.hierarchies.wide import Wide, wide
-from sfumato.hierarchy import Hierarchy, Recipe
 
 ENDINGS = (".csv", ".tsv", ".txt")
 OPTIONS: dict[str, tuple[str, ...]] = {  # the keys that may stand beside the name in a table
@@ -70,9 +69,9 @@ def written(recipe: Recipe | None) -> bool:
     >>> written(parse({"order": ["low", "high"]})), written(parse("redact:right"))
     (True, False)
     """
-    if isinstance(recipe, Levels):
+    if isinstance(recipe, ExplicitLevels):
         return not isinstance(recipe.steps[0], str)
-    return isinstance(recipe, File | Tree | Wide | Order | Given)
+    return isinstance(recipe, File | TreeRecipe | Wide | Order | Given)
 
 
 def fixed(recipe: Recipe | None) -> bool:

@@ -7,16 +7,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.categories import Categories
-from sfumato.hierarchies.rows import Row, Source, fail, first_lines, source, uncovered
-from sfumato.hierarchy import Hierarchy, HierarchyNote, by_label, grow
+from sfumato.core.hierarchy import Categories, Hierarchy, HierarchyNote, by_label, grow
+from sfumato.hierarchies.rows import Row, RowSource, fail, first_lines, source, uncovered
 
 
 @dataclass(frozen=True)
-class Tree:
+class TreeRecipe:
     """A tree given by its edges: child and parent."""
 
-    source: Source
+    source: RowSource
 
     def build(self, categories: Categories) -> Hierarchy:
         """The tree; leaves nearer to the root than others are repeated upwards until all are equally deep."""
@@ -27,7 +26,7 @@ class Tree:
         return f"tree {self.source.short}"
 
 
-def tree(edges: str | Path | Iterable[object], delimiter: str | None = None) -> Tree:
+def tree(edges: str | Path | Iterable[object], delimiter: str | None = None) -> TreeRecipe:
     """A tree from an edge list: `child,parent` on each line of a file, or pairs in Python.
 
     The root is the one node without a parent and prints as it is named; leaves are the nodes without children. The
@@ -36,10 +35,10 @@ def tree(edges: str | Path | Iterable[object], delimiter: str | None = None) -> 
     >>> tree([("flu", "lung"), ("asthma", "lung"), ("lung", "*"), ("ulcer", "*")]).describe()
     'tree given rows'
     """
-    return Tree(source(edges, delimiter))
+    return TreeRecipe(source(edges, delimiter))
 
 
-def from_edges(source: Source, rows: list[Row], categories: Categories) -> Hierarchy:
+def from_edges(source: RowSource, rows: list[Row], categories: Categories) -> Hierarchy:
     """Check the edges, all faults together, and build the hierarchy."""
     faults = [
         f"{source.at([row.line])}: an edge is child and parent, neither empty; got columns: {len(row.fields)}"
@@ -76,7 +75,7 @@ def from_edges(source: Source, rows: list[Row], categories: Categories) -> Hiera
     return _grow(source, categories.name, leaves, parent)
 
 
-def _cycles(source: Source, parent: dict[str, str], line_of: dict[str, int]) -> list[str]:
+def _cycles(source: RowSource, parent: dict[str, str], line_of: dict[str, int]) -> list[str]:
     """One fault per cycle, with the lines of its edges."""
     faults: list[str] = []
     walked: dict[str, int] = {}  # the walk that first met the node
@@ -94,7 +93,7 @@ def _cycles(source: Source, parent: dict[str, str], line_of: dict[str, int]) -> 
     return faults
 
 
-def _grow(source: Source, name: str, leaves: list[str], parent: dict[str, str]) -> Hierarchy:
+def _grow(source: RowSource, name: str, leaves: list[str], parent: dict[str, str]) -> Hierarchy:
     paths = []
     for leaf in leaves:
         path = [leaf]
@@ -104,7 +103,7 @@ def _grow(source: Source, name: str, leaves: list[str], parent: dict[str, str]) 
     return grow_paths(source, name, paths)
 
 
-def grow_paths(source: Source, name: str, paths: list[list[str]]) -> Hierarchy:
+def grow_paths(source: RowSource, name: str, paths: list[list[str]]) -> Hierarchy:
     """Paths from leaf to root, made equally long by repeating the leaf, as a hierarchy."""
     height = max(map(len, paths))
     short = sum(len(path) < height for path in paths)

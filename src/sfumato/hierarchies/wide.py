@@ -6,17 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.categories import Categories
-from sfumato.hierarchies.rows import Row, Source, fail, first_lines, source, uncovered
+from sfumato.core.hierarchy import Categories, Hierarchy
+from sfumato.hierarchies.rows import Row, RowSource, fail, first_lines, source, uncovered
 from sfumato.hierarchies.tree import grow_paths
-from sfumato.hierarchy import Hierarchy
 
 
 @dataclass(frozen=True)
 class Wide:
     """A tree given by the path of every leaf up to the root."""
 
-    source: Source
+    source: RowSource
 
     def build(self, categories: Categories) -> Hierarchy:
         """The tree; shorter rows are filled by repeating the value until all are equally long."""
@@ -38,7 +37,7 @@ def wide(rows: str | Path | Iterable[object], delimiter: str | None = None) -> W
     return Wide(source(rows, delimiter))
 
 
-def from_rows(source: Source, rows: list[Row], categories: Categories) -> Hierarchy:
+def from_rows(source: RowSource, rows: list[Row], categories: Categories) -> Hierarchy:
     """Check the rows, all faults together, and build the hierarchy."""
     faults = [f"{source.at([row.line])}: has one column only" for row in rows if len(row.fields) == 1]
     for row in rows:
@@ -64,7 +63,7 @@ def from_rows(source: Source, rows: list[Row], categories: Categories) -> Hierar
     return grow_paths(source, categories.name, [list(row.fields) for row in distinct.values()])
 
 
-def _crossings(source: Source, rows: list[Row]) -> list[str]:
+def _crossings(source: RowSource, rows: list[Row]) -> list[str]:
     """One fault per label that stands under two labels, told once for each level."""
     faults = []
     height = max((len(row.fields) for row in rows), default=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sfumato.core.registry import Variant, name_of, variant
 from sfumato.losses.c_avg import CAvg
 from sfumato.losses.discernibility import Discernibility
 from sfumato.losses.height import Height
@@ -12,7 +13,6 @@ from sfumato.losses.lm import LM
 from sfumato.losses.ncp import NCP
 from sfumato.losses.non_uniform_entropy import NonUniformEntropy
 from sfumato.losses.precision import Precision
-from sfumato.variant import Variant, name_of, variant
 
 __all__ = [
     "LM",

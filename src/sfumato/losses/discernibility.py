@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.policy import ClassStatistics
+from sfumato.core.policy import ClassStatistics
 
 
 @dataclass(frozen=True)

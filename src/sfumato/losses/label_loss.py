@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.labels import Labels
+from sfumato.core.microdata import Attribute
 from sfumato.errors import PolicyError
-from sfumato.labels import Labels
-from sfumato.microdata import Attribute
 
 AGGREGATES = ("mean", "sum", "geometric", "maximum")
 

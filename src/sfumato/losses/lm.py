@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.core.labels import Labels
 from sfumato.errors import PolicyError
-from sfumato.labels import Labels
 from sfumato.losses.label_loss import LabelLoss, range_share
 
 

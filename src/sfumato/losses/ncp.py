@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.labels import Labels
+from sfumato.core.labels import Labels
 from sfumato.losses.label_loss import LabelLoss, range_share
 
 

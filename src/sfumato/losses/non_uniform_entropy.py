@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.labels import Labels
+from sfumato.core.labels import Labels
+from sfumato.core.microdata import Attribute
 from sfumato.losses.label_loss import LabelLoss
-from sfumato.microdata import Attribute
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,15 @@ from typing import Any, NewType
 import numpy as np
 import polars as pl
 
+from sfumato.core.hierarchy import Hierarchy, Recipe
+from sfumato.core.policy import ClassStatistics
 from sfumato.hierarchies.dates import Dates
 from sfumato.hierarchies.redact import Redact
-from sfumato.hierarchy import Hierarchy, Recipe
 from sfumato.losses.height import Height
 from sfumato.losses.label_loss import LabelLoss
 from sfumato.losses.lm import LM
 from sfumato.losses.ncp import NCP
 from sfumato.losses.precision import Precision
-from sfumato.policy import ClassStatistics
 
 Figure = NewType("Figure", float)  # a number that may be published
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from sfumato.core.hierarchy import Hierarchy, Recipe
 from sfumato.hierarchies.dates import UNITS
-from sfumato.hierarchy import Hierarchy, Recipe
 
 NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?|inf)\Z")
 BRACKETS = re.compile(r"([\[\](])\s*([^,;]+?)\s*[,;]\s*([^,;]+?)\s*([\])\[])\Z")  # [20, 30), ]20; 30]
@@ -27,7 +27,7 @@ LAST = chr(0x10FFFF)
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class ValueRun:
     """Values that follow each other in an order: its entries start..stop - 1. Long ranges cost no memory so."""
 
     order: _Order
@@ -39,7 +39,7 @@ class Run:
         return self.order.number[self.start : self.stop]
 
 
-Found = np.ndarray | Run
+Found = np.ndarray | ValueRun
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Cover:
     @cached_property
     def members(self) -> tuple[np.ndarray, ...]:
         """The numbers of the values that each label covers."""
-        return tuple(f.numbers() if isinstance(f, Run) else f for f in self.found)
+        return tuple(f.numbers() if isinstance(f, ValueRun) else f for f in self.found)
 
     def dense(self) -> np.ndarray:
         """The same as bool [labels, values]."""
@@ -79,7 +79,7 @@ class Cover:
     @cached_property
     def _listed(self) -> tuple[np.ndarray, np.ndarray]:
         """For each value the labels that list it: labels[start[v]:start[v + 1]]."""
-        lists = [(i, f) for i, f in enumerate(self.found) if not isinstance(f, Run)]
+        lists = [(i, f) for i, f in enumerate(self.found) if not isinstance(f, ValueRun)]
         value = np.concatenate([*(f for _, f in lists), np.empty(0, np.int64)])
         label = np.repeat(np.array([i for i, _ in lists], np.int64), [len(f) for _, f in lists])
         by_value = np.argsort(value, kind="stable")
@@ -88,9 +88,9 @@ class Cover:
     @cached_property
     def _runs(self) -> list[tuple[_Order, np.ndarray, np.ndarray, np.ndarray]]:
         """For each order its labels, with where their runs start and stop."""
-        grouped: dict[int, list[tuple[Run, int]]] = {}
+        grouped: dict[int, list[tuple[ValueRun, int]]] = {}
         for i, f in enumerate(self.found):
-            if isinstance(f, Run):
+            if isinstance(f, ValueRun):
                 grouped.setdefault(id(f.order), []).append((f, i))
         return [
             (
@@ -170,8 +170,8 @@ def hierarchy_of(spec: Any, values: Sequence[str | None], name: str = "values") 
     """The hierarchy that a spec makes of these values; a Hierarchy and None stay as they are."""
     if spec is None or isinstance(spec, Hierarchy):
         return spec
+    from sfumato.core.microdata import encode
     from sfumato.hierarchies import parse
-    from sfumato.microdata import encode
 
     recipe = spec if isinstance(spec, Recipe) and not isinstance(spec, type) else parse(spec)
     return recipe.build(encode(pl.Series(name, list(values), dtype=pl.String))[0])
@@ -193,11 +193,11 @@ class _Order:
             self._rank[self.number] = np.arange(len(self.number))
         return self._rank
 
-    def run(self, low: Any, high: Any, left: bool = True, right: bool = True) -> Run:
+    def run(self, low: Any, high: Any, left: bool = True, right: bool = True) -> ValueRun:
         """The values from low to high (None: open); `left` and `right` say whether the ends belong."""
         start = 0 if low is None else (bisect_left if left else bisect_right)(self.keys, low)
         stop = len(self.keys) if high is None else (bisect_right if right else bisect_left)(self.keys, high)
-        return Run(self, start, max(start, stop))
+        return ValueRun(self, start, max(start, stop))
 
 
 class _Reader:
@@ -206,7 +206,7 @@ class _Reader:
     def __init__(self, values: Sequence[str | None], hierarchy: Hierarchy | None) -> None:
         self.known = [(text, i) for i, text in enumerate(values) if text]
         self.place = dict(self.known)
-        self.everything = Run(_Order((i, i) for i in range(len(values))), 0, len(values))
+        self.everything = ValueRun(_Order((i, i) for i in range(len(values))), 0, len(values))
         self.missing = np.array([i for i, text in enumerate(values) if not text], np.int64)
         self.hierarchy = hierarchy
 
@@ -324,7 +324,7 @@ class _Reader:
                 if word in self.place:
                     part = np.array([self.place[word]], np.int64)
                 if part is not None:
-                    found.append(part.numbers() if isinstance(part, Run) else part)
+                    found.append(part.numbers() if isinstance(part, ValueRun) else part)
                     break
             at = end
         return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sfumato.engines.printed import printed
+from sfumato.core.printed import printed
 from sfumato.errors import ColumnError, PolicyError, TooManyCells
-from sfumato.measures.counted import Counts, Held
+from sfumato.measures.table import Held, TupleCounts
 
 if TYPE_CHECKING:
     from sfumato.measures.attacks.classes import View
@@ -93,7 +93,7 @@ class Reach:
 
 
 def reach_of(
-    released: pl.DataFrame | Counts | None,
+    released: pl.DataFrame | TupleCounts | None,
     *,
     roles: Mapping[str, str],
     quasi: Sequence[Sequence[str]],
@@ -142,7 +142,7 @@ def reach_of(
     if released is None or not rows:
         left_out = (NOT_COUNTED,) if beyond and released is None else ()
         return Reach(rows, asked, sets, uncovered, unprotected, named, left_out=left_out, order=order)
-    table = Counts(Held(released)) if isinstance(released, pl.DataFrame) else released
+    table = TupleCounts(Held(released)) if isinstance(released, pl.DataFrame) else released
     attacks, suggested, skipped = _attacks(table, rows, sets, secrets, unprotected)
     guarded = [name for name in secrets if name in protected]
     wide = [(*names, *beyond) for names in sets] or [beyond]
@@ -186,7 +186,7 @@ def _shown(attack: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _attacks(
-    table: Counts, rows: int, sets: Sequence[Sequence[str]], secrets: Sequence[str], unprotected: Sequence[str]
+    table: TupleCounts, rows: int, sets: Sequence[Sequence[str]], secrets: Sequence[str], unprotected: Sequence[str]
 ) -> tuple[tuple[Mapping[str, Any], ...], tuple[Suggested, ...], list[str]]:
     """The attacks that need the release alone, criteria for unprotected columns, and what was left out."""
     from sfumato.measures.attacks.summary import attacks_on_classes
@@ -211,7 +211,7 @@ def _attacks(
     return tuple(found), tuple(one for one in suggested if one is not None), left_out
 
 
-def _view(table: Counts, names: Sequence[str], secret: str) -> View:
+def _view(table: TupleCounts, names: Sequence[str], secret: str) -> View:
     """The classes of the table with the values of a sensitive column, from the count of their tuples."""
     from sfumato.measures.attacks.classes import view
 

@@ -10,24 +10,23 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from sfumato.core.parameters import path_of, quasi_sets
+from sfumato.core.printed import printed
 from sfumato.criteria import KAnonymity
-from sfumato.engines.frames import enter
+from sfumato.engines.files.bytes import FORMATS, read_back, sha256
+from sfumato.engines.memory.table import enter
 from sfumato.engines.order import CANONICAL, RANDOM
-from sfumato.engines.printed import printed
-from sfumato.engines.write import FORMATS, read_back, sha256
 from sfumato.errors import ColumnError, PolicyError, ReadError, did_you_mean
-from sfumato.measures.counted import MOST, Counts
-from sfumato.measures.manifest import Data, read_manifest, wanted
-from sfumato.measures.released_data import Streamed, data_place, is_streamed
-from sfumato.measures.tables import Table, refuse, table_of
+from sfumato.measures.table import DEFAULT_MAX_CELLS, Table, TupleCounts, refuse, table_of
 from sfumato.measures.utility.pair import Pair
-from sfumato.parameters import path_of, quasi_sets
+from sfumato.release.read import Data, read_manifest, wanted
+from sfumato.release.released import Streamed, data_place, is_streamed
 
 Sets = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class MeasuredTable:
     """A table with the roles of its columns, and where it came from, as far as that is known.
 
     `untouched` are the columns of a release folder that were released as they are: they tell whether its rows stand in
@@ -73,7 +72,7 @@ class Source:
         return tuple(dict.fromkeys(name for names in found for name in names))
 
 
-def source_of(data: Any, most: int = MOST) -> Source:
+def source_of(data: Any, most: int = DEFAULT_MAX_CELLS) -> MeasuredTable:
     """What can be known of a table: a release folder tells the roles of its columns.
 
     A table that is not in memory, and the data of a folder that are large, are known by counts of at most `most`
@@ -82,19 +81,19 @@ def source_of(data: Any, most: int = MOST) -> Source:
     >>> source_of({"age": [30, 41]}).quasi
     ()
     """
-    if isinstance(data, Source):
+    if isinstance(data, MeasuredTable):
         return data
     if isinstance(data, str | Path) and path_of(data).is_dir():
         return _of_folder(path_of(data), most)
-    return Source(table_of(data, most))
+    return MeasuredTable(table_of(data, most))
 
 
-def _of_folder(folder: Path, most: int) -> Source:
+def _of_folder(folder: Path, most: int) -> MeasuredTable:
     manifest = read_manifest(folder)
     policy = manifest.policy
     table = _data(folder, manifest.data, most)
     roles = {column.name: column.role for column in manifest.data.columns}
-    return Source(
+    return MeasuredTable(
         table=table,
         quasi=tuple(map(tuple, policy.quasi)),
         sensitive=tuple(policy.sensitive),
@@ -121,11 +120,11 @@ def _data(folder: Path, data: Data, most: int) -> Table:
         hint = f"sfumato verify says more; to measure the file as it is, name {path.name} itself"
         raise ReadError(f'the data file in "{folder}" is not the one that its manifest describes', hint=hint)
     if is_streamed(path, format, guarded):
-        return Counts(Streamed(path, format), most)
+        return TupleCounts(Streamed(path, format), most)
     return enter(read_back(path, format, guarded))[0]
 
 
-def in_order(original: pl.DataFrame, source: Source) -> bool:
+def in_order(original: pl.DataFrame, source: MeasuredTable) -> bool:
     """Whether the rows of a release can stand in the order of the original, as far as its columns tell.
 
     Columns that were released as they are must read alike row by row; where there is none, every label must cover the
@@ -150,7 +149,7 @@ def in_order(original: pl.DataFrame, source: Source) -> bool:
     return told or _covers(original, released, source)
 
 
-def _covers(original: pl.DataFrame, released: pl.DataFrame, source: Source) -> bool:
+def _covers(original: pl.DataFrame, released: pl.DataFrame, source: MeasuredTable) -> bool:
     """Whether every released label covers the value of the row in its place."""
     names = [name for name in dict.fromkeys(n for names in source.quasi for n in names) if name in original.columns]
     pair = Pair(original, released, None, source.hierarchies)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.cells import Histogram
+from sfumato.core.cells import Histogram
 from sfumato.criteria import EntropyLDiversity, RecursiveCLDiversity, TCloseness
 from sfumato.criteria.model import Model
 from sfumato.measures.attacks.background_knowledge import chance_of

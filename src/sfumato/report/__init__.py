@@ -6,27 +6,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sfumato.report.attacks import attacks
-from sfumato.report.classes import least_size, risks, sizes
-from sfumato.report.columns import losses, roles
-from sfumato.report.foreign import foreign
-from sfumato.report.headline import reach_from
 from sfumato.report.look import measured
 from sfumato.report.markup import Markup
-from sfumato.report.method import method
 from sfumato.report.page import page
-from sfumato.report.promises import promised
-from sfumato.report.record import reproduction, suppression
-from sfumato.report.signature import signature
-from sfumato.report.standards import held_to, profiles, standards
+from sfumato.report.sections.attacks import attacks
+from sfumato.report.sections.classes import least_size, risks, sizes
+from sfumato.report.sections.columns import losses, roles
+from sfumato.report.sections.headline import reach_from
+from sfumato.report.sections.method import method
+from sfumato.report.sections.promises import promised
+from sfumato.report.sections.record import foreign, reproduction, signature, suppression
+from sfumato.report.sections.standards import held_to, profiles, standards
 
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
 
+    from sfumato.core.policy import Verdict
     from sfumato.measures.reach import Reach
     from sfumato.measures.standards.finding import Profile
-    from sfumato.policy import Verdict
 
 __all__ = ["internal_report", "report"]
 
@@ -61,9 +59,9 @@ def report(
     held = profiles(manifest, released) if held is None else held
     standard = held_to(manifest, held)
     if released is not None and released.height:
-        from sfumato.report.evidence import evidence
-        from sfumato.report.heat import heat_map
-        from sfumato.report.shapes import shapes
+        from sfumato.report.charts.heat import heat_map
+        from sfumato.report.sections.columns import shapes
+        from sfumato.report.sections.evidence import evidence
 
         found = evidence(manifest, released, reach)
         parts += [
@@ -99,11 +97,10 @@ def internal_report(
     hierarchies: column to hierarchy, to read the labels of the release by.
     exact: what the search measured, where known: its losses are of the original values.
     """
-    from sfumato.report.benefit import benefit
-    from sfumato.report.comparison import comparison
-    from sfumato.report.evidence import evidence
-    from sfumato.report.heat import heat_map
-    from sfumato.report.shapes import shapes
+    from sfumato.report.charts.heat import heat_map
+    from sfumato.report.sections.columns import shapes
+    from sfumato.report.sections.comparison import benefit, comparison
+    from sfumato.report.sections.evidence import evidence
 
     least = max([size for entry in measured(manifest) if (size := least_size(manifest, entry))], default=LEAST)
     reach = reach_from(manifest, released)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import polars as pl
 
-    from sfumato.measures.counted import Counts
+    from sfumato.measures.table import TupleCounts
 
 Manifest = Mapping[str, Any]
 
@@ -62,7 +62,7 @@ def of_set(manifest: Manifest, entry: Manifest) -> list[str]:
     return [str(column) for column in rows(entry, "quasi")] or (sets[0] if len(sets) == 1 else [])
 
 
-def roles_of(manifest: Manifest, released: pl.DataFrame | Counts | None) -> dict[str, str]:
+def roles_of(manifest: Manifest, released: pl.DataFrame | TupleCounts | None) -> dict[str, str]:
     """The released columns and their roles, in order; without the table those that the manifest names."""
     columns = [column for column in rows(manifest, "data", "columns") if look(column, "name") is not None]
     said = {str(column["name"]): str(look(column, "role") or "") for column in columns}

@@ -8,11 +8,11 @@ from importlib.resources import files
 
 from sfumato.measures.reach import Reach
 from sfumato.measures.standards.finding import Profile
-from sfumato.report.headline import title
 from sfumato.report.look import Manifest, look
 from sfumato.report.markup import Markup, join, tag
-from sfumato.report.standards import Held
-from sfumato.report.summary import head
+from sfumato.report.sections.headline import title
+from sfumato.report.sections.standards import HeldTo
+from sfumato.report.sections.summary import head
 
 INTERNAL = "Internal: do not publish with the release"
 
@@ -24,7 +24,7 @@ def page(
     made_from: str,
     internal: bool = False,
     standards: Sequence[Profile] = (),
-    standard: Held | None = None,
+    standard: HeldTo | None = None,
 ) -> str:
     """The whole page."""
     style = Markup("\n".join([*map(_style, ("page.css", "evidence.css")), _running(manifest, internal)]))

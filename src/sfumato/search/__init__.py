@@ -6,34 +6,31 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
+from sfumato.core.registry import Variant, name_of, variant
 from sfumato.errors import PolicyError
-from sfumato.search.alpha_k_local import AlphaKLocal
-from sfumato.search.annealing import Annealing
-from sfumato.search.attribute_suppression import AttributeSuppression
 from sfumato.search.automatic import Automatic
-from sfumato.search.bottom_up import BottomUp
-from sfumato.search.datafly import Datafly
-from sfumato.search.forest_generalisation import ForestGeneralisation
-from sfumato.search.forest_suppression import ForestSuppression
-from sfumato.search.genetic import Genetic
-from sfumato.search.greedy_suppression import GreedySuppression
-from sfumato.search.incognito import Incognito
-from sfumato.search.iterated import Iterated
-from sfumato.search.k_member import KMember
-from sfumato.search.k_optimize import KOptimize
-from sfumato.search.lightning import Lightning
-from sfumato.search.minimal_suppression import MinimalSuppression
-from sfumato.search.mondrian import Mondrian
-from sfumato.search.mu_argus import MuArgus
-from sfumato.search.ola import OLA
-from sfumato.search.one_pass_k_means import OnePassKMeans
-from sfumato.search.optimal import Optimal
-from sfumato.search.refined import Refined
-from sfumato.search.samarati import Samarati
-from sfumato.search.tds import TDS
-from sfumato.search.top_down import TopDown
-from sfumato.search.tuple_suppression import TupleSuppression
-from sfumato.variant import Variant, name_of, variant
+from sfumato.search.clustering.k_member import KMember
+from sfumato.search.clustering.one_pass_k_means import OnePassKMeans
+from sfumato.search.clustering.refined import Refined
+from sfumato.search.clustering.utility_based import BottomUp, TopDown
+from sfumato.search.cuts.annealing import Annealing
+from sfumato.search.cuts.genetic import Genetic
+from sfumato.search.cuts.k_optimize import KOptimize
+from sfumato.search.cuts.tds import TDS
+from sfumato.search.iterated.iterated import Iterated
+from sfumato.search.lattice.datafly import Datafly
+from sfumato.search.lattice.incognito import Incognito
+from sfumato.search.lattice.lightning import Lightning
+from sfumato.search.lattice.ola import OLA
+from sfumato.search.lattice.optimal import Optimal
+from sfumato.search.lattice.samarati import Samarati
+from sfumato.search.mondrian.alpha_k_local import AlphaKLocal
+from sfumato.search.mondrian.mondrian import Mondrian
+from sfumato.search.suppression.forest import ForestGeneralisation, ForestSuppression
+from sfumato.search.suppression.greedy import GreedySuppression
+from sfumato.search.suppression.minimal import MinimalSuppression
+from sfumato.search.suppression.mu_argus import MuArgus
+from sfumato.search.suppression.whole import AttributeSuppression, TupleSuppression
 
 __all__ = [
     "OLA",

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from sfumato.core.lattice import lattice
 from sfumato.errors import Infeasible, PolicyError, did_you_mean
-from sfumato.lattice import lattice
 from sfumato.losses import Height
-from sfumato.search.lightning import Lightning
-from sfumato.search.mondrian import Mondrian
-from sfumato.search.optimal import Optimal
+from sfumato.search.clustering.refined import Refined
+from sfumato.search.lattice.lightning import Lightning
+from sfumato.search.lattice.optimal import Optimal
+from sfumato.search.mondrian.mondrian import Mondrian
 from sfumato.search.problem import Choice, Problem, Solution, check_root
-from sfumato.search.refined import Refined
 
 KEEP = ("consistent-columns", "hierarchy-labels")
 SEARCHED_WHOLE = 200_000  # nodes of a lattice that are searched to the optimum within seconds

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import polars as pl
 
-from sfumato.cells import Cells, Classes, classes_of, roll_up
+from sfumato.core.cells import Cells, Classes, classes_of, count_cells, count_histogram, roll_up
+from sfumato.core.labels import Labels, at_level
+from sfumato.core.microdata import Attribute, Microdata, microdata
+from sfumato.core.policy import ClassStatistics, Policy, Verdict, check, class_statistics, label_losses
 from sfumato.errors import Infeasible, PolicyError
-from sfumato.labels import Labels, at_level
-from sfumato.microdata import Attribute
-from sfumato.policy import ClassStatistics, Policy, Verdict, check, class_statistics, label_losses
 
 Progress = Callable[[str, float | None], None]
 
@@ -61,7 +62,7 @@ class Columns:
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class CellSplit:
     """Cells cut into pieces: piece p is `count[p]` rows of cell `cell[p]`; cells ascend, and add up."""
 
     cell: np.ndarray
@@ -74,7 +75,7 @@ class Partition:
 
     of_cell: np.ndarray
     labels: Mapping[str, Labels]
-    split: Split | None = None
+    split: CellSplit | None = None
 
 
 @dataclass(frozen=True)
@@ -121,8 +122,8 @@ def limits(search: str, seconds: Any = None, whole: Any = None) -> None:
 def refuse_unprunable(problem: Problem, search: str) -> None:
     """Refuse criteria that a search cannot prune by: with suppression, those that are not closed under supersets."""
     allowed = ("superset", "merge") if problem.limit == 0 else ("superset",)
-    wrong = [c.model for c in problem.policy.require if c.closed not in allowed]
-    never = [c.model for c in problem.policy.require if c.closed == "none"]
+    wrong = [c.model for c in problem.policy.require if c.monotonicity not in allowed]
+    never = [c.model for c in problem.policy.require if c.monotonicity == "none"]
     if never:
         raise PolicyError(
             f"{search} prunes the lattice, which {', '.join(never)} does not allow",
@@ -230,3 +231,125 @@ def measure(
     weights = np.array([by_label.weight(a) for a in problem.attributes])
     value = float(by_label.combine(x, weights)) if by_label is loss else float(loss.value(statistics))
     return value, {a.name: float(v) for a, v in zip(problem.attributes, x, strict=True)}
+
+
+def make_problem(
+    frame: pl.DataFrame,
+    policy: Policy,
+    recipes: Mapping[str, Any],
+    levels: Mapping[str, tuple[int, int]],
+    progress: Progress = quiet,
+) -> Problem:
+    """Encode the columns that the policy names and count their cells; `recipes` maps a column to its hierarchy.
+
+    >>> from sfumato.criteria import KAnonymity
+    >>> from sfumato.losses import LM
+    >>> table = pl.DataFrame({"age": [31, 31, 58], "sex": ["F", "F", "M"]})
+    >>> len(make_problem(table, Policy((("age", "sex"),), (KAnonymity(2),), 0, LM()), {}, {}).cells)
+    2
+    """
+    roles = dict.fromkeys(policy.columns, "quasi") | dict.fromkeys(policy.needs, "sensitive")
+    micro = microdata(frame, roles, recipes)
+    attributes = tuple(micro.attribute(name) for name in policy.columns)
+    cells, _ = counted(micro, policy.columns, policy.needs)
+    return Problem(attributes, cells, policy, frame.height, levels, progress)
+
+
+def counted(
+    micro: Microdata, columns: Sequence[str], histogram_columns: Sequence[str], jointly: bool = False
+) -> tuple[Cells, np.ndarray]:
+    """Cells over some columns with the histograms of others, and the cell of each row.
+
+    `jointly`: rows of a cell also agree in the others, so that any of them may be dealt to any piece of the cell; a
+    tuple of the columns may then have several cells.
+    """
+    names = list(dict.fromkeys((*columns, *histogram_columns))) if jointly else list(columns)
+    sizes = [len(micro.attribute(name).categories) for name in names]
+    cells, of_row = count_cells(names, [micro.codes[name] for name in names], sizes, micro.times)
+    d = len(columns)
+    cells = Cells(tuple(columns), cells.codes[:d], cells.count, tuple(sizes[:d]))
+    histograms = {}
+    for name in histogram_columns:
+        attribute = micro.attribute(name)
+        ancestor = None if attribute.hierarchy is None else attribute.ladder.of
+        values = micro.codes[name], attribute.categories.text, ancestor
+        histograms[name] = count_histogram(of_row, len(cells), *values, micro.times)
+    return replace(cells, histograms=histograms), of_row
+
+
+def project(cells: Cells, columns: Sequence[int]) -> Cells:
+    """The cells over some columns, with their rows; histograms are left out."""
+    keep = list(columns)
+    rolled = roll_up(cells, [np.arange(cells.sizes[c]) for c in keep], keep)
+    first = np.empty(len(rolled.size), np.int64)
+    first[rolled.of_cell[::-1]] = np.arange(len(cells) - 1, -1, -1)
+    codes = np.ascontiguousarray(cells.codes[keep][:, first])
+    return Cells(tuple(cells.names[c] for c in keep), codes, rolled.size, tuple(cells.sizes[c] for c in keep))
+
+
+def split_cells(problem: Problem, least: int) -> tuple[Problem, CellSplit | None]:
+    """The problem with each cell of fewer than `least` rows cut into single rows; no split where none is cut.
+
+    >>> import polars as pl
+    >>> from sfumato.criteria import KAnonymity
+    >>> from sfumato.losses import LM
+    >>> from sfumato.core.policy import Policy
+    >>> from sfumato.search.problem import make_problem as pose
+    >>> problem = pose(pl.DataFrame({"age": [31, 31, 58]}), Policy((("age",),), (KAnonymity(3),), 0, LM()), {}, {})
+    >>> cut, split = split_cells(problem, 3)
+    >>> cut.cells.codes[0].tolist(), split.cell.tolist()
+    ([0, 0, 1], [0, 0, 1])
+    """
+    count = problem.cells.count
+    times = np.where(count < least, count, 1)
+    if (times == 1).all():
+        return problem, None
+    cell = np.repeat(np.arange(len(count)), times)
+    split = CellSplit(cell, np.where(count < least, 1, count)[cell])
+    return refine(problem, split), split
+
+
+def refine(problem: Problem, split: CellSplit) -> Problem:
+    """The problem whose cells are the pieces."""
+    return replace(problem, cells=apply_split(problem.cells, split))
+
+
+def apply_split(cells: Cells, split: CellSplit) -> Cells:
+    """The pieces as cells. A cell that is cut has one sensitive value: see `counted(..., jointly=True)`."""
+    taken = cells.take(split.cell)
+    histograms = {}
+    for name, h in taken.histograms.items():
+        alone = np.diff(h.start) == 1
+        count = h.count.copy()
+        count[h.start[:-1][alone]] = split.count[alone]
+        histograms[name] = replace(h, count=count)
+    return replace(taken, count=split.count, histograms=histograms)
+
+
+def deal(of_row: np.ndarray, split: CellSplit, alike: np.ndarray) -> np.ndarray:
+    """The piece of each row. Which piece of a cell a row gets depends on what else is released of it, never on its
+    place in the table: rows with the same number in `alike` are spread over the pieces, others are mixed.
+
+    >>> split = CellSplit(np.array([0, 1, 1]), np.array([1, 2, 1]))
+    >>> deal(np.array([1, 0, 1, 1]), split, np.array([0, 0, 3, 0])).tolist()
+    [1, 0, 1, 2]
+    """
+    by_number = np.lexsort((alike, of_row))
+    first = np.ones(len(of_row), np.bool_)
+    first[1:] = (np.diff(of_row[by_number]) != 0) | (np.diff(alike[by_number]) != 0)
+    start, group = np.flatnonzero(first), np.cumsum(first) - 1
+    among = np.arange(len(of_row)) - start[group]
+    share = np.empty(len(of_row))
+    share[by_number] = (among + 0.5) / np.diff(start, append=len(of_row))[group]
+    piece = np.empty(len(of_row), np.int32)
+    order = np.lexsort((_mixed(alike), share, of_row))
+    piece[order] = np.repeat(np.arange(len(split.count), dtype=np.int32), split.count)
+    return piece
+
+
+def _mixed(number: np.ndarray) -> np.ndarray:
+    """Numbers in an order that says nothing of theirs, the same in every run: the finaliser of SplitMix64."""
+    x = number.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

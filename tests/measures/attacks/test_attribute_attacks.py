@@ -13,13 +13,7 @@ from hypothesis import strategies as st
 
 from sfumato import errors
 from sfumato.hierarchies import wide
-from sfumato.measures.attacks import (
-    background_knowledge,
-    homogeneity,
-    negative_disclosure,
-    similarity,
-    skewness,
-)
+from sfumato.measures.attacks import background_knowledge, homogeneity, negative_disclosure, similarity, skewness
 from tests.measures.attacks.tables import ILLNESS, PATIENTS, QUASI, RELEASED, SALARIES, people, suppressed
 
 ON_ONE_TABLE = [homogeneity, background_knowledge, skewness, negative_disclosure]

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.core.hierarchy import Hierarchy
 from sfumato.hierarchies import dates, intervals, redact, tree
-from sfumato.hierarchy import Hierarchy
 from sfumato.measures.labels_cover import covers, read_labels
 
 AGES = ["5", "20", "25", "30", "41", None]
@@ -123,7 +123,7 @@ def test_labels_of_our_recipes_are_read_without_their_hierarchy(recipe: object) 
     with_it = recipe.build  # type: ignore[attr-defined]
     import polars as pl
 
-    from sfumato.microdata import encode
+    from sfumato.core.microdata import encode
 
     built = with_it(encode(pl.Series("n", values))[0])
     for level, names in enumerate(built.labels):
@@ -136,7 +136,7 @@ def test_labels_of_our_recipes_are_read_without_their_hierarchy(recipe: object) 
 def test_dates_recipe_is_read_without_its_hierarchy() -> None:
     import polars as pl
 
-    from sfumato.microdata import encode
+    from sfumato.core.microdata import encode
 
     days = ["2023-12-31", "2024-01-01", "2024-02-29", "2031-05-05"]
     built = dates("month", "quarter", "year", "decade").build(encode(pl.Series("d", days))[0])

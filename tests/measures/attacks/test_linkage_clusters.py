@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from sfumato.errors import ColumnError, PolicyError
-from sfumato.measures.attacks.linkage_clusters import _assign, clusters
+from sfumato.measures.attacks.linkage.clusters import _assign, clusters
 
 
 def people(n: int = 600) -> pl.DataFrame:

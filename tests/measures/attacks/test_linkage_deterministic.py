@@ -12,7 +12,7 @@ import sfumato as sf
 from sfumato.errors import ColumnError, HierarchyError, PolicyError
 from sfumato.hierarchies import wide
 from sfumato.measures.attacks.linkage import pair_of
-from sfumato.measures.attacks.linkage_deterministic import candidates, deterministic
+from sfumato.measures.attacks.linkage.deterministic import candidates, deterministic
 from sfumato.measures.labels_cover import covers
 from sfumato.measures.measure import wilson
 from tests.fuzz import examples

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import PolicyError
-from sfumato.measures.attacks.linkage_distance import distance
+from sfumato.measures.attacks.linkage.distance import distance
 from tests.fuzz import examples
 
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from sfumato.errors import MissingExtra, PolicyError
-from sfumato.measures.attacks.linkage_probabilistic import _blocks, _lessons, _tally, probabilistic
+from sfumato.measures.attacks.linkage.probabilistic import _blocks, _lessons, _tally, probabilistic
 from sfumato.measures.attacks.result import Attack
 
 pytest.importorskip("splink")

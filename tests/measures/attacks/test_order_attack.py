@@ -10,8 +10,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import ColumnError, PolicyError
-from sfumato.kernels.alignment import align
 from sfumato.measures.attacks import attack_summary, order
+from sfumato.measures.attacks.kernels import align
 
 PEOPLE = {"age": [31, 32, 33, 34, 51, 52], "disease": ["flu", "cold", "asthma", "flu", "cold", "flu"]}
 YOUNG, OLD = "[31, 34]", "[51, 52]"

@@ -15,7 +15,7 @@ from sfumato.measures.attacks import attack_summary, inference, linkability, sin
 from sfumato.measures.attacks.classes import Encoded
 from sfumato.measures.attacks.linkability import across_splits, splits_of
 from sfumato.measures.attacks.matching import Matching
-from sfumato.measures.attacks.nearest import Space
+from sfumato.measures.attacks.nearest import DistanceSpace
 from sfumato.measures.attacks.predicates import Side, univariate
 from tests.fuzz import examples
 from tests.measures.attacks.tables import PATIENTS, QUASI, RELEASED, people, suppressed
@@ -26,7 +26,7 @@ FOUR = pl.DataFrame({"age": [20, 30, 40, 60], "zip": ["a", "a", "b", "c"], "dise
 def test_distance_is_the_one_expected_of_a_label() -> None:
     released = pl.DataFrame({"age": ["20", "[30, 40]", "*", "30.5"], "zip": ["a", "{a, b}", "*", "c"]})
     matching = Matching(released, ["age", "zip"], [FOUR])
-    space = Space(matching)
+    space = DistanceSpace(matching)
     distance = space.distances(matching.values_of(FOUR)[0])[matching.cell_of_row]  # 20 and a
     star = (0 + 10 + 20 + 40) / 40 / 4
     assert distance.tolist() == pytest.approx(

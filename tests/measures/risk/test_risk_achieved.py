@@ -16,7 +16,7 @@ from sfumato.criteria.delta_disclosure import DeltaDisclosure
 from sfumato.errors import ColumnError
 from sfumato.hierarchies import wide
 from sfumato.measures.risk import achieved
-from sfumato.measures.verify import verify_table
+from sfumato.release.verify import verify_table
 from tests.fuzz import examples
 
 MAKE = {name: variant.make for name, variant in CRITERIA.items()}

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import ColumnError, PolicyError
-from sfumato.kernels.risk_individual import individual_risks
 from sfumato.measures.risk import household, individual
+from sfumato.measures.risk.kernels import individual_risks
 
 KEYS = ["urbrur", "roof", "walls", "water", "electcon", "relat", "sex"]
 

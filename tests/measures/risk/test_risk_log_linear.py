@@ -14,7 +14,7 @@ from sfumato.errors import PolicyError
 from sfumato.measures.risk import log_linear
 from sfumato.measures.risk.keys import keys_of
 from sfumato.measures.risk.log_linear_risk import _possible, _two_way
-from sfumato.measures.risk.sentences import log_linear_measures
+from sfumato.measures.risk.summary import log_linear_measures
 
 
 def test_four_rows_by_hand():

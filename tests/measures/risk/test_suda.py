@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import ColumnError, PolicyError
-from sfumato.measures.risk import sample_uniques
+from sfumato.measures.risk import suda as sample_uniques
 from sfumato.measures.risk.suda import suda, suda_attributes, suda_risk
 from sfumato.measures.risk.unsafe import minimum_unsafe, unsafe_share
 from tests.fuzz import examples

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.core.roles import DIRECT
 from sfumato.measures.standards import hipaa, profile
-from sfumato.measures.standards.checksums import luhn, validator, vin
-from sfumato.measures.standards.identifiers import NAMES, TITLES, by_name
+from sfumato.measures.standards.hipaa import NAMES, TITLES, by_name
 from sfumato.measures.standards.precision import RESTRICTED, age_fault, date_fault, zip_fault
-from sfumato.role_words import DIRECT
+from sfumato.measures.standards.values import luhn, validator, vin
 
 
 def found(**columns: list[Any]) -> list[tuple[int, str, float]]:

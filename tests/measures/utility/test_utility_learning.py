@@ -11,7 +11,7 @@ import pytest
 import sfumato as sf
 from sfumato.errors import ColumnError, MissingExtra, PolicyError
 from sfumato.measures.utility import learning, pair_of, utility_summary
-from sfumato.measures.utility.features import features_of, shares_of
+from sfumato.measures.utility.learning import features_of, shares_of
 
 pytest.importorskip("sklearn")
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from sfumato.core.registry import Variant
 from sfumato.measures.attacks.background_knowledge import background_knowledge
 from sfumato.measures.attacks.homogeneity import homogeneity
 from sfumato.measures.attacks.inference import inference
@@ -19,7 +20,6 @@ from sfumato.measures.attacks.similarity import similarity
 from sfumato.measures.attacks.singling_out import singling_out
 from sfumato.measures.attacks.skewness import skewness
 from sfumato.measures.attacks.summary import attack_summary
-from sfumato.variant import Variant
 
 __all__ = [
     "ATTACKS",
@@ -55,18 +55,18 @@ def _later(module: str, name: str, words: str) -> Callable[..., Attack]:
 
 
 deterministic_linkage = _later(
-    "linkage_deterministic",
+    "linkage.deterministic",
     "deterministic",
     "How many people of a table are found by what their values may have become.",
 )
 probabilistic_linkage = _later(
-    "linkage_probabilistic", "probabilistic", "How many people of a table are found by weighing which columns agree."
+    "linkage.probabilistic", "probabilistic", "How many people of a table are found by weighing which columns agree."
 )
 distance_linkage = _later(
-    "linkage_distance", "distance", "How many people of a table have their own record as the nearest released one."
+    "linkage.distance", "distance", "How many people of a table have their own record as the nearest released one."
 )
 cluster_linkage = _later(
-    "linkage_clusters", "clusters", "How many people are found without common columns, by matching clusters."
+    "linkage.clusters", "clusters", "How many people are found without common columns, by matching clusters."
 )
 
 L_DIVERSITY = "Machanavajjhala et al., ICDE 2006"

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.categories import Categories
-from sfumato.cells import Histogram, count_cells, count_histogram
-from sfumato.engines.frames import enter
+from sfumato.core.cells import Histogram, count_cells, count_histogram
+from sfumato.core.hierarchy import Categories
+from sfumato.core.microdata import Attribute, encode
+from sfumato.core.parameters import column_names
+from sfumato.engines.memory.table import enter
 from sfumato.errors import ColumnError, PolicyError, did_you_mean
-from sfumato.microdata import Attribute, encode
-from sfumato.parameters import column_names
 
 
 @dataclass(frozen=True, eq=False)

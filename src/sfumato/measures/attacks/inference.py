@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.cells import count_histogram
-from sfumato.engines.frames import enter
+from sfumato.core.cells import count_histogram
+from sfumato.core.microdata import encode
+from sfumato.core.parameters import column_names
+from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError
 from sfumato.measures.attacks.classes import require, share_of
 from sfumato.measures.attacks.linkability import beyond
 from sfumato.measures.attacks.matching import Matching, gather
-from sfumato.measures.attacks.nearest import Space
+from sfumato.measures.attacks.nearest import DistanceSpace
 from sfumato.measures.attacks.result import (
     MOST,
     TRIALS,
@@ -28,8 +30,6 @@ from sfumato.measures.attacks.result import (
     worst,
 )
 from sfumato.measures.labels_cover import NUMBER, read_labels
-from sfumato.microdata import encode
-from sfumato.parameters import column_names
 
 
 def inference(
@@ -128,7 +128,7 @@ class _Guess:
         wildcard: bool,
     ) -> None:
         matching = Matching(released, names, tables, hierarchies, wildcard)
-        self.space, self.secret = Space(matching), secret
+        self.space, self.secret = DistanceSpace(matching), secret
         categories, code = encode(released.get_column(secret))
         self.labels, self.tolerance = categories.text, tolerance
         self.histogram = count_histogram(matching.cell_of_row, len(matching.cells), code, categories.text, None)

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.cells import count_histogram
-from sfumato.engines.frames import enter
-from sfumato.engines.printed import printed
+from sfumato.core.cells import count_histogram
+from sfumato.core.parameters import column_names
+from sfumato.core.printed import printed
+from sfumato.engines.memory.table import enter
 from sfumato.errors import ColumnError, PolicyError
 from sfumato.measures.attacks.classes import Encoded, require
 from sfumato.measures.attacks.matching import Matching, gather
 from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, outcome, percent, records, sample, worst
-from sfumato.parameters import column_names
 
 
 def intersection(

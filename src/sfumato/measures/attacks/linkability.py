@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.cells import count_cells
-from sfumato.engines.frames import enter
+from sfumato.core.cells import count_cells
+from sfumato.core.parameters import column_names
+from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError
 from sfumato.measures.attacks.classes import Encoded, require
 from sfumato.measures.attacks.matching import Matching
-from sfumato.measures.attacks.nearest import Space
+from sfumato.measures.attacks.nearest import DistanceSpace
 from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, listed, outcome, percent, records, sample
-from sfumato.parameters import column_names
 
 POWER = 0.09  # columns that join fewer people through an unprotected copy cannot tell what a release adds
 ALL = 6  # columns up to which every balanced split is looked at
@@ -99,7 +99,7 @@ def linkability(
     trials, rng = drawing(trials, seed)
     k = min(int(neighbours), frame.height)
     encoded = Encoded()
-    spaces = [Space(Matching(frame, names, tables, hierarchies, wildcard, encoded)) for names in parts]
+    spaces = [DistanceSpace(Matching(frame, names, tables, hierarchies, wildcard, encoded)) for names in parts]
     rows = sample(rng, people.height, trials)
     hit = _linked(spaces, people, rows, k, rng)
     baseline = 1 - math.comb(frame.height - k, k) / math.comb(frame.height, k)
@@ -199,7 +199,9 @@ def beyond(success: float, control: float) -> dict[str, float]:
     return {"control": control, "risk": max(0.0, (success - control) / (1 - control)) if control < 1 else 0.0}
 
 
-def _linked(spaces: list[Space], table: pl.DataFrame, rows: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
+def _linked(
+    spaces: list[DistanceSpace], table: pl.DataFrame, rows: np.ndarray, k: int, rng: np.random.Generator
+) -> np.ndarray:
     """Whether both sources share a neighbour, for each person."""
     values = [space.matching.values_of(table, rows) for space in spaces]
     found = np.zeros(len(rows), np.bool_)

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.cells import Cells, count_cells
+from sfumato.core.cells import Cells, count_cells
 from sfumato.measures.attacks.classes import Encoded
 from sfumato.measures.labels_cover import Cover, read_labels
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class MatchedColumn:
     """A column on both sides: released labels, original values, and which label covers which values."""
 
     name: str
@@ -43,7 +43,7 @@ class Matching:
     ) -> None:
         self._encoded = encoded = encoded or Encoded()
         self.rows, self.names = released.height, tuple(names)
-        self.columns: list[Column] = []
+        self.columns: list[MatchedColumn] = []
         self._place: list[dict[str | None, int]] = []
         codes = []
         for name in names:
@@ -53,7 +53,7 @@ class Matching:
             values = tuple(texts)
             spec = (hierarchies or {}).get(name)
             cover = read_labels(categories.text, values, spec, unread=True, wildcard=wildcard, name=name)
-            self.columns.append(Column(name, categories.text, values, cover))
+            self.columns.append(MatchedColumn(name, categories.text, values, cover))
             self._place.append({text: i for i, text in enumerate(values)})
         self.cells: Cells
         self.cells, self.cell_of_row = count_cells(self.names, codes, [len(c.labels) for c in self.columns])

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.engines.frames import enter
+from sfumato.core.parameters import column_names
+from sfumato.engines.memory.table import enter
 from sfumato.measures.attacks.classes import require
 from sfumato.measures.attacks.matching import Matching
 from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, listed, outcome, percent, sample, worst
-from sfumato.parameters import column_names
 
 
 def membership(

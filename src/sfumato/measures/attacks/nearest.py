@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from sfumato.measures.attacks.matching import Column, Matching, gather
+from sfumato.core.microdata import Attribute, encode
+from sfumato.measures.attacks.matching import MatchedColumn, Matching, gather
 from sfumato.measures.labels_cover import NUMBER
-from sfumato.microdata import Attribute, encode
 
 TIE = 1e-9  # distances closer than this are the same
 CACHED = 20_000_000  # distances kept in memory per column
 
 
-class Space:
+class DistanceSpace:
     """Distances between original values and released cells: the mean over the columns, each from 0 to 1.
 
     The distance between a value and a label is the one expected where the label stands for any of the values that it
@@ -65,7 +65,7 @@ class Space:
 class _Nominal:
     """Distance 0 between equal values and 1 between others."""
 
-    def __init__(self, column: Column) -> None:
+    def __init__(self, column: MatchedColumn) -> None:
         self.cover, self.size = column.cover, np.maximum(column.cover.size, 1)
 
     def distances(self, value: int) -> np.ndarray:
@@ -78,7 +78,7 @@ class _Nominal:
 class _Ordered:
     """Distance by position, as a share of the range of the column."""
 
-    def __init__(self, column: Column, attribute: Attribute, order: np.ndarray) -> None:
+    def __init__(self, column: MatchedColumn, attribute: Attribute, order: np.ndarray) -> None:
         self.nominal = _Nominal(column)
         known = len(order) - attribute.categories.missing
         place = attribute.positions[:known]
@@ -119,7 +119,7 @@ class _Ordered:
         return np.where(np.isnan(self.number), distance, np.minimum(np.abs(self.number - x), 1.0))
 
 
-def _distance_of(column: Column) -> _Nominal | _Ordered:
+def _distance_of(column: MatchedColumn) -> _Nominal | _Ordered:
     categories, code = encode(pl.Series(column.name, column.values, dtype=pl.String))
     if not categories.ordered:
         return _Nominal(column)

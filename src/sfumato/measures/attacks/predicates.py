@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.categories import Categories
+from sfumato.core.hierarchy import Categories
 from sfumato.measures.attacks.classes import Encoded
 from sfumato.measures.attacks.matching import gather
 from sfumato.measures.labels_cover import NUMBER, Cover, read_labels

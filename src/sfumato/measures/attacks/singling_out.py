@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.engines.frames import enter
+from sfumato.core.parameters import column_names
+from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError
 from sfumato.measures.attacks.classes import Encoded, require
 from sfumato.measures.attacks.linkability import beyond, shared_of
 from sfumato.measures.attacks.predicates import Side, blind, multivariate, rarest, univariate
 from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, listed, outcome, percent
-from sfumato.parameters import column_names
 
 MODES = ("univariate", "multivariate")
 TRIES = 4  # predicates drawn per one that is wanted: those that fit one released record are kept

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.engines.frames import enter
+from sfumato.core.parameters import column_names
+from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError, SfumatoError
 from sfumato.measures.attacks.background_knowledge import background_knowledge
 from sfumato.measures.attacks.classes import View, require, view
@@ -26,7 +27,6 @@ from sfumato.measures.attacks.result import MOST, TRIALS
 from sfumato.measures.attacks.similarity import similarity
 from sfumato.measures.attacks.singling_out import singling_out, widest
 from sfumato.measures.attacks.skewness import skewness
-from sfumato.parameters import column_names
 
 
 def attack_summary(
@@ -46,7 +46,7 @@ def attack_summary(
     most: int = MOST,
     upper: float = 0.9,
     lower: float = 0.5,
-) -> Tried:
+) -> AttackResults:
     """Every attack whose inputs are there: its name to its result, as plain values.
 
     With a sensitive column: homogeneity, background-knowledge, skewness, similarity (where the column holds numbers or
@@ -107,7 +107,7 @@ def attack_summary(
     require(frame, (*names, *secrets), "the release")
     trees = dict(hierarchies or {})
     people, outsiders = (None if table is None else enter(table)[0] for table in (original, holdout))
-    found = Tried()
+    found = AttackResults()
 
     def named(name: str, secret: str | None) -> str:
         return name if secret is None or len(secrets) == 1 else f"{name}: {secret}"
@@ -167,9 +167,9 @@ def attack_summary(
     return found
 
 
-def attacks_on_classes(seen: View, hierarchy: Any = None, most: int = MOST) -> Tried:
+def attacks_on_classes(seen: View, hierarchy: Any = None, most: int = MOST) -> AttackResults:
     """The attacks that need the classes of a release and one sensitive column, and nothing else."""
-    given, found = (seen, seen.quasi, seen.sensitive.name), Tried()
+    given, found = (seen, seen.quasi, seen.sensitive.name), AttackResults()
     found["homogeneity"] = homogeneity(*given, most=most).to_dict()
     found["background-knowledge"] = background_knowledge(*given, most=most).to_dict()
     found["skewness"] = skewness(*given, most=most).to_dict()
@@ -183,7 +183,7 @@ def attacks_on_classes(seen: View, hierarchy: Any = None, most: int = MOST) -> T
     return found
 
 
-class Tried(dict[str, dict[str, Any]]):
+class AttackResults(dict[str, dict[str, Any]]):
     """Attacks by name; `skipped` names those that could not be tried, and says why."""
 
     def __init__(self) -> None:
@@ -208,14 +208,14 @@ def listed_releases(given: Any) -> list[Any]:
 
 def _tree(seen: View, spec: Any) -> tuple[Any, bool]:
     """The hierarchy of the sensitive column, None where there is none that fits; and whether none is there at all."""
-    from sfumato.ladder import climb
+    from sfumato.core.hierarchy import bind_hierarchy
     from sfumato.measures.labels_cover import hierarchy_of
 
     categories = seen.sensitive.categories
     try:
         tree = hierarchy_of(spec, categories.text, seen.sensitive.name)
         if tree is not None:
-            climb(tree, categories)
+            bind_hierarchy(tree, categories)
         return tree, True
     except SfumatoError:  # the column was recoded: its labels are no leaves
         return None, False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sfumato.core.registry import Variant
 from sfumato.measures.risk.achievement import achieved
 from sfumato.measures.risk.attackers import journalist, marketer, prosecutor
 from sfumato.measures.risk.column_subsets import subsets
@@ -12,7 +13,6 @@ from sfumato.measures.risk.suda import suda, suda_attributes, suda_risk
 from sfumato.measures.risk.summary import assessed, risk_summary
 from sfumato.measures.risk.uniqueness import population_uniqueness, sample_uniqueness, unique_in_population
 from sfumato.measures.risk.unsafe import minimum_unsafe, unsafe_share
-from sfumato.variant import Variant
 
 __all__ = [
     "RISKS",

@@ -9,18 +9,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.arguments import recipes_of
-from sfumato.cells import Histogram, count_histogram
-from sfumato.criteria.runs import run_maxima, run_of, run_sums
-from sfumato.criteria.search_distance import SEARCHED
-from sfumato.criteria.wildcard import WildcardGroups
-from sfumato.engines.printed import printed
+from sfumato.core.cells import Histogram, count_histogram
+from sfumato.core.microdata import microdata
+from sfumato.core.parameters import column_names
+from sfumato.core.printed import printed
+from sfumato.criteria.audit import WildcardGroups
+from sfumato.criteria.search_distance import SEARCHED, run_maxima, run_of, run_sums
 from sfumato.errors import ColumnError
 from sfumato.measures.risk.keys import Keys, has_columns, keys_of
-from sfumato.measures.risk.population_cover import STAR
-from sfumato.measures.tables import Table, table_of
-from sfumato.microdata import microdata
-from sfumato.parameters import column_names
+from sfumato.measures.risk.matching import STAR
+from sfumato.measures.table import Table, table_of
+from sfumato.release.arguments import recipes_of
 
 MOST_L = 10  # the last l whose recursive c is given
 COUNTED = 100  # values told apart under wildcards, at least

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.measures.risk.asked import share
-from sfumato.measures.risk.keys import Keys, keys_of
-from sfumato.measures.tables import table_of
+from sfumato.measures.risk.keys import Keys, keys_of, share
+from sfumato.measures.table import table_of
 
 
 def prosecutor(

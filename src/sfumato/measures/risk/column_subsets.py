@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.cells import LARGEST_KEY, rank_keys
+from sfumato.core.cells import LARGEST_KEY, rank_keys
 from sfumato.errors import PolicyError
-from sfumato.measures.risk.asked import shown
-from sfumato.measures.risk.keys import Keys, keys_of
-from sfumato.measures.tables import table_of
+from sfumato.measures.risk.keys import Keys, keys_of, shown
+from sfumato.measures.table import table_of
 
 MOST = 20_000  # subsets looked at, at most
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.engines.frames import enter
+from sfumato.core.microdata import encode
+from sfumato.core.parameters import weights_of
+from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError
-from sfumato.kernels.risk_individual import individual_risks
+from sfumato.measures.risk.kernels import individual_risks
 from sfumato.measures.risk.keys import Keys, has_columns, keys_of
-from sfumato.microdata import encode
-from sfumato.parameters import weights_of
 
 
 def individual(df: Any, quasi: Sequence[str], weight: str, *, wildcard: bool = False) -> pl.DataFrame:

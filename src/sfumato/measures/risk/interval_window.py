@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.engines.frames import enter
+from sfumato.core.microdata import encode
+from sfumato.core.parameters import column_names
+from sfumato.engines.memory.table import enter
 from sfumato.errors import ColumnError, InputError, PolicyError
-from sfumato.measures.risk.asked import shown
-from sfumato.measures.risk.keys import has_columns, stacked
-from sfumato.microdata import encode
-from sfumato.parameters import column_names
+from sfumato.measures.risk.keys import has_columns, shown, stacked
 
 RANK, SD = 10.0, 0.1  # how wide the intervals are: percent of the ranks, and standard deviations
 

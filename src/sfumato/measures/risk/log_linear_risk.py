@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.cells import Cells
-from sfumato.kernels.risk_ipf import fit_pairs
-from sfumato.measures.risk.asked import share
-from sfumato.measures.risk.keys import Keys, keys_of
+from sfumato.core.cells import Cells
+from sfumato.measures.risk.kernels import fit_pairs
+from sfumato.measures.risk.keys import Keys, keys_of, share
 from sfumato.measures.risk.matching import grouped
-from sfumato.measures.tables import table_of
+from sfumato.measures.table import table_of
 
 SWEEPS, TOLERANCE = 1000, 1e-7
 

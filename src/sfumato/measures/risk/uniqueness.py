@@ -6,12 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from sfumato.criteria.population import ESTIMATORS
+from sfumato.criteria.population_uniqueness import ESTIMATORS
 from sfumato.errors import PolicyError, did_you_mean
 from sfumato.measures.measure import Measure
-from sfumato.measures.risk.asked import fraction_of
-from sfumato.measures.risk.keys import Keys, keys_of
-from sfumato.measures.tables import table_of
+from sfumato.measures.risk.keys import Keys, fraction_of, keys_of
+from sfumato.measures.table import table_of
 
 MODELS = tuple(ESTIMATORS)
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.engines.frames import enter
+from sfumato.engines.memory.table import enter
 from sfumato.measures.measure import Measure
-from sfumato.measures.risk.sample_uniques import minimal_uniques
+from sfumato.measures.risk.suda import minimal_uniques
 
 
 def minimum_unsafe(data: Any, quasi: Any, up_to: int | None = None, *, wildcard: bool = False) -> pl.DataFrame:

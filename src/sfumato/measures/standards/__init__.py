@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sfumato.measures.standards.clinical import clinical
-from sfumato.measures.standards.finding import Check, Finding, Profile
+from sfumato.measures.standards.finding import Check, Objection, Profile
 from sfumato.measures.standards.gdpr import gdpr
 from sfumato.measures.standards.hipaa import hipaa
 from sfumato.measures.standards.profile import PROFILES, profile, profile_named, safe_harbor
@@ -11,7 +11,7 @@ from sfumato.measures.standards.profile import PROFILES, profile, profile_named,
 __all__ = [
     "PROFILES",
     "Check",
-    "Finding",
+    "Objection",
     "Profile",
     "clinical",
     "gdpr",

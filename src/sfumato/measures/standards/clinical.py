@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sfumato.core.parameters import column_names
 from sfumato.errors import PolicyError
 from sfumato.measures.attacks.classes import share_of
 from sfumato.measures.measure import Measure
 from sfumato.measures.risk.keys import has_columns, keys_of
 from sfumato.measures.standards.finding import Check, Profile
-from sfumato.measures.tables import table_of
-from sfumato.parameters import column_names
+from sfumato.measures.table import table_of
 
 LIMIT = 0.09  # classes of twelve records and more: 1/11 is above it
 AGENCIES = " of the European Medicines Agency and Health Canada"

@@ -10,7 +10,7 @@ from sfumato.measures.measure import Measure
 
 
 @dataclass(frozen=True)
-class Finding:
+class Objection:
     """An identifier in a column: its number among the eighteen, how it was found, and in what share of the rows.
 
     `how` is "name" (the name of the column says so), "value" (its values do) or "name and value".
@@ -67,7 +67,7 @@ class Profile:
 
     name: str
     holds: bool
-    checks: tuple[Check | Finding, ...]
+    checks: tuple[Check | Objection, ...]
     statement: str
     details: Mapping[str, Any] = field(default_factory=dict)
     examined: tuple[str, ...] = ()

@@ -8,8 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from sfumato.cells import count_cells
-from sfumato.engines.frames import enter
+from sfumato.core.cells import count_cells
+from sfumato.core.parameters import column_names
+from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError
 from sfumato.measures.attacks.classes import Encoded, require, share_of
 from sfumato.measures.attacks.homogeneity import homogeneity
@@ -21,7 +22,6 @@ from sfumato.measures.measure import Measure
 from sfumato.measures.risk.keys import keys_of
 from sfumato.measures.standards.clinical import LIMIT
 from sfumato.measures.standards.finding import Check, Profile
-from sfumato.parameters import column_names
 
 CRITERIA = ("singling out", "linkability", "inference")
 

@@ -1,4 +1,4 @@
-"""HIPAA Safe Harbor: the eighteen identifiers, found by the names of columns and by their values."""
+"""The eighteen identifiers of HIPAA's Safe Harbor, 45 CFR 164.514(b)(2)(i), and the column names that tell them."""
 
 from __future__ import annotations
 
@@ -7,23 +7,105 @@ from typing import Any
 
 import polars as pl
 
-from sfumato.engines.frames import enter
-from sfumato.engines.printed import printed
-from sfumato.measures.standards.finding import Finding
-from sfumato.measures.standards.identifiers import AGES, BIRTH_YEARS, DATES, TITLES, ZIPS, by_name
+from sfumato.core.printed import printed
+from sfumato.core.roles import FEW_VALUES, QUASI, SENSITIVE, name_runs, reasons
+from sfumato.engines.memory.table import enter
+from sfumato.measures.standards.finding import Objection
 from sfumato.measures.standards.precision import COMPACT, age_fault, birth_year_fault, date_fault, zip_fault
 from sfumato.measures.standards.values import detect
-from sfumato.roles import FEW_VALUES, name_runs, reasons
+
+TITLES = {
+    1: "names",
+    2: "geographic subdivisions smaller than a state",
+    3: "dates more precise than the year, or ages over 89",
+    4: "telephone numbers",
+    5: "fax numbers",
+    6: "e-mail addresses",
+    7: "social security numbers",
+    8: "medical record numbers",
+    9: "health plan beneficiary numbers",
+    10: "account numbers",
+    11: "certificate or licence numbers",
+    12: "vehicle identifiers and licence plates",
+    13: "device identifiers and serial numbers",
+    14: "web addresses (URL)",
+    15: "network addresses (IP)",
+    16: "biometric identifiers",
+    17: "full-face photographs and comparable images",
+    18: "other unique identifying numbers, characteristics or codes",
+}
+
+# Beside the words of role_words.DIRECT, each of which stands here once, those that a health record is known to use.
+_NAMES = {
+    1: """firstname lastname fullname surname forename givenname familyname middlename maidenname vorname nachname
+    familienname prenom nom nomdefamille nombre apellido apellidos nome cognome sobrenome imie nazwisko voornaam
+    achternaam fornavn etternavn efternamn fornamn patientname customername personname nickname initials
+    physicianname doctorname nextofkin""",
+    2: """address streetaddress street strasse anschrift adresse rue direccion calle indirizzo city town municipality
+    stadt ort gemeinde wohnort ville commune ciudad citta cidade comune county precinct parish suburb district
+    residence neighbourhood neighborhood location latitude longitude lat lon lng geocode geohash birthplace
+    censustract censusblock""",
+    3: "birthmonth dayofbirth monthofbirth geburtsmonat admissionmonth dischargemonth",
+    4: """phone telephone phonenumber mobile mobilenumber cellphone cellnumber tel telefon telefono handy homephone
+    workphone""",
+    5: "fax faxnumber telefax",
+    6: "email mail emailaddress mailadresse courriel correo",
+    7: """ssn socialsecurity socialsecuritynumber sin nino nir sozialversicherungsnummer svnr""",
+    8: """mrn medicalrecordnumber medicalrecord medrec patientid patid patientnumber patientno chartnumber chartno
+    encounterid visitid admissionid hospitalnumber accessionnumber""",
+    9: """memberid nhsnumber versichertennummer beneficiary beneficiaryid beneficiarynumber subscriberid
+    subscribernumber policynumber policyid insuranceid insurancenumber medicareid medicaidid mbi hicn healthplanid
+    healthplannumber""",
+    10: """iban bic kontonummer accountnumber accountno accountid account creditcard creditcardnumber cardnumber
+    debitcard bankaccount routingnumber""",
+    11: """licence license licensenumber licencenumber driverslicense driverlicense driverslicence certificate
+    certificatenumber passport passportnumber passnummer reisepass passeport pasaporte deanumber npi""",
+    12: """licenseplate licenceplate numberplate platenumber kennzeichen vin vinnumber vehicleid
+    vehicleidentificationnumber""",
+    13: """deviceid imei macaddress deviceserial serialnumber serialno udi implantid devicenumber imsi meid""",
+    14: "url website webaddress homepage uri",
+    15: "ip ipaddress ipaddr ipv4 ipv6",
+    16: """signature fingerprint voiceprint biometric biometrics retina irisscan retinascan faceid facialgeometry
+    dnasequence""",
+    17: "photo photograph picture image portrait selfie faceimage headshot",
+    18: """username login nif dni curp cpf personid subjectid customerid userid employeeid studentid nationalid taxid
+    steuerid steuernummer uuid guid""",
+}
+NAMES = {word: number for number, words in _NAMES.items() for word in words.split()}
+_ZIPS = """zip zipcode zip5 zip3 postcode postalcode postal plz postleitzahl codepostal codigopostal cap cep
+postnummer"""
+_AGES = "age ages alter edad eta idade leeftijd ageyears ageinyears"
+_BIRTH_YEARS = "birthyear yearofbirth yob geburtsjahr anneenaissance"
+_DATES = """date dates datum fecha data dob birth birthdate birthday geburtsdatum geburtstag naissance nacimiento
+nascita admission admitted admit discharge discharged death died deceased dod visit visited encounter appointment
+surgery onset entlassung aufnahme sterbedatum todestag besuch deces ingreso alta muerte timestamp"""
+ZIPS, AGES, BIRTH_YEARS, DATES = (frozenset(words.split()) for words in (_ZIPS, _AGES, _BIRTH_YEARS, _DATES))
+
+
+def by_name(column: str) -> int | None:
+    """The number of the identifier that the name of a column tells, the longest run of its words deciding; or None.
+
+    >>> by_name("E-Mail_Address"), by_name("LicensePlate"), by_name("patient name"), by_name("country name")
+    (6, 12, 1, None)
+    """
+    found = name_runs(column)
+    told = sorted((len(run), NAMES[run]) for run in found if run in NAMES)
+    if told:
+        return told[-1][1]
+    if found == {"month"}:
+        return 3
+    return 1 if found & {"name", "names"} and not found & (QUASI | SENSITIVE) else None
+
 
 FLAGS = frozenset({"true", "false", "yes", "no", "y", "n", "0", "1", "ja", "nein", "oui", "non", "si"})
 RECORDS = frozenset({"name", "pattern", "text", "key"})  # what names or numbers records; amounts of money do not
 SUPPRESSED = r"^[*xX#?]*$"  # a value that tells nothing any more
 
 
-def hipaa(data: Any, *, year: int | None = None) -> tuple[Finding, ...]:
+def hipaa(data: Any, *, year: int | None = None) -> tuple[Objection, ...]:
     """What stands in the way of Safe Harbor: every column that holds one of the eighteen identifiers.
 
-    A column is found by its name (several languages; the words of `sfumato.roles`), by its values (patterns and check
+    A column is found by its name (several languages; the words of `core.roles`), by its values (patterns and check
     digits, dates, ages, ZIP codes), or by both. What is suppressed (`*`, missing) is no finding. Of ZIP codes the first
     three digits may stay, unless 20,000 people or fewer live there; of dates the year; ages over 89 as `>= 90`. Columns
     that look as if they numbered or named records otherwise are the eighteenth. Findings name columns, never values.
@@ -48,7 +130,7 @@ def hipaa(data: Any, *, year: int | None = None) -> tuple[Finding, ...]:
     """
     frame = enter(data)[0]
     looks = reasons(frame, few_rows=FEW_VALUES)
-    found: list[Finding] = []
+    found: list[Objection] = []
     for series in frame.iter_columns():
         column = _Column(series)
         if not column.told:
@@ -79,19 +161,19 @@ class _Column:
         hits = pl.Series([fault(text) for text in self.text.filter(some).to_list()], dtype=pl.Boolean)
         return int(self.count.filter(some).filter(hits).sum()) / self.rows
 
-    def finding(self, identifier: int, how: str, share: float, why: str) -> Finding:
+    def finding(self, identifier: int, how: str, share: float, why: str) -> Objection:
         sentence = f'"{self.name}" holds {TITLES[identifier]} {why} in {100 * share:.1f} % of the rows.'
-        return Finding(self.name, identifier, TITLES[identifier], how, share, sentence.replace("  ", " "))
+        return Objection(self.name, identifier, TITLES[identifier], how, share, sentence.replace("  ", " "))
 
 
-def _named(column: _Column) -> list[Finding]:
+def _named(column: _Column) -> list[Objection]:
     identifier = by_name(column.name)
     if identifier is None or column.flag or name_runs(column.name) & ZIPS:  # of ZIP codes the digits decide
         return []
     return [column.finding(identifier, "name", column.told / column.rows, "(its name says so)")]
 
 
-def _valued(column: _Column, year: int | None) -> list[Finding]:
+def _valued(column: _Column, year: int | None) -> list[Objection]:
     words, found = name_runs(column.name), []
 
     def add(identifier: int, share: float, why: str) -> None:
@@ -120,9 +202,9 @@ def _valued(column: _Column, year: int | None) -> list[Finding]:
     return found
 
 
-def _joined(found: list[Finding]) -> list[Finding]:
+def _joined(found: list[Objection]) -> list[Objection]:
     """One finding per identifier: where name and values agree, the higher share."""
-    joined: dict[int, Finding] = {}
+    joined: dict[int, Objection] = {}
     for finding in found:
         other = joined.get(finding.identifier)
         if other is None:
@@ -130,7 +212,7 @@ def _joined(found: list[Finding]) -> list[Finding]:
         else:
             how = finding.how if finding.how == other.how else "name and value"
             more = max(finding, other, key=lambda f: f.share)
-            joined[finding.identifier] = Finding(
+            joined[finding.identifier] = Objection(
                 more.column, more.identifier, more.title, how, more.share, more.sentence
             )
     return list(joined.values())

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfumato.engines.frames import enter
+from sfumato.core.roles import name_runs
+from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError, did_you_mean
-from sfumato.measures.standards.checksums import installed
 from sfumato.measures.standards.clinical import clinical
 from sfumato.measures.standards.finding import Profile
 from sfumato.measures.standards.gdpr import gdpr
-from sfumato.measures.standards.hipaa import hipaa
-from sfumato.measures.standards.identifiers import BIRTH_YEARS
-from sfumato.roles import name_runs
+from sfumato.measures.standards.hipaa import BIRTH_YEARS, hipaa
+from sfumato.measures.standards.values import installed
 
 PROFILES = ("hipaa", "gdpr", "clinical")
 

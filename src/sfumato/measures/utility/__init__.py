@@ -8,21 +8,20 @@
 
 from __future__ import annotations
 
+from sfumato.core.registry import Variant
 from sfumato.measures.utility.classification_metric import classification_metric
 from sfumato.measures.utility.contingency import contingency
 from sfumato.measures.utility.direct_comparison import direct_comparison
-from sfumato.measures.utility.distribution import distribution_distance
+from sfumato.measures.utility.distribution import distribution_distance, kl_divergence
 from sfumato.measures.utility.eigenvalues import eigenvalues
 from sfumato.measures.utility.entropy_loss import entropy_loss
 from sfumato.measures.utility.il1s import il1s
 from sfumato.measures.utility.information_loss import information_loss
-from sfumato.measures.utility.kl_divergence import kl_divergence
 from sfumato.measures.utility.learning import learning
 from sfumato.measures.utility.numeric_error import numeric_error
 from sfumato.measures.utility.pair import Pair, pair_of
 from sfumato.measures.utility.query_error import query_error
 from sfumato.measures.utility.summary import utility_summary
-from sfumato.variant import Variant
 
 __all__ = [
     "UTILITIES",

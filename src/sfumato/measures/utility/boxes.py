@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.cells import count_cells
+from sfumato.core.cells import count_cells
 from sfumato.measures.utility.pair import Pair
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.engines.printed import printed
+from sfumato.core.printed import printed
 from sfumato.errors import ColumnError, did_you_mean
 from sfumato.measures.measure import Measure, wilson
 from sfumato.measures.utility.pair import pair_of

@@ -1,7 +1,9 @@
-"""Column: what a release says in one column, in terms of the values of the original."""
+"""Unread labels: what a label stands for that is no value, no range, set or mask, and in no hierarchy."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -9,22 +11,95 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.categories import Categories
-from sfumato.cells import tally
-from sfumato.engines.printed import printed
+from sfumato.core.cells import tally
+from sfumato.core.hierarchy import Categories, Hierarchy
+from sfumato.core.microdata import Attribute, encode
+from sfumato.core.printed import printed
 from sfumato.hierarchies import parse
 from sfumato.hierarchies.learned import Learned
-from sfumato.hierarchy import Hierarchy
-from sfumato.measures.labels_cover import read_labels
-from sfumato.measures.utility.unread import read_as, read_middle
-from sfumato.microdata import Attribute, encode
+from sfumato.measures.labels_cover import ABOVE, BETWEEN, BEYOND, BRACKETS, DECADE, NUMBER, read_labels
+
+
+@dataclass(frozen=True, eq=False)
+class Unread:
+    """Labels that could not be read, by number: groups with their values, groups of whatever, and the others."""
+
+    learnt: dict[int, np.ndarray]
+    unread: frozenset[int] = frozenset()
+    strange: frozenset[int] = frozenset()
+
+
+def read_as(
+    text: Sequence[str | None],
+    label: np.ndarray,
+    count: np.ndarray,
+    read: np.ndarray,
+    code: np.ndarray | None,
+    values: int,
+) -> Unread:
+    """What the labels that could not be read stand for; `code` is the original value of each released row, where known.
+
+    `count` is the number of rows under each label.
+
+    They are groups where the column looks like it: fewer of them than values under them, each on several rows. A group
+    is learnt from its rows where no value of it stands under another label, other than one that says nothing, and some
+    value stands there more than once, so that this is no accident. Other groups may be anything. What is no group, such
+    as a label on one row or a new name for one value, is a value that the original does not have.
+    """
+    unknown = np.flatnonzero(~read)
+    if not len(unknown):
+        return Unread({})
+    several = unknown[count[unknown] > 1]
+    if code is None:
+        groups = several if len(unknown) < values else several[:0]
+        return Unread({}, frozenset(groups.tolist()), frozenset(np.setdiff1d(unknown, groups).tolist()))
+    silent = np.array([word is None or not word.strip("*") for word in text])
+    pairs, rows = np.unique(label * values + code, return_counts=True)
+    of, value = pairs // values, pairs % values
+    homes = np.bincount(value[~silent[of] & (count[of] > 1)], minlength=values)  # labels that a value stands under
+    under = np.isin(of, several)
+    if len(several) >= len(np.unique(value[under])):
+        return Unread({}, strange=frozenset(unknown.tolist()))
+    repeated = bool((rows[under] > 1).any())
+    learnt, unread = {}, []
+    ends = np.searchsorted(of, np.arange(len(text) + 1))
+    for i in several.tolist():
+        own = value[ends[i] : ends[i + 1]]
+        if repeated and (homes[own] == 1).all():
+            learnt[i] = own
+        elif len(own) > 1:
+            unread.append(i)
+    return Unread(learnt, frozenset(unread), frozenset(unknown.tolist()) - learnt.keys() - frozenset(unread))
+
+
+def read_middle(label: str) -> float:
+    """The number that a number or a range stands for, nan where it says none; a range with one end is that end.
+
+    >>> read_middle("20-29"), read_middle("[20, 30)"), read_middle("-3"), read_middle(">= 90"), read_middle("1970s")
+    (24.5, 25.0, -3.0, 90.0, 1975.0)
+    """
+    text = label.strip()
+    if match := DECADE.match(text):
+        return float(match[1]) + 5
+    words: Sequence[str | None] = [text]
+    for form in (BRACKETS, BEYOND, ABOVE, BETWEEN):
+        if (match := form.match(text)) and not NUMBER.match(text):
+            words = match.groups()
+            break
+    else:
+        if text.startswith("{") and text.endswith("}"):
+            words = text[1:-1].split(",")
+    ends = [float(word) for word in ((w or "").strip() for w in words) if NUMBER.match(word)]
+    known = [end for end in ends if math.isfinite(end)]
+    return sum(end / len(known) for end in known) if known else math.nan
+
 
 NUMBERS = ("integer", "decimal")
 Times = tuple[np.ndarray | None, np.ndarray | None]  # how many rows each entry of the original, the release stands for
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class ComparedColumn:
     """The released labels of a column and the values that each covers.
 
     `members[start[i]:start[i + 1]]` are the values of label i, as numbers into `support`: the original's codes first,
@@ -178,7 +253,7 @@ class Column:
 
 def read_column(
     before: pl.Series, after: pl.Series, rows: np.ndarray | None, hierarchy: Any = None, times: Times = (None, None)
-) -> Column:
+) -> ComparedColumn:
     """Read the labels of a released column by the values of the original one."""
     categories, code = encode(before)
     if times[0] is not None:
@@ -207,7 +282,7 @@ def _attribute(categories: Categories, hierarchy: Any) -> Attribute:
     return Attribute(categories.name, "quasi", categories, recipe.build(categories))
 
 
-def _by_number(attribute: Attribute, code: np.ndarray, after: pl.Series, times: Times) -> Column:
+def _by_number(attribute: Attribute, code: np.ndarray, after: pl.Series, times: Times) -> ComparedColumn:
     """Numbers released as numbers: equal ones are the same value, others are new."""
     categories = attribute.categories
     assert categories.position is not None
@@ -232,10 +307,12 @@ def _by_number(attribute: Attribute, code: np.ndarray, after: pl.Series, times: 
         missing = [len(categories) - 1] if categories.missing else range(len(categories))
         members, size = np.concatenate([members, missing]), np.append(size, len(missing))
     start = np.concatenate([[0], np.cumsum(size)])
-    return Column(attribute, code, text, label, start, members.astype(np.int64), support, place, times=times)
+    return ComparedColumn(attribute, code, text, label, start, members.astype(np.int64), support, place, times=times)
 
 
-def _by_text(attribute: Attribute, code: np.ndarray, after: pl.Series, rows: np.ndarray | None, times: Times) -> Column:
+def _by_text(
+    attribute: Attribute, code: np.ndarray, after: pl.Series, rows: np.ndarray | None, times: Times
+) -> ComparedColumn:
     """Labels as text."""
     categories = attribute.categories
     distinct, number = encode(after.alias(attribute.name).cast(pl.String))
@@ -271,4 +348,4 @@ def _by_text(attribute: Attribute, code: np.ndarray, after: pl.Series, rows: np.
     support = (*categories.text, *fresh)
     counts = len(told.learnt), len(told.unread), len(told.strange)
     opaque = tuple(sorted(told.unread | told.strange))
-    return Column(attribute, code, text, label, start, joined, support, place, *counts, opaque, times)
+    return ComparedColumn(attribute, code, text, label, start, joined, support, place, *counts, opaque, times)

@@ -11,10 +11,9 @@ import numpy as np
 
 from sfumato.errors import ColumnError, PolicyError
 from sfumato.measures.measure import Measure
-from sfumato.measures.utility.checks import whole
-from sfumato.measures.utility.column import Column
+from sfumato.measures.utility.column import ComparedColumn
 from sfumato.measures.utility.notes import many, percent
-from sfumato.measures.utility.pair import Pair, pair_of
+from sfumato.measures.utility.pair import Pair, pair_of, whole
 
 MOST_VALUES = 100  # columns with more values are left out unless named
 MOST_CELLS = 4_000_000  # larger tables are left out
@@ -103,7 +102,7 @@ def _counts(codes: Sequence[np.ndarray], shape: Sequence[int], times: np.ndarray
     return np.bincount(key, weights=times, minlength=math.prod(shape)).astype(np.float64)
 
 
-def _weights(column: Column) -> np.ndarray:
+def _weights(column: ComparedColumn) -> np.ndarray:
     """float [values, labels]: the share of a label's rows that each value gets."""
     weights = np.zeros((len(column.support), len(column.text)))
     weights[column.members, np.repeat(np.arange(len(column.text)), column.size)] = np.repeat(

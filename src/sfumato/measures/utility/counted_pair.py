@@ -10,9 +10,8 @@ import numpy as np
 import polars as pl
 
 from sfumato.errors import ColumnError, PolicyError, did_you_mean
-from sfumato.measures.counted import Counts, Held
-from sfumato.measures.tables import LOAD, Table
-from sfumato.measures.utility.column import Column
+from sfumato.measures.table import LOAD, Held, Table, TupleCounts
+from sfumato.measures.utility.column import ComparedColumn
 from sfumato.measures.utility.pair import Pair
 
 
@@ -23,8 +22,8 @@ class CountedPair(Pair):
     Columns with `too_many` different values are not looked at.
     """
 
-    before: Counts = field(kw_only=True)
-    after: Counts = field(kw_only=True)
+    before: TupleCounts = field(kw_only=True)
+    after: TupleCounts = field(kw_only=True)
     too_many: tuple[str, ...] = field(kw_only=True, default=())
 
     @property
@@ -52,7 +51,7 @@ class CountedPair(Pair):
         """Whether these columns can be counted together; they then are."""
         return not names or (self.before.holds(names) and self.after.holds(names))
 
-    def column(self, name: str) -> Column:
+    def column(self, name: str) -> ComparedColumn:
         """What the release says in a column, read once."""
         if name not in self._columns:
             self._columns[name] = self.on([name]).column(name)
@@ -71,7 +70,7 @@ def counted_pair(
     >>> counted_pair(pl.DataFrame({"age": [30, 41]}), pl.DataFrame({"age": ["*"]}), {}).suppressed
     1
     """
-    before, after = (Counts(Held(t)) if isinstance(t, pl.DataFrame) else t for t in (original, released))
+    before, after = (TupleCounts(Held(t)) if isinstance(t, pl.DataFrame) else t for t in (original, released))
     for name in hierarchies:
         if name not in before.columns:
             what = f'there is a hierarchy for column "{name}", which the original does not have'

@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.errors import PolicyError
 from sfumato.measures.measure import Measure
-from sfumato.measures.utility.column import Column
+from sfumato.measures.utility.column import ComparedColumn
 from sfumato.measures.utility.notes import many
 from sfumato.measures.utility.pair import pair_of
 
@@ -49,7 +49,7 @@ def direct_comparison(
     return Measure("direct-comparison", value, (0.0, 1.0), sentence, baseline=baseline, details=details)
 
 
-def _hidden(column: Column, of: np.ndarray, distance: str) -> float:
+def _hidden(column: ComparedColumn, of: np.ndarray, distance: str) -> float:
     """The mean distance where every label covers every value."""
     m = column.values
     if distance == "ranked" and column.attribute.categories.ordered and m > 1:
@@ -58,7 +58,7 @@ def _hidden(column: Column, of: np.ndarray, distance: str) -> float:
     return 1 - 1 / m
 
 
-def _distances(column: Column, of: np.ndarray, distance: str) -> np.ndarray:
+def _distances(column: ComparedColumn, of: np.ndarray, distance: str) -> np.ndarray:
     """Per released row, the expected distance of its label's values from the original value."""
     width, values = len(column.text), column.values
     pairs, at = np.unique(column.code[of].astype(np.int64) * width + column.label, return_inverse=True)

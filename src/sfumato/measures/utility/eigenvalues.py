@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from sfumato.measures.measure import Measure
-from sfumato.measures.utility.moments import correlation
 from sfumato.measures.utility.notes import many
-from sfumato.measures.utility.numeric_error import Numbers, numbers_of
+from sfumato.measures.utility.numeric_error import Numbers, correlation, numbers_of
 from sfumato.measures.utility.pair import pair_of
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato.errors import ColumnError, PolicyError, did_you_mean
 from sfumato.measures.measure import Measure
-from sfumato.measures.utility.column import Column
+from sfumato.measures.utility.column import ComparedColumn
 from sfumato.measures.utility.notes import many, moved_share
 from sfumato.measures.utility.pair import Pair, pair_of
 
@@ -64,7 +64,7 @@ def entropy_loss(
     return Measure("entropy-loss", value, (0.0, 1.0), sentence, details=details)
 
 
-def _counted(column: Column, of: np.ndarray) -> float:
+def _counted(column: ComparedColumn, of: np.ndarray) -> float:
     """H(V | V') in bits, from the pairs of original and released values."""
     width = len(column.text)
     pairs, count = np.unique(column.code[of].astype(np.int64) * width + column.label, return_counts=True)
@@ -74,7 +74,7 @@ def _counted(column: Column, of: np.ndarray) -> float:
     return max(0.0, float((count / n * bits).sum()))
 
 
-def _by_matrix(pair: Pair, column: Column, matrix: Mapping[str, Mapping[str, float]]) -> float:
+def _by_matrix(pair: Pair, column: ComparedColumn, matrix: Mapping[str, Mapping[str, float]]) -> float:
     """The mean of H(V | V' = v') over the released rows, by the transition matrix."""
     text, name = column.attribute.categories.text, column.name
     share = column.attribute.categories.count / len(column.code)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sfumato.measures.utility.column import Column
+from sfumato.measures.utility.column import ComparedColumn
 from sfumato.measures.utility.pair import Pair
 
 TELL = "their hierarchies would tell"
@@ -64,7 +64,7 @@ def percent(share: float) -> str:
     return f"{share * 100:.1f}%" if share >= 0.001 or share == 0 else "below 0.1%"
 
 
-def moved_share(pair: Pair, columns: Iterable[Column]) -> tuple[float, str]:
+def moved_share(pair: Pair, columns: Iterable[ComparedColumn]) -> tuple[float, str]:
     """The share of cells that do not cover their original value, and a sentence where there are some."""
     shares = [column.moved(pair.rows) for column in columns]
     share = sum(shares) / len(shares) if shares else 0.0
@@ -77,7 +77,7 @@ def moved_share(pair: Pair, columns: Iterable[Column]) -> tuple[float, str]:
     )
 
 
-def unread_words(columns: Iterable[Column]) -> tuple[dict[str, int], str]:
+def unread_words(columns: Iterable[ComparedColumn]) -> tuple[dict[str, int], str]:
     """How many labels could not be read, by what they count as, and sentences where there are some."""
     read = list(columns)
     counts = {

@@ -1,20 +1,98 @@
-"""Pair: an original table and a release of it, whatever made the release, and which row came from which."""
+"""Checks of what a measure is asked."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from sfumato.engines.frames import enter
-from sfumato.engines.printed import printed
+from sfumato.core.parameters import column_names, mapping
+from sfumato.core.printed import printed
+from sfumato.engines.memory.table import enter
 from sfumato.errors import ColumnError, PolicyError, did_you_mean
-from sfumato.measures.utility.column import Column, Times, read_column
-from sfumato.measures.utility.order import reordered
-from sfumato.parameters import column_names, mapping
+from sfumato.measures.utility.column import ComparedColumn, Times, read_column
+
+
+def whole(name: str, given: Any, least: int) -> int:
+    """A whole number of at least `least`, or an error that names the parameter.
+
+    >>> whole("folds", np.int64(3), 2)
+    3
+    """
+    if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < least:
+        got = repr(given) if isinstance(given, bool | int | float | np.number) else type(given).__name__
+        raise PolicyError(f"{name} must be a whole number of at least {least}", got=got)
+    return int(given)
+
+
+MOST_CHANCE = 0.9  # groups that cover more than this of any row tell nothing
+FEWEST = 4  # rows under groups
+
+
+def reordered(
+    before: pl.DataFrame, after: pl.DataFrame, columns: Callable[[], Iterable[ComparedColumn]] = list
+) -> bool:
+    """Whether rows that were not changed otherwise stand in another order, or labels do so that do not fit their rows.
+
+    Columns that have the same values, in another order, are rows in another order where their values moved together,
+    as far as all columns with the same values tell. One such column alone is swapped where any other stayed in its
+    place. Without a column that has the same values, the labels of `columns` tell: those of groups, where most of them
+    do not cover the value of their row beyond what chance does. A column with noise tells nothing.
+
+    >>> table = pl.DataFrame({"age": [20, 30, 40], "sex": ["f", "m", "m"]})
+    >>> reordered(table, table.reverse()), reordered(table, table.with_columns(pl.col("age").reverse()))
+    (True, False)
+    """
+    same: list[pl.Series] = []
+    others: list[pl.Series] = []
+    moved = 0
+    for name in (name for name in before.columns if name in after.columns):
+        old, new = printed(before.get_column(name)), printed(after.get_column(name))
+        if old.n_unique() < 2:
+            continue
+        stays = bool(old.eq_missing(new).all())
+        if stays or bool(old.sort().eq_missing(new.sort()).all()):
+            same.append(old.alias(str(len(same))))
+            others.append(new.alias(str(len(others))))
+            moved += not stays
+    if not same:
+        return _misfits(columns())
+    if not moved or (moved == 1 and len(same) > 1):
+        return False
+    left, right = (pl.DataFrame(series).hash_rows(seed=0).sort() for series in (same, others))
+    return bool((left == right).all()) and not (moved == 1 and _fits(columns()))
+
+
+def _fit(column: ComparedColumn) -> float | None:
+    """Of the rows under a group, the share whose value it covers: 0 as by chance, 1 all; None where that tells nothing.
+
+    Groups that more rows stand under than have their values are wrong in any order.
+    """
+    groups = (column.size > 1) & (column.size < column.values)
+    under = groups[column.label]
+    if under.sum() < FEWEST:
+        return None
+    shares = np.concatenate([[0.0], np.cumsum(column.before[column.members])])
+    share = shares[column.start[1:]] - shares[column.start[:-1]]
+    if (share * len(column.code) < column.count - 0.5)[groups].any():
+        return None
+    chance = float(share[column.label[under]].mean())
+    if chance > MOST_CHANCE:
+        return None
+    covered = column.covered(np.arange(len(column.label)))[under].mean()
+    return float((covered - chance) / (1 - chance))
+
+
+def _fits(columns: Iterable[ComparedColumn]) -> bool:
+    return any(fit is not None and fit >= 0.5 for fit in map(_fit, columns))
+
+
+def _misfits(columns: Iterable[ComparedColumn]) -> bool:
+    found = [fit for fit in map(_fit, columns) if fit is not None]
+    return bool(found) and max(found) < 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +108,7 @@ class Pair:
     released: pl.DataFrame
     rows: np.ndarray | None
     hierarchies: Mapping[str, Any] = field(default_factory=dict)
-    _columns: dict[str, Column] = field(default_factory=dict, repr=False)
+    _columns: dict[str, ComparedColumn] = field(default_factory=dict, repr=False)
     reordered: bool = False
     times: Times = (None, None)
 
@@ -63,7 +141,7 @@ class Pair:
         there = set(self.released.columns)
         return tuple(name for name in self.original.columns if name in there)
 
-    def column(self, name: str) -> Column:
+    def column(self, name: str) -> ComparedColumn:
         """What the release says in a column, read once."""
         if name not in self._columns:
             before, after = self.original.get_column(name), self.released.get_column(name)

@@ -11,10 +11,9 @@ import numpy as np
 from sfumato.errors import PolicyError
 from sfumato.measures.measure import Measure
 from sfumato.measures.utility.boxes import boxes_of
-from sfumato.measures.utility.checks import whole
-from sfumato.measures.utility.column import Column
+from sfumato.measures.utility.column import ComparedColumn
 from sfumato.measures.utility.notes import many
-from sfumato.measures.utility.pair import pair_of
+from sfumato.measures.utility.pair import pair_of, whole
 
 
 def query_error(
@@ -84,7 +83,7 @@ def query_error(
     return Measure("query-error", value, (0.0, most), sentence, interval, baseline, details)
 
 
-def _order(column: Column) -> np.ndarray:
+def _order(column: ComparedColumn) -> np.ndarray:
     """The rank of each value of the support: by place where ordered, new and missing values last."""
     if column.place is None:
         return np.arange(len(column.support))
@@ -93,7 +92,7 @@ def _order(column: Column) -> np.ndarray:
     return found
 
 
-def _range(column: Column, rank: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _range(column: ComparedColumn, rank: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """The values between two random original ones."""
     ends = rank[rng.integers(0, column.values, size=2)]
     return (rank >= ends.min()) & (rank <= ends.max())

@@ -1,0 +1,55 @@
+"""Compiled inner loops: the decorator that makes one. Nothing but arrays goes in or out of it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+if "NUMBA_CACHE_DIR" not in os.environ and not os.access(Path(__file__).parent, os.W_OK):
+    # a read-only installation would otherwise compile anew in every process
+    os.environ["NUMBA_CACHE_DIR"] = str(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sfumato")
+
+import numba
+
+ROOT = Path(__file__).parents[1]
+
+
+def _forget_older() -> None:
+    """Drop what was compiled from other sources: numba looks at the file of a kernel, not at those that it calls."""
+    sources = [path for path in sorted(ROOT.rglob("*.py")) if b"\n@kernel\n" in path.read_bytes()]
+    stamp = "\n".join(f"{p.relative_to(ROOT)} {p.stat().st_size} {p.stat().st_mtime_ns}" for p in sources)
+    for place in {_cache(path.parent) for path in sources}:
+        mark = place / "kernels.sources"
+        try:
+            if not place.is_dir() or (mark.exists() and mark.read_text(encoding="utf-8") == stamp):
+                continue
+            for file in place.glob("*.nb[ci]"):
+                file.unlink(missing_ok=True)
+            mark.write_text(stamp, encoding="utf-8")
+        except OSError:
+            continue  # a folder that cannot be written to holds nothing that this process compiled
+
+
+def _cache(folder: Path) -> Path:
+    """Where numba keeps what it compiled of a folder."""
+    if place := os.environ.get("NUMBA_CACHE_DIR"):
+        return Path(place) / f"{folder.name}_{hashlib.sha1(str(folder).encode()).hexdigest()}"
+    return folder / "__pycache__"
+
+
+_forget_older()
+kernel: Callable[..., Any] = numba.njit(cache=True, nogil=True)
+
+
+def warn_of_compiling(say: Callable[[str, float | None], None]) -> None:
+    """Explain the wait that comes once on a machine."""
+    if not compiled():
+        say("compiling kernels, once on this machine (about 20 seconds)", None)
+
+
+def compiled() -> bool:
+    """Whether compiled kernels are in the cache, so that the first call is quick."""
+    return any(_cache(ROOT / "core").glob("cells*.nbi"))

@@ -1,0 +1,207 @@
+"""Labels: what a recoding prints in one column, and what each label covers."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from sfumato.core.exact import EPOCH, zoned
+from sfumato.core.microdata import Attribute
+
+LONGEST_SET = 8  # longer sets print as first..last
+RANGE = re.compile(r"\[(?P<low>[^,]+), (?P<high>[^,]+)(?P<last>[\])])|< (?P<below>\S+)|>= (?P<above>\S+)")
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The labels of one column. `of` gives the label of each code (a level) or of each class (a partition).
+
+    A label covers the codes `lo`..`hi`, `covered` rows of the table, `leaves` of the `domain` leaves of the attribute
+    (as in the table; `file_leaves` of `file_domain` as in the hierarchy); `fixed_level` is its level if it is a node.
+    `star` marks labels that say nothing: they cover everything, or mix missing values with others. `low` and `high` are
+    the positions of the printed ends, cut to the domain, where these are not the values `lo` and `hi`; `publishable`
+    labels are made from released rows alone and name no value of few people.
+    """
+
+    attribute: Attribute
+    of: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+    covered: np.ndarray
+    leaves: np.ndarray
+    file_leaves: np.ndarray
+    file_domain: int
+    fixed_level: np.ndarray | None
+    star: np.ndarray
+    named: tuple[str | None, ...] | None  # None: named by what they cover
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+    publishable: bool = False
+
+    @cached_property
+    def text(self) -> tuple[str | None, ...]:
+        """How each label prints; None for missing values."""
+        if self.named is not None:
+            return self.named
+        text, ordered = self.attribute.categories.text, self.attribute.categories.ordered
+        words: list[str | None] = []
+        for lo, hi, star in zip(self.lo.tolist(), self.hi.tolist(), self.star.tolist(), strict=True):
+            if lo == hi:
+                words.append(text[lo])
+            elif star:
+                words.append("*")
+            else:
+                few = hi - lo < LONGEST_SET
+                words.append(
+                    f"[{text[lo]}, {text[hi]}]"
+                    if ordered
+                    else set_text(text[lo : hi + 1])
+                    if few
+                    else f"{text[lo]}..{text[hi]}"
+                )
+        return tuple(words)
+
+    @cached_property
+    def level(self) -> np.ndarray:
+        """The lowest level of the hierarchy at which all that a label covers stands under one label."""
+        of = self.attribute.ladder.of
+        changes = np.cumsum(np.diff(of, axis=1, prepend=of[:, :1]) != 0, axis=1)
+        meet = np.argmax(changes[:, self.lo] == changes[:, self.hi], axis=0)
+        return np.where(self.star, len(of) - 1, meet) if self.fixed_level is None else self.fixed_level
+
+    @property
+    def on_a_line(self) -> bool:
+        """Whether printed ends are what the positions are: not where these are ranks, or the clocks of time zones."""
+        categories = self.attribute.categories
+        return self.attribute.positions is categories.position and not zoned(categories.text[0])
+
+    @property
+    def domain(self) -> int:
+        """Number of distinct values in the table."""
+        return len(self.attribute.categories)
+
+
+def at_level(attribute: Attribute, level: int) -> Labels:
+    """The labels of one level of the attribute's hierarchy; `of` is per code."""
+    ladder, categories = attribute.ladder, attribute.categories
+    of, count = ladder.of[level], len(ladder.text[level])
+    codes = np.arange(len(categories))
+    lo, hi = np.empty(count, np.int64), np.empty(count, np.int64)
+    lo[of[::-1]], hi[of] = codes[::-1], codes  # the last assignment to a label stays
+    star = np.full(count, level == ladder.height and len(categories) > 1)
+    if categories.missing:
+        star |= (hi == len(categories) - 1) & (lo < hi)
+    return Labels(
+        attribute,
+        of,
+        lo,
+        hi,
+        np.bincount(of, weights=categories.count, minlength=count),
+        np.bincount(of, minlength=count),
+        ladder.leaves[level],
+        ladder.domain,
+        np.full(count, level),
+        star,
+        ladder.text[level],
+    )
+
+
+def of_ranges(attribute: Attribute, lo: np.ndarray, hi: np.ndarray) -> Labels:
+    """Labels over the codes lo[class]..hi[class] in value order: numbers print as ranges, others as sets."""
+    pairs, of = _distinct(lo, hi)
+    return over_codes(attribute, of, pairs[:, 0], pairs[:, 1])
+
+
+def over_codes(attribute: Attribute, of: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Labels:
+    """The labels over the codes lo..hi, one each, as they are given."""
+    categories = attribute.categories
+    mixed = np.zeros(len(lo), np.bool_)
+    if categories.missing:
+        mixed = (hi == len(categories) - 1) & (lo < hi)
+    below, (rank, domain) = attribute.below, attribute.file_rank
+    return Labels(
+        attribute,
+        of,
+        lo,
+        hi,
+        below[hi + 1] - below[lo],
+        hi - lo + 1,
+        rank[hi] - rank[lo] + 1,
+        domain,
+        None,
+        mixed,
+        None,
+    )
+
+
+def of_nodes(attribute: Attribute, level: np.ndarray, label: np.ndarray) -> Labels:
+    """Labels that are nodes of the attribute's hierarchy: label number `label[class]` of level `level[class]`."""
+    ladder = attribute.ladder
+    pairs, of = _distinct(level, label)
+    levels = [at_level(attribute, i) for i in range(ladder.levels)]
+
+    def pick(name: str) -> np.ndarray:
+        return np.array([getattr(levels[i], name)[j] for i, j in pairs])
+
+    text = tuple(ladder.text[i][j] for i, j in pairs)
+    return Labels(
+        attribute,
+        of,
+        pick("lo"),
+        pick("hi"),
+        pick("covered"),
+        pick("leaves"),
+        pick("file_leaves"),
+        ladder.domain,
+        pick("fixed_level"),
+        pick("star"),
+        text,
+    )
+
+
+def set_text(values: Sequence[str | None]) -> str:
+    """A set of values as text: `{a, b}`, or `first..last` where it is long.
+
+    >>> set_text(["a", "b"])
+    '{a, b}'
+    """
+    words = [v for v in values if v is not None]
+    return "{" + ", ".join(words) + "}" if len(words) <= LONGEST_SET else f"{words[0]}..{words[-1]}"
+
+
+def ends_of(text: str | None, kind: str) -> tuple[float | None, float | None] | None:
+    """The positions of the ends that a range prints, None for an open one; None where it is no range of ours.
+
+    >>> ends_of("[30, 39]", "integer"), ends_of("< 20", "integer"), ends_of("[1970-01-02, 1970-01-31]", "date")
+    ((30.0, 39.0), (None, 20.0), (1.0, 30.0))
+    """
+    found = RANGE.fullmatch(text or "")
+    if found is None:
+        return None
+    low, high = found["low"] or found["above"], found["high"] or found["below"]
+    try:
+        first = None if low is None else _position(low, kind, False)
+        return first, None if high is None else _position(high, kind, found["last"] == "]")
+    except (ValueError, TypeError, OverflowError):  # TypeError: a time zone
+        return None
+
+
+def _position(end: str, kind: str, closed: bool) -> float:
+    if kind not in ("date", "datetime"):
+        return float(end)
+    since = dt.datetime.fromisoformat(end) - EPOCH
+    if kind == "date":
+        return float(since.days)
+    return since.total_seconds() + (86400 - 1e-6 if closed and len(end) == 10 else 0)  # a day belongs as a whole
+
+
+def _distinct(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct pairs, sorted, and the number of each one's pair."""
+    width = int(second.max()) + 1
+    keys, of = np.unique(first.astype(np.int64) * width + second, return_inverse=True)
+    return np.stack([keys // width, keys % width], axis=1), of.astype(np.int32)

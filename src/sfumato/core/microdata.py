@@ -1,0 +1,270 @@
+"""How many different values a table has, from how often a sample has each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sfumato.core.hierarchy import Categories, Hierarchy, LevelMap, Recipe, bind_hierarchy
+from sfumato.core.printed import printed
+from sfumato.hierarchies.learned import Learned
+
+
+def distinct_in(counts: np.ndarray, rows: int) -> int:
+    """About how many different values a table of so many rows has, of which a sample has each so often.
+
+    The larger of two estimates, neither of which is below the other on every table: values that the sample has once
+    stand for the square root of rows per sampled row (Charikar); and all values alike (Chao), of which so many rows
+    meet a share.
+
+    >>> distinct_in(np.array([2, 1, 1]), 16)
+    5
+
+    References
+    ----------
+    Charikar, Chaudhuri, Motwani and Narasayya, "Towards estimation error guarantees for distinct values", PODS 2000.
+    Chao, "Nonparametric estimation of the number of classes in a population", Scand. J. Statistics 11, 1984.
+    """
+    seen, once, twice = len(counts), int((counts == 1).sum()), int((counts == 2).sum())
+    spread = seen - once + math.sqrt(max(1.0, rows / max(1, int(counts.sum())))) * once
+    every = seen + once * (once - 1) / (2 * (twice + 1))
+    alike = every * -math.expm1(-rows / every) if every else 0.0
+    return min(rows, max(seen, round(max(spread, alike))))
+
+
+NUMBER = r"^[+-]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?|inf)$"
+INTEGER = r"^[+-]?[0-9]+$"
+DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+DATETIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?$"
+
+
+@dataclass(frozen=True, eq=False)
+class Attribute:
+    """A column: its role, its values, and the hierarchy it is generalised by."""
+
+    name: str
+    role: str
+    categories: Categories
+    hierarchy: Hierarchy | None = None  # None: none was given, one is learned where a search needs it
+    learner: Learned = field(default_factory=Learned)
+    recipe: Recipe | None = None  # how the hierarchy was made
+
+    @property
+    def kind(self) -> str:
+        """The kind of its values: one of `categories.KINDS`."""
+        return self.categories.kind
+
+    @cached_property
+    def ladder(self) -> LevelMap:
+        """The hierarchy, standing on the values that occur in the table."""
+        return bind_hierarchy(self.hierarchy or self.learner.build(self.categories), self.categories)
+
+    @cached_property
+    def extent(self) -> tuple[float, float]:
+        """Least and greatest position of an ordered column."""
+        known = self.positions[: len(self.categories) - self.categories.missing]
+        return (float(known[0]), float(known[-1])) if len(known) else (0.0, 0.0)
+
+    @property
+    def span(self) -> float:
+        """Greatest minus least position of an ordered column."""
+        return self.extent[1] - self.extent[0]
+
+    @cached_property
+    def below(self) -> np.ndarray:
+        """How many rows have a value before each code, and how many there are."""
+        return np.concatenate([[0], np.cumsum(self.categories.count)])
+
+    @cached_property
+    def file_rank(self) -> tuple[np.ndarray, int]:
+        """The rank of each code among all leaves of the hierarchy, in value order, and how many leaves there are."""
+        categories = self.categories
+        if self.hierarchy is None or not categories.ordered:
+            return np.arange(len(categories)), len(categories)
+        leaves = pl.Series(self.name, [leaf for leaf in self.hierarchy.labels[0] if leaf], dtype=pl.String)
+        like = {"date": DATE, "datetime": DATETIME}.get(self.kind, NUMBER)
+        alike = leaves.filter(leaves.str.contains(like))  # leaves that are no numbers stand after those that are
+        everything, codes = encode(alike)
+        place = dict(zip(alike.to_list(), codes.tolist(), strict=True))
+        total = len(leaves) + int(categories.missing)
+        return np.array([total - 1 if v is None else place.get(v, len(everything)) for v in categories.text]), total
+
+    @cached_property
+    def positions(self) -> np.ndarray:
+        """Where each code stands on a line: its number or time, or its rank where floats cannot tell those apart."""
+        place = self.categories.position
+        known = len(self.categories) - self.categories.missing
+        if place is None or known == 0:
+            return np.arange(len(self.categories), dtype=np.float64)
+        low, high = place[0], place[known - 1]
+        with np.errstate(over="ignore", invalid="ignore"):
+            finite = bool(np.isfinite(high - low))
+        huge = finite and max(abs(low), abs(high)) >= 2**53 and bool((place[1:known] == place[: known - 1]).any())
+        return place if finite and not huge else np.arange(len(self.categories), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Microdata:
+    """The columns that matter to a search, as codes; `weights` are survey weights, one per row.
+
+    With `times` an entry of the codes stands for so many rows: distinct tuples that an engine has counted.
+    """
+
+    rows: int
+    schema: tuple[Attribute, ...]
+    codes: Mapping[str, np.ndarray]  # int32 per row
+    weights: np.ndarray | None = field(default=None)
+    times: np.ndarray | None = None
+
+    def attribute(self, name: str) -> Attribute:
+        """The attribute of that name."""
+        return next(a for a in self.schema if a.name == name)
+
+
+def encode(series: pl.Series) -> tuple[Categories, np.ndarray]:
+    """The categories of a column and the code of each row.
+
+    Codes follow the sorted values; missing values (null, NaN, the empty string) take the last code. Values that print
+    the same are the same value: what is released is the printed form.
+    """
+    name = series.name
+    series = _plain(series)
+    distinct, codes = _ranked(series)
+    known = distinct.drop_nulls()
+    kind, order, place = _sorted(known)
+    text: list[Any] = (
+        known.gather(order).cast(pl.String).to_list() if known.dtype == pl.String else printed(known).to_list()
+    )
+    if not np.array_equal(order, np.arange(len(order))):
+        rank = np.empty(len(distinct), np.int32)
+        rank[order] = np.arange(len(order), dtype=np.int32)
+        rank[len(order) :] = len(order)
+        codes = rank[codes]
+    if len(known) < len(distinct):
+        text.append(None)
+        place = None if place is None else np.append(place, np.nan)
+    count = np.bincount(codes, minlength=len(text)).astype(np.int64)
+    return Categories(name, kind, tuple(text), place, count), codes
+
+
+def _plain(series: pl.Series) -> pl.Series:
+    """The column as integers, floats, dates, datetimes or text, with one form of missing and one of zero."""
+    dtype = series.dtype
+    if dtype.is_float():
+        value = series.fill_nan(None)
+        return value.set(value == 0, 0.0)  # zero has two bit patterns but is one value
+    if dtype.is_integer() or dtype in (pl.Date,) or isinstance(dtype, pl.Datetime):
+        return series
+    return printed(series)
+
+
+def _ranked(series: pl.Series) -> tuple[pl.Series, np.ndarray]:
+    """Distinct values sorted, null last, and the rank of each row."""
+    if series.dtype == pl.String:
+        distinct = series.unique().sort(nulls_last=True)
+        known = distinct.drop_nulls()
+        if len(known) < 1 << 16:
+            codes = series.cast(pl.Enum(known)).to_physical().cast(pl.Int32)
+        else:
+            codes = (series.rank("dense").cast(pl.Int64) - 1).cast(pl.Int32)
+        return distinct, codes.fill_null(len(known)).to_numpy().astype(np.int32, copy=False)
+    physical = series.to_physical()
+    if series.dtype.is_integer() or series.dtype == pl.Date:
+        low: Any = physical.min()
+        high: Any = physical.max()
+        if (
+            low is not None
+            and abs(low) < 1 << 62
+            and abs(high) < 1 << 62
+            and high - low < max(1 << 16, 4 * len(series))
+        ):
+            return _ranked_dense(series, physical, int(low), int(high))
+    distinct = series.unique().sort(nulls_last=True)
+    known_count = len(distinct) - distinct.null_count()
+    codes = (physical.rank("dense").cast(pl.Int64) - 1).cast(pl.Int32).fill_null(known_count)
+    return distinct, codes.to_numpy().astype(np.int32, copy=False)
+
+
+def _ranked_dense(series: pl.Series, physical: pl.Series, low: int, high: int) -> tuple[pl.Series, np.ndarray]:
+    """The same for integers in a small range, by a table instead of a sort."""
+    filled = physical.cast(pl.Int64).fill_null(high + 1).to_numpy() - low
+    present = np.zeros(high - low + 2, dtype=np.bool_)
+    present[filled] = True
+    rank = np.cumsum(present, dtype=np.int32) - 1
+    values = pl.Series(series.name, np.flatnonzero(present[:-1]) + low).cast(physical.dtype).cast(series.dtype)
+    if physical.null_count():
+        values = values.extend_constant(None, 1)
+    return values, rank[filled].astype(np.int32, copy=False)
+
+
+def _sorted(known: pl.Series) -> tuple[str, np.ndarray, np.ndarray | None]:
+    """Kind, order and positions of the distinct known values (which come sorted)."""
+    as_is = np.arange(len(known))
+    dtype = known.dtype
+    if dtype.is_integer():
+        return "integer", as_is, known.cast(pl.Float64).to_numpy()
+    if dtype.is_float():
+        return "decimal", as_is, known.cast(pl.Float64).to_numpy()
+    if dtype == pl.Date:
+        return "date", as_is, known.to_physical().cast(pl.Float64).to_numpy()
+    if isinstance(dtype, pl.Datetime):
+        return (
+            "datetime",
+            as_is,
+            known.to_physical().cast(pl.Float64).to_numpy() / {"ms": 1e3, "us": 1e6, "ns": 1e9}[dtype.time_unit],
+        )
+    if len(known) == 0:
+        return "text", as_is, None
+    place: np.ndarray
+    if known.str.contains(NUMBER).all():
+        kind = "integer" if known.str.contains(INTEGER).all() else "decimal"
+        place = known.str.strip_prefix("+").cast(pl.Float64).to_numpy()
+        if np.abs(place).max() < 2**53:
+            order = np.argsort(place, kind="stable")
+        else:  # floats cannot tell such numbers apart
+            exact = [Decimal(v) for v in known.to_list()]
+            order = np.array(sorted(range(len(exact)), key=exact.__getitem__))
+        return kind, order, place[order]
+    if known.str.contains(DATE).all():
+        parsed = known.str.to_date("%Y-%m-%d", strict=False)
+        if parsed.null_count() == 0:
+            return "date", as_is, parsed.to_physical().cast(pl.Float64).to_numpy()
+    elif known.str.contains(DATETIME).all():
+        form = known.str.replace(" ", "T", literal=True).str.replace(r"(T[0-9]{2}:[0-9]{2})$", "${1}:00")
+        parsed = form.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False)
+        if parsed.null_count() == 0:
+            place = parsed.to_physical().cast(pl.Float64).to_numpy() / 1e6
+            order = np.lexsort((form.rank("dense").to_numpy(), place))  # digits beyond the microsecond order as text
+            return "datetime", order, place[order]
+    return ("boolean" if set(known.to_list()) <= {"true", "false"} else "text"), as_is, None
+
+
+def microdata(
+    frame: pl.DataFrame,
+    roles: Mapping[str, str],
+    hierarchies: Mapping[str, Any],
+    weights: np.ndarray | None = None,
+    times: np.ndarray | None = None,
+) -> Microdata:
+    """Encode the columns named in `roles`; `hierarchies` maps a column to its recipe; `times` as in `Microdata`."""
+    schema: list[Attribute] = []
+    codes: dict[str, np.ndarray] = {}
+    for name, role in roles.items():
+        categories, codes[name] = encode(frame.get_column(name))
+        if times is not None:
+            often = np.bincount(codes[name], weights=times, minlength=len(categories)).astype(np.int64)
+            categories = replace(categories, count=often)
+        recipe = hierarchies.get(name)
+        if recipe is None or isinstance(recipe, Learned):  # what is learned is no given hierarchy: built when needed
+            schema.append(Attribute(name, role, categories, None, recipe or Learned()))
+        else:
+            schema.append(Attribute(name, role, categories, recipe.build(categories), recipe=recipe))
+    rows = frame.height if times is None else int(times.sum())
+    return Microdata(rows, tuple(schema), codes, weights, times)

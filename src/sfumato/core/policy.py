@@ -1,0 +1,250 @@
+"""Policy: what a release must satisfy, and what it should lose least of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from sfumato.core.cells import Cells, Classes, classes_of
+from sfumato.core.labels import Labels
+from sfumato.core.microdata import Attribute
+from sfumato.errors import PolicyError
+
+TOLERANCE = 1e-12
+MOST_ROWS = 2**53  # of any table
+
+
+class Criterion(Protocol):
+    """A privacy model: a function from classes to yes or no per class.
+
+    `monotonicity` says what a search may conclude: "superset" (any class that contains a satisfying one satisfies),
+    "merge" (the union of satisfying classes satisfies) or "none". No class smaller than `least_size` satisfies it.
+
+    A criterion about the table as a whole has two more: `holds_table(sizes)`, whether a table of classes of these sizes
+    satisfies it, and `enough_size`, with which in every class it does. It stays satisfied where the smallest classes
+    are left out.
+    """
+
+    @property
+    def model(self) -> str: ...
+    @property
+    def monotonicity(self) -> str: ...
+    @property
+    def needs(self) -> tuple[str, ...]: ...
+    @property
+    def least_size(self) -> int: ...
+    @property
+    def uses_overall_distribution(self) -> bool: ...
+    def holds(self, classes: Classes) -> np.ndarray: ...
+    def audit(self, groups: Any) -> Any: ...
+    def parameters(self) -> dict[str, Any]: ...
+    def sentence(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class ClassStatistics:
+    """What class-size losses are made of."""
+
+    rows: int
+    suppressed: int
+    classes: int  # before suppression
+    squares: float  # sum of squared sizes before suppression
+    kept_classes: int
+    kept_squares: float
+    k: int
+    limit: int
+
+
+class ClassLoss(Protocol):
+    """A loss of class sizes; `floor` never falls under generalisation."""
+
+    def value(self, statistics: ClassStatistics) -> float: ...
+    def floor(self, statistics: ClassStatistics) -> float: ...
+
+
+class LossOfLabels(Protocol):
+    """A loss of labels: a cost per row and column, averaged over rows, aggregated over columns.
+
+    The cost of a row under a label is `cost[label] - own[code]`, that of a suppressed row `suppressed[code]`.
+    """
+
+    def cost(self, labels: Labels) -> np.ndarray: ...
+    def own(self, attribute: Attribute) -> np.ndarray: ...
+    def suppressed(self, attribute: Attribute) -> np.ndarray | None: ...
+    def weight(self, attribute: Attribute) -> float: ...
+    def combine(self, x: np.ndarray, weights: np.ndarray) -> np.ndarray: ...
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Criteria for every quasi-identifier set, how many rows may be suppressed, and the loss to minimise."""
+
+    quasi: tuple[tuple[str, ...], ...]
+    require: tuple[Criterion, ...]
+    suppression: float | int = 0
+    loss: Any = None
+    ends: str = "rounded"  # of ranges: rounded to a step, or "exact", values of the table
+    profile: str | None = None  # the standard that the release is held to, which changes nothing in it
+
+    def limit(self, rows: int) -> int:
+        """How many rows may be suppressed: a count as it is, a share rounded down.
+
+        >>> Policy((("a",),), (), 0.04).limit(30162)
+        1206
+        """
+        if isinstance(self.suppression, bool) or not isinstance(self.suppression, int | float):
+            raise PolicyError(
+                "suppression must be a number",
+                got=type(self.suppression).__name__,
+                allowed="a share 0.0 to 1.0 or a count of rows",
+            )
+        if isinstance(self.suppression, int):
+            if self.suppression < 0:
+                raise PolicyError(
+                    "suppression must not be negative", got=self.suppression, allowed="a count of rows >= 0"
+                )
+            if self.suppression > MOST_ROWS:
+                raise PolicyError("suppression is no number of rows", allowed=f"a count of rows <= {MOST_ROWS}")
+            return min(self.suppression, rows)
+        if not 0 <= self.suppression <= 1:
+            raise PolicyError(
+                "suppression as a share must lie in 0 to 1",
+                got=self.suppression,
+                allowed="0.0 to 1.0, or an integer count of rows",
+            )
+        return math.floor(self.suppression * rows + 1e-9)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All quasi-identifiers, each once, in the order given."""
+        return tuple(dict.fromkeys(name for names in self.quasi for name in names))
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The sensitive attributes whose histograms the criteria need."""
+        return tuple(dict.fromkeys(name for criterion in self.require for name in criterion.needs))
+
+    @property
+    def least_size(self) -> int:
+        """No class smaller than this satisfies all criteria."""
+        return max((criterion.least_size for criterion in self.require), default=1)
+
+    @property
+    def k(self) -> int:
+        """The k of the strictest criterion that has one, for C_avg; the rows it takes where k counts a population."""
+        return max((min(int(k), c.least_size) for c in self.require if (k := c.parameters().get("k"))), default=1)
+
+    @property
+    def by_class(self) -> Policy:
+        """The policy for a search that looks at one class at a time: each criterion about the table as a whole asks
+        every class for enough rows instead. What satisfies it satisfies this policy."""
+        if not table_criteria(self.require):
+            return self
+        return replace(self, require=tuple(getattr(c, "enough", c) for c in self.require))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a recoding comes to."""
+
+    satisfied: bool
+    suppressed: int
+    loss: float
+    per_attribute: dict[str, float]
+
+
+def holds(criteria: Sequence[Criterion], classes: Classes) -> np.ndarray:
+    """Per class, whether all criteria hold."""
+    good = np.ones(len(classes.size), np.bool_)
+    for criterion in criteria:
+        good &= criterion.holds(classes)
+    return good
+
+
+def table_criteria(criteria: Sequence[Any]) -> list[Any]:
+    """Those of the criteria that are about the table as a whole."""
+    return [criterion for criterion in criteria if _of_table(criterion)]
+
+
+def _of_table(criterion: Any) -> bool:
+    return hasattr(criterion, "holds_table")
+
+
+def kept_classes(criteria: Sequence[Criterion], classes: Classes) -> np.ndarray:
+    """Per class, whether it stays: all criteria hold for it, and for the table of all that stay.
+
+    Where a criterion about the table fails, the smallest classes go until it holds, all those of one size together, so
+    that it does not depend on the order of the classes. The least size that stays is found by bisection: a criterion
+    that holds without the classes below a size holds without those below a larger one, while any are left.
+    """
+    good = holds(criteria, classes)
+    whole = table_criteria(criteria)
+    if not whole or not good.any() or all(c.holds_table(classes.size[good]) for c in whole):
+        return good
+    steps = np.unique(classes.size[good])
+    low, high = 0, len(steps)  # from steps[low] on it fails; at the end, no class is left
+    while high - low > 1:
+        middle = (low + high) // 2
+        rest = classes.size[good & (classes.size >= steps[middle])]
+        low, high = (low, middle) if all(c.holds_table(rest) for c in whole) else (middle, high)
+    return good & (classes.size >= steps[high]) if high < len(steps) else np.zeros_like(good)
+
+
+def check(policy: Policy, cells: Cells, groupings: Sequence[Classes]) -> np.ndarray:
+    """Which cells are kept: those whose class stays in every quasi-identifier set.
+
+    With several sets a suppressed row shrinks classes of the others, so the check runs to a fixpoint.
+    """
+    first = groupings[0]
+    kept: np.ndarray = kept_classes(policy.require, first)[first.of_cell]
+    if len(groupings) == 1:
+        return kept
+    changed = True
+    while changed and kept.any():
+        changed = False
+        for grouping in groupings:
+            rest = np.flatnonzero(kept)
+            present, of = np.unique(grouping.of_cell[rest], return_inverse=True)
+            good = kept_classes(policy.require, classes_of(cells.take(rest), of.astype(np.int32), len(present)))
+            if not good.all():
+                kept[rest[~good[of]]] = False
+                changed = True
+                if not kept.any():
+                    break
+    return kept
+
+
+def label_losses(
+    loss: LossOfLabels,
+    columns: Sequence[tuple[Labels, np.ndarray, np.ndarray]],
+    count: np.ndarray,
+    kept: np.ndarray,
+    rows: int,
+) -> np.ndarray:
+    """The loss of each column: `columns` holds its labels, and per cell the number of its label and its code."""
+    x = np.empty(len(columns))
+    for i, (labels, label, code) in enumerate(columns):
+        cost = loss.cost(labels)[label] - loss.own(labels.attribute)[code]
+        gone = loss.suppressed(labels.attribute)
+        x[i] = (np.where(kept, cost, cost if gone is None else gone[code]) * count).sum() / rows
+    return x
+
+
+def class_statistics(policy: Policy, size: np.ndarray, kept: np.ndarray, rows: int) -> ClassStatistics:
+    """Statistics of class sizes, `kept` per class."""
+    stay = size[kept]
+    squared = size.astype(np.float64) ** 2
+    return ClassStatistics(
+        rows,
+        rows - int(stay.sum()),
+        len(size),
+        float(squared.sum()),
+        len(stay),
+        float(squared[kept].sum()),
+        policy.k,
+        policy.limit(rows),
+    )

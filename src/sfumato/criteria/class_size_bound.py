@@ -1,0 +1,59 @@
+"""Enough rows: what stands for a promise about the whole table where a search looks at one class at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from sfumato.criteria.audit import Finding, Groups
+from sfumato.criteria.model import ClassesView, Flags, Model, Monotonicity
+
+
+@dataclass(frozen=True)
+class ClassSizeBound(Model):
+    """Every class has so many records that the table satisfies another criterion, which no class alone can break.
+
+    It asks for more than that criterion does: one class with fewer records may be made up for by others.
+
+    >>> from sfumato.criteria.average_risk import AverageRisk
+    >>> ClassSizeBound(AverageRisk(0.05)).least_size
+    20
+    """
+
+    of: Any
+
+    monotonicity: ClassVar[Monotonicity] = "superset"
+
+    @property
+    def model(self) -> str:
+        """That of the other."""
+        return str(self.of.model)
+
+    @property
+    def bound(self) -> float | int:
+        """That of the other."""
+        found: float | int = self.of.bound
+        return found
+
+    @property
+    def least_size(self) -> int:
+        """With so many records in every class, the other holds."""
+        return max(int(self.of.enough_size), int(self.of.least_size))
+
+    def parameters(self) -> dict[str, Any]:
+        """None of its own."""
+        return {}
+
+    def sentence(self) -> str:
+        """The promise of the other, in words."""
+        return str(self.of.sentence())
+
+    def holds(self, classes: ClassesView) -> Flags:
+        """Which classes have enough records."""
+        found: Flags = classes.size >= self.least_size
+        return found
+
+    def audit(self, groups: Groups) -> Finding:
+        """What the released rows say about the other."""
+        found: Finding = self.of.audit(groups)
+        return found

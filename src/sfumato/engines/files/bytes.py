@@ -1,0 +1,157 @@
+"""Tables to files and back: CSV, TSV, Parquet, Excel; the same table always gives the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+
+from sfumato.core.printed import printed_frame, refuse_unprintable
+from sfumato.engines.atomic import atomic_file, atomic_folder, check_target
+from sfumato.engines.disk import HINT, is_full, no_space
+from sfumato.engines.files.delimited import TextDialect, decode, load, parse, records
+from sfumato.engines.files.excel import read_xlsx, write_xlsx
+from sfumato.engines.files.read import read_parquet
+from sfumato.engines.guard import guard_names, guarded_frame, unguard_names, unguarded_frame
+from sfumato.errors import EmptyTable, OutputError, ReadError, did_you_mean
+
+__all__ = ["FORMATS", "GUARDED", "atomic_file", "atomic_folder", "check_target", "read_back", "sha256", "write_table"]
+
+GUARDED = frozenset({"csv", "tsv", "xlsx"})  # formats that spreadsheets open
+SLICE = 1 << 18  # rows at a time, to bound memory
+
+
+def write_table(frame: pl.DataFrame, path: str | Path, format: str = "csv") -> None:
+    """Write a table to a file.
+
+    CSV and TSV hold the printed form of every value, an empty cell where it is missing; Parquet keeps the types; Excel
+    has numbers where they are exact there and text otherwise. Text that a spreadsheet could run is guarded, but for
+    Parquet.
+
+    Parameters
+    ----------
+    frame
+        At least one column; no lists, structs or bytes.
+    path
+        Where to; not atomic by itself, see `atomic_file`.
+    format
+        One of `FORMATS`.
+
+    Examples
+    --------
+    >>> write_table(pl.DataFrame({"age": ["[20, 30)"]}), "data.csv")  # doctest: +SKIP
+    """
+    if format not in FORMATS:
+        hint = did_you_mean(format, FORMATS)
+        raise OutputError(f'format "{format}" is unknown', allowed=", ".join(FORMATS), hint=hint)
+    if not frame.width:
+        raise EmptyTable("the table has no columns")
+    refuse_unprintable(frame.schema)
+    try:
+        FORMATS[format][0](frame, Path(path))
+    except (OSError, pl.exceptions.PolarsError) as error:
+        if is_full(error):
+            raise OutputError(no_space([Path(path)]), hint=HINT) from None
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        raise OutputError(f"{path} cannot be written: {reason}") from None
+
+
+def read_back(path: str | Path, format: str = "csv", guarded: bool = True) -> pl.DataFrame:
+    """The printed form of a written table: every column text, missing where the cell is empty.
+
+    Nothing is guessed: what comes back is `printed_frame` of what was written. `guarded=False` leaves apostrophes.
+    """
+    path = Path(path)
+    if format not in FORMATS:
+        hint = did_you_mean(format, FORMATS)
+        raise ReadError(f'format "{format}" is unknown', allowed=", ".join(FORMATS), hint=hint)
+    if not path.is_file():
+        raise ReadError(f"{path} does not exist")
+    frame = FORMATS[format][1](path)
+    if guarded and format in GUARDED:
+        names = unguard_names(frame.columns)
+        _refuse_twice(names, path)
+        frame = unguarded_frame(frame)
+        frame.columns = names
+    return frame
+
+
+def sha256(path: str | Path) -> str:
+    """The SHA-256 of a file, in hexadecimal digits.
+
+    That of a folder is of a line per file in it, sorted by its path in the folder: the file's SHA-256, two spaces and
+    that path, as `sha256sum` prints them.
+    """
+    path = Path(path)
+    try:
+        if path.is_dir():
+            files = sorted((p.relative_to(path).as_posix(), p) for p in path.rglob("*") if p.is_file())
+            return hashlib.sha256("".join(f"{sha256(p)}  {name}\n" for name, p in files).encode()).hexdigest()
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ReadError(f"{path} cannot be read: {error.strerror or type(error).__name__}") from None
+
+
+def _write_delimited(frame: pl.DataFrame, path: Path, separator: str) -> None:
+    with path.open("wb") as file:
+        file.write(_header(frame.columns, separator).encode())
+        for low in range(0, frame.height, SLICE):
+            file.write(text_of(guarded_frame(frame.slice(low, SLICE)), separator))
+
+
+def text_of(text: pl.DataFrame, separator: str) -> memoryview:
+    """The lines of a frame of guarded text in a delimited file."""
+    buffer = io.BytesIO()
+    # a lone missing value must not become a blank line, which readers skip
+    missing = '""' if text.width == 1 else None
+    text.write_csv(buffer, include_header=False, separator=separator, null_value=missing)
+    return buffer.getbuffer()
+
+
+def _header(names: list[str], separator: str) -> str:
+    special = {separator, '"', "\n", "\r", "\ufeff"}  # the last, in front, would pass as a byte order mark
+    cells = [
+        '"' + name.replace('"', '""') + '"' if not name or special & set(name) else name for name in guard_names(names)
+    ]
+    return separator.join(cells) + "\n"
+
+
+def _read_delimited(path: Path, separator: str) -> pl.DataFrame:
+    text, encoding = decode(load(path), path.name)
+    if encoding != "utf-8":
+        raise ReadError(f"{path.name} is not a file that Sfumato wrote", got=f"encoding {encoding}", allowed="utf-8")
+    end = text.find(b"\n")
+    while text.count(b'"', 0, end) % 2 and end >= 0:  # a name may hold a line break
+        end = text.find(b"\n", end + 1)
+    names = next(iter(records(text[: end + 1 or None].decode(), separator, '"', skip_spaces=False)), [])
+    if not names:
+        raise ReadError(f"{path.name} has no header")
+    _refuse_twice(names, path)
+    return parse(text, TextDialect(separator, '"', header=True, skip_spaces=False, names=tuple(names)), path.name)
+
+
+def _refuse_twice(names: list[str], path: Path) -> None:
+    if len(set(names)) < len(names):
+        raise ReadError(f"{path.name} names a column twice")
+
+
+def _write_parquet(frame: pl.DataFrame, path: Path) -> None:
+    # the type of a category column lists values that no row may have
+    frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)).write_parquet(path, row_group_size=SLICE)
+
+
+def _read_parquet(path: Path) -> pl.DataFrame:
+    return printed_frame(read_parquet(path))
+
+
+FORMATS: dict[str, tuple[Callable[[pl.DataFrame, Path], None], Callable[[Path], pl.DataFrame]]] = {
+    "csv": (partial(_write_delimited, separator=","), partial(_read_delimited, separator=",")),
+    "tsv": (partial(_write_delimited, separator="\t"), partial(_read_delimited, separator="\t")),
+    "parquet": (_write_parquet, _read_parquet),
+    "xlsx": (write_xlsx, read_xlsx),
+}

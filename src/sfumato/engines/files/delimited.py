@@ -1,0 +1,459 @@
+"""Guess how a delimited text file is written, from its first lines: separator, quotes, header, spaces."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from sfumato.errors import ColumnError, ReadError
+
+if TYPE_CHECKING:
+    from _csv import Reader
+
+
+SEPARATORS = ("\t", ";", "|", ",")  # ties go to the first: in "1,5;2,5" the comma is decimal
+NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)*|[.,]\d+)([eE][+-]?\d+)?%?")
+DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([T ].*)?")
+FIELD = r"(?:^|(?<=[,;\t|])) ?"  # where a field may begin, whatever the separator
+DOUBLE_OPEN = re.compile(FIELD + '"', re.MULTILINE)
+SINGLE_OPEN = re.compile(FIELD + "'", re.MULTILINE)
+SINGLE = re.compile(FIELD + r"'(?:[^'\n]|'')*'(?=[,;\t|\r]|$)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class TextDialect:
+    """How a delimited text file is written."""
+
+    separator: str
+    quote: str | None  # None: quotes have no meaning
+    header: bool
+    skip_spaces: bool  # a space follows practically every separator and is no part of the values
+    names: tuple[str, ...]
+    encoding: str = "utf-8"
+
+
+def sniff(
+    head: str, *, separator: str | None = None, quote: str | None = None, header: bool | None = None, whole: bool = True
+) -> TextDialect:
+    """Guess the dialect of a file from its first lines; what is given is taken as given.
+
+    The separator is the one of comma, semicolon, tab and bar that cuts the first line, and then the most lines into
+    as many fields. The quote is double unless only single quotes enclose fields. The first line is a header unless its
+    cells look like the cells below them: numbers above numbers, or words that come again.
+
+    Parameters
+    ----------
+    head
+        The first lines.
+    separator, quote, header
+        Overrides; `quote=""` says that quotes have no meaning.
+    whole
+        Whether `head` is all there is; if not, its last line may be half a record.
+
+    Examples
+    --------
+    >>> sniff("name;born\\nAnn;1970\\nBob;1985\\n").names
+    ('name', 'born')
+    """
+    mark = _quote(head) if quote is None else quote or None
+    separator = separator or _separator(head, mark, whole)
+    skip_spaces = _spaced(head, separator, mark)
+    rows = records(head, separator, mark, skip_spaces)
+    first = rows[0] if rows else []
+    if header is None:
+        header = _has_header(first, rows[1:] if whole or len(rows) < 3 else rows[1:-1])
+    return TextDialect(separator, mark, header, skip_spaces, column_names(first, header), "utf-8")
+
+
+def records(text: str, separator: str, quote: str | None, skip_spaces: bool) -> list[list[str]]:
+    """The fields of each line that is not blank."""
+    try:
+        rows = list(reader(text, separator, quote, skip_spaces))
+    except csv.Error:  # a lone carriage return outside quotes
+        rows = list(reader(text.replace("\r\n", "\n").replace("\r", " "), separator, quote, skip_spaces))
+    wide = any(len(row) > 1 for row in rows)
+    return [row for row in rows if row and not (wide and len(row) == 1 and row[0].isspace())]
+
+
+def reader(text: str, separator: str, quote: str | None, skip_spaces: bool, strict: bool = False) -> Reader:
+    """Python's own reader: a second opinion on the head, and for what Polars cannot parse."""
+    csv.field_size_limit(2**31 - 1)  # a cell may be long
+    return csv.reader(
+        io.StringIO(text, newline="\n"),
+        delimiter=separator,
+        quotechar=quote,
+        quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
+        skipinitialspace=skip_spaces,
+        strict=strict,
+    )
+
+
+def column_names(first: Sequence[str], header: bool) -> tuple[str, ...]:
+    """The names of the columns: those of the header, `column_N` where it has none.
+
+    >>> column_names(["age", ""], header=True)
+    ('age', 'column_2')
+    """
+    names = [name if header and name.strip() else f"column_{i}" for i, name in enumerate(first, 1)]
+    places: dict[str, list[int]] = {}
+    for i, name in enumerate(names, 1):
+        places.setdefault(name, []).append(i)
+    twice = [" and ".join(map(str, several)) for several in places.values() if len(several) > 1]
+    if twice:  # their names may be cells of a file without a header
+        hint = "rename one, or pass header=False if the file has no header"
+        raise ColumnError(f"the header names a column twice: columns {', '.join(twice)}", hint=hint)
+    return tuple(names)
+
+
+def _quote(head: str) -> str:
+    if DOUBLE_OPEN.search(head):
+        return '"'
+    closed = len(SINGLE.findall(head))
+    return "'" if closed > 1 and closed == len(SINGLE_OPEN.findall(head)) else '"'
+
+
+def _separator(head: str, quote: str | None, whole: bool) -> str:
+    best, share = None, 0.0
+    for separator in SEPARATORS:
+        rows = records(head, separator, quote, skip_spaces=True)
+        rows = rows if whole or len(rows) < 3 else rows[:-1]
+        if rows and len(rows[0]) > 1:
+            agree = sum(len(row) == len(rows[0]) for row in rows) / len(rows)
+            if agree > share:
+                best, share = separator, agree
+    # a single column: any separator that does not occur will do
+    return best or next((separator for separator in reversed(SEPARATORS) if separator not in head), ",")
+
+
+def _spaced(head: str, separator: str, quote: str | None) -> bool:
+    if separator.isspace() and separator != "\t":
+        return False
+    bare = re.sub(f"{quote}[^{quote}]*{quote}", "", head) if quote else head
+    return bare.count(separator + " ") > 0.95 * bare.count(separator) > 0
+
+
+def _typed(cell: str) -> bool:
+    cell = cell.strip()
+    return bool(NUMBER.fullmatch(cell) or DATE.fullmatch(cell))
+
+
+def _has_header(first: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
+    if not body:
+        return not any(_typed(cell) for cell in first)
+    votes = 0
+    for j, name in enumerate(first):
+        cells = [row[j] for row in body if len(row) > j and row[j].strip()]
+        if not cells or not name.strip():
+            continue
+        typed = sum(map(_typed, cells)) > 0.9 * len(cells)
+        if typed:
+            votes += -1 if _typed(name) else 1
+        elif name in cells:
+            votes -= 1
+        elif 2 * len(set(cells)) <= len(cells):
+            votes += 1
+    return votes >= 0
+
+
+CHUNK = 1 << 16  # stays in the processor's cache
+NEWLINE, RETURN = 10, 13
+
+
+@dataclass(frozen=True)
+class Lines:
+    """What a scan found: `regular` where every line has its fields, none is blank and all quotes are in place."""
+
+    rows: int
+    regular: bool
+
+
+def scan(text: bytes, separator: str, quote: str | None, columns: int) -> Lines:
+    """Check that every line has as many fields as there are columns.
+
+    Parameters
+    ----------
+    text
+        The file in UTF-8. A line ends at a line feed outside quotes.
+    separator, quote
+        One ASCII character each; None where quotes have no meaning.
+    columns
+        How many fields a line should have.
+
+    Examples
+    --------
+    >>> scan(b"a,b\\n1,2\\n3\\n", ",", None, 2).regular
+    False
+    """
+    if quote is not None and quote.encode() in text:
+        ends, stray = _ends_quoted(text, ord(separator), ord(quote))
+    else:
+        ends, stray = _ends(text, ord(separator)), False
+    if text and not text.endswith(b"\n"):
+        ends = np.append(ends, True)
+    rows = int(np.count_nonzero(ends))
+    regular = not stray and ends.size == rows * columns and bool(ends.reshape(-1, columns)[:, -1].all())
+    if regular and columns == 1:
+        regular = not (text.startswith((b"\n", b"\r\n")) or b"\n\n" in text or b"\n\r\n" in text)
+    return Lines(rows, regular)
+
+
+def _ends(text: bytes, separator: int) -> np.ndarray:
+    """For each separator and line feed, in order, whether it is a line feed."""
+    buffer = np.frombuffer(text, np.uint8)
+    found = []
+    for low in range(0, buffer.size, CHUNK):
+        chunk = buffer[low : low + CHUNK]
+        newline = chunk == NEWLINE
+        found.append(newline[newline | (chunk == separator)])
+    return np.concatenate(found) if found else np.zeros(0, bool)
+
+
+def _ends_quoted(text: bytes, separator: int, quote: int) -> tuple[np.ndarray, bool]:
+    """The same outside quotes, and whether a quote stands where it neither opens nor closes a field."""
+    buffer = np.frombuffer(text, np.uint8)
+    found, inside, stray = [], False, False
+    for low in range(0, buffer.size, CHUNK):
+        view = buffer[max(low - 1, 0) : low + CHUNK + 1]  # one byte of context on either side
+        if low == 0:
+            view = np.append(np.uint8(NEWLINE), view)
+        if low + CHUNK >= buffer.size:
+            view = np.append(view, np.uint8(NEWLINE))
+        newline, mark = view == NEWLINE, view == quote
+        edge = newline | (view == separator) | mark
+        closes = edge[2:] | (view[2:] == RETURN)
+        # one byte per structural character: 1 quote, 2 line feed, 4 a field may open here, 8 a field may close here
+        code = mark.view(np.uint8)[1:-1] | (newline.view(np.uint8)[1:-1] << 1)
+        code |= (edge.view(np.uint8)[:-2] << 2) | (closes.view(np.uint8) << 3)
+        code = code[edge[1:-1]]
+        quotes = (code & 1).view(bool)
+        state = np.logical_xor.accumulate(quotes) ^ inside  # inside quotes; a doubled quote closes and opens again
+        allowed = code & (np.uint8(8) >> state.view(np.uint8))
+        stray |= bool((quotes & (allowed == 0)).any())
+        found.append(((code & 2) > 0)[~(quotes | state)])
+        inside = bool(state[-1]) if state.size else inside
+    return np.concatenate(found), stray or inside
+
+
+HEAD = 1 << 16  # bytes looked at to guess the dialect
+BATCH = 50_000  # rows at a time through Python's reader, to bound memory
+BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark is its beginning
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+def open_delimited(
+    path: Path,
+    *,
+    separator: str | None = None,
+    encoding: str | None = None,
+    quote: str | None = None,
+    header: bool | None = None,
+) -> tuple[bytes, TextDialect]:
+    """The text of a file in UTF-8 and its dialect, guessed where it is not given."""
+    for option, value in (("separator", separator), ("quote", quote or None)):
+        if value is not None and (len(value) != 1 or not value.isascii() or value in "\r\n\0"):
+            raise ReadError(f"{option} must be one ASCII character", got=repr(value))
+    if separator is not None and separator == quote:
+        raise ReadError("separator and quote must differ", got=repr(quote))
+    text, found = decode(load(path), path.name, encoding)
+    if not text or text.isspace():
+        raise ReadError(f"{path.name} is empty")
+    if b"\0" in text:
+        line = text.count(b"\n", 0, text.index(b"\0")) + 1
+        hint = 'it may be UTF-16 without a byte order mark: pass encoding="utf-16-le"'
+        raise ReadError(f"{path.name}: line {line} has a null byte, which no text file has", hint=hint)
+    if b"\n" not in text[:HEAD] and b"\r" in text[:HEAD]:  # lines ended by a lone carriage return
+        text = text.replace(b"\r", b"\n")
+    head = _head(text)
+    whole = len(head) == len(text)
+    dialect = sniff(head.decode("utf-8", "ignore"), separator=separator, quote=quote, header=header, whole=whole)
+    return text, replace(dialect, encoding=found)
+
+
+def decode(data: bytes, name: str, encoding: str | None = None) -> tuple[bytes, str]:
+    """Bytes in any encoding to UTF-8 without a byte order mark, and the name of the encoding.
+
+    A byte order mark decides; else it is UTF-8 if it can be, else Windows-1252, else Latin-1.
+
+    >>> decode("é".encode("cp1252"), "x.csv") == ("é".encode(), "cp1252")
+    True
+    """
+    if encoding is None:
+        encoding = next((found for mark, found in BOMS if data.startswith(mark)), None)
+    if encoding is None:
+        fault = None if data.isascii() else _utf8_fault(data)
+        if fault is None:
+            return data, "utf-8"
+        if _mostly_utf8(data[max(0, fault - HEAD) : fault + HEAD]):
+            line = data.count(b"\n", 0, fault) + 1
+            hint = 'the file is damaged; or pass encoding=, for example "cp1252"'
+            raise ReadError(f"{name}: line {line} is not valid UTF-8, though the others are", hint=hint)
+    for candidate in [encoding] if encoding else ["cp1252", "latin-1"]:
+        try:
+            return data.decode(candidate).removeprefix("\ufeff").encode(), candidate
+        except LookupError:
+            raise ReadError(f"encoding {candidate!r} is unknown", allowed="utf-8, utf-16, cp1252, latin-1") from None
+        except UnicodeError:
+            continue
+    raise ReadError(f"{name} is not in encoding {encoding!r}", hint="leave encoding= out to have it guessed")
+
+
+def parse(text: bytes, dialect: TextDialect, name: str) -> pl.DataFrame:
+    """The table of a delimited text: every column text, verbatim; an empty cell is missing; blank lines are skipped.
+
+    In a file of one column a blank line is refused: it may be a missing value, or nothing.
+
+    Parameters
+    ----------
+    text
+        UTF-8 without byte order mark.
+    dialect
+        How it is written.
+    name
+        The file's name, for messages.
+
+    Examples
+    --------
+    >>> parse(b"a,b\\n01,\\n", sniff("a,b\\n01,\\n"), "x.csv").rows()
+    [('01', None)]
+    """
+    single = len(dialect.names) == 1
+    if text.endswith(b"\r" if single else (b"\n\n", b"\n\r\n", b"\r")):
+        text = text.rstrip(b"\r\n") + b"\n"
+    quoted = dialect.quote is not None and dialect.quote.encode() in text
+    lines = scan(text, dialect.separator, dialect.quote, len(dialect.names))
+    if not lines.regular and not quoted and not single:
+        full = _without_blank_lines(text)
+        if (again := scan(full, dialect.separator, None, len(dialect.names))).regular:
+            text, lines = full, again
+    packed = text.startswith(b"x\x01")  # Polars would take it for compressed
+    slowly = not lines.regular or (quoted and dialect.skip_spaces) or b"\r\r" in text or packed
+    if slowly:
+        frame = _by_python(text, dialect, name)
+    else:
+        frame = _by_polars(text, dialect, name, lines.rows - dialect.header)
+    if dialect.skip_spaces:
+        frame = frame.with_columns(pl.all().str.strip_chars_start(" "))
+    if quoted or slowly or dialect.skip_spaces:
+        frame = frame.with_columns(pl.when(pl.all() != "").then(pl.all()))
+    return frame
+
+
+def _without_blank_lines(text: bytes) -> bytes:
+    text = text.replace(b"\r\n", b"\n").lstrip(b"\n")
+    while b"\n\n" in text:
+        text = text.replace(b"\n\n", b"\n")
+    return text
+
+
+def _by_polars(text: bytes, dialect: TextDialect, name: str, rows: int) -> pl.DataFrame:
+    try:
+        frame = pl.read_csv(
+            text,
+            has_header=dialect.header,
+            separator=dialect.separator,
+            quote_char=dialect.quote,
+            infer_schema=False,
+        )
+    except pl.exceptions.NoDataError:
+        return pl.DataFrame(schema=dict.fromkeys(dialect.names, pl.String))
+    except pl.exceptions.PolarsError:  # its message may hold cells
+        raise ReadError(f"{name} cannot be parsed", hint=_hint(dialect)) from None
+    if frame.shape != (rows, len(dialect.names)):
+        raise ReadError(f"{name} cannot be parsed: its lines and its rows differ in number", hint=_hint(dialect))
+    frame.columns = list(dialect.names)
+    return frame
+
+
+def _by_python(text: bytes, dialect: TextDialect, name: str) -> pl.DataFrame:
+    """The slow way, for quotes inside fields, spaces before quotes, doubled returns; it names the line at fault."""
+    schema = dict.fromkeys(dialect.names, pl.String)
+    frames = [pl.DataFrame(schema=schema)]
+    lines = reader(text.decode(), dialect.separator, dialect.quote, dialect.skip_spaces, strict=True)
+    rows = _checked(lines, dialect, name)
+    while batch := list(islice(rows, BATCH)):
+        columns = zip(*batch, strict=True)
+        frames.append(pl.DataFrame(dict(zip(dialect.names, columns, strict=True)), schema=schema))
+    return pl.concat(frames).slice(int(dialect.header))
+
+
+def _checked(rows: Reader, dialect: TextDialect, name: str) -> Iterator[list[str]]:
+    """The records that are not blank; a ReadError where one has too many or too few fields, or could be missing."""
+    line, width = 1, len(dialect.names)
+    try:
+        for row in rows:
+            if len(row) == width:
+                yield row
+            elif not row and width == 1:
+                what = f"{name}: line {line} is blank, which in a file of one column may be a missing value, or nothing"
+                raise ReadError(what, hint='write "" for a missing value, or take the line out')
+            elif row and not (len(row) == 1 and row[0].isspace()):
+                fields = f"{len(row)} field" + "s" * (len(row) != 1)
+                raise ReadError(f"{name}: line {line} has {fields}, the first line has {width}", hint=_hint(dialect))
+            line = rows.line_num + 1
+    except csv.Error:
+        raise ReadError(f"{name}: line {line} is malformed: its quotes do not match", hint=_hint(dialect)) from None
+
+
+def _hint(dialect: TextDialect) -> str:
+    quote = repr(dialect.quote) if dialect.quote else "none"
+    return f"it was read with separator {dialect.separator!r} and quote {quote}: pass separator= or quote= for others"
+
+
+def _head(text: bytes) -> bytes:
+    """The first lines: as many as fit, but some even of a very wide table."""
+    end = 0
+    for _ in range(20):
+        end = text.find(b"\n", end) + 1
+        if end == 0:
+            return text
+    return text[: max(end, text.rfind(b"\n", 0, HEAD) + 1)] if len(text) > HEAD else text
+
+
+def load(path: Path) -> bytes:
+    """The bytes of a file, unpacked where it is compressed."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ReadError(f"{path} cannot be read: {error.strerror or type(error).__name__}") from None
+    if not data.startswith(b"\x1f\x8b"):
+        return data
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error):
+        raise ReadError(f"{path.name} is a damaged gzip file") from None
+
+
+def _utf8_fault(data: bytes) -> int | None:
+    """Where data stops being UTF-8; piecewise, to bound memory."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    view = memoryview(data)
+    for low in range(0, len(data), HEAD):
+        try:
+            decoder.decode(view[low : low + HEAD], final=low + HEAD >= len(data))
+        except UnicodeDecodeError as error:
+            return low + error.start
+    return None
+
+
+def _mostly_utf8(data: bytes) -> bool:
+    """Whether most bytes beyond ASCII are whole UTF-8 sequences: then the file is damaged UTF-8, nothing else."""
+    whole = re.findall(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}", data)
+    beyond = len(data) - len(data.translate(None, bytes(range(128, 256))))
+    return 2 * sum(map(len, whole)) > beyond

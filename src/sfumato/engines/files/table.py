@@ -1,0 +1,176 @@
+"""Scanned: a table in files, larger than memory, counted and recoded by Polars as a stream."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+
+from sfumato.core.printed import printed_frame
+from sfumato.engines.callbacks import called
+from sfumato.engines.files.count import PART, Tally, Ticker, count, singled, stream, tally
+from sfumato.engines.files.recode import Mapper
+from sfumato.engines.files.source import sources, unchanged, written
+from sfumato.engines.files.text import BLOCK
+from sfumato.engines.files.write import write
+from sfumato.engines.protocol import COUNT, Plan, Progress
+from sfumato.errors import ColumnError, EmptyTable, ReadError
+
+PIECES = 8  # places of a table that a sample is taken from
+
+
+class Scanned:
+    """A table in CSV or Parquet files: one file, a pattern, a folder (also a partitioned one), or a list of those.
+
+    Parameters
+    ----------
+    path: the files. All of them have the same columns, of the same types.
+    format, separator, encoding: where the names and beginnings of the files do not say it.
+    part: rows counted between two savings of a count. block: bytes of text that are parsed at a time.
+
+    >>> Scanned("admissions/*.parquet").rows()  # doctest: +SKIP
+    100000000
+    """
+
+    def __init__(
+        self,
+        path: str | Path | Sequence[str | Path],
+        *,
+        format: str | None = None,
+        separator: str | None = None,
+        encoding: str | None = None,
+        part: int = PART,
+        block: int = BLOCK,
+    ) -> None:
+        self.files = sources(path, format, separator, encoding, block)
+        self.part = part
+        if not self.files[0].schema:
+            raise EmptyTable("the table has no columns")
+        if all(source.exact and not source.rows for source in self.files):
+            raise EmptyTable("the table has no rows")
+
+    def schema(self) -> dict[str, pl.DataType]:
+        """Column to type, in order."""
+        return dict(self.files[0].schema)
+
+    def snapshot(self, write: bool) -> AbstractContextManager[Scanned]:
+        """The files themselves: whatever reads them looks whether they are still the ones that were found."""
+        return nullcontext(self)
+
+    def rows(self) -> int:
+        """How many rows there are; of text files a guess from their bytes."""
+        return sum(source.rows for source in self.files)
+
+    def sample(self, rows: int) -> pl.DataFrame:
+        """Some rows of all columns, from several places of the table."""
+        every, each = self.rows(), max(1, rows // PIECES)
+        if every <= rows:
+            with unchanged(self.files):
+                return stream(self.frame.head(rows))  # the rows of text are a guess: there may be more
+        pieces, passed = [], 0
+        places = [i * every // PIECES for i in range(PIECES)]
+        for source in self.files:
+            here = [place - passed for place in places if passed <= place < passed + source.rows]
+            # text has no middle to begin at: of a file with several places the beginning stands for all of them
+            pieces += [(source, low, each) for low in here] if source.exact else [(source, 0, each * len(here))]
+            passed += source.rows
+        with unchanged(self.files):
+            return pl.concat([stream(source.frame.slice(low, n)) for source, low, n in pieces])
+
+    def positive(self, column: str) -> bool:
+        """Whether every row has a finite number above 0 in a column."""
+        dtype = self.files[0].schema[column]
+        if not dtype.is_numeric() and dtype != pl.String:
+            return False
+        number = pl.col(column).cast(pl.Float64, strict=False)
+        good = (number.is_finite() & (number > 0)).fill_null(False)
+        with unchanged(self.files):
+            return bool(stream(self.frame.select(good.all())).item())
+
+    def fingerprint(self, secret: bytes | None) -> str | None:
+        """HMAC-SHA256 of the bytes of the files, in order: of the files, not of the values."""
+        if secret is None:
+            return None
+        mac = hmac.new(secret, digestmod=hashlib.sha256)
+        with unchanged(self.files):  # else it would be that of other rows than were released
+            for source in self.files:
+                try:
+                    with source.path.open("rb") as file:
+                        while data := file.read(1 << 22):
+                            mac.update(data)
+                except OSError:
+                    raise ReadError(f"{source.path} cannot be read") from None
+                mac.update(source.bytes.to_bytes(8, "big"))
+        return "hmac-sha256-files:" + mac.hexdigest()
+
+    def count(self, columns: Sequence[str], say: Progress, most: int, work: Path | None = None) -> pl.DataFrame:
+        """Distinct tuples of columns, and in `COUNT` how many rows have them."""
+        with unchanged(self.files):
+            return count(self.files, columns, say, most, work, self.part)
+
+    def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
+        """For each set of columns how many rows have values of them that no other row has."""
+        with unchanged(self.files):
+            return singled(self.frame, sets)
+
+    def recode(self, plan: Plan, file: Path, format: str, say: Progress) -> ScannedFile:
+        """Write the rows as the plan says."""
+        schema = self.files[0].schema
+        apply = Mapper(plan, schema)
+        needed = [name for name in schema if name in {*plan.keys, *plan.columns}]
+        ticker = Ticker(say, "recoding rows", self.rows())
+
+        def mapped(frame: pl.DataFrame) -> pl.DataFrame:
+            with called():
+                ticker(frame.height)
+                return apply(frame)
+
+        rows = self.frame.select(needed).map_batches(mapped, streamable=True, schema=apply.schema(schema))
+        with unchanged(self.files):  # columns of text are known by their place, which a new file may give to others
+            write(rows, file, format, plan.order, apply.labelled)
+        return ScannedFile(file, format)
+
+    @cached_property
+    def frame(self) -> pl.LazyFrame:
+        """The rows, file by file."""
+        return pl.concat([source.frame for source in self.files])
+
+
+class ScannedFile:
+    """A released file, to be counted again: of the plan that made it it knows nothing."""
+
+    def __init__(self, file: Path, format: str) -> None:
+        self.file, self.format = file, format
+
+    def schema(self) -> dict[str, pl.DataType]:
+        """Column to type, in order, as the file has them."""
+        return dict(self.frame.collect_schema())
+
+    def count(self, columns: Sequence[str], say: Progress, most: int = sys.maxsize) -> pl.DataFrame:
+        """The distinct tuples of the printed texts of columns, and in `COUNT` how many rows have them."""
+        frame = self.frame
+        names, known = list(columns), frame.collect_schema()
+        for name in names:
+            if name not in known:
+                raise ColumnError(f'the release has no column "{name}"')
+        total = int(stream(frame.select(pl.len())).item()) if self.format == "parquet" else 0
+        cells = Tally({name: known[name] for name in names}, most)
+        tally(frame, cells, Ticker(say, "verifying", total))
+        counted = cells.frame()
+        # plain values that differ print differently, so what was counted apart is apart
+        return printed_frame(counted.select(names)).with_columns(counted.get_column(COUNT))
+
+    def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
+        """For each set of columns how many rows have values of them that no other row has."""
+        return singled(self.frame, sets)
+
+    @property
+    def frame(self) -> pl.LazyFrame:
+        """The rows, not yet read."""
+        return written(self.file, self.format)

@@ -1,0 +1,159 @@
+"""Store: a table that does not live in this process's memory. It owes two things: one GROUP BY and one map."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, TypeGuard
+
+import polars as pl
+
+from sfumato.core.printed import refuse_unprintable
+from sfumato.engines.order import RowOrder
+from sfumato.errors import ColumnError, TooManyCells
+
+RESERVED_PREFIX = "sfumato: "  # column names that start so are ours
+COUNT = RESERVED_PREFIX + "rows"  # the column of counts
+LABEL = RESERVED_PREFIX + "label of "  # stands before a column's name where its label stands beside its value
+
+Progress = Callable[[str, float | None], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a search decided, as frames that any engine can join.
+
+    `columns` are released, in this order. `maps` gives a column's label per value: the column, and `LABEL + column`.
+    `cells` gives the labels per tuple of `keys`; rows whose tuple is not in it are left out. `gone` are tuples of
+    `keys` whose rows are left out. A column that is in `plain` keeps its values and its type. Values are matched in
+    their plain form (see `plain`), and a missing value matches a missing value. Rows are released in `order`,
+    as many as `rows` where that is known.
+    """
+
+    columns: tuple[str, ...]
+    keys: tuple[str, ...]
+    plain: tuple[str, ...] = ()
+    maps: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    cells: pl.DataFrame | None = None
+    gone: pl.DataFrame | None = None
+    order: RowOrder = field(default_factory=RowOrder)
+    rows: int | None = None
+
+
+class StagedRelease(Protocol):
+    """A released table that was written, to be counted again."""
+
+    def schema(self) -> dict[str, pl.DataType]:
+        """Column to type, in order, as it was written."""
+
+    def count(self, columns: Sequence[str], say: Progress, most: int = sys.maxsize) -> pl.DataFrame:
+        """The distinct tuples of the printed texts of columns, and in `COUNT` how many rows have them.
+
+        More than `most` tuples are TooManyCells.
+        """
+
+    def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
+        """For each set of columns how many rows have values of them that no other row has."""
+
+
+class Kept(StagedRelease, Protocol):
+    """A released table that stays where the original lives."""
+
+    @property
+    def data(self) -> Any:
+        """What its user gets: the name of a table, a frame of a cluster."""
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """What the manifest says about where it is: no address of a server, no user, no password."""
+
+
+class Engine(Protocol):
+    """A table that is counted and mapped where it lives."""
+
+    def schema(self) -> dict[str, pl.DataType]:
+        """Column to type, in order."""
+
+    def snapshot(self, write: bool) -> AbstractContextManager[Engine]:
+        """The table as it is now, until the block ends, whatever others write meanwhile; `write`: beside a release.
+
+        Where there is no such thing, as for files, a change is an error in whatever is asked after it.
+        """
+
+    def rows(self) -> int:
+        """How many rows there are: about so many, where only a count can tell."""
+
+    def sample(self, rows: int) -> pl.DataFrame:
+        """Some rows, of all columns, from all over the table; the same ones each time."""
+
+    def positive(self, column: str) -> bool:
+        """Whether every row has a finite number above 0 in a column."""
+
+    def fingerprint(self, secret: bytes | None) -> str | None:
+        """A keyed fingerprint of the table, or None without a key."""
+
+    def count(self, columns: Sequence[str], say: Progress, most: int, work: Path | None = None) -> pl.DataFrame:
+        """The one GROUP BY: distinct tuples of columns in their plain form, and in `COUNT` how many rows have them.
+
+        More than `most` tuples are TooManyCells. What an interrupted count has found so far is kept in the folder
+        `work`, and taken up there.
+        """
+
+    def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
+        """For each set of columns how many rows have values of them, in their plain form, that no other row has."""
+
+    def recode(self, plan: Plan, file: Path, format: str, say: Progress) -> StagedRelease:
+        """The one map: write the rows as the plan says into a file, or into a folder of parts of that name."""
+
+
+class Home(Engine, Protocol):
+    """A store that can keep a release where it lives."""
+
+    def release(self, plan: Plan, name: str | None, overwrite: bool, say: Progress) -> AbstractContextManager[Kept]:
+        """The one map: a table of a database by its name, or a frame where there are no names.
+
+        What is made is kept where the block ends, and gone where it raises. With `overwrite` it takes the place of a
+        table of that name.
+        """
+
+    def check_target(self, name: str, overwrite: bool) -> None:
+        """Raise an OutputError where a release cannot be made under that name: asked before any work."""
+
+    def kept(self, data: Any) -> Engine:
+        """A release that was kept there, by its name or its frame."""
+
+
+def is_engine(data: Any) -> TypeGuard[Engine]:
+    """Whether a table is one that is not in memory; asked of its type, since a frame may have columns of any name."""
+    return all(hasattr(type(data), name) for name in ("schema", "count", "recode", "fingerprint"))
+
+
+def is_home(store: Engine) -> TypeGuard[Home]:
+    """Whether a store can keep a release where it lives."""
+    return hasattr(type(store), "release")
+
+
+def refuse_many(found: int, most: int) -> None:
+    """Raise TooManyCells where there are more different tuples than memory was given for."""
+    if found > most:
+        raise TooManyCells(
+            "the columns have too many different combinations of values to be held in memory",
+            got=f"more than {most:,}",
+            allowed=f"max_cells={most:,}",
+            hint="leave out or coarsen the columns with the most values, or allow more max_cells",
+        )
+
+
+def refuse_names(names: Iterable[str]) -> None:
+    """Raise a ColumnError for names that an engine would not take for names."""
+    for name in names:
+        if name == "*" or (name.startswith("^") and name.endswith("$")) or name.startswith(RESERVED_PREFIX):
+            raise ColumnError(f'a column is named "{name}", which has a meaning of its own here', hint="rename it")
+
+
+def refuse_types(schema: Mapping[str, pl.DataType], columns: Iterable[str]) -> None:
+    """Raise a ColumnError that names the columns which hold what cannot be released as text."""
+    refuse_unprintable({name: schema[name] for name in columns})

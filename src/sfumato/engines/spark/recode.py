@@ -1,0 +1,138 @@
+"""Cells made small before a cluster joins them: a number for a class, and one exact number for a tuple of values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+from typing import Any
+
+import polars as pl
+
+from sfumato.engines.order import sorted_by
+from sfumato.engines.protocol import LABEL, RESERVED_PREFIX, Plan
+from sfumato.engines.spark.count import SparkFrame
+from sfumato.engines.spark.job import MARK
+from sfumato.engines.spark.order import dealt_and_sorted
+from sfumato.engines.spark.types import functions
+
+CLASS = RESERVED_PREFIX + "class"
+LARGEST_KEY = 1 << 62
+VALUES = 100_000  # values of a column that are worth a code
+
+
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """Cells by a number in `RESERVED_PREFIX`; it is made of the codes of the values, most significant column first."""
+
+    cells: pl.DataFrame
+    codes: dict[str, pl.DataFrame]
+
+
+def numbered(cells: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Cells with a number in place of their labels, and the labels of each number.
+
+    >>> cells, classes = numbered(pl.DataFrame({"a": [1, 2], LABEL + "a": ["x", "x"]}))
+    >>> cells.columns, classes.rows()
+    (['a', 'sfumato: class'], [(0, 'x')])
+    """
+    labels = [name for name in cells.columns if name.startswith(LABEL)]
+    if not labels:
+        return cells.with_columns(pl.lit(0, pl.Int32).alias(CLASS)), pl.DataFrame({CLASS: [0]}, {CLASS: pl.Int32})
+    classes = cells.select(labels).unique(maintain_order=True)
+    classes = classes.with_columns(pl.int_range(classes.height, dtype=pl.Int32).alias(CLASS)).select(CLASS, *labels)
+    return cells.join(classes, on=labels, nulls_equal=True).drop(labels), classes
+
+
+def pack(cells: pl.DataFrame, keys: Sequence[str]) -> Packed | None:
+    """Cells by one number, or None where a column has many values or the number would not fit 64 bits.
+
+    >>> pack(pl.DataFrame({"a": ["x", None], "b": [5, 5], CLASS: [0, 0]}), ["a", "b"]).cells[RESERVED_PREFIX].to_list()
+    [1, 0]
+    """
+    codes: dict[str, pl.DataFrame] = {}
+    key, domain = pl.repeat(0, cells.height, dtype=pl.Int64, eager=True), 1
+    for name in keys:
+        values = cells.get_column(name).unique().sort()
+        domain *= len(values)
+        if len(values) > VALUES or domain >= LARGEST_KEY:
+            return None
+        codes[name] = pl.DataFrame(
+            [values, pl.int_range(len(values), dtype=pl.Int64, eager=True).alias(RESERVED_PREFIX)]
+        )
+        code = cells.select(name).join(codes[name], on=name, how="left", nulls_equal=True, maintain_order="left")
+        key = key * len(values) + code.get_column(RESERVED_PREFIX)
+    return Packed(pl.DataFrame([key.alias(RESERVED_PREFIX), cells.get_column(CLASS)]), codes)
+
+
+SMALL = 1 / 32  # of the memory of a process: a frame that every worker is sent whole; it takes several times that
+UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+def mapped(table: SparkFrame, plan: Plan) -> Any:
+    """The rows that a plan releases, yet to be run."""
+    F, place = functions(table.rows), table.place
+    made = {name: F.col("plain " + place[name]) for name in dict.fromkeys((*plan.keys, *plan.plain, *plan.maps))}
+    rows = table.rows.select("*", *(table.plain(name).alias("plain " + place[name]) for name in made))
+    released = {name: made[name] if name in plan.plain else F.col(place[name]) for name in plan.columns}
+    if plan.gone is not None:
+        rows, _ = joined(table, rows, plan.gone, {name: made[name] for name in plan.keys}, "left_anti")
+    if plan.cells is not None:
+        keys = {name: made[name] for name in plan.keys}
+        cells, classes = numbered(plan.cells)
+        if (packed := pack(cells, plan.keys)) is not None:
+            key = F.lit(0)
+            for name, codes in packed.codes.items():
+                rows, found = joined(table, rows, codes, {name: made[name]}, "inner")
+                key = key * F.lit(codes.height) + found[RESERVED_PREFIX]
+            cells, keys = packed.cells, {RESERVED_PREFIX: key}
+        rows, found = joined(table, rows, cells, keys, "inner")
+        rows, found = joined(table, rows, classes, {CLASS: found[CLASS]}, "inner")
+        released |= {name.removeprefix(LABEL): column for name, column in found.items() if name.startswith(LABEL)}
+    for name, labels in plan.maps.items():
+        given = labels.with_columns(pl.lit(1).alias(RESERVED_PREFIX))
+        rows, found = joined(table, rows, given, {name: made[name]}, "left")
+        unknown = F.raise_error(F.lit(MARK)).cast("string")
+        released[name] = F.when(found[RESERVED_PREFIX].isNotNull(), found[LABEL + name]).otherwise(unknown)
+    columns = [released[name].alias(f"c{i}") for i, name in enumerate(plan.columns)]
+    by = [f"c{plan.columns.index(name)}" for name in sorted_by(plan.columns, plan.order.quasi)]
+    made_of = rows.select(*columns)
+    return dealt_and_sorted(made_of, by, made_of.count() if plan.rows is None else plan.rows).toDF(*plan.columns)
+
+
+def joined(
+    table: SparkFrame, rows: Any, given: pl.DataFrame, on: Mapping[str, Any], how: str
+) -> tuple[Any, dict[str, Any]]:
+    """Rows joined with tuples, a missing value with a missing value, and the columns that they got from them."""
+    F, start = functions(rows), f"join {len(rows.columns)} "
+    found = {name: F.col(f"{start}{i}") for i, name in enumerate(given.columns)}
+    same = []
+    for name, value in on.items():
+        # a comparison that knows of missing values takes twice the keys
+        safe = given.get_column(name).has_nulls()
+        same.append(value.eqNullSafe(found[name]) if safe else value == found[name])
+    return rows.join(staged(table, given, start), reduce(and_, same), how), found
+
+
+def staged(table: SparkFrame, given: pl.DataFrame, start: str) -> Any:
+    """A frame of values and texts on the cluster, sent whole to every worker where it is small."""
+    from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+
+    numbers: dict[Any, Any] = {pl.Int32: IntegerType(), pl.Int64: LongType()}
+    ours = {name: numbers.get(dtype, StringType()) for name, dtype in given.schema.items()}
+    given = given.with_columns(pl.col(pl.Enum, pl.Categorical).cast(pl.String))
+    fields = [StructField(f"{start}{i}", (ours | table.types)[name]) for i, name in enumerate(given.columns)]
+    data = given.to_arrow(compat_level=pl.CompatLevel.oldest()).rename_columns([field.name for field in fields])
+    made = table.spark.createDataFrame(data, StructType(fields))
+    small = given.estimated_size() <= SMALL * memory(table.spark)
+    return functions(table.rows).broadcast(made) if small else made  # else the rows go to where their cells are
+
+
+def memory(spark: Any) -> int:
+    """The bytes that the smallest process of a cluster has."""
+    alone = spark.conf.get("spark.master", "").startswith("local")
+    names = ["spark.driver.memory"] if alone else ["spark.driver.memory", "spark.executor.memory"]
+    sizes = [re.fullmatch(r"([0-9]+)([kmgt]?)b?", spark.conf.get(name, "1g").lower()) for name in names]
+    return min(int(size[1]) * UNITS[size[2] or "m"] if size else UNITS["g"] for size in sizes)

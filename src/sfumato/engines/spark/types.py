@@ -1,0 +1,71 @@
+"""Types of Spark as types of Polars, and the plain form of a column as an expression of Spark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+PLAIN = {
+    "byte": pl.Int8(),
+    "short": pl.Int16(),
+    "integer": pl.Int32(),
+    "long": pl.Int64(),
+    "float": pl.Float32(),
+    "double": pl.Float64(),
+    "boolean": pl.Boolean(),
+    "string": pl.String(),
+    "char": pl.String(),
+    "varchar": pl.String(),
+    "void": pl.String(),
+    "date": pl.Date(),
+    "timestamp": pl.Datetime("us", "UTC"),  # an instant: its text must not depend on the zone of a session
+    "timestamp_ntz": pl.Datetime("us"),
+    "daytimeinterval": pl.Duration("us"),
+}
+NESTED = {"array": pl.List(pl.Null()), "map": pl.Struct({}), "struct": pl.Struct({}), "binary": pl.Binary()}
+
+
+def polars_type(dtype: Any) -> pl.DataType:
+    """The type that the values of a Spark type have in Polars; `Object` for what Polars does not have."""
+    name = dtype.typeName()
+    if name == "decimal":
+        return pl.Decimal(dtype.precision, dtype.scale)
+    return PLAIN.get(name) or NESTED.get(name) or pl.Object()
+
+
+def printable(dtype: pl.DataType) -> bool:
+    """Whether values of a type have a printed form."""
+    return not (dtype.is_nested() or isinstance(dtype, pl.Binary | pl.Object))
+
+
+def functions(frame: Any) -> Any:
+    """The functions that make columns for a frame: classic Spark and Spark Connect have each their own."""
+    if type(frame).__module__.startswith("pyspark.sql.connect"):
+        from pyspark.sql.connect import functions as remote
+
+        return remote
+    from pyspark.sql import functions as classic
+
+    return classic
+
+
+def bytewise(dtype: Any) -> Any:
+    """The type that a column is cast to: of text, that of texts which are equal where their bytes are."""
+    if PLAIN.get(dtype.typeName()) == pl.String:
+        from pyspark.sql.types import StringType
+
+        return StringType()
+    return dtype
+
+
+def plain(frame: Any, column: str, dtype: pl.DataType) -> Any:
+    """A column in its plain form: what `sfumato.core.printed.plain` does, on the cluster."""
+    F = functions(frame)
+    value = F.col(column)
+    if dtype.is_float():
+        zero = F.lit(0.0).cast("float" if dtype == pl.Float32 else "double")
+        return F.when(value == zero, zero).when(~F.isnan(value), value)
+    if dtype == pl.String:
+        return F.when(value != F.lit(""), value)
+    return value

@@ -1,0 +1,125 @@
+"""A Plan as tables to join: values to codes, codes to a key, the key to labels. Joins are on equal numbers and texts.
+
+No database joins missing values to each other fast, so their code and label are found without a join. Tuples are
+joined by one number, made of the codes of their values, which every database can hash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from sfumato.engines.protocol import LABEL, Plan
+from sfumato.engines.sql.dialect import SqlDialect
+from sfumato.engines.sql.types import SqlColumn
+
+LARGEST = 1 << 62  # a key at most
+VALUE, MISSING, CODE, TEXT, KEY, PLACE = "value", "missing", "code", "label", "key", "place"
+
+
+class Staged:
+    """The tables of a plan, and the parts of the statement that joins them to the table t.
+
+    `tables` are to be staged under their numbers, `joins` and `where` follow after FROM, and `labels` has an
+    expression for each column that is blurred.
+    """
+
+    def __init__(self, plan: Plan, columns: Mapping[str, SqlColumn], dialect: SqlDialect) -> None:
+        self.columns, self.dialect = columns, dialect
+        self.tables: list[pl.DataFrame] = []
+        self.joins: list[str] = []
+        self.where: list[str] = []
+        self.labels: dict[str, str] = {}
+        tuples = plan.gone if plan.cells is None else plan.cells
+        keys = [] if tuples is None else list(plan.keys)
+        codes: dict[str, pl.DataFrame] = {}
+        said: dict[str, str] = {}
+        for name in dict.fromkeys((*keys, *plan.maps)):
+            source = plan.maps.get(name, tuples)
+            assert source is not None
+            texts = [pl.col(LABEL + name).cast(pl.String).alias(TEXT)] if name in plan.maps else []
+            found = source.select(pl.col(name).alias(VALUE), *texts).unique(VALUE, maintain_order=True)
+            codes[name] = found.with_row_index(CODE).cast({CODE: pl.Int64})
+            # a row whose value was not counted has no label: it stays behind, and the rows will not add up
+            said[name] = self._code(name, codes[name], name in plan.maps)
+        if tuples is not None:
+            self._match(tuples, keys, codes, said, plan.cells is not None)
+
+    def _add(self, table: pl.DataFrame) -> str:
+        self.tables.append(table)
+        return f"s{len(self.tables) - 1}"
+
+    def _join(self, alias: str, on: str, inner: bool) -> None:
+        number = int(alias.removeprefix("s"))
+        kind = self.dialect.inner if inner else "LEFT JOIN"
+        self.joins.append(f"{kind} {self.dialect.staged(number)} {alias} ON {on}")
+
+    def _code(self, name: str, table: pl.DataFrame, all_known: bool) -> str:
+        """Join the values of a column, with their codes and, if it has a map, their labels; the code as expression."""
+        column = self.columns[name]
+        table = table.with_columns(
+            column.sent(table.get_column(VALUE)), pl.col(VALUE).is_null().cast(pl.Int32).alias(MISSING)
+        )
+        number = len(self.tables)
+        alias = self._add(table)
+        # an outer join on the value as it is: no planner takes it for one that finds few rows
+        self._join(alias, f"{alias}.{VALUE} = {column.value()}", False)
+        missing = table.filter(pl.col(MISSING) == 1)
+        absent = f"WHEN {column.plain()} IS NULL THEN"
+        code = f"CASE {absent} {missing.item(0, CODE) if missing.height else 'NULL'} ELSE {alias}.{CODE} END"
+        if all_known:
+            self.where.append(f"{code} IS NOT NULL")
+        if TEXT in table.columns:
+            of_missing = f"(SELECT MAX({TEXT}) FROM {self.dialect.staged(number)} WHERE {MISSING} = 1)"
+            self.labels[name] = f"CASE {absent} {of_missing} ELSE {alias}.{TEXT} END"
+        return code
+
+    def _match(
+        self,
+        tuples: pl.DataFrame,
+        keys: Sequence[str],
+        codes: Mapping[str, pl.DataFrame],
+        said: Mapping[str, str],
+        stay: bool,
+    ) -> None:
+        """Join the tuples: rows that have one stay, with its labels, or do not."""
+        key, expression, domain = pl.repeat(0, tuples.height, dtype=pl.Int64, eager=True), "", 1
+        for name in keys:
+            size = codes[name].height
+            if domain * size >= LARGEST:  # a wider key would wrap: number the tuples so far
+                so_far = pl.DataFrame({KEY: key}).unique(maintain_order=True).with_row_index(PLACE)
+                alias = self._add(so_far.select(KEY, pl.col(PLACE).cast(pl.Int64)))
+                self._join(alias, f"{alias}.{KEY} = {expression}", stay)
+                key = _looked_up(key, so_far, KEY, PLACE)
+                expression, domain = f"{alias}.{PLACE}", so_far.height
+            key = key * size + _looked_up(tuples.get_column(name), codes[name], VALUE, CODE)
+            expression = f"({expression} * {size} + {said[name]})" if expression else said[name]
+            domain *= size
+        table = pl.DataFrame({KEY: key})
+        if not stay:
+            alias = self._add(table.unique())
+            self._join(alias, f"{alias}.{KEY} = {expression}", False)
+            self.where.append(f"{alias}.{KEY} IS NULL")
+            return
+        blurred = [name for name in tuples.columns if name.startswith(LABEL)]
+        labels = tuples.select(pl.col(name).alias(f"{TEXT} {i}") for i, name in enumerate(blurred))
+        if blurred:  # many tuples have the same labels
+            groups = labels.unique(maintain_order=True).with_row_index(PLACE).cast({PLACE: pl.Int64})
+            place = labels.join(groups, on=labels.columns, how="left", nulls_equal=True, maintain_order="left")
+            table = table.with_columns(place.get_column(PLACE))
+        alias = self._add(table)
+        self._join(alias, f"{alias}.{KEY} = {expression}", True)
+        if blurred:
+            texts = self._add(groups.with_columns(pl.col(labels.columns).cast(pl.String)))
+            self._join(texts, f"{texts}.{PLACE} = {alias}.{PLACE}", True)
+            for i, name in enumerate(blurred):
+                self.labels[name.removeprefix(LABEL)] = f'{texts}."{TEXT} {i}"'
+
+
+def _looked_up(values: pl.Series, table: pl.DataFrame, by: str, found: str) -> pl.Series:
+    """What stands beside each value in a table that has all of them."""
+    rows = pl.DataFrame({by: values}).join(
+        table.select(by, found), on=by, how="left", nulls_equal=True, maintain_order="left"
+    )
+    return rows.get_column(found).cast(pl.Int64)

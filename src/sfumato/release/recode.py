@@ -1,0 +1,172 @@
+"""Recoding: a Solution applied to the rows of a table."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import polars as pl
+
+from sfumato.core.labels import Labels, at_level, set_text
+from sfumato.core.microdata import Attribute, Microdata
+from sfumato.engines.memory.table import forget_others
+from sfumato.hierarchies.redact import Redact
+from sfumato.search.problem import Columns, Levels, Partition, Solution
+
+
+def recode(
+    frame: pl.DataFrame,
+    micro: Microdata,
+    solution: Solution,
+    of_row: np.ndarray,
+    columns: tuple[str, ...],
+    part: bool = False,
+) -> tuple[np.ndarray, dict[str, pl.Series]]:
+    """The rows that stay, in input order, and the released column of each quasi-identifier.
+
+    A column in which nothing was blurred keeps its type; the others become text. With `part` the rows are some of a
+    table that is released as a whole: labels may name values that other rows of it have.
+    """
+    rows = np.flatnonzero(solution.kept[of_row]) if not solution.kept.all() else np.arange(len(of_row))
+    released = {}
+    for name in columns:
+        attribute = micro.attribute(name)
+        if isinstance(solution.recoding, Partition):
+            labels, number = solution.recoding.labels[name], solution.recoding.of_cell[of_row[rows]]
+            kept = np.arange(len(attribute.categories)) if part else micro.codes[name][rows]
+            words = texts_of_classes(labels, kept)
+        else:
+            labels, number = global_labels(attribute, solution.recoding), micro.codes[name][rows]
+            words = texts_of_labels(labels, number)
+        if _unblurred(attribute, words, labels.of[number], micro.codes[name][rows]):
+            as_it_is = pl.DataFrame({name: _as_it_is(frame.get_column(name), rows)})
+            released[name] = forget_others(as_it_is).get_column(name)
+        else:
+            used = np.bincount(number, minlength=len(labels.of)) > 0  # what no kept row has must not be in memory
+            text = [words[label] if there else None for label, there in zip(labels.of, used, strict=True)]
+            released[name] = pl.Series(name, text, dtype=pl.String).gather(number)
+    return rows, released
+
+
+def _unblurred(attribute: Attribute, words: list[str | None], label: np.ndarray, code: np.ndarray) -> bool:
+    """Whether every row that stays has its own value as its label; what became of others does not matter."""
+    code_of = {text: i for i, text in enumerate(attribute.categories.text)}
+    used = np.flatnonzero(np.bincount(label, minlength=len(words)))
+    own = np.full(len(words), -1, np.int64)
+    own[used] = [code_of.get(words[i], -1) for i in used]
+    return bool((own[label] == code).all())
+
+
+def _as_it_is(series: pl.Series, rows: np.ndarray) -> pl.Series:
+    """The rows of a column that was not blurred, with one form of missing and of zero."""
+    taken = series.gather(rows)
+    if taken.dtype.is_float():
+        known = taken.fill_nan(None)
+        return known.set(known == 0, 0.0)
+    if taken.dtype == pl.String:
+        return taken.set(taken == "", None) if (taken == "").any() else taken
+    return taken
+
+
+BOUNDS = re.compile(r"(?:< (?P<below>.*)|>= (?P<above>.*)|\[(?P<low>.*), (?P<high>.*)\))", re.DOTALL)
+
+
+def global_labels(attribute: Attribute, recoding: Levels | Columns) -> Labels:
+    """The labels of a column under a level vector or a value cut; `of` is per code."""
+    if isinstance(recoding, Columns):
+        return recoding.labels[attribute.name]
+    return recoding.labels.get(attribute.name) or at_level(attribute, recoding.levels[attribute.name])
+
+
+def texts_of_labels(labels: Labels, kept: np.ndarray) -> list[str | None]:
+    """How each label prints; `kept` holds the codes of the kept rows.
+
+    Labels of a given hierarchy print as they are named. Those made from the data name no value that only suppressed
+    rows have: sets list the kept values, ranges end at kept values, and a cut that falls on such a value moves to the
+    next kept one.
+    """
+    attribute, texts = labels.attribute, list(labels.text)
+    if labels.publishable:
+        return texts
+    if attribute.hierarchy is not None and labels.named is not None:
+        return _trimmed(labels, texts, kept)
+    values = attribute.categories.text
+    present = np.flatnonzero(np.bincount(kept, minlength=len(values)))
+    if len(present) == len(values):
+        return texts
+    members: dict[int, list[int]] = {}
+    for code in present:
+        members.setdefault(int(labels.of[code]), []).append(int(code))
+    gone = set(values) - {values[code] for code in present}
+    for label, codes in members.items():
+        if labels.star[label]:
+            continue
+        if not attribute.categories.ordered:
+            texts[label] = values[codes[0]] if len(codes) == 1 else set_text([values[code] for code in codes])
+        elif labels.named is None:
+            low, high = values[codes[0]], values[codes[-1]]
+            texts[label] = low if low == high else f"[{low}, {high}]"
+        else:
+            texts[label] = _recut(texts[label], gone, values, present)
+    return texts
+
+
+def texts_of_classes(labels: Labels, kept: np.ndarray) -> list[str | None]:
+    """The same for labels of classes: ranges end at values of their class, sets and learned labels name others too."""
+    attribute, texts = labels.attribute, list(labels.text)
+    if labels.publishable:
+        return texts
+    if attribute.hierarchy is not None and labels.named is not None:
+        return _trimmed(labels, texts, kept)
+    if labels.named is None and attribute.categories.ordered:
+        return texts
+    values = attribute.categories.text
+    present = np.flatnonzero(np.bincount(kept, minlength=len(values)))
+    if len(present) == len(values):
+        return texts
+    gone = set(values) - {values[code] for code in present}
+    for label in np.flatnonzero(~labels.star & (labels.lo < labels.hi)):
+        if attribute.categories.ordered:
+            texts[label] = _recut(texts[label], gone, values, present)
+        else:
+            inside = present[(present >= labels.lo[label]) & (present <= labels.hi[label])]
+            words = [values[code] for code in inside]
+            texts[label] = set_text(words) if len(words) > 1 else (words or [texts[label]])[0]
+    return texts
+
+
+def _trimmed(labels: Labels, texts: list[str | None], kept: np.ndarray) -> list[str | None]:
+    """Labels of a written hierarchy as they are; masks as long as the longest value that is kept."""
+    attribute = labels.attribute
+    if not isinstance(attribute.recipe, Redact) or labels.fixed_level is None:
+        return texts
+    side, char = attribute.recipe.side, attribute.recipe.char
+    values, ladder = attribute.categories.text, attribute.ladder
+    present = np.flatnonzero(np.bincount(kept, minlength=len(values)))
+    spare = max(len(v or "") for v in values) - max(len(values[code] or "") for code in present)
+    for label in np.flatnonzero((labels.fixed_level > 0) & ~labels.star) if spare else ():
+        level, text = int(labels.fixed_level[label]), texts[label] or ""
+        under = present[ladder.of[level, present] == ladder.of[level, labels.lo[label]]]
+        if level <= spare and len(under):  # nothing of a kept value is masked yet
+            texts[label] = values[under[0]]
+        elif text.endswith(char) if side == "right" else text.startswith(char):
+            texts[label] = text[:-spare] if side == "right" else text[spare:]
+    return texts
+
+
+def _recut(text: str | None, gone: set[str | None], values: tuple[str | None, ...], present: np.ndarray) -> str | None:
+    """A learned interval whose ends are no values that only suppressed rows have."""
+    found = BOUNDS.fullmatch(text or "")
+    if found is None:
+        return text
+
+    def moved(cut: str | None) -> str | None:
+        if cut is None or cut not in gone:
+            return cut
+        after = present[present > values.index(cut)]
+        return values[after[0]] if len(after) else None
+
+    low, high = moved(found["low"] or found["above"]), moved(found["high"] or found["below"])
+    if low is not None and high is not None:
+        return f"[{low}, {high})"
+    return f">= {low}" if low is not None else f"< {high}" if high is not None else "*"

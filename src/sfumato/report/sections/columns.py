@@ -1,0 +1,186 @@
+"""The columns: their roles, and what each of them lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sfumato.report.charts.svg import bar
+from sfumato.report.look import Manifest, look, promises, quasi, rows, table
+from sfumato.report.markup import Markup, join, name, names, section, tag
+from sfumato.report.markup import table as html_table
+from sfumato.report.sections.evidence import ColumnShape
+from sfumato.report.words import LOSSES, count, number, percent
+
+if TYPE_CHECKING:
+    from sfumato.core.policy import Verdict
+
+
+NO_LOSS = "The manifest gives no loss per column."
+UNTOLD = "do not say how many values they stand for, and hidden values are not counted"
+FREQUENCIES = "it is made of the frequencies of original values, which would give hidden ones away."
+ROLES = {
+    "identifying": "Identifying",
+    "quasi": "Quasi-identifying",
+    "sensitive": "Sensitive",
+    "insensitive": "Insensitive",
+    "weight": "Weight",
+}
+
+
+def roles(manifest: Manifest) -> Markup:
+    """The section of roles."""
+    intro = (
+        "Identifying columns name a person and are removed. Quasi-identifying columns may be known to others and are "
+        "blurred. Sensitive columns are what others should not learn about a person. The rest is released as it is."
+    )
+    lines = [(name(column), ROLES["identifying"], "", "removed") for column in rows(manifest, "policy", "identifying")]
+    for column in rows(manifest, "data", "columns"):
+        title, role = str(look(column, "name") or "unnamed"), str(look(column, "role") or "")
+        lines.append(
+            (name(title), _role(manifest, title, role), look(column, "kind") or "", _fate(manifest, title, role))
+        )
+    head = ("Column", "Role", "Kind", "In the release")
+    shown = html_table(head, lines, "The columns of the input and what became of them", "stack")
+    return section("roles", "Roles of the columns", tag("p", intro), shown if lines else None)
+
+
+def _role(manifest: Manifest, column: str, role: str) -> str:
+    sets = quasi(manifest)
+    member = [str(i) for i, one in enumerate(sets, 1) if column in one]
+    if role != "quasi" or len(sets) < 2 or not member:
+        return ROLES.get(role, role)
+    return f"{ROLES[role]}, set{'s' if len(member) > 1 else ''} {' and '.join(member)}"
+
+
+def _fate(manifest: Manifest, column: str, role: str) -> str:
+    if role == "quasi":
+        level = table(manifest, "solution", "levels").get(column)
+        lost = table(manifest, "solution", "loss_per_attribute").get(column)
+        if level is not None:
+            return f"generalised to level {level}" if level else "as it was"
+        if lost == 0:
+            return "as it was"
+        return "generalised, class by class" if look(manifest, "solution", "recoding") == "partition" else "generalised"
+    if role == "sensitive":
+        named = sum(look(promise, "parameters", "attribute") == column for promise in promises(manifest))
+        kept = "in one spelling" if column in rows(manifest, "policy", "normalise") else "as it was"
+        return f"{kept}; " + (f"protected by {count(named, 'promise')}" if named else "no promise names it")
+    return "as it was"
+
+
+def losses(manifest: Manifest, exact: Verdict | None = None) -> Markup:
+    """The section of the loss per attribute: of the released labels, or the `exact` one of an internal report."""
+    per_column = table(manifest, "solution", "loss_per_attribute") if exact is None else exact.per_attribute
+    whole = look(manifest, "solution", "loss") if exact is None else exact.loss
+    lost = {key: value for key, value in per_column.items() if _is_number(value)}
+    kind = look(manifest, "policy", "loss", "name")
+    measure = LOSSES.get(str(kind), str(kind)) if kind else "the policy's measure"
+    base = "the released rows and labels alone" if exact is None else "the original values"
+    untold = [key for key in per_column if key not in lost]
+    parts = []
+    if whole is not None:
+        parts = [tag("p", f"Measured as {measure} on {base}: {number(whole)} over all quasi-identifying columns.")]
+    elif kind == "non-uniform-entropy":
+        parts = [tag("p", f"The {measure} is not published: {FREQUENCIES}")]
+    if untold and kind != "non-uniform-entropy":
+        so = "." if whole is not None else f": so the {measure} over all columns is not published."
+        parts.append(tag("p", "The labels of ", names(untold), f" {UNTOLD}{so}"))
+    if not lost:
+        return section("loss", "Loss per column", *(parts if kind else [tag("p", NO_LOSS, class_="quiet")]))
+    top = max(1.0, *lost.values())
+    scale = tag(
+        "span", tag("span", "0, as it was"), tag("span", "1, erased" if top == 1 else number(top)), class_="scale"
+    )
+    lines = [(name(key), bar(value / top), f"{value:,.3f}") for key, value in lost.items()]
+    shown = html_table(("Column", scale, "Loss"), lines, "How much of each column's detail is gone", "shares")
+    return section("loss", "Loss per column", *parts, shown)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+
+
+LONG = 90  # characters of a label
+
+
+def shapes(found: Sequence[ColumnShape], least: int | None = None) -> Markup | None:
+    """The section of distributions; `least` is the count below which those of the original are not told."""
+    if not found:
+        return None
+    if least is None:
+        title, intro = "What the columns look like", "The released labels and how many records have each."
+    else:
+        title = "What changed per column"
+        intro = (
+            "The share of the records in each group of values, before and after. A released range or set is spread "
+            f"evenly over what it covers. Values of fewer than {least} original records are not named."
+        )
+    parts = [tag("div", _shape(shape, least), class_="shape") for shape in found]
+    return section("columns", title, tag("p", intro), tag("div", *parts, class_="shapes"))
+
+
+def _shape(shape: ColumnShape, least: int | None) -> Markup:
+    role = ROLES.get(shape.role, shape.role).lower()
+    title = tag("h3", name(shape.name), tag("span", f" {role}, {count(shape.labels, 'label')}", class_="quiet"))
+    if shape.axis is None:
+        note = "Nearly every record has a value of its own; there is nothing to draw."
+        return join([title, tag("p", note, class_="quiet")])
+    if least is None or shape.original is None:
+        shown = _released(shape)
+    else:
+        shown = _compared(shape, least)
+    return join([title, shown, _note(shape, least)])
+
+
+def _note(shape: ColumnShape, least: int | None) -> Markup | None:
+    axis = shape.axis
+    assert axis is not None
+    if least is None and axis.spread:
+        return tag("p", "Each record is spread evenly over its released range.", class_="quiet")
+    if axis.gathered:
+        what = f"Other: {count(axis.gathered, 'more label' if least is None else 'more value')}."
+        return tag("p", what, class_="quiet")
+    return None
+
+
+def _released(shape: ColumnShape) -> Markup:
+    total, top = max(shape.released.sum(), 1.0), _top(shape, shape.released)
+    lines = [
+        (_label(label), "" if _is_rest(shape, i) else bar(n / top), percent(n / total))
+        for i, (label, n) in enumerate(zip(shape.groups, shape.released.tolist(), strict=True))
+    ]
+    return html_table(("Label", "Records", "Share"), lines, f"Released labels of {shape.name}", "shares bars")
+
+
+def _compared(shape: ColumnShape, least: int) -> Markup:
+    assert shape.original is not None
+    before, after = (values / max(values.sum(), 1.0) for values in (shape.original, shape.released))
+    top = max(_top(shape, before), _top(shape, after))
+    lines = []
+    for i, label in enumerate(shape.groups):
+        few = 0 < shape.original[i] < least
+        drawn = [bar(0 if few else before[i] / top, "bar was"), bar(after[i] / top)]
+        was = f"under {least} records" if few else percent(float(before[i]))
+        lines.append((_label(label), "" if _is_rest(shape, i) else join(drawn), was, percent(float(after[i]))))
+    moved = float(np.abs(before - after).sum() / 2)
+    caption = f"{percent(moved)} of the records are in another group than before"
+    head = ("Values", "Before above, after below", "Before", "After")
+    return html_table(head, lines, caption if moved >= 5e-5 else "As before", "shares bars two")
+
+
+def _label(text: str) -> Markup:
+    """A label, cut where it would fill the page."""
+    return tag("bdi", text if len(text) <= LONG else f"{text[: LONG - 1]}…")
+
+
+def _is_rest(shape: ColumnShape, group: int) -> bool:
+    """What is gathered as "other" has no bar: it would hide the others."""
+    return shape.axis is not None and shape.axis.rest == group
+
+
+def _top(shape: ColumnShape, values: np.ndarray) -> float:
+    drawn = [float(value) for i, value in enumerate(values) if not _is_rest(shape, i)]
+    return max([*drawn, 1e-9])

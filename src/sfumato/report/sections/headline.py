@@ -1,0 +1,233 @@
+"""The headline of a release in words: what holds, and how far it goes. One wording for report, terminal and repr."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sfumato.engines.order import INPUT
+from sfumato.measures.reach import Reach, reach_of
+from sfumato.measures.standards.finding import Check, Objection
+from sfumato.report.look import Manifest, look, promises, quasi, roles_of, rows
+from sfumato.report.sections.attacks import described
+from sfumato.report.sections.standards import NOT_LOOKED_AT, THIS, HeldTo
+from sfumato.report.words import count, model, number, percent
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from sfumato.measures.table import TupleCounts
+
+Parts = tuple[str, ...]  # a sentence; what is a Column in it is a name
+
+
+class ColumnName(str):
+    """The name of a column inside a sentence, which a page sets apart from the words around it."""
+
+    __slots__ = ()
+
+
+def plain(parts: Sequence[str]) -> str:
+    """A sentence as text."""
+    return "".join(parts)
+
+
+def reach_from(manifest: Manifest, released: pl.DataFrame | TupleCounts | None) -> Reach:
+    """The reach of a release as its manifest and its rows tell it, or what an engine counts of them."""
+    roles = roles_of(manifest, released)
+    sets = [[name for name in names if name in roles] for names in quasi(manifest)]
+    return reach_of(
+        released,
+        roles=roles,
+        quasi=[names for names in sets if names],
+        promises=promises(manifest),
+        accepted=[str(name) for name in rows(manifest, "policy", "unprotected")],
+        rows=look(manifest, "data", "rows"),
+        order=look(manifest, "data", "order"),
+    )
+
+
+def verdict(promised: Sequence[Mapping[str, Any]]) -> str:
+    """Whether the promises hold.
+
+    >>> verdict([{"holds": True}, {"holds": True}, {"holds": False}])
+    '1 of 3 promises does not hold'
+    """
+    broken = sum(not promise.get("holds") for promise in promised)
+    if not promised:
+        return "Nothing was promised"
+    if not broken:
+        return {1: "The promise holds", 2: "Both promises hold"}.get(
+            len(promised), f"All {len(promised)} promises hold"
+        )
+    if len(promised) == 1:
+        return "The promise does not hold"
+    return f"{broken} of {len(promised)} promises {'does' if broken == 1 else 'do'} not hold"
+
+
+def title(reach: Reach, held: HeldTo | None = None) -> str:
+    """The verdict, and what it leaves out.
+
+    >>> title(Reach(5, ({"holds": True},), (("age",),), ("cost",), ()))
+    'The promise holds; it does not cover cost'
+    """
+    return verdict(reach.promises) + plain(beyond(reach, held))
+
+
+def beyond(reach: Reach, held: HeldTo | None = None) -> Parts:
+    """What promises that hold leave out, as the rest of a sentence that says so; empty where one does not hold.
+
+    `held`: the standard that the release is held to, which is named where it is not met.
+    """
+    if not reach.promises or not all(promise.get("holds") for promise in reach.promises):
+        return ()
+    columns = (*reach.uncovered, *reach.unprotected)
+    together = 0 if reach.together is None else reach.together.rows
+    joined = 0 if reach.with_known is None else reach.with_known.rows
+    first = reach.alone[0] if reach.alone else None
+    said: list[Parts] = []
+    if held is not None and held.verdict is not None and not held.verdict.holds:
+        said.append((f"the standard {held.title} is not met",))
+    if first is not None and 2 * first.rows >= joined:
+        said.append((ColumnName(first.columns[0]), f" singles out {count(first.rows, 'record')}"))
+    elif 2 * together >= joined > 0:
+        said.append((*_some(columns), f" together single out {count(together, 'record')}"))
+    elif joined and reach.uncovered:
+        said.append(("whoever knows ", *_some(columns), f" too singles out {count(joined, 'record')}"))
+    if reach.unprotected:
+        said.append(("nothing protects ", *_some(reach.unprotected)))
+    if reach.order == INPUT:
+        said.append(("the rows stand in the order of the input",))
+    if said:
+        return (", but ", *(part for i, one in enumerate(said) for part in ((" and ",) if i else ()) + one))
+    if columns:
+        return ("; ", "it does" if len(reach.promises) == 1 else "they do", " not cover ", *_some(columns))
+    return ()
+
+
+def lines(reach: Reach, held: HeldTo | None = None) -> list[tuple[str, Parts]]:
+    """The headline, a term and a sentence each: what is proven, against whom, what is not covered, the worst attack.
+
+    First stands the standard that the release is held to, where there is one.
+    """
+    found = [] if held is None else [standard(held)]
+    kept = [
+        model(promise) for promise in reach.promises if promise.get("holds") and promise.get("model") != "integrity"
+    ]
+    if kept:
+        found.append(("Proven", ("; ".join(kept), ", derived again from the released rows alone.")))
+    if kept and reach.known:
+        sets = [part for i, names in enumerate(reach.known) for part in ((", or the ",) if i else ()) + _every(names)]
+        found.append(("Against", ("Somebody who knows the ", *sets, " of a person, and no other column.")))
+    if reach.uncovered:
+        as_it_was = " is released as it was. " if len(reach.uncovered) == 1 else " are released as they were. "
+        found.append(("Not covered", (*_every(reach.uncovered), as_it_was, *_singled(reach))))
+    told = []
+    for name in reach.unprotected:
+        accepted = " The policy accepts that." if name in reach.accepted else ""
+        worst = reach.worst_on(name)
+        told.append(worst)
+        said = () if worst is None else (" ", *attack(worst))
+        found.append(
+            ("Not protected", (ColumnName(name), f" is sensitive, and no promise is about it.{accepted}", *said))
+        )
+    for one in reach.suggested:
+        if one.column not in reach.accepted:
+            asked = model({"model": one.criterion.model, "parameters": one.criterion.parameters()})
+            found.append(("Suggested", (f"{asked}: the weakest promise that brings these attacks near guessing.",)))
+    if reach.unprotected and not reach.uncovered and reach.with_known is not None and reach.with_known.rows:
+        found.append(("Stand alone", _singled(reach)))
+    for single in reach.secrets:
+        as_key = (
+            f" is protected as a secret, not as a key: who knows it singles out {_of(single.rows, reach.rows or 0)}."
+        )
+        found.append(("As a key", (ColumnName(single.columns[0]), as_key)))
+    if reach.order == INPUT:
+        found.append(
+            ("Not hidden", ("Somebody with a list in the order of the input may tell whose a row is by its place.",))
+        )
+    if reach.worst is not None and reach.worst not in told:
+        found.append(("Worst attack", attack(reach.worst)))
+    return found + [("Left out", (note,)) for note in reach.left_out]
+
+
+def standard(held: HeldTo) -> tuple[str, Parts]:
+    """The standard that a release is held to: whether it is met, and by what."""
+    if held.verdict is None:
+        return "Not looked at", (f"{held.title}, {THIS}: {NOT_LOOKED_AT}.",)
+    checks = [check for check in held.verdict.checks if isinstance(check, Check)]
+    told: list[Parts] = [
+        (f"{check.measure.name} {percent(check.measure.value)}, limit {percent(check.limit)}",)
+        for check in checks
+        if check.holds == held.verdict.holds
+    ]
+    told += [(ColumnName(one.column), f" ({one.title})") for one in held.verdict.checks if isinstance(one, Objection)]
+    told += [(f"{what} was not examined",) for what in held.missing]
+    by = told or [("none of the eighteen identifiers was found",)]
+    parts = [part for i, one in enumerate(by) for part in (("; ",) if i else ()) + one]
+    if held.verdict.holds:
+        return "Held to", (f"{held.title}, which is met: ", *parts, ".")
+    return "Not met", (f"{held.title}, {THIS}: ", *parts, ".")
+
+
+def attack(found: Mapping[str, Any]) -> Parts:
+    """An attack, how often it succeeds, and how often guessing does."""
+    column = (found.get("details") or {}).get("column")
+    of = () if column is None else (" of ", ColumnName(column))
+    if not found.get("advantage"):
+        return ("None of those tried does better than guessing.",)
+    success, baseline = percent(found.get("success")), percent(found.get("baseline"))
+    name, does = described(found)
+    does = "" if not does else f" ({does[:1].lower()}{does[1:].removesuffix('.')})"
+    return (name, *of, f"{does} succeeds for {success} of the records, guessing for {baseline}.")
+
+
+def brief(reach: Reach) -> str:
+    """The reach in a few words, for a repr: columns and shares, never a value."""
+    said = [plain(beyond(reach)).removeprefix(", but ").removeprefix("; ")]
+    worst = reach.worst
+    if worst is not None and worst.get("advantage"):
+        column = worst["details"].get("column")
+        of = "" if column is None else f" of {column}"
+        shares = f"{percent(worst['success'])}, guessing {percent(worst['baseline'])}"
+        said.append(f"worst attack {worst['name']}{of} {shares}")
+    return "".join(f"; {one}" for one in said if one)
+
+
+def _singled(reach: Reach) -> Parts:
+    """How many records the columns single out, each alone, all together, and with the quasi-identifiers."""
+    if reach.together is None or reach.with_known is None or not reach.rows:
+        return ()
+    rows, columns = reach.rows, reach.together.columns
+    if not reach.with_known.rows:
+        by = "it" if len(columns) == 1 else "them"
+        return (f"No record stands alone by {by}, nor with the quasi-identifiers.",)
+    shown: list[Parts] = [
+        (ColumnName(one.columns[0]), f" {number(one.rows)}" if i else f" alone singles out {_of(one.rows, rows)}")
+        for i, one in enumerate(reach.alone[:3])
+    ] or [("Alone " + ("it singles out nobody" if len(columns) == 1 else "each singles out nobody"),)]
+    if len(columns) > 1:
+        shown.append((f"together they single out {number(reach.together.rows)}",))
+    shown.append((f"with the quasi-identifiers {number(reach.with_known.rows)}",))
+    return (*(part for i, one in enumerate(shown) for part in ((", ",) if i else ()) + one), ".")
+
+
+def _of(some: int, rows: int) -> str:
+    return f"{number(some)} of {count(rows, 'record')} ({percent(some / rows)})"
+
+
+def _some(columns: Sequence[str]) -> Parts:
+    """A few columns by name, many by their number."""
+    return _every(columns) if len(columns) <= 3 else (f"{len(columns)} columns",)
+
+
+def _every(columns: Sequence[str], most: int = 8) -> Parts:
+    """Columns in a row of words, the last ones counted where there are many."""
+    shown = [ColumnName(name) for name in columns[: most if len(columns) > most + 1 else None]]
+    rest = len(columns) - len(shown)
+    words = [part for i, name in enumerate(shown) for part in ((_between(i, len(shown), rest), name) if i else (name,))]
+    return (*words, f" and {rest} more") if rest else tuple(words)
+
+
+def _between(place: int, shown: int, rest: int) -> str:
+    return " and " if place == shown - 1 and not rest else ", "

@@ -1,0 +1,179 @@
+"""The line of the shell that makes the release again, from its manifest."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from sfumato.report.look import Manifest, look, promises, quasi, rows, table
+from sfumato.report.markup import Markup, facts, join, name, names, section, tag
+from sfumato.report.markup import table as html_table
+from sfumato.report.words import LOSSES, SEARCHES, count, model, number, parameter, percent
+
+INPUT = "INPUT"  # the manifest does not name the input, for a path may tell something
+_WAYS = {  # how a manifest describes a hierarchy, and the flag that asks for it
+    re.compile(r"intervals ([0-9., ]+)"): "intervals:{}",
+    re.compile(r"dates ([a-z, ]+)"): "dates:{}",
+    re.compile(r"redact (left|right)"): "redact:{}",
+    re.compile(r"(flat|learned)"): "{}",
+    re.compile(r"(?:file|tree|wide) (?!given rows)(.+)"): "{}",
+}
+
+
+def command(manifest: Manifest) -> tuple[str, list[str]]:
+    """The line, and the columns whose hierarchy cannot be written as a flag.
+
+    >>> command({"policy": {"quasi": [["age"]], "require": [{"model": "k-anonymity", "k": 5}]}})[0]
+    'sfumato anonymize INPUT --quasi age --k 5 -o OUTPUT'
+    """
+    policy = table(manifest, "policy")
+    parts: list[tuple[str, str]] = [("--quasi", listed(names)) for names in quasi(manifest)]
+    for role in ("identifying", "sensitive", "insensitive", "unprotected"):
+        if named := [str(name) for name in rows(policy, role)]:
+            parts.append((f"--{role}", listed(named)))
+    columns = [column for column in rows(manifest, "data", "columns") if isinstance(column, Mapping)]
+    parts += [("--weight", str(column.get("name"))) for column in columns if column.get("role") == "weight"]
+    flags, unwritten = _hierarchies(table(policy, "hierarchies"))
+    parts += flags
+    for column, bounds in table(policy, "levels").items():
+        if isinstance(bounds, list | tuple) and len(bounds) == 2:
+            parts.append(("--levels", f"{_quoted(column, '=')}={bounds[0]}:{bounds[1]}"))
+    parts += asked(manifest)
+    if policy.get("suppression"):
+        parts.append(("--suppression", str(policy["suppression"])))
+    parts += [(f"--{key}", text) for key in ("search", "loss") if (text := _variant(policy.get(key)))]
+    parts += [("--ends", "exact")] if policy.get("ends") == "exact" else []
+    parts += [("--profile", str(policy["profile"]))] if policy.get("profile") else []
+    parts += [("--seed", str(seed)) for seed in [look(manifest, "seed")] if seed is not None]
+    parts += [("--order", str(o)) for o in [look(manifest, "data", "order")] if o not in (None, "canonical")]
+    parts += [("--format", str(format)) for format in [look(manifest, "data", "format")] if format not in (None, "csv")]
+    words = " ".join(f"{flag} {shlex.quote(text)}" for flag, text in parts)
+    return f"sfumato anonymize {INPUT} {words} -o OUTPUT", unwritten
+
+
+def listed(names: list[str]) -> str:
+    """Names of columns between commas, as a flag takes them."""
+    return ",".join(_quoted(name, ",") for name in names)
+
+
+def _quoted(name: str, separator: str) -> str:
+    return '"' + name.replace('"', '""') + '"' if separator in name or '"' in name else name
+
+
+def _hierarchies(used: Mapping[str, Any]) -> tuple[list[tuple[str, str]], list[str]]:
+    flags, unwritten = [], []
+    for column, described in used.items():
+        for pattern, way in _WAYS.items():
+            if found := pattern.fullmatch(str(described)):
+                text = way.format(found[1] if way == "{}" else found[1].replace(", ", ","))
+                flags.append(("--hierarchy", f"{_quoted(column, '=')}={text}"))
+                break
+        else:
+            unwritten.append(column)
+    return flags, unwritten
+
+
+def asked(manifest: Manifest) -> list[tuple[str, str]]:
+    """The flags of what was promised."""
+    return [_model(one) for one in rows(manifest, "policy", "require") if isinstance(one, Mapping) and one.get("model")]
+
+
+def _model(one: Mapping[str, Any]) -> tuple[str, str]:
+    given = {key: value for key, value in one.items() if value is not None}
+    name = str(given.pop("model"))
+    if name == "k-anonymity" and set(given) == {"k"}:
+        return "--k", str(given["k"])
+    values = given.pop("values", None)  # those to guard stand last, without a name
+    shown = {key: str(value) for key, value in given.items()}
+    words = [shlex.quote(text if values else f"{key}={text}") for key, text in shown.items()]
+    words += [shlex.quote(str(value)) for value in values or ()]
+    return "--require", " ".join([name, *words])
+
+
+def _variant(given: Any) -> str | None:
+    """A search or a loss with the parameters that a flag can hold."""
+    if not isinstance(given, Mapping) or not given.get("name"):
+        return None
+    plain = {key: value for key, value in given.items() if key != "name" and isinstance(value, str | int | float)}
+    words = [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in plain.items()]
+    return " ".join([str(given["name"]), *map(shlex.quote, words)])
+
+
+RECODINGS = {
+    "partition": "local: every class has ranges and sets of its own",
+    "levels": "global: one level of the hierarchy per column",
+    "columns": "global: one label per value of a column",
+}
+ENDS = {
+    "rounded": "rounded outward to a step, so that they are not the values of people",
+    "exact": "exact: each is the value of somebody in the class",
+}
+OPTIMAL = {True: "yes: no better one exists for this method and loss", False: "not claimed"}
+
+
+def method(manifest: Manifest) -> Markup:
+    """The section of method and parameters."""
+    asked = [_as_promise(one) for one in rows(manifest, "policy", "require")] or promises(manifest)
+    recoding, optimal = look(manifest, "solution", "recoding"), look(manifest, "solution", "optimal")
+    pairs = [
+        ("Search", _variant_line(look(manifest, "policy", "search"), SEARCHES)),
+        ("Picked because", _chosen(look(manifest, "policy", "chosen"))),
+        ("Recoding", RECODINGS.get(str(recoding), recoding)),
+        ("Optimal", OPTIMAL.get(optimal) if isinstance(optimal, bool) else None),
+        ("Proven", look(manifest, "solution", "proven")),
+        ("Required", join([model(one) for one in asked], tag("br")) or None),
+        ("Quasi-identifiers", join([names(one, most=99) for one in quasi(manifest)], tag("br")) or None),
+        ("Loss to keep small", _variant_line(look(manifest, "policy", "loss"), LOSSES)),
+        ("Ends of ranges", ENDS.get(str(look(manifest, "policy", "ends")))),
+        ("Suppression allowed", _limit(look(manifest, "policy", "suppression"))),
+    ]
+    return section("method", "Method and parameters", facts(pairs, "record"), _hierarchy_lines(manifest))
+
+
+def _as_promise(asked: Any) -> dict[str, Any]:
+    given = dict(asked) if isinstance(asked, Mapping) else {"model": asked}
+    return {"model": given.pop("model", None), "parameters": given}
+
+
+def _variant_line(given: Any, known: Mapping[str, str]) -> str | None:
+    """A search or a loss: what it is, and the parameters it was given."""
+    given = dict(given) if isinstance(given, Mapping) else {"name": given}
+    title = given.pop("name", None)
+    more = [f"{key} = {parameter(value)}" for key, value in given.items() if value is not None]
+    return None if title is None else "; ".join([known.get(str(title), str(title)), *more])
+
+
+def _chosen(chosen: Any) -> str | None:
+    """Why the search was picked, and the runner-up, where it was not asked for."""
+    if not isinstance(chosen, Mapping):
+        return None
+    return f"{chosen.get('why')}; runner-up {chosen.get('runner_up')}"
+
+
+def _limit(limit: Any) -> str | None:
+    if limit is None:
+        return None
+    return f"{percent(limit)} of the rows" if isinstance(limit, float) else count(limit, "row")
+
+
+def _hierarchy_lines(manifest: Manifest) -> Markup | None:
+    used, allowed = table(manifest, "policy", "hierarchies"), table(manifest, "policy", "levels")
+    chosen = table(manifest, "solution", "levels")
+    columns = list(dict.fromkeys([*chosen, *used, *allowed]))
+    if not columns:
+        return None
+    head: list[str] = ["Column", "Hierarchy"]
+    lines: list[list[object]] = [[name(column), used.get(column) or "none given"] for column in columns]
+    for title, source in (("Levels allowed", allowed), ("Level chosen", chosen)):
+        if source:
+            head.append(title)
+            lines = [[*line, _level(source.get(column))] for line, column in zip(lines, columns, strict=True)]
+    return html_table(head, lines, "Hierarchies, from the value itself (level 0) up to everything alike", "stack")
+
+
+def _level(level: Any) -> str:
+    if isinstance(level, list | tuple):
+        return " to ".join("–" if one is None else number(one) for one in level)
+    return "–" if level is None else number(level)

@@ -1,0 +1,326 @@
+"""Boxes: the columns as lines of places, on which a class covers a range, and what a range costs under the loss."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from sfumato.core.cells import classes_of
+from sfumato.core.labels import Labels, at_level, of_nodes, of_ranges
+from sfumato.core.microdata import Attribute
+from sfumato.core.policy import holds
+from sfumato.errors import PolicyError
+from sfumato.losses import LM, NCP, LabelLoss
+from sfumato.search.clustering.kernels import blocks, box_costs, k_member, pair_up, to_nearest
+from sfumato.search.problem import CellSplit, Partition, Problem, Solution, by_class, check_root, judge, split_cells
+
+LARGEST_TABLE = 512  # values of a column up to which the cost of every range is tabled
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterSpace:
+    """The columns as lines of places: values in order, or the leaves of a hierarchy as they stand under its tree.
+
+    A class covers a range of places in each column. In a column with order that is a range of values; along a tree it
+    stands for the lowest node above it. `labels="hierarchy"` runs along the trees of all columns.
+    """
+
+    attributes: tuple[Attribute, ...]
+    loss: Any
+    labels: str = "range"
+
+    @cached_property
+    def columns(self) -> tuple[_Column, ...]:
+        """One line per column, those first in which two rows are likely to cost most: sums then soon pass a bound."""
+        loss = self.loss if isinstance(self.loss, LabelLoss) else LM()
+        lines = [_Column(i, a, loss, self.labels == "hierarchy" or by_tree(a)) for i, a in enumerate(self.attributes)]
+        return tuple(sorted(lines, key=lambda column: -column.spread()))
+
+    @cached_property
+    def arrays(self) -> tuple[np.ndarray, np.ndarray]:
+        """The space as the kernels want it: see `kernels.boxes`."""
+        shape, at = np.zeros((len(self.columns), 5), np.int64), 0
+        parts: list[np.ndarray] = []
+        for i, column in enumerate(self.columns):
+            cost = column.table if column.places <= LARGEST_TABLE else column.line()
+            shape[i] = column.shape(at, cost.size)
+            parts += [cost.reshape(-1), np.array([column.weight])]
+            at += cost.size + 1
+        return shape, np.concatenate(parts).astype(np.float32)
+
+    def points(self, problem: Problem) -> np.ndarray:
+        """The place of each cell in each column, int32 [cells, columns]."""
+        codes = problem.cells.codes
+        return np.stack([column.place[codes[column.index]] for column in self.columns], axis=1)
+
+    def partition(self, points: np.ndarray, of_cell: np.ndarray, split: CellSplit | None = None) -> Partition:
+        """The classes with the labels of their boxes."""
+        lo, hi = boxes(points, of_cell)
+        labels = {column.attribute.name: column.labels(lo[:, i], hi[:, i]) for i, column in enumerate(self.columns)}
+        return Partition(of_cell.astype(np.int32), labels, split)
+
+    def costs(self, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+        """The cost of each box: what a row in it loses, summed over the columns with their weights."""
+        return np.asarray(box_costs(lo, hi, *self.arrays))
+
+
+class _Column:
+    """A column as a line of places; `place` gives the place of each code, `tree` the nodes [level, place] above."""
+
+    def __init__(self, index: int, attribute: Attribute, loss: LabelLoss, by_tree: bool) -> None:
+        self.index, self.attribute, self.loss = index, attribute, loss
+        self.places = len(attribute.categories)
+        self.weight = loss.weight(attribute)
+        self.missing = self.places - 1 if attribute.categories.missing else -1
+        self.tree: np.ndarray | None = None
+        self.place = np.arange(self.places, dtype=np.int32)
+        if by_tree:
+            of = attribute.ladder.of
+            standing = np.lexsort(of)  # the last row, the root, is the first key: leaves of a node stand together
+            self.place[standing] = np.arange(self.places, dtype=np.int32)
+            self.tree = of[:, standing]
+
+    def labels(self, lo: np.ndarray, hi: np.ndarray) -> Labels:
+        """The labels of ranges of places; `of` is per range."""
+        if self.tree is None:
+            return of_ranges(self.attribute, lo, hi)
+        level = np.argmax(self.tree[:, lo] == self.tree[:, hi], axis=0)
+        return of_nodes(self.attribute, level, self.tree[level, lo])
+
+    def spread(self) -> float:
+        """What two rows drawn at random cost together."""
+        if self.places > LARGEST_TABLE:
+            return self.weight / 3
+        share = np.empty(self.places)
+        share[self.place] = self.attribute.categories.count / self.attribute.categories.count.sum()
+        return float(2 * share @ self.table @ share)
+
+    @cached_property
+    def table(self) -> np.ndarray:
+        """The cost of every range, [lo, hi]; what lies below the diagonal is never asked for, and 0."""
+        lo, hi = np.triu_indices(self.places)
+        labels = self.labels(lo, hi)
+        cost = np.zeros((self.places, self.places))
+        cost[lo, hi] = self.loss.cost(labels)[labels.of] * self.weight
+        return cost
+
+    def line(self) -> np.ndarray:
+        """Costs along the column from its first place; along a tree, per level and place, the node and its cost."""
+        if self.tree is not None:
+            levels = [at_level(self.attribute, level) for level in range(len(self.tree))]
+            cost = [self.loss.cost(labels)[nodes] for labels, nodes in zip(levels, self.tree, strict=True)]
+            return np.stack([self.tree, np.stack(cost) * self.weight], axis=-1)
+        known = self.places if self.missing < 0 else self.missing
+        additive = self.loss if isinstance(self.loss, LM | NCP) else NCP()
+        labels = of_ranges(self.attribute, np.zeros(known, np.int64), np.arange(known))
+        return np.append(additive.cost(labels)[labels.of] * self.weight, np.zeros(self.places - known))
+
+    def shape(self, at: int, size: int) -> tuple[int, ...]:
+        """Size, where its costs are, levels, place of missing values (along a tree: minus the places), their end."""
+        if self.places <= LARGEST_TABLE:
+            return self.places, at, 0, -1, at + size
+        if self.tree is None:
+            return 0, at, 0, self.missing, at + size
+        return 0, at, len(self.tree), -self.places, at + size
+
+
+def by_tree(attribute: Attribute) -> bool:
+    """Whether a column runs along its hierarchy: it was given one, and its values have no order of their own."""
+    return attribute.hierarchy is not None and not attribute.categories.ordered
+
+
+def boxes(points: np.ndarray, of_cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The least and greatest place of each class in each column, [classes, columns]; no class is empty."""
+    order = np.argsort(of_cell, kind="stable")
+    starts = np.flatnonzero(np.diff(of_cell[order], prepend=-1))
+    sorted_points = points[order]
+    return np.minimum.reduceat(sorted_points, starts), np.maximum.reduceat(sorted_points, starts)
+
+
+LABELS = ("range", "hierarchy")
+REACH = 2048  # how far apart two clusters may stand, in an order of near ones, to be considered for a union
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """The rows of a problem as points: single rows, or cells that are large enough to be a class of their own.
+
+    `whole` marks those cells. `kind` is the sensitive value of each point, and no more than `cap` points of one kind
+    should be in a cluster of the least size: what a criterion that wants diversity is likely to accept.
+    """
+
+    problem: Problem
+    split: CellSplit | None
+    space: ClusterSpace
+    points: np.ndarray  # int32 [points, columns]
+    whole: np.ndarray
+    kind: np.ndarray
+    cap: int
+
+    @property
+    def least(self) -> int:
+        """No class has fewer rows."""
+        return max(self.problem.policy.least_size, 1)
+
+    @property
+    def by_size(self) -> bool:
+        """Whether every class with enough rows satisfies the policy."""
+        return all(not c.needs and c.monotonicity == "superset" for c in self.problem.policy.require)
+
+
+def lay_out(problem: Problem, search: str, labels: str = "range") -> Field:
+    """The rows of a problem as points, once it is sure that clusters can be the answer."""
+    if problem.levels:
+        raise PolicyError(
+            "levels bound full-domain searches only",
+            got=f"search {search}",
+            hint='leave levels out, or use search="optimal"',
+        )
+    if len(problem.sets) > 1:
+        raise PolicyError(
+            f"{search} makes classes over one set of quasi-identifiers",
+            got=f"{len(problem.sets)} sets",
+            hint='give all columns as one set, or use search="optimal"',
+        )
+    check_root(problem)
+    problem = by_class(problem)
+    criteria = problem.policy.require
+    by_size = all(not c.needs and c.monotonicity == "superset" for c in criteria)
+    least = max(problem.policy.least_size, 1)
+    cut, split = split_cells(problem, least if by_size else problem.rows + 1)
+    space = ClusterSpace(problem.attributes, problem.policy.loss, labels)
+    whole = cut.cells.count >= least if by_size else np.zeros(len(cut.cells), np.bool_)
+    kind, cap = _kinds(cut, least)
+    return Field(cut, split, space, space.points(cut), whole, kind, cap)
+
+
+def check(search: str, labels: Any, block: Any = None, seed: Any = 0) -> None:
+    """Refuse parameters that clustering searches share, where they make no sense."""
+    if labels not in LABELS:
+        raise PolicyError(f"{search}: unknown labels", got=repr(labels), allowed=", ".join(LABELS))
+    if block is not None and (type(block) is not int or block < 2):
+        raise PolicyError(f"{search}: block must be a whole number above 1", got=repr(block))
+    if type(seed) is not int or seed < 0:
+        raise PolicyError(f"{search}: seed must be a whole number, 0 or more", got=repr(seed))
+
+
+def with_rest(field: Field, of: np.ndarray, block: int | None) -> np.ndarray:
+    """The cluster of each point: `of` where it is 0 or more, k-member clusters of the others, large cells alone."""
+    shape, table = field.space.arrays
+    of = of.copy()
+    if (inside := of >= 0).any():  # numbers without gaps: each is the number of a box
+        of[inside] = dense(of[inside])
+    alone = np.flatnonzero(field.whole & (of < 0))
+    of[alone] = of.max(initial=-1) + 1 + np.arange(len(alone))
+    loose = np.flatnonzero(of < 0)
+    if not len(loose):
+        return dense(of)
+    points = np.ascontiguousarray(field.points[loose])
+    kind = field.kind[loose] if len(field.kind) else field.kind
+    size = len(loose) if block is None else max(block, field.least)
+    order, bounds = blocks(points, points, size, 0.0, 0, shape, table)
+    found = np.full(len(loose), -1)
+    ends = np.linspace(0, len(bounds) - 1, 1 + min(64, len(bounds) - 1)).astype(int)
+
+    def run(i: int) -> int:
+        field.problem.progress("clustering", i / len(ends))
+        some = points, order, bounds, ends[i], ends[i + 1], field.least, kind, field.cap, found
+        return int(k_member(*some, shape, table))
+
+    with ThreadPoolExecutor(2) as pool:
+        made = list(pool.map(run, range(len(ends) - 1)))
+    group = np.empty(len(loose), np.int64)
+    group[order] = np.repeat(np.arange(len(ends) - 1), np.diff(bounds[ends]))
+    before = np.concatenate([[0], np.cumsum(made)])
+    found[found >= 0] += before[group[found >= 0]]
+    first = int(of.max(initial=-1)) + 1
+    of[loose[found >= 0]] = first + found[found >= 0]
+    left = loose[found < 0]
+    near = before[group[found < 0]], before[group[found < 0] + 1]
+    return dense(_join(field, of, left, first + np.stack(near, axis=1)))
+
+
+def _join(field: Field, of: np.ndarray, left: np.ndarray, window: np.ndarray) -> np.ndarray:
+    """Give the points that are left to the clusters they cost least to join: any where they are few, else near ones."""
+    if not len(left):
+        return of
+    inside = np.flatnonzero(of >= 0)
+    if not len(inside):
+        return np.zeros(len(of), np.int64)
+    count = field.problem.cells.count
+    clusters = int(of.max()) + 1
+    if len(left) * clusters < 20_000_000 or (window[:, 0] == window[:, 1]).any():
+        window = np.tile([0, clusters], (len(left), 1))
+    lo, hi = boxes(field.points[inside], of[inside])
+    size = np.bincount(of[inside], weights=count[inside]).astype(np.int64)
+    of = of.copy()
+    of[left] = to_nearest(field.points, left, window, lo, hi, size, *field.space.arrays)
+    return of
+
+
+def mended(field: Field, of: np.ndarray) -> np.ndarray:
+    """The clusters with those that fail the policy joined to near ones until none fails."""
+    problem = field.problem
+    while True:
+        of = dense(of)
+        clusters = int(of.max()) + 1
+        classes = classes_of(problem.cells, of.astype(np.int32), clusters)
+        failing = ~holds(problem.policy.require, classes)
+        if not failing.any() or clusters == 1:
+            return of
+        problem.progress("joining clusters", 1 - failing.mean())
+        of = unite(field, of, failing)[of]
+
+
+def unite(field: Field, of: np.ndarray, failing: np.ndarray) -> np.ndarray:
+    """The cluster that each becomes when the failing ones join near ones."""
+    shape, table = field.space.arrays
+    lo, hi = boxes(field.points, of)
+    size = np.bincount(of, weights=field.problem.cells.count).astype(np.int64)
+    order, _ = blocks(lo, hi, 64, 0.0, 0, shape, table)
+    return np.asarray(pair_up(failing, order, REACH, lo, hi, size, shape, table))
+
+
+def settled(field: Field, of: np.ndarray, began: float, checks: int, reproducible: bool = True) -> Solution:
+    """The solution that clusters come to. Clusters whose labels print alike are one class, which is judged as such."""
+    of = mended(field, of)
+    while True:
+        partition = field.space.partition(field.points, of, field.split)
+        seconds = time.perf_counter() - began
+        labels = [partition.labels[a.name] for a in field.problem.attributes]
+        kept, verdict, _ = judge(field.problem, [(label, label.of[partition.of_cell]) for label in labels])
+        if kept.all() or of.max() == 0:
+            return Solution(partition, verdict, kept, False, checks, seconds, reproducible)
+        failing = np.zeros(int(of.max()) + 1, np.bool_)
+        failing[of[~kept]] = True
+        of = dense(unite(field, of, failing)[of])
+
+
+def dense(of: np.ndarray) -> np.ndarray:
+    """The same clusters, numbered from 0 without gaps."""
+    there = np.zeros(int(of.max()) + 1, np.bool_)
+    there[of] = True
+    return (np.cumsum(there) - 1)[of]
+
+
+def _kinds(problem: Problem, least: int) -> tuple[np.ndarray, int]:
+    """The sensitive value of each point, and how many of one value a cluster of the least size may have."""
+    nothing = np.zeros(0, np.int64), least
+    criteria = [c for c in problem.policy.require if c.needs]
+    names = {name for c in criteria for name in c.needs}
+    if len(names) != 1:
+        return nothing
+    cap = least
+    for c in criteria:
+        given = c.parameters()
+        if given.get("l"):
+            cap = min(cap, max(1, int(least // given["l"])))
+        if given.get("alpha"):
+            cap = min(cap, max(1, int(given["alpha"] * least)))
+    h = problem.cells.histograms[names.pop()]
+    return (h.value[h.start[:-1]].astype(np.int64), cap) if cap < least else nothing

@@ -1,0 +1,73 @@
+"""Datafly: generalise the column with most values, then suppress outliers. Sweeney, AMIA 1997; IJUFKS 10(5), 2002."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.core.lattice import lattice
+from sfumato.errors import Infeasible
+from sfumato.search.lattice.state import LatticeState
+from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns
+
+
+@dataclass(frozen=True)
+class Datafly:
+    """Generalise the column with the most distinct values until few enough rows are outliers (AG_TS, heuristic).
+
+    From the values up, the column with the most distinct values goes one level up (the first of them where several
+    have as many) until the rows of classes that violate the policy are within the limit of suppression; those rows are
+    suppressed. The paper stops where at most k rows are left over, whatever the limit: `suppression=k` is its rule.
+    Every node is checked in full, so any criteria will do.
+    """
+
+    code: ClassVar[str] = "AG_TS"
+    guarantee: ClassVar[str] = "heuristic"
+
+    def __call__(self, problem: Problem) -> Solution:
+        """Climb the lattice of the problem along one path."""
+        began = time.perf_counter()
+        space = lattice(problem.attributes, problem.levels)
+        path = _path(problem, np.array(space.least, dtype=np.int64), np.array(space.greatest, dtype=np.int64))
+        with ThreadPoolExecutor(1) as pool:
+            walk = LatticeState(problem, space, pool)
+            for step, node in enumerate(path):
+                problem.progress("generalising", step / len(path))
+                if walk.examine(node[None, :]).good[0]:
+                    break
+            else:
+                raise _unsolved(problem, walk)
+        seconds = time.perf_counter() - began
+        kept, verdict, _ = judge(problem, level_columns(problem, node.tolist()))
+        levels = Levels({a.name: n for a, n in zip(problem.attributes, node.tolist(), strict=True)})
+        return Solution(levels, verdict, kept, False, walk.checks, seconds)
+
+
+def _path(problem: Problem, least: np.ndarray, greatest: np.ndarray) -> list[np.ndarray]:
+    """The nodes that the algorithm passes: which column is next depends on the levels alone."""
+    values = [[len(labels) for labels in a.ladder.text] for a in problem.attributes]
+    node, path = least.copy(), [least.copy()]
+    while (node < greatest).any():
+        distinct = [of[i] if i < top else 0 for of, i, top in zip(values, node, greatest, strict=True)]
+        node[int(np.argmax(distinct))] += 1
+        path.append(node.copy())
+    return path
+
+
+def _unsolved(problem: Problem, walk: LatticeState) -> Infeasible:
+    """Even the most general levels suppress too much."""
+    suppressed, node = walk.closest or (problem.rows, walk.lattice.greatest)
+    return Infeasible(
+        "datafly reached the most general levels, and the policy still does not hold",
+        got=f"the nearest found would suppress at least {suppressed} of {problem.rows} rows",
+        allowed=f"at most {min(problem.limit, problem.rows - 1)}",
+        hint='allow more suppression, ask for less, or use search="optimal", which looks at every level vector',
+        closest={
+            "levels": {a.name: n for a, n in zip(problem.attributes, node, strict=True)},
+            "suppressed": suppressed,
+        },
+    )

@@ -1,0 +1,308 @@
+"""Subsets: what each set of columns takes to satisfy the policy, as Incognito finds it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.core.cells import Cells, roll_up
+from sfumato.core.lattice import Lattice, Node, lattice
+from sfumato.core.policy import check
+from sfumato.errors import PolicyError
+from sfumato.search.lattice.checker import Ladders, NodeChecker
+from sfumato.search.lattice.kernels import frequency_set, sweep
+from sfumato.search.lattice.state import LISTED, LatticeState
+from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns, refuse_unprunable
+
+
+@dataclass(frozen=True, eq=False)
+class Subset:
+    """Some columns and the lattice of their levels; good[levels - least] says which nodes satisfy the policy."""
+
+    columns: tuple[str, ...]
+    lattice: Lattice
+    good: np.ndarray  # bool, of the lattice's shape
+    checks: int
+
+    @property
+    def satisfying(self) -> np.ndarray:
+        """The level vectors that satisfy, in lexicographic order, int64 [nodes, columns]."""
+        return np.argwhere(self.good) + np.array(self.lattice.least, dtype=np.int64)
+
+    @property
+    def minimal(self) -> tuple[Node, ...]:
+        """Those of which no specialisation satisfies, in lexicographic order."""
+        vectors = np.argwhere(minimal_of(self.good)) + np.array(self.lattice.least, dtype=np.int64)
+        return tuple(tuple(vector) for vector in vectors.tolist())
+
+    @property
+    def safe(self) -> bool:
+        """Whether the columns satisfy at their least levels, as a rule without any generalisation."""
+        return bool(self.good.flat[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Incognita:
+    """What every set of columns takes: small sets first, then in the order of the columns."""
+
+    columns: tuple[str, ...]
+    subsets: Mapping[tuple[str, ...], Subset]
+    checks: int
+
+    @property
+    def whole(self) -> Subset:
+        """The set of all columns."""
+        return self.subsets[self.columns]
+
+    @property
+    def dangerous(self) -> tuple[Subset, ...]:
+        """The smallest dangerous combinations: not safe at the least levels, though all that they contain are."""
+        found: list[Subset] = []
+        for subset in self.subsets.values():
+            inside = any(set(smaller.columns) < set(subset.columns) for smaller in found)
+            if not subset.safe and not inside:
+                found.append(subset)
+        return tuple(found)
+
+
+def minimal_of(good: np.ndarray) -> np.ndarray:
+    """Which nodes of an array over a lattice are true while no node with a lower level in one place is.
+
+    Where truth passes on to all generalisations, those are the minimal ones.
+
+    >>> minimal_of(np.array([[False, False, True], [False, True, True]])).astype(int).tolist()
+    [[0, 0, 1], [0, 1, 0]]
+    """
+    least: np.ndarray = good.copy()
+    for axis in range(good.ndim):
+        after = [slice(None)] * good.ndim
+        before = [slice(None)] * good.ndim
+        after[axis], before[axis] = slice(1, None), slice(None, -1)
+        least[tuple(after)] &= ~good[tuple(before)]
+    return least
+
+
+BATCH = 64  # nodes whose loss is measured together
+Members = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Incognito:
+    """The level vector of least loss among all that satisfy, found subset by subset of the columns (AG_TS, exact).
+
+    `incognito(problem)` gives what it finds on the way: every satisfying generalisation of every subset.
+    """
+
+    code: ClassVar[str] = "AG_TS"
+    guarantee: ClassVar[str] = "exact"
+
+    def __call__(self, problem: Problem) -> Solution:
+        """Find all satisfying level vectors, then the one that loses least."""
+        began = time.perf_counter()
+        found = incognito(problem)
+        with ThreadPoolExecutor(1) as pool:
+            walk = LatticeState(problem, lattice(problem.attributes, problem.levels), pool)
+            if not found.whole.good.any():
+                walk.examine(walk.greatest[None, :])
+                raise walk.infeasible(finished=True)
+            least_loss(walk, found.whole.satisfying)
+        assert walk.best is not None
+        loss, _, node = walk.best
+        seconds = time.perf_counter() - began
+        kept, verdict, _ = judge(problem, level_columns(problem, node))
+        levels = Levels({a.name: n for a, n in zip(problem.attributes, node, strict=True)})
+        return Solution(levels, verdict, kept, True, found.checks + walk.checks, seconds, bound=loss)
+
+
+def incognito(problem: Problem) -> Incognita:
+    """For every subset of the quasi-identifiers, the generalisations that satisfy the policy.
+
+    Subsets are taken by size. A candidate is a level vector whose projections to all smaller subsets satisfy (the
+    subset property: the paper's join and prune, here an intersection of arrays; its edges are the steps along one
+    axis). Candidates are visited specialisations first; one that generalises a satisfying one satisfies (the
+    generalisation property), the others are counted, from the frequency set of a node below all candidates of the
+    subset (the paper's super-root), rolled up. With several quasi-identifier sets, a subset has to satisfy on what it
+    shares with each of them. Criteria closed under merging only are taken where nothing may be suppressed.
+
+    Raises
+    ------
+    PolicyError: the criteria do not allow pruning, or there are more than 4,194,304 vectors over all subsets.
+    """
+    refuse_unprunable(problem, "incognito")
+    whole = lattice(problem.attributes, problem.levels)
+    vectors = math.prod(levels + 1 for levels in whole.shape) - 1
+    if vectors > LISTED:
+        raise PolicyError(
+            "incognito visits every subset of the quasi-identifiers, which are too many here",
+            got=f"{vectors} level vectors of {len(whole.shape)} columns and their subsets",
+            allowed=f"at most {LISTED}",
+            hint='bound the levels, take fewer columns, or use search="optimal"',
+        )
+    by_size = len(problem.sets) == 1 and all(
+        c.monotonicity == "superset" and not c.needs for c in problem.policy.require
+    )
+    counting = _BySize(problem) if by_size else _ByCriteria(problem)
+    good: dict[Members, np.ndarray] = {}
+    subsets: list[Subset] = []
+    d = len(whole.shape)
+    for size in range(1, d + 1):
+        wanted = list(itertools.combinations(range(d), size))
+        waiting = [_Candidates(whole, members, _joined(whole, members, good)) for members in wanted]
+        checks = counting.decide(waiting)
+        for members, candidates, checked in zip(wanted, waiting, checks, strict=True):
+            good[members] = candidates.good
+            names = tuple(problem.attributes[m].name for m in members)
+            subsets.append(Subset(names, candidates.lattice, candidates.good, checked))
+        problem.progress(f"subsets of {size} columns", len(subsets) / (2**d - 1))
+    columns = tuple(a.name for a in problem.attributes)
+    return Incognita(columns, {s.columns: s for s in subsets}, sum(s.checks for s in subsets))
+
+
+def least_loss(walk: LatticeState, nodes: np.ndarray) -> None:
+    """Measure the loss of satisfying nodes, the most promising first, until none of the rest can be better."""
+    places = (nodes - walk.least) @ walk.stride
+    open_ = np.ones(len(nodes), np.bool_)
+    height = nodes.sum(axis=1)
+    while True:
+        bounds = walk.bounds(nodes, places)
+        rest = np.flatnonzero(open_ & walk.promising(bounds))
+        if not len(rest):
+            return
+        first = rest[np.lexsort((height[rest], bounds[rest]))[:BATCH]]
+        walk.examine(nodes[first])
+        open_[first] = False
+
+
+def _joined(whole: Lattice, members: Members, good: dict[Members, np.ndarray]) -> np.ndarray:
+    """The candidates of a subset: vectors whose projections to all subsets with one column less satisfy."""
+    found = np.ones(tuple(whole.shape[m] for m in members), np.bool_)
+    if len(members) > 1:
+        for axis in range(len(members)):
+            found &= np.expand_dims(good[members[:axis] + members[axis + 1 :]], axis)
+    return found
+
+
+class _Candidates:
+    """The candidates of one subset in the order of visit, as steps above the least levels."""
+
+    def __init__(self, whole: Lattice, members: Members, wanted: np.ndarray) -> None:
+        self.members = members
+        self.lattice = Lattice(tuple(whole.least[m] for m in members), tuple(whole.greatest[m] for m in members))
+        self.good = np.zeros(wanted.shape, np.bool_)
+        self.stride = self.lattice.strides
+        self.number = np.flatnonzero(wanted)
+        self.steps = np.stack(np.unravel_index(self.number, wanted.shape), axis=1)
+
+    def sort(self, axis: int) -> None:
+        """By the level of one axis, then by height: specialisations come before what generalises them."""
+        order = np.lexsort((self.steps.sum(axis=1), self.steps[:, axis]))
+        self.number, self.steps = self.number[order], np.ascontiguousarray(self.steps[order])
+
+    @property
+    def levels(self) -> np.ndarray:
+        """The level vectors."""
+        return self.steps + np.array(self.lattice.least, dtype=np.int64)
+
+
+class _BySize:
+    """Decides candidates by class sizes alone, subsets of one size side by side."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.limit, self.least = problem.limit, problem.policy.least_size
+        self.source = NodeChecker(Ladders.of(problem.attributes), problem.cells, range(len(problem.attributes)))
+        self.fused, self.count = self.source.fused, problem.cells.count
+        self.tops = np.array([a.ladder.height for a in problem.attributes])
+        self.values = [len(a.categories) for a in problem.attributes]
+
+    def decide(self, waiting: Iterable[_Candidates]) -> list[int]:
+        """Fill in `good` of each subset; how many vectors of each were counted."""
+        waiting = list(waiting)
+        jobs = [self._job(candidates) if len(candidates.number) else None for candidates in waiting]
+        roots = [job[0] for job in jobs if job is not None]
+        if roots:  # every later candidate generalises this node: its frequency set serves from now on
+            at, size = self.source.prepare(np.min(roots, axis=0)[None, :])
+            self.fused, self.count = frequency_set(self.fused, self.count, self.source.maps, at[0], size[0])
+
+        def run(pair: tuple[_Candidates, tuple[np.ndarray, ...] | None]) -> int:
+            candidates, job = pair
+            if job is None:
+                return 0
+            return int(
+                sweep(
+                    self.fused, self.count, self.source.maps, *job[1:], self.least, self.limit, candidates.good.ravel()
+                )
+            )
+
+        with ThreadPoolExecutor(2) as pool:
+            return list(pool.map(run, zip(waiting, jobs, strict=True)))
+
+    def _job(self, candidates: _Candidates) -> tuple[np.ndarray, ...]:
+        """The arrays of the kernel, before them the node that all candidates generalise."""
+        members = list(candidates.members)
+        axis = int(np.argmax([self.values[m] for m in members]))  # the widest column shrinks a frequency set most
+        candidates.sort(axis)
+        nodes = np.tile(self.tops, (len(candidates.number), 1))  # a column at its root is as good as dropped
+        nodes[:, members] = candidates.levels
+        start = np.flatnonzero(np.diff(candidates.steps[:, axis], prepend=-1))
+        groups = np.minimum.reduceat(nodes, start, axis=0)
+        root = groups.min(axis=0)
+        prepare = self.source.prepare
+        root_at, root_size = prepare(root[None, :])
+        starts = np.append(start, len(nodes))
+        which = candidates.number, candidates.steps, candidates.stride
+        return root, root_at[0], root_size[0], starts, *prepare(groups), *which, *prepare(nodes)
+
+
+class _ByCriteria:
+    """Decides candidates by any criteria, and for several quasi-identifier sets, one by one: the extended form."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.limit, self.least = problem, problem.limit, problem.policy.least_size
+
+    def decide(self, waiting: Iterable[_Candidates]) -> list[int]:
+        """Fill in `good` of each subset; how many vectors of each were counted."""
+        return [self._sweep(candidates) if len(candidates.number) else 0 for candidates in waiting]
+
+    def _sweep(self, candidates: _Candidates) -> int:
+        candidates.sort(0)
+        good, stride = candidates.good.ravel(), candidates.stride
+        levels = candidates.levels
+        cells, sets = self._project(candidates.members, levels.min(axis=0))
+        self.problem.progress("counting subsets", None)
+        checks = 0
+        for number, steps, node in zip(candidates.number, candidates.steps, levels, strict=True):
+            if good[(number - stride)[steps > 0]].any():
+                good[number] = True
+            else:
+                good[number] = self._holds(cells, sets, candidates.members, node)
+                checks += 1
+        return checks
+
+    def _project(self, members: Members, levels: np.ndarray) -> tuple[Cells, list[Members]]:
+        """The cells of some columns at given levels, and the quasi-identifier sets as positions among the columns."""
+        cells, attributes = self.problem.cells, self.problem.attributes
+        tables = [attributes[m].ladder.of[level] for m, level in zip(members, levels, strict=True)]
+        rolled = roll_up(cells, tables, members)
+        first = np.empty(len(rolled.size), np.int64)
+        first[rolled.of_cell[::-1]] = np.arange(len(cells) - 1, -1, -1)
+        histograms = {name: rolled.histogram(name) for name in cells.histograms}
+        codes = np.ascontiguousarray(cells.codes[list(members)][:, first])
+        shared = [tuple(i for i, m in enumerate(members) if m in names) for names in self.problem.sets]
+        return Cells((), codes, rolled.size, (), histograms), [s for s in dict.fromkeys(shared) if s]
+
+    def _holds(self, cells: Cells, sets: list[Members], members: Members, node: np.ndarray) -> bool:
+        of = [self.problem.attributes[m].ladder.of[level] for m, level in zip(members, node, strict=True)]
+        groupings = [roll_up(cells, [of[i] for i in places], places) for places in sets]
+        small = max(int(g.size[g.size < self.least].sum()) for g in groupings)
+        if small > self.limit:  # known without a look inside the classes
+            return False
+        kept = check(self.problem.policy, cells, groupings)
+        suppressed = int(cells.count[~kept].sum())
+        return suppressed <= self.limit and suppressed < self.problem.rows

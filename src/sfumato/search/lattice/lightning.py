@@ -1,0 +1,207 @@
+"""Lightning: anytime best-first search of large lattices. Prasser et al., Transactions on Data Privacy 9(2), 2016."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.core.lattice import lattice
+from sfumato.core.policy import ClassStatistics
+from sfumato.errors import PolicyError
+from sfumato.losses import LabelLoss
+from sfumato.search.lattice.optimal import group_bound
+from sfumato.search.lattice.state import Checked, Descent, LatticeState
+from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns
+
+BOUNDING = 0.15  # share of the time that goes into the bound
+
+
+@dataclass(frozen=True)
+class Lightning:
+    """The best level vector found in the time given, by best-first search with dives (AG_TS, heuristic).
+
+    The node of least loss is expanded to its direct neighbours, away from where the search started; every `stepping`
+    expansions a dive goes on from neighbour to best neighbour until there is none. `start="top"` goes down from the
+    most general node: it has a solution at once, which is what limits on suppression ask for. `start="bottom"` goes up,
+    as in the paper, which is made for tables where any number of rows may be suppressed. Either one is exact where it
+    finishes before `seconds` and `nodes` (checks, about): `optimal` says so. Else `bound` is a loss that no level
+    vector can be below, and the gap is the loss minus the bound.
+    """
+
+    code: ClassVar[str] = "AG_TS"
+    guarantee: ClassVar[str] = "heuristic"
+    seconds: float | None = 10.0
+    nodes: int | None = None
+    start: str = "top"
+    stepping: int = 5
+
+    def __post_init__(self) -> None:
+        for name in ("seconds", "nodes", "stepping"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise PolicyError(f"lightning: {name} must be positive", got=value)
+        if self.start not in ("top", "bottom"):
+            raise PolicyError("lightning: unknown start", got=repr(self.start), allowed="top, bottom")
+
+    def __call__(self, problem: Problem) -> Solution:
+        """Search the lattice of the problem."""
+        began = time.perf_counter()
+        space = lattice(problem.attributes, problem.levels)
+        spare = None if self.seconds is None else self.seconds * BOUNDING
+        with ThreadPoolExecutor(1) as pool:
+            walk = (Descent if self.start == "top" else LatticeState)(problem, space, pool)
+            walk.stop_after(None if self.seconds is None else self.seconds * (1 - BOUNDING), self.nodes)
+            front = _Down(walk) if isinstance(walk, Descent) else _Up(walk)
+            finished = front.search(self.stepping)
+            if not finished:
+                walk.open_bound = max(front.bound(), group_bound(problem, spare, pool))
+        if walk.best is None:
+            raise walk.infeasible(finished or walk.open_bound == np.inf)
+        loss, _, node = walk.best
+        seconds = time.perf_counter() - began
+        kept, verdict, _ = judge(problem, level_columns(problem, node))
+        levels = Levels({a.name: n for a, n in zip(problem.attributes, node, strict=True)})
+        bound = loss if finished else min(walk.open_bound, loss)
+        return Solution(levels, verdict, kept, finished, walk.checks, seconds, not walk.timed_out, bound)
+
+
+@dataclass(eq=False, slots=True)
+class _Entry:
+    """A node that was checked, packed, and whether its neighbours were."""
+
+    node: bytes
+    rank: float  # its loss, or an estimate where it suppresses too much
+    stuck: int  # the attributes that cannot change from here on, as bits
+    expanded: bool = False
+
+
+class _Front:
+    """The nodes that the search goes on from: a queue by loss, and one that dives start from."""
+
+    def __init__(self, walk: LatticeState) -> None:
+        self.walk, self.began, self.ticks = walk, time.perf_counter(), 0
+        self.checked: dict[bytes, bool] = {}  # the nodes that were checked, and whether to go on from them
+        self.by_loss: list[tuple[float, float, int, _Entry]] = []
+        self.dives: list[tuple[float, float, int, _Entry]] = []
+        self.worst = float(walk.costs.bounds(walk.greatest[None, :], None, walk.rows)[0])
+        if not isinstance(walk.policy.loss, LabelLoss):
+            squares = float(walk.rows) ** 2
+            one_class = ClassStatistics(walk.rows, 0, 1, squares, 1, squares, walk.policy.k, walk.limit)
+            self.worst = float(walk.policy.loss.value(one_class))
+
+    def search(self, stepping: int) -> bool:
+        """Expand nodes until a limit is reached; says whether none was left."""
+        step = 0
+        while self.by_loss:
+            if self.walk.over():
+                return False
+            dive = step % stepping == stepping - 1 and bool(self.dives)
+            entry = heapq.heappop(self.dives if dive else self.by_loss)[-1]
+            if entry.expanded:
+                continue
+            step += 1
+            near = self.expand(entry)
+            while dive and near and not self.walk.over():
+                near = self.expand(min(near, key=lambda e: e.rank))
+            self._tell()
+        return True
+
+    def expand(self, entry: _Entry) -> list[_Entry]:
+        """Check the neighbours of a node that are new, and queue those to go on from."""
+        raise AssertionError("each direction has its own")
+
+    def enqueue(self, nodes: np.ndarray, found: Checked, stuck: int, dive: np.ndarray) -> list[_Entry]:
+        """Put nodes into both queues; `dive` is their order among the starts of dives."""
+        bare = self.walk.costs.bounds(nodes, None, self.walk.rows)
+        share = found.suppressed / self.walk.rows
+        # too many rows suppressed: as if they had the labels of the others
+        rank = np.where(found.good, found.loss, bare + share * (self.worst - bare))
+        entries = [_Entry(key, r, stuck) for key, r in zip(_packed(nodes), rank.tolist(), strict=True)]
+        for entry, plain, order in zip(entries, bare.tolist(), dive.tolist(), strict=True):
+            self.ticks += 1
+            heapq.heappush(self.by_loss, (entry.rank, plain, self.ticks, entry))
+            heapq.heappush(self.dives, (order, entry.rank, self.ticks, entry))
+        return entries
+
+    def bound(self) -> float:
+        """A loss that no node beyond the front can be below."""
+        return float(self.walk.bounds(self.walk.least[None, :])[0])
+
+    def _tell(self) -> None:
+        walk = self.walk
+        time_spent = (time.perf_counter() - self.began) / max(walk.deadline - self.began, 1e-9)
+        walk.problem.progress("searching the lattice", min(max(walk.checks / walk.most, time_spent), 1.0))
+
+
+class _Down(_Front):
+    """From the most general node to its specialisations. Where a node does not satisfy the policy, none below does."""
+
+    walk: Descent
+
+    def __init__(self, walk: Descent) -> None:
+        super().__init__(walk)
+        top = walk.greatest
+        nodes, found, worth = walk.below(top, np.zeros(1, np.int64), top[:1])
+        if worth[0]:
+            self.enqueue(nodes, found, 0, np.zeros(1))
+
+    def expand(self, entry: _Entry) -> list[_Entry]:
+        """Lower each attribute that can be; what cannot be lowered here cannot be further down."""
+        walk, node = self.walk, _unpacked(entry.node)
+        free = np.array([a for a in np.flatnonzero(node > walk.least) if not entry.stuck >> int(a) & 1], dtype=np.int64)
+        keys = _packed(node - np.eye(walk.d, dtype=np.int64)[free])
+        new = np.array([key not in self.checked for key in keys], dtype=np.bool_)
+        entry.expanded, stuck = True, entry.stuck
+        if new.any():
+            nodes, found, worth = walk.below(node, free[new], node[free[new]] - 1)
+            self.checked.update(zip(_packed(nodes), worth.tolist(), strict=True))
+        for a, key in zip(free.tolist(), keys, strict=True):
+            stuck |= (not self.checked[key]) << a
+        if not new.any() or not worth.any():
+            return []
+        found = Checked(found.good[worth], found.suppressed[worth], found.loss[worth], found.classes[worth])
+        return self.enqueue(nodes[worth], found, stuck, -nodes[worth].sum(axis=1))  # dives start high up
+
+
+class _Up(_Front):
+    """From the most special node to its generalisations. Where the labels of a node cost too much, all above do."""
+
+    def __init__(self, walk: LatticeState) -> None:
+        super().__init__(walk)
+        walk.examine(walk.greatest[None, :])  # a solution, where there is one, however soon the time is over
+        self._visit(walk.least[None, :])
+
+    def expand(self, entry: _Entry) -> list[_Entry]:
+        """Raise each attribute that can be."""
+        walk, node = self.walk, _unpacked(entry.node)
+        entry.expanded = True
+        above = (node + np.eye(walk.d, dtype=np.int64))[node < walk.greatest]
+        new = [key not in self.checked for key in _packed(above)]
+        above = above[new]
+        return self._visit(above[walk.promising(walk.bounds(above))])
+
+    def _visit(self, nodes: np.ndarray) -> list[_Entry]:
+        if not len(nodes):
+            return []
+        self.checked.update(dict.fromkeys(_packed(nodes), True))
+        found = self.walk.examine(nodes)
+        return self.enqueue(nodes, found, 0, np.zeros(len(nodes)))  # dives start from the least loss
+
+    def bound(self) -> float:
+        """The least bound of the front: what is not checked yet generalises a node of it."""
+        left = np.array([_unpacked(e.node) for *_, e in self.by_loss if not e.expanded])
+        return float(self.walk.bounds(left).min()) if len(left) else super().bound()
+
+
+def _packed(nodes: np.ndarray) -> list[bytes]:
+    """Nodes as exact keys: numbering a lattice of 30 attributes would wrap 64 bits."""
+    return [node.tobytes() for node in nodes.astype(np.int16)]
+
+
+def _unpacked(node: bytes) -> np.ndarray:
+    return np.frombuffer(node, np.int16).astype(np.int64)

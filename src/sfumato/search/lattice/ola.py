@@ -1,0 +1,104 @@
+"""OLA, optimal lattice anonymisation. El Emam et al., JAMIA 16(5), 2009."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.core.lattice import lattice
+from sfumato.core.policy import TOLERANCE
+from sfumato.search.lattice.minimal import SATISFIED, UNKNOWN, VIOLATED, KnownNodes, Minimal, heights
+from sfumato.search.lattice.state import LatticeState
+from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns, refuse_unprunable
+
+
+@dataclass(frozen=True)
+class OLA:
+    """The k-minimal level vector of least loss, all k-minimal ones found by bisecting sub-lattices (AG_TS, exact).
+
+    Exact in the paper's sense: for a loss that never falls under generalisation no other vector is better than the best
+    k-minimal one. The height is such a loss, and every loss is where nothing may be suppressed. With suppression a more
+    general vector may suppress less and lose less; `optimal` of the solution says whether that is ruled out.
+    """
+
+    code: ClassVar[str] = "AG_TS"
+    guarantee: ClassVar[str] = "exact"
+
+    def __call__(self, problem: Problem) -> Solution:
+        """Find the k-minimal vectors and take the best."""
+        began = time.perf_counter()
+        with ThreadPoolExecutor(1) as pool:
+            walk = _walk(problem, pool)
+            found = _search(walk)
+            best = found.best
+            if best is None:
+                raise walk.infeasible(finished=True)
+            bound = best.loss
+            if walk.limit:  # else no loss falls under generalisation, and the best minimal vector is the best of all
+                good = np.flatnonzero(found.satisfied)
+                nodes = np.stack(np.unravel_index(good, walk.lattice.shape), axis=1) + walk.least
+                bound = min(float(walk.bounds(nodes, good).min()), best.loss)
+        seconds = time.perf_counter() - began
+        kept, verdict, _ = judge(problem, level_columns(problem, best.levels))
+        levels = Levels(dict(zip(found.columns, best.levels, strict=True)))
+        optimal = best.loss <= bound + TOLERANCE * max(1.0, abs(bound))
+        return Solution(levels, verdict, kept, optimal, found.checks, seconds, bound=bound)
+
+
+def ola(problem: Problem) -> Minimal:
+    """All k-minimal generalisations, by the paper's bisection of sub-lattices with predictive tagging."""
+    with ThreadPoolExecutor(1) as pool:
+        return _search(_walk(problem, pool))
+
+
+def _walk(problem: Problem, pool: ThreadPoolExecutor) -> LatticeState:
+    refuse_unprunable(problem, "ola")
+    return LatticeState(problem, lattice(problem.attributes, problem.levels), pool)
+
+
+def _search(walk: LatticeState) -> Minimal:
+    ledger = KnownNodes(walk)
+    bottom, top = np.zeros(walk.d, np.int64), walk.greatest - walk.least
+    if _satisfies(ledger, top):  # the paper takes this for granted
+        _bisect(ledger, heights(walk.lattice), bottom, top)
+    return ledger.minimal()
+
+
+def _bisect(ledger: KnownNodes, height: np.ndarray, bottom: np.ndarray, top: np.ndarray) -> None:
+    """Tag the nodes between two corners, of which the top is known to satisfy: the paper's Kmin.
+
+    Each node half-way up that satisfies leaves the sub-lattice below it to search, each other one that above it. A
+    sub-lattice whose nodes are all tagged has nothing left to find.
+    """
+    box = tuple(map(slice, bottom.tolist(), (top + 1).tolist()))
+    tag = ledger.tag[box]
+    if tag.all():  # no node is UNKNOWN
+        return
+    tall = int((top - bottom).sum())
+    if tall <= 1:
+        _satisfies(ledger, bottom)
+        return
+    middle = np.argwhere(height[box] == int(bottom.sum()) + tall // 2) + bottom
+    ledger.walk.problem.progress("bisecting the lattice", None)
+    for node in middle:
+        if tag.all():
+            return
+        if _satisfies(ledger, node):
+            _bisect(ledger, height, bottom, node)
+        else:
+            _bisect(ledger, height, node, top)
+
+
+def _satisfies(ledger: KnownNodes, node: np.ndarray) -> bool:
+    """Whether a node satisfies, by its tag or by a check, which tags what is above or below it too."""
+    place = tuple(node)
+    if ledger.tag[place] == UNKNOWN:
+        if ledger.check(node[None, :])[0]:
+            ledger.tag[tuple(slice(level, None) for level in node)] = SATISFIED
+        else:
+            ledger.tag[tuple(slice(0, level + 1) for level in node)] = VIOLATED
+    return bool(ledger.tag[place] == SATISFIED)

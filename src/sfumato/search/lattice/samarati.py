@@ -1,0 +1,177 @@
+"""Samarati's binary search on the height of the lattice. Samarati, TKDE 13(6), 2001; Samarati and Sweeney 1998."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.core.lattice import Node, lattice
+from sfumato.errors import PolicyError
+from sfumato.search.lattice.checker import Ladders
+from sfumato.search.lattice.incognito import minimal_of
+from sfumato.search.lattice.kernels import distance_vectors, too_far
+from sfumato.search.lattice.minimal import SATISFIED, Satisfies, decide, heights, refuse_large
+from sfumato.search.lattice.state import LatticeState
+from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns, refuse_unprunable
+
+BATCH = 16  # vectors tested together
+MOST_PAIRS = 1 << 26  # distances between outliers and cells
+METHODS = ("tables", "vectors")
+PREFERENCES = ("first", "height", "relative-height", "distinct", "suppressed", "loss")
+AMONG = ("height", "minimal")
+
+
+@dataclass(frozen=True)
+class Samarati:
+    """A satisfying level vector of least height, by binary search on the height (AG_TS, k-minimal).
+
+    `by`: "tables" counts the classes of each vector tried; "vectors" computes no generalised table: it keeps, for
+    each cell smaller than k, its distance vectors to all cells, and counts those within the vector tried (k-anonymity
+    only; quadratic in cells: up to 67,108,864 pairs).
+    `prefer`: what decides between vectors: "first" in lexicographic order, least "height", least "relative-height" (sum
+    of level/height per column), most "distinct" tuples, fewest "suppressed" rows, least "loss"; ties go to the lower,
+    then the lexicographically smaller vector.
+    `among`: the vectors compared: those of the least "height", or all "minimal" ones, which are then enumerated.
+    """
+
+    code: ClassVar[str] = "AG_TS"
+    guarantee: ClassVar[str] = "k-minimal"
+    by: str = "tables"
+    prefer: str = "first"
+    among: str = "height"
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("by", METHODS), ("prefer", PREFERENCES), ("among", AMONG)):
+            if getattr(self, name) not in allowed:
+                got, words = repr(getattr(self, name)), ", ".join(allowed)
+                raise PolicyError(f"samarati: unknown value of {name}", got=got, allowed=words)
+
+    def __call__(self, problem: Problem) -> Solution:
+        """Search the lattice of the problem."""
+        began = time.perf_counter()
+        refuse_unprunable(problem, "samarati")
+        whole = lattice(problem.attributes, problem.levels)
+        refuse_large(whole)
+        with ThreadPoolExecutor(1) as pool:
+            walk = LatticeState(problem, whole, pool)
+            test: Satisfies = _Vectors(walk) if self.by == "vectors" else _Tables(walk)
+            nodes = _minimal(walk, test) if self.among == "minimal" else self._lowest(walk, test)
+            if not len(nodes):
+                walk.examine(walk.greatest[None, :])
+                raise walk.infeasible(finished=True)
+            node = self._preferred(walk, nodes)
+        checks = walk.checks + (test.checks if isinstance(test, _Vectors) else 0)
+        seconds = time.perf_counter() - began
+        kept, verdict, _ = judge(problem, level_columns(problem, node))
+        levels = Levels({a.name: n for a, n in zip(problem.attributes, node, strict=True)})
+        return Solution(levels, verdict, kept, False, checks, seconds)
+
+    def _lowest(self, walk: LatticeState, test: Satisfies) -> np.ndarray:
+        """The satisfying vectors of least height; where the preference is for the first, only that."""
+        height = heights(walk.lattice).ravel()
+        low, high = 0, int(height.max())
+        found = np.zeros((0, walk.d), np.int64)
+        while low < high:
+            middle = (low + high) // 2
+            here = _at_height(walk, height, middle, test, first=True)
+            walk.problem.progress("searching heights", None)
+            if len(here):
+                found, high = here, middle
+            else:
+                low = middle + 1
+        alone = self.prefer in ("first", "height")
+        if len(found) and alone:
+            return found
+        return _at_height(walk, height, high, test, first=alone)  # also where only the top is left: it is validated
+
+    def _preferred(self, walk: LatticeState, nodes: np.ndarray) -> Node:
+        """The vector that is liked best."""
+        vectors = [tuple(vector) for vector in nodes.tolist()]
+        key = [0.0] * len(vectors)
+        if self.prefer == "height":
+            key = [float(sum(vector)) for vector in vectors]
+        elif self.prefer == "relative-height":
+            key = (nodes / np.maximum(walk.tops, 1)).sum(axis=1).tolist()
+        elif self.prefer != "first" and len(nodes) > 1:
+            found = walk.examine(nodes)
+            wanted = {"distinct": -found.classes, "suppressed": found.suppressed, "loss": found.loss}
+            key = wanted[self.prefer].astype(np.float64).tolist()
+        lower = [0 if self.prefer == "first" else sum(vector) for vector in vectors]
+        ranked = sorted(zip(key, lower, vectors, strict=True), key=lambda v: (round(v[0], 12), *v[1:]))
+        return ranked[0][2]
+
+
+class _Tables:
+    """Satisfiess vectors by counting the classes of the generalised table."""
+
+    def __init__(self, walk: LatticeState) -> None:
+        self.walk = walk
+
+    def __call__(self, steps: np.ndarray) -> np.ndarray:
+        good = np.zeros(len(steps), np.bool_)
+        open_ = self.walk.floor[steps @ self.walk.stride] <= self.walk.limit  # not below one that suppresses too much
+        if open_.any():
+            good[open_] = self.walk.examine(steps[open_] + self.walk.least).good
+        return good
+
+
+class _Vectors:
+    """Satisfiess vectors by the matrix of distance vectors between outliers and all cells."""
+
+    def __init__(self, walk: LatticeState) -> None:
+        cells, self.limit, self.k, self.rows = walk.problem.cells, walk.limit, walk.policy.least_size, walk.rows
+        if not walk.by_size:
+            raise PolicyError(
+                'samarati: by "vectors" counts rows at a distance',
+                got=", ".join(c.model for c in walk.policy.require) + f" on {len(walk.problem.sets)} sets",
+                allowed="k-anonymity on one quasi-identifier set",
+                hint='use by="tables"',
+            )
+        outliers = np.flatnonzero(cells.count < self.k)
+        if len(outliers) * len(cells) > MOST_PAIRS:
+            raise PolicyError(
+                'samarati: by "vectors" is quadratic in the cells, which are too many here',
+                got=f"{len(outliers)} outliers times {len(cells)} cells",
+                allowed=f"at most {MOST_PAIRS} pairs",
+                hint='use by="tables"',
+            )
+        ladders = Ladders.of(walk.attributes)
+        where = np.array([at[0] for at in ladders.at])
+        self.start, number, self.at_distance = distance_vectors(
+            cells.codes, cells.count, outliers, ladders.flat, where, np.array(ladders.values),
+            walk.least, walk.greatest, walk.stride, walk.lattice.size,
+        )  # fmt: skip
+        self.vectors = np.stack(np.unravel_index(number, walk.lattice.shape), axis=1).astype(np.int16)
+        self.own = cells.count[outliers]
+        self.checks = 0
+
+    def __call__(self, steps: np.ndarray) -> np.ndarray:
+        suppressed = np.zeros(len(steps), np.int64)
+        too_far(
+            steps.astype(np.int16), self.start, self.vectors, self.at_distance, self.own, self.k, self.limit, suppressed
+        )
+        self.checks += len(steps)
+        return (suppressed <= self.limit) & (suppressed < self.rows)
+
+
+def _at_height(walk: LatticeState, height: np.ndarray, wanted: int, test: Satisfies, first: bool) -> np.ndarray:
+    """The satisfying vectors of a height in lexicographic order, or the first one only."""
+    numbers = np.flatnonzero(height == wanted)
+    found = [np.zeros((0, walk.d), np.int64)]
+    for at in range(0, len(numbers), BATCH):
+        steps = np.stack(np.unravel_index(numbers[at : at + BATCH], walk.lattice.shape), axis=1)
+        good = steps[test(steps)]
+        found.append(good + walk.least)
+        if first and len(good):
+            return found[-1][:1]
+    return np.concatenate(found)
+
+
+def _minimal(walk: LatticeState, test: Satisfies) -> np.ndarray:
+    """All k-minimal vectors."""
+    good = decide(walk.lattice, test, progress=walk.problem.progress) == SATISFIED
+    return np.argwhere(minimal_of(good)) + walk.least

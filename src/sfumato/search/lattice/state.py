@@ -1,0 +1,387 @@
+"""Walk: what is known of a lattice while it is searched, and the best node so far."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.core.cells import Cells, Classes, roll_up
+from sfumato.core.labels import at_level
+from sfumato.core.lattice import Lattice
+from sfumato.core.policy import TOLERANCE, ClassStatistics, class_statistics, kept_classes
+from sfumato.errors import Infeasible
+from sfumato.losses import LabelLoss
+from sfumato.search.lattice.checker import WORTH_A_THREAD, Ladders, NodeChecker
+from sfumato.search.lattice.kernels import check_nodes, raise_boxes
+from sfumato.search.problem import Problem, judge, level_columns
+
+LISTED = 1 << 22  # larger lattices are not written down node by node
+
+
+class NodeCosts:
+    """Per attribute and level: the loss with nothing suppressed, and what suppressing a row of each value adds."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.loss = loss = problem.policy.loss
+        self.by_label = isinstance(loss, LabelLoss)
+        attributes = problem.attributes
+        shape = len(attributes), max(a.ladder.levels for a in attributes)
+        self.full = np.zeros(shape)
+        self.least_gap = np.zeros(shape)  # suppressing a row adds at least this
+        self.top_gap = np.zeros(len(attributes))  # at the root it adds this for every value
+        self.at = np.zeros(shape, np.int64)  # where the gaps of a level begin
+        self.columns = np.arange(len(attributes))
+        tables, at = [], 0
+        for i, attribute in enumerate(attributes):
+            count = attribute.categories.count
+            for level in range(attribute.ladder.levels):
+                gap = np.zeros(len(count))
+                if isinstance(loss, LabelLoss):
+                    labels = at_level(attribute, level)
+                    cost = loss.cost(labels)[labels.of] - loss.own(attribute)
+                    gone = loss.suppressed(attribute)
+                    gap = gap if gone is None else gone - cost
+                    self.full[i, level] = (cost * count).sum() / problem.rows
+                    self.least_gap[i, level] = max(gap.min(), 0.0)
+                tables.append(gap)
+                self.at[i, level] = at
+                at += len(gap)
+            self.top_gap[i] = gap.max()
+        self.gaps = np.concatenate(tables)
+        self.weights = np.array([loss.weight(a) if isinstance(loss, LabelLoss) else 0.0 for a in attributes])
+
+    def per_attribute(self, nodes: np.ndarray) -> np.ndarray:
+        """The loss of each attribute at each node, with nothing suppressed."""
+        return self.full[self.columns, nodes]
+
+    def bounds(self, nodes: np.ndarray, suppressed: np.ndarray | None, rows: int) -> np.ndarray:
+        """A loss that each node cannot be below, given how many rows it suppresses at least."""
+        if not self.by_label:
+            return np.zeros(len(nodes))
+        x = self.per_attribute(nodes)
+        if suppressed is not None and suppressed.any():
+            x += self.least_gap[self.columns, nodes] * (suppressed / rows)[:, None]
+        return np.asarray(self.loss.combine(x, self.weights))
+
+
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """What a check of nodes found, an entry per node: whether it satisfies the policy in the limit, how many rows it
+    suppresses, its loss (infinite where it does not satisfy), and how many classes it keeps."""
+
+    good: np.ndarray
+    suppressed: np.ndarray
+    loss: np.ndarray
+    classes: np.ndarray
+
+
+class LatticeState:
+    """The state of one search over the lattice of level vectors.
+
+    `floor` holds how many rows each node suppresses at least. What a node suppresses, its specialisations suppress too:
+    for criteria closed under supersets always, for those closed under merging where nothing may be suppressed. Of other
+    criteria only the class size they imply is used.
+    """
+
+    def __init__(self, problem: Problem, lattice: Lattice, pool: ThreadPoolExecutor) -> None:
+        self.problem, self.lattice, self.pool = problem, lattice, pool
+        self.policy, self.rows, self.limit = problem.policy, problem.rows, problem.limit
+        self.attributes, self.d = problem.attributes, len(problem.attributes)
+        require = self.policy.require
+        self.one_set = len(problem.sets) == 1
+        self.by_size = self.one_set and all(c.monotonicity == "superset" and not c.needs for c in require)
+        self.superset = all(c.monotonicity == "superset" for c in require)
+        self.monotone = self.superset or (
+            self.limit == 0 and all(c.monotonicity in ("superset", "merge") for c in require)
+        )
+        self.costs = NodeCosts(problem)
+        self.sources = [NodeChecker(Ladders.of(self.attributes), problem.cells, range(self.d))]
+        self.tops = np.array([a.ladder.height for a in self.attributes])
+        self.widest = np.argsort([-len(a.categories) for a in self.attributes], kind="stable")
+        self.best: tuple[float, int, tuple[int, ...]] | None = None
+        self.closest: tuple[int, tuple[int, ...]] | None = None
+        self.checks, self.open_bound = 0, 0.0
+        self.timed_out, self.deadline, self.most = False, float("inf"), float("inf")
+        listed = lattice.size if lattice.size <= LISTED else 0
+        self.least, self.greatest = np.array(lattice.least, dtype=np.int64), np.array(lattice.greatest, dtype=np.int64)
+        self.stride = lattice.strides if listed else np.zeros(self.d, np.int64)
+        self.floor = np.zeros(listed)
+        self.loss_floor = np.zeros(0 if self.costs.by_label else listed)
+
+    def stop_after(self, seconds: float | None, nodes: int | None) -> None:
+        """Set the limits."""
+        self.deadline = time.perf_counter() + seconds if seconds is not None else float("inf")
+        self.most = nodes if nodes is not None else float("inf")
+
+    def over(self) -> bool:
+        """Whether a limit is reached."""
+        if time.perf_counter() > self.deadline:
+            self.timed_out = True
+        return self.timed_out or self.checks >= self.most
+
+    def room(self, most: int) -> int:
+        """How many nodes may be checked next, at most `most`, at least one."""
+        return int(max(1, min(most, self.most - self.checks)))
+
+    def bounds(self, nodes: np.ndarray, places: np.ndarray | None = None) -> np.ndarray:
+        """A loss that each node cannot be below, by all that is known; `places` are the nodes' numbers."""
+        if places is None:
+            return self.costs.bounds(nodes, None, self.rows)
+        bounds = self.costs.bounds(nodes, self.floor[places], self.rows)
+        return np.maximum(bounds, self.loss_floor[places]) if len(self.loss_floor) else bounds
+
+    def promising(self, bounds: np.ndarray) -> np.ndarray:
+        """Which bounds leave room for a node better than the best, or as good."""
+        return bounds <= (self.best[0] + TOLERANCE if self.best else np.inf)
+
+    def serve(self, nodes: np.ndarray) -> np.ndarray:
+        """The smallest source for each node: the widest attributes that stand at their root are dropped, first one,
+        then two at a time."""
+        at_root = nodes[:, self.widest[:-1]] == self.tops[self.widest[:-1]]
+        drop = np.logical_and.accumulate(at_root, axis=1).sum(axis=1)
+        number = (drop + 1) // 2
+        while len(self.sources) <= number.max():
+            dropped = 2 * len(self.sources) - 1
+            self.sources.append(self.sources[-1].without(self.widest[max(dropped - 2, 0) : dropped]))
+        return number
+
+    def examine(self, nodes: np.ndarray) -> Checked:
+        """Check nodes (int64 [nodes, attributes]), keep the best, learn what they say of others."""
+        self.checks += len(nodes)
+        found, extra = np.zeros((len(nodes), 5)), np.zeros((len(nodes), self.d))
+        served = self.serve(nodes)
+        gap_at = self.costs.at[self.costs.columns, nodes]
+        gap_at[nodes == self.tops] = -1
+        if self.one_set:
+            limit = self.limit if self.by_size and self.costs.by_label else -1
+            for number in np.unique(served):
+                mine = np.flatnonzero(served == number)
+                found[mine], extra[mine] = self.sources[number].check(
+                    nodes[mine], self.policy.least_size, limit, self.costs.gaps, gap_at[mine], self.pool
+                )
+        if self.by_size:
+            suppressed = found[:, 0]
+            good = (suppressed <= self.limit) & (suppressed < self.rows)
+            floor = np.where(good, suppressed, self.rows + 1)
+            losses = self._losses(nodes, suppressed, found, extra)
+        else:
+            good, suppressed, floor, losses = self._settle(nodes, found, gap_at, served)
+        losses = np.where(good, losses, np.inf)
+        self._learn(nodes, floor, found)
+        for b in np.flatnonzero(good):
+            self._offer(nodes[b], float(losses[b]))
+        if self.best is None:
+            self.closest = min(
+                [
+                    *([self.closest] if self.closest else []),
+                    *((int(s), tuple(n.tolist())) for s, n in zip(suppressed, nodes, strict=True)),
+                ]
+            )
+        return Checked(good, suppressed.astype(np.int64), losses, found[:, 3].astype(np.int64))
+
+    def _losses(self, nodes: np.ndarray, suppressed: np.ndarray, found: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        """The loss of each node, from what its check found."""
+        if self.costs.by_label:
+            x = self.costs.per_attribute(nodes)
+            x += (extra + suppressed[:, None] * self.costs.top_gap * (nodes == self.tops)) / self.rows
+            return np.asarray(self.policy.loss.combine(x, self.costs.weights))
+        return np.array([self._class_loss(s, f) for s, f in zip(suppressed, found, strict=True)])
+
+    def _class_loss(self, suppressed: float, found: np.ndarray) -> float:
+        statistics = ClassStatistics(
+            self.rows, int(suppressed), int(found[1]), found[2], int(found[3]), found[4], self.policy.k, self.limit
+        )
+        return float(self.policy.loss.value(statistics))
+
+    def _settle(
+        self, nodes: np.ndarray, found: np.ndarray, gap_at: np.ndarray, served: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Nodes whose criteria look inside the classes, or with several quasi-identifier sets: one by one."""
+        count = len(nodes)
+        good, losses = np.zeros(count, np.bool_), np.full(count, np.inf)
+        suppressed, floor = found[:, 0].copy(), found[:, 0].copy()
+        for b, node in enumerate(nodes):
+            if found[b, 0] > self.limit or found[b, 0] >= self.rows:  # too many rows in classes that are too small
+                floor[b] = self.rows + 1
+                continue
+            losses[b], suppressed[b], found[b, 3] = self._judge(node, gap_at[b], self.sources[served[b]])
+            good[b] = suppressed[b] <= self.limit and suppressed[b] < self.rows
+            if self.monotone:
+                floor[b] = self.rows + 1 if not good[b] else suppressed[b] if self.superset else 0
+        return good, suppressed, floor, losses
+
+    def _judge(self, node: np.ndarray, gap_at: np.ndarray, source: NodeChecker) -> tuple[float, int, int]:
+        """Loss, suppression and kept classes of a node under any criteria."""
+        if not self.one_set:
+            _, verdict, statistics = judge(self.problem, level_columns(self.problem, node.tolist()))
+            return verdict.loss, verdict.suppressed, statistics.kept_classes
+        classes = source.classes(node)
+        good = kept_classes(self.policy.require, classes)
+        statistics = class_statistics(self.policy, classes.size, good, self.rows)
+        suppressed, kept = statistics.suppressed, statistics.kept_classes
+        if suppressed > self.limit or not kept:  # it will not be taken, whatever it loses
+            return np.inf, suppressed, kept
+        if not self.costs.by_label:
+            return float(self.policy.loss.value(statistics)), suppressed, kept
+        extra = np.zeros(self.d)
+        if suppressed:
+            extra = source.extra(np.flatnonzero(~good[classes.of_cell]), self.costs.gaps, gap_at)
+        loss = self._losses(node[None, :], np.array([suppressed]), np.zeros((1, 5)), extra[None, :])
+        return float(loss[0]), suppressed, kept
+
+    def _offer(self, node: np.ndarray, loss: float) -> None:
+        """Keep a node if it is better than the best; ties go to the lower, then the lexicographically smaller one."""
+        if self.best is None or loss <= self.best[0] + TOLERANCE:
+            mine = (loss, int(node.sum()), tuple(node.tolist()))
+            if self.best is None or loss < self.best[0] - TOLERANCE or mine[1:] < self.best[1:]:
+                self.best = mine
+
+    def _learn(self, nodes: np.ndarray, floor: np.ndarray, found: np.ndarray) -> None:
+        """What a node suppresses, its specialisations suppress; what its classes cost, its generalisations cost."""
+        if not len(self.floor):
+            return
+        here = nodes - self.least
+        bottom = np.zeros_like(here)
+        raise_boxes(self.floor, self.stride, bottom, here, floor.astype(np.float64))
+        if len(self.loss_floor) and self.one_set:
+            cost = [
+                self.policy.loss.floor(
+                    ClassStatistics(self.rows, 0, int(f[1]), f[2], int(f[1]), f[2], self.policy.k, self.limit)
+                )
+                for f in found
+            ]
+            top = np.broadcast_to(self.greatest - self.least, here.shape).copy()
+            raise_boxes(self.loss_floor, self.stride, here, top, np.array(cost, dtype=np.float64))
+
+    def infeasible(self, finished: bool) -> Infeasible:
+        """Why there is no solution, with the node that came nearest."""
+        suppressed, node = self.closest or (self.rows, self.lattice.greatest)
+        return Infeasible(
+            "no level vector satisfies the policy"
+            if finished
+            else "no level vector satisfied the policy before the limit",
+            got=f"the nearest found would suppress at least {suppressed} of {self.rows} rows",
+            allowed=f"at most {min(self.limit, self.rows - 1)}",
+            hint="allow more suppression, ask for less, or let columns generalise further",
+            closest={
+                "levels": {a.name: n for a, n in zip(self.attributes, node, strict=True)},
+                "suppressed": suppressed,
+            },
+        )
+
+
+REMEMBERED = 1 << 24  # cells whose classes are remembered, over all nodes: 64 MB
+MOST = 1 << 10  # nodes remembered
+
+
+class IncrementalChecker(NodeChecker):
+    """A source that stands on a node: a node below it in one attribute splits its classes by one column.
+
+    The key of a cell is then its class and one label, whatever the number of attributes, and never too wide.
+    """
+
+    def __init__(self, ladders: Ladders, cells: Cells) -> None:
+        super().__init__(ladders, cells, range(len(cells.codes)))
+        self.tops = np.array([len(at) - 1 for at in ladders.at])
+        self.here, self.groups = self.tops, 1
+        self.pair = np.zeros((2, 2, len(cells)), np.int32)  # per thread: the class and the code of each cell
+        self.tables = np.concatenate([np.arange(len(cells), dtype=np.int32), ladders.flat])
+        self.seen: OrderedDict[bytes, tuple[np.ndarray, int]] = OrderedDict()
+        self.found = np.zeros((0, 5))  # what the last check found
+
+    def stand(self, node: np.ndarray) -> None:
+        """Stand on a node, from the classes of a node right above it where they are remembered."""
+        known = self.seen.pop(node.tobytes(), None)
+        if known is None:
+            known = self._from_above(node)
+        self.seen[node.tobytes()] = known
+        while len(self.seen) > min(max(REMEMBERED // len(self.cells), 4), MOST):
+            self.seen.popitem(last=False)
+        self.pair[:, 0], self.groups, self.here = known[0], known[1], node.copy()
+
+    def _from_above(self, node: np.ndarray) -> tuple[np.ndarray, int]:
+        for a in np.flatnonzero(node < self.tops):
+            for level in (node[a] + 1, self.tops[a]):
+                step = node.copy()
+                step[a] = level
+                if above := self.seen.get(step.tobytes()):
+                    classes = self._split(*above, int(a), int(node[a]))
+                    return classes.of_cell, len(classes.size)
+        classes = super().classes(node)
+        return classes.of_cell, len(classes.size)
+
+    def _split(self, of: np.ndarray, groups: int, a: int, level: int) -> Classes:
+        at, labels = self.ladders.at[a][level], int(self.ladders.size[a][level])
+        pair = Cells((), np.stack([of, self.cells.codes[a]]), self.cells.count, (groups, labels), self.cells.histograms)
+        tables = [self.tables[:groups], self.ladders.flat[at : at + self.ladders.values[a]]]
+        return roll_up(pair, tables, (0, 1))
+
+    def classes(self, node: np.ndarray) -> Classes:
+        """The classes of a node that differs from the one stood on in at most one attribute."""
+        a = int(np.argmax(node != self.here))
+        return self._split(self.pair[0, 0], self.groups, a, int(node[a]))
+
+    def check(
+        self, nodes: np.ndarray, least: int, limit: int, gaps: np.ndarray, gap_at: np.ndarray, pool: ThreadPoolExecutor
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Class sizes, suppression and loss of nodes below the one stood on; see `kernels.nodes.check_nodes`."""
+        found, extra = np.zeros((len(nodes), 5)), np.zeros(gap_at.shape)
+        cells = len(self.cells)
+        changed = np.argmax(nodes != self.here, axis=1)
+        level = nodes[np.arange(len(nodes)), changed]
+        where = np.array([[0, cells + self.ladders.at[a][i]] for a, i in zip(changed, level, strict=True)])
+        size = np.array([[self.groups, self.ladders.size[a][i]] for a, i in zip(changed, level, strict=True)])
+
+        def run(part: range, pair: np.ndarray) -> None:
+            for b in part:
+                pair[1] = self.cells.codes[changed[b]]
+                one = slice(b, b + 1)
+                check_nodes(
+                    pair, self.cells.count, self.tables, where[one], size[one], least, limit,
+                    self.cells.codes, gaps, gap_at[one], self.members, found[one], extra[one],
+                )  # fmt: skip
+
+        half = len(nodes) // 2 if len(nodes) * cells >= WORTH_A_THREAD else 0
+        other = pool.submit(run, range(half), self.pair[0]) if half else None
+        run(range(half, len(nodes)), self.pair[1])
+        if other is not None:
+            other.result()
+        self.found = found
+        return found, extra
+
+
+class Descent(LatticeState):
+    """Nodes that are checked step by step from above. Checks are those of `LatticeState`; it lists no lattice."""
+
+    def __init__(self, problem: Problem, lattice: Lattice, pool: ThreadPoolExecutor) -> None:
+        super().__init__(problem, lattice, pool)
+        self.floor, self.loss_floor = self.floor[:0], self.loss_floor[:0]
+        self.split = IncrementalChecker(Ladders.of(self.attributes), problem.cells)
+        self.sources = [self.split]
+
+    def serve(self, nodes: np.ndarray) -> np.ndarray:
+        """Every node is served by the source that stands above it."""
+        return np.zeros(len(nodes), np.int64)
+
+    def below(
+        self, node: np.ndarray, attributes: np.ndarray, levels: np.ndarray
+    ) -> tuple[np.ndarray, Checked, np.ndarray]:
+        """Check the nodes that have one of the `attributes` of `node` at its new level.
+
+        Gives the nodes, what was found, and where to go on: below the others nothing satisfies the policy.
+        """
+        nodes = np.repeat(node[None, :], len(attributes), axis=0)
+        nodes[np.arange(len(attributes)), attributes] = levels
+        if self.one_set:
+            self.split.stand(node)
+        checked = self.examine(nodes)
+        if self.monotone:
+            return nodes, checked, checked.good
+        if not self.one_set:
+            return nodes, checked, np.ones(len(nodes), np.bool_)
+        # of other criteria, the class size that they imply
+        return nodes, checked, self.split.found[:, 0] <= min(self.limit, self.rows - 1)

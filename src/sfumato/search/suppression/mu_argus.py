@@ -1,0 +1,281 @@
+"""The path of mu-Argus: column after column is recoded, the one that breaks most unsafe combinations per loss."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.core.cells import Cells, roll_up
+from sfumato.core.labels import Labels, at_level, set_text
+from sfumato.core.lattice import lattice
+from sfumato.core.microdata import Attribute
+from sfumato.errors import Infeasible, PolicyError
+from sfumato.losses import LM, Height, LabelLoss
+from sfumato.search.problem import Partition, Problem, Solution, judge, project, same_print
+from sfumato.search.suppression.local import Blanks
+
+
+class Recodings:
+    """The greedy path of global recodings: unsafe combinations are counted per set of columns and levels, once."""
+
+    def __init__(self, problem: Problem, size: int | str | None) -> None:
+        space = lattice(problem.attributes, problem.levels)
+        self.problem, self.node, self.greatest = problem, list(space.least), space.greatest
+        self.loss = problem.policy.loss if isinstance(problem.policy.loss, LabelLoss) else LM()
+        everything = tuple(range(len(problem.attributes)))
+        widths = range(1, min(size, len(everything)) + 1) if isinstance(size, int) else range(0)
+        self.small = [chosen for width in widths for chosen in combinations(everything, width)]
+        self.whole = [everything]
+        self.known: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
+        self.cells: dict[tuple[int, ...], Cells] = {everything: problem.cells}
+        self.label_loss = [_label_losses(self.loss, a, problem.rows) for a in problem.attributes]
+        self.weights = np.array([self.loss.weight(a) for a in problem.attributes])
+        self.checks = 0
+
+    def path(self) -> list[list[int]]:
+        """The nodes of the path, up to one without any unsafe combination."""
+        nodes = [self.node]
+        while self.unsafe(self.whole[0], self.node) and self.advance():
+            nodes.append(self.node)
+            self.problem.progress("recoding", sum(self.node) / max(sum(self.greatest), 1))
+        if any(c.monotonicity != "superset" or c.needs for c in self.problem.policy.require):
+            while self.advance():  # other criteria may hold further up only
+                nodes.append(self.node)
+        return nodes
+
+    def unsafe(self, columns: tuple[int, ...], node: list[int]) -> int:
+        """How many combinations of labels in the columns fewer rows share than are asked for."""
+        key = columns, tuple(node[c] for c in columns)
+        if key not in self.known:
+            self.checks += 1
+            if columns not in self.cells:
+                self.cells[columns] = project(self.problem.cells, columns)
+            tables = [self.problem.attributes[c].ladder.of[level] for c, level in zip(*key, strict=True)]
+            size = roll_up(self.cells[columns], tables, range(len(columns))).size
+            self.known[key] = int((size < self.problem.policy.least_size).sum())
+        return self.known[key]
+
+    def loss_of(self, node: list[int]) -> float:
+        """The loss of the labels of a node."""
+        x = np.array([losses[level] for losses, level in zip(self.label_loss, node, strict=True)])
+        return float(self.loss.combine(x, self.weights))
+
+    def bound(self, node: list[int]) -> float:
+        """A loss that a node cannot be below, whatever cells are blanked."""
+        return self.loss_of(node) if isinstance(self.problem.policy.loss, LabelLoss) else 0.0
+
+    def advance(self) -> bool:
+        """Recode the column that breaks most unsafe combinations per loss; says whether there was one left.
+
+        Combinations of a few columns count first, then the whole one, then the column with the most labels goes."""
+        free = [a for a, (level, top) in enumerate(zip(self.node, self.greatest, strict=True)) if level < top]
+        if not free:
+            return False
+        here = self.loss_of(self.node)
+        chosen = max(free, key=lambda a: (len(self.problem.attributes[a].ladder.text[self.node[a]]), -a))
+        for sets in (self.small, self.whole):
+            broken = {a: sum(self._broken(columns, a) for columns in sets if a in columns) for a in free}
+            if max(broken.values()) > 0:
+                cost = {a: max(self.loss_of(self._raised(a)) - here, 1e-12) for a in free}
+                chosen = max(free, key=lambda a: (broken[a] / cost[a], -a))
+                break
+        self.node = self._raised(chosen)
+        return True
+
+    def _raised(self, a: int) -> list[int]:
+        return [level + (i == a) for i, level in enumerate(self.node)]
+
+    def _broken(self, columns: tuple[int, ...], a: int) -> int:
+        return self.unsafe(columns, self.node) - self.unsafe(columns, self._raised(a))
+
+
+def _label_losses(loss: LabelLoss, attribute: Attribute, rows: int) -> np.ndarray:
+    """The loss of a column at each level, with nothing suppressed."""
+    levels = [at_level(attribute, level) for level in range(attribute.ladder.levels)]
+    own, count = loss.own(attribute), attribute.categories.count
+    return np.array([((loss.cost(labels)[labels.of] - own) * count).sum() / rows for labels in levels])
+
+
+MOST_COLUMNS = 62  # combinations are bits of one word
+PATIENCE = 4  # steps back after the best one
+
+
+@dataclass(frozen=True)
+class MuArgus:
+    """Recode columns while that breaks unsafe combinations cheaply, then blank single cells (AG_CS, heuristic).
+
+    A combination of up to `size` quasi-identifiers is unsafe where fewer than k rows share its values. The column whose
+    next level breaks most of them per loss is recoded, again and again; at each step, what is left is broken by
+    blanking cells, few per row (`weigh="cells"`) or few bits per row (`weigh="entropy"`), and the step of least loss
+    is taken. Blank cells are released as missing values.
+
+    The method of the paper protects combinations of up to `size` columns only, so that a row may still stand out by
+    all of them. Here cells are blanked on until the classes over all quasi-identifiers have k rows, a blank being a
+    value of its own; `size="all"` looks at the whole combination only. Criteria other than k-anonymity are checked at
+    the end, and rows that violate them suppressed within the limit. Levels bound the recoding, not the blanking.
+    """
+
+    code: ClassVar[str] = "AG_CS"
+    guarantee: ClassVar[str] = "heuristic"
+    size: int | str | None = 3
+    weigh: str = "cells"
+
+    def __post_init__(self) -> None:
+        if self.size is None:
+            object.__setattr__(self, "size", "all")
+        whole = isinstance(self.size, int) and not isinstance(self.size, bool) and self.size >= 1
+        if self.size != "all" and not whole:
+            raise PolicyError(
+                "mu-argus: size must be a number of columns", got=repr(self.size), allowed='1, 2, ... or "all"'
+            )
+        if self.weigh not in ("cells", "entropy"):
+            raise PolicyError("mu-argus: unknown weigh", got=repr(self.weigh), allowed="cells, entropy")
+
+    def __call__(self, problem: Problem) -> Solution:
+        """Follow the greedy path of recodings, blank cells at each step, and take the step of least loss."""
+        began = time.perf_counter()
+        _refuse(problem)
+        recoding = Recodings(problem, self.size)
+        path = recoding.path()
+        best, steps, closest = self._best_step(problem, path, recoding)
+        if best is None:
+            raise _unsolved(problem, closest)
+        seconds = time.perf_counter() - began
+        return Solution(best.partition(), best.verdict, best.kept, False, recoding.checks + steps, seconds)
+
+    def _best_step(self, problem: Problem, path: list[list[int]], recoding: Recodings) -> tuple[_Step | None, int, int]:
+        """The step of least loss, how many were tried, and the fewest rows suppressed.
+
+        The path is walked back from its most general node: there, few cells are left to blank."""
+        best: _Step | None = None
+        tried, worse, closest = 0, 0, problem.rows
+        for node in reversed(path):
+            if worse == PATIENCE:
+                break
+            if best is not None and recoding.bound(node) > best.verdict.loss:
+                continue  # recoding alone loses more
+            step = _Step(problem, node, self)
+            tried += 1
+            closest = min(closest, step.verdict.suppressed)
+            if step.verdict.satisfied and (best is None or step.verdict.loss <= best.verdict.loss):
+                best, worse = step, 0
+            elif best is not None:
+                worse += 1
+            problem.progress("suppressing cells", tried / len(path))
+        return best, tried, closest
+
+
+def _refuse(problem: Problem) -> None:
+    """What cells cannot be blanked for."""
+    if len(problem.sets) > 1:
+        raise PolicyError(
+            "mu-argus takes one quasi-identifier set",
+            got=f"{len(problem.sets)} sets",
+            hint="blanking a cell for one set would break classes of another; give all columns as one set",
+        )
+    if isinstance(problem.policy.loss, Height):
+        raise PolicyError(
+            "the loss height is defined for level vectors only", got="search mu-argus", hint="use lm, ncp or precision"
+        )
+    if len(problem.attributes) > MOST_COLUMNS:
+        raise PolicyError(
+            "mu-argus: too many quasi-identifiers", got=len(problem.attributes), allowed=f"at most {MOST_COLUMNS}"
+        )
+
+
+class _Step:
+    """One node of the path with its cells blanked."""
+
+    def __init__(self, problem: Problem, node: list[int], search: MuArgus) -> None:
+        self.problem = problem
+        self.levels = [at_level(a, level) for a, level in zip(problem.attributes, node, strict=True)]
+        classes = roll_up(problem.cells, [labels.of for labels in self.levels], range(len(node)))
+        self.of_cell = classes.of_cell
+        first = np.empty(len(classes.size), np.int64)
+        first[self.of_cell[::-1]] = np.arange(len(problem.cells) - 1, -1, -1)
+        self.label = np.stack([at.of[problem.cells.codes[i, first]] for i, at in enumerate(self.levels)], axis=1)
+        prints = [same_print(labels) for labels in self.levels]
+        blank = np.array([_blank_print(labels, number) for labels, number in zip(self.levels, prints, strict=True)])
+        codes = np.stack([number[self.label[:, i]] for i, number in enumerate(prints)], axis=1)
+        blanks = Blanks(codes, classes.size, blank, problem.policy.least_size)
+        if isinstance(search.size, int):
+            blanks.break_combinations(min(search.size, len(node)), search.weigh == "entropy")
+        blanks.merge_small(problem.limit)
+        self.gone = (blanks.state == blank) & (codes != blank)
+        self.blanked = int((self.gone.sum(axis=1) * classes.size).sum())
+        columns = [(labels, labels.of[self.of_cell]) for labels in self._labels()]
+        self.kept, self.verdict, _ = judge(problem, columns)
+
+    def _labels(self) -> list[Labels]:
+        """The labels of each column per class: those of its level, and one that says nothing."""
+        return [_with_blank(labels, self.label[:, i], self.gone[:, i]) for i, labels in enumerate(self.levels)]
+
+    def partition(self) -> Partition:
+        """The recoding. Learned sets print the values of kept cells only: others must not show."""
+        labels = {}
+        for i, (attribute, found) in enumerate(zip(self.problem.attributes, self._labels(), strict=True)):
+            shown = self.kept & ~self.gone[self.of_cell, i]
+            labels[attribute.name] = _only_shown(
+                found, found.of[self.of_cell[shown]], self.problem.cells.codes[i, shown]
+            )
+        return Partition(self.of_cell, labels)
+
+
+def _blank_print(labels: Labels, number: np.ndarray) -> int:
+    """The number of labels that print as missing, or a new one."""
+    missing = [n for n, text in zip(number.tolist(), labels.text, strict=True) if not text]
+    return int(missing[0]) if missing else int(number.max()) + 1
+
+
+def _with_blank(labels: Labels, of: np.ndarray, gone: np.ndarray) -> Labels:
+    """Labels per class, with one more that covers everything and prints as missing where cells are gone."""
+    if not gone.any():
+        return replace(labels, of=of)
+    attribute, count = labels.attribute, len(labels.lo)
+    values = len(attribute.categories)
+    level = np.full(count, 0) if labels.fixed_level is None else labels.fixed_level
+    return Labels(
+        attribute,
+        np.where(gone, count, of).astype(np.int32),
+        np.append(labels.lo, 0),
+        np.append(labels.hi, values - 1),
+        np.append(labels.covered, attribute.categories.count.sum()),
+        np.append(labels.leaves, values),
+        np.append(labels.file_leaves, labels.file_domain),
+        labels.file_domain,
+        np.append(level, attribute.ladder.height),
+        np.append(labels.star, True),
+        (*labels.text, None),
+    )
+
+
+def _only_shown(labels: Labels, label: np.ndarray, code: np.ndarray) -> Labels:
+    """Sets of a learned hierarchy, named by the values that are released under them; `label` and `code` per cell."""
+    attribute = labels.attribute
+    if attribute.hierarchy is not None or attribute.categories.ordered:
+        return labels
+    text = list(labels.text)
+    values: dict[int, list[str | None]] = {}
+    for pair in np.unique(label.astype(np.int64) * len(attribute.categories) + code).tolist():
+        of, value = divmod(pair, len(attribute.categories))
+        values.setdefault(of, []).append(attribute.categories.text[value])
+    for of, members in values.items():
+        if not labels.star[of]:
+            text[of] = members[0] if len(members) == 1 else set_text(members)
+    return replace(labels, named=tuple(text))
+
+
+def _unsolved(problem: Problem, closest: int) -> Infeasible:
+    """Blanking cells always gives classes of k rows, so it is another criterion that fails."""
+    models = ", ".join(c.model for c in problem.policy.require)
+    return Infeasible(
+        f"mu-argus makes classes of {problem.policy.least_size} rows, and at no step they satisfied {models}",
+        got=f"the nearest found would suppress at least {closest} of {problem.rows} rows",
+        allowed=f"at most {min(problem.limit, problem.rows - 1)}",
+        hint='allow more suppression, ask for less, or use search="optimal" or "mondrian", which look for them',
+        closest={"suppressed": closest},
+    )

@@ -1,0 +1,331 @@
+"""The verb compare: many releases of one table, as a map of risk and utility."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sfumato import __version__
+from sfumato.comparing.axes import RiskAxis, UtilityAxis, pareto, risk_axis, utility_axis
+from sfumato.comparing.page import write_maps
+from sfumato.comparing.plan import Case, ComparisonPlan, Point, plan
+from sfumato.comparing.run import SETTLED, Ledger, Row, Stopped, attempt, finite, identity, in_parallel, open_ledger
+from sfumato.core import compiled as kernels
+from sfumato.core import parameters
+from sfumato.core.fingerprint import fingerprint, key
+from sfumato.core.hierarchy import Hierarchy
+from sfumato.core.microdata import encode
+from sfumato.core.roles import Roles
+from sfumato.core.spelling import normalised, one_spelling
+from sfumato.engines.memory.table import enter
+from sfumato.errors import MissingExtra, PolicyError
+from sfumato.hierarchies.learned import Learned
+from sfumato.measures.risk.keys import keys_of
+from sfumato.release import arguments
+from sfumato.release.ends import ends_named
+from sfumato.release.manifest import losses
+from sfumato.release.release import Release
+from sfumato.search.problem import Progress, quiet
+from sfumato.verbs import Names, anonymize
+
+SCHEMA = {
+    "search": pl.String,
+    "parameters": pl.String,
+    "minimised": pl.String,
+    "k": pl.Int64,
+    "require": pl.String,
+    "suppression": pl.Float64,
+    "risk": pl.Float64,
+    "utility": pl.Float64,
+    "loss": pl.Float64,
+    "suppressed": pl.Int64,
+    "classes": pl.Int64,
+    "seconds": pl.Float64,
+    "pareto": pl.Boolean,
+    "status": pl.String,
+    "reason": pl.String,
+}
+
+
+class CompareWarning(UserWarning):
+    """Something about a comparison that is worth knowing and no fault, such as points that are not used again."""
+
+
+def compare(
+    data: Any,
+    *,
+    quasi: Names | Sequence[Names],
+    identifying: Names = (),
+    sensitive: Names = (),
+    insensitive: Names = (),
+    weight: str | None = None,
+    rest: str = "refuse",
+    normalise: bool | Sequence[str] = False,
+    search: Any = ("mondrian", "optimal"),
+    k: Any = None,
+    require: Any = (),
+    loss: Any = "lm",
+    suppression: Any = 0,
+    hierarchies: Mapping[str, Any] | None = None,
+    levels: Mapping[str, tuple[int, int]] | None = None,
+    ends: str = "rounded",
+    utility: Any = "lm",
+    risk: Any = "average",
+    output: str | Path | None = None,
+    seed: int | None = None,
+    workers: int = 2,
+    progress: Progress | None = None,
+) -> pl.DataFrame:
+    """Release a table in many ways and measure each: a map of risk and utility, with its Pareto front.
+
+    Every search is run with every loss, alternative of `require`, suppression and k, several at a time. What cannot be
+    released is a row that says why, and never ends the comparison.
+
+    Parameters
+    ----------
+    data, quasi, identifying, sensitive, insensitive, weight, rest, normalise, hierarchies, levels, ends: as
+        `anonymize` takes them; columns that it would refuse are a RoleWarning.
+    search, loss, suppression: one or a list; of losses, what the search keeps low.
+    k: one or a list of k of k-anonymity; 2, 5 and 10 where nothing is required otherwise.
+    require: criteria beside k, or a list of lists of criteria, which are compared.
+    utility: what stands on x: a loss, of which 1 - loss is shown, or a measure as "learning target=disease".
+    risk: what stands on y: "average" or "highest" risk of a record, "records-at-risk", another measure or an attack.
+    output: a folder for points.jsonl, map.json, map.svg, map.html and, with matplotlib, map.png. A second run with the
+        same input goes on from the points that are there.
+    seed: of attacks and measures that draw. workers: how many points at a time. progress: as for `anonymize`.
+
+    Returns
+    -------
+    A Polars frame with one row per point: search, parameters, minimised (the loss kept low), k, require, suppression,
+    risk, utility, loss, suppressed, classes, seconds, pareto, status ("done", "infeasible", "refused", "failed"),
+    reason.
+
+    >>> import sfumato as sf
+    >>> table = {"age": [31, 32, 58, 59], "sex": ["F", "F", "M", "M"]}
+    >>> sf.compare(table, quasi=["age", "sex"], search="mondrian", k=[2, 4]).select("k", "risk", "pareto").rows()
+    [(2, 0.5, True), (4, 0.25, True)]
+
+    Duncan, Keller-McNulty, Stokes, Disclosure risk vs. data utility: the R-U confidentiality map, 2001.
+    """
+    if progress is not None and not callable(progress):
+        raise PolicyError("progress must be a function of a message and a share", got=type(progress).__name__)
+    if isinstance(workers, bool) or not isinstance(workers, int | np.integer) or not 1 <= workers <= 64:
+        raise PolicyError("workers must be a whole number", got=repr(workers), allowed="1 to 64")
+    say = progress or quiet
+    frame = enter(data)[0]
+    planned = plan(search, loss, require, suppression, k)
+    needed = [name for point in planned.points for criterion in point.require for name in criterion.needs]
+    roles = arguments.roles_of(frame, quasi, identifying, sensitive, insensitive, weight, needed, rest=rest)
+    required = [criterion for point in planned.points for criterion in point.criteria]
+    arguments.warn_of_undecided(frame, roles, required)
+    recipes = arguments.recipes_of(frame, hierarchies)
+    trees = _trees(frame, recipes)
+    merged = normalised(normalise, frame, roles, trees)
+    asked = [criterion for point in planned.points for criterion in point.require]
+    frame = frame.with_columns(one_spelling([frame.get_column(name) for name in merged], asked).values())
+    axes = utility_axis(utility, roles.sensitive), risk_axis(risk, roles.sensitive, roles.weight)
+    seed = parameters.seed_of(seed)
+    bounds = parameters.levels_of(levels, _columns(roles.quasi))
+    task = _Task(frame, roles, recipes, trees, bounds, ends_named(ends), axes[0], axes[1], seed)
+    folder = None if output is None else parameters.path_of(output)
+    ledger, names = _ledger(task, planned, folder)
+    kernels.warn_of_compiling(say)
+    rows = _all(task, planned, ledger, names, int(workers), say)
+    document = task.document(planned, rows)
+    if folder is not None:
+        say("drawing the map", None)
+        try:
+            write_maps(folder, document)
+        except MissingExtra as error:  # all but the png is there
+            warnings.warn(CompareWarning(f"map.png is not drawn: {error}"), stacklevel=2)
+    return pl.DataFrame(document["points"], schema=SCHEMA)
+
+
+class _Task:
+    """What all points share: the table, its roles, and how a release is measured."""
+
+    def __init__(
+        self,
+        frame: pl.DataFrame,
+        roles: Roles,
+        recipes: Mapping[str, Any],
+        trees: Mapping[str, Any],
+        levels: Mapping[str, tuple[int, int]],
+        ends: str,
+        utility: UtilityAxis,
+        risk: RiskAxis,
+        seed: int | None,
+    ) -> None:
+        self.frame, self.roles, self.trees, self.levels = frame, roles, trees, levels
+        self.recipes = recipes
+        self.ends, self.utility, self.risk, self.seed = ends, utility, risk, seed
+        named = {name for name in frame.columns if roles.role(name) is not None}
+        self.free = [name for name in frame.columns if name not in named]  # told once, not for every point
+        self.built = {name: tree for name, tree in trees.items() if isinstance(tree, Hierarchy)}
+
+    def identity(self) -> dict[str, Any]:
+        """All but the rows of the table that the figures of a point depend on."""
+        r = self.roles
+        trees = {name: _printed(tree) for name, tree in self.trees.items()}
+        columns = [list(r.identifying), [list(q) for q in r.quasi], list(r.sensitive), list(r.insensitive), r.weight]
+        levels = {name: list(pair) for name, pair in self.levels.items()}
+        axes = [self.utility.text, self.risk.text]
+        more = {"levels": levels, "ends": self.ends, "axes": axes, "seed": self.seed}
+        return {"columns": columns, "hierarchies": trees, **more}
+
+    def release(self, point: Point, stop: threading.Event) -> Row:
+        """Make a release and measure it."""
+
+        def tell(message: str, share: float | None) -> None:
+            if stop.is_set():
+                raise Stopped
+
+        r = self.roles
+        bare = set(r.sensitive) - {name for criterion in point.criteria for name in criterion.needs}
+        release = anonymize(
+            self.frame, quasi=r.quasi, identifying=r.identifying, sensitive=r.sensitive,
+            insensitive=(*r.insensitive, *self.free), weight=r.weight, unprotected=sorted(bare),
+            require=point.criteria, search=point.search,
+            loss=point.loss, suppression=point.suppression, hierarchies=self.trees, levels=self.levels, ends=self.ends,
+            seed=self.seed, progress=tell,
+        )  # fmt: skip
+        assert isinstance(release, Release)  # the table is in memory
+        tell("measuring", None)
+        verdict = release.solution.verdict
+        told = partial(_told, replace(release, recipes=self.recipes))  # a tree that was built has all values as leaves
+        case = self.case(release.table, release.rows, point.k, told)
+        return {
+            "risk": finite(self.risk.measure(case)),
+            "utility": finite(self.utility.measure(case)),
+            "loss": told(point.loss),
+            "suppressed": verdict.suppressed,
+            "classes": len(keys_of(release.table, list(case.columns)).classes),
+            "seconds": round(release.solution.seconds, 3),
+        }
+
+    def as_it_is(self, stop: threading.Event) -> Row:
+        """The same figures of the table before anything is done to it."""
+        table = self.frame.drop(self.roles.identifying)
+        case = self.case(table, np.arange(table.height))
+        return {"risk": finite(self.risk.measure(case)), "utility": finite(self.utility.measure(case))}
+
+    def case(
+        self,
+        table: pl.DataFrame,
+        rows: np.ndarray,
+        k: int | None = None,
+        told: Callable[[Any], float | None] | None = None,
+    ) -> Case:
+        r = self.roles
+        return Case(self.frame, table, rows, r.quasi, r.sensitive, r.weight, self.built, self.seed or 0, k, told)
+
+    def document(self, planned: ComparisonPlan, found: Sequence[Row]) -> dict[str, Any]:
+        """What is drawn and written: plain values, none of them from the table."""
+        original, *rows = found
+        front = pareto([row["utility"] for row in rows], [row["risk"] for row in rows])
+        points = [
+            {**point.words(), **{name: row[name] for name in SCHEMA if name in row}, "pareto": on}
+            for point, row, on in zip(planned.points, rows, front, strict=True)
+        ]
+        return {
+            "sfumato": __version__,
+            "format": 1,
+            "rows": self.frame.height,
+            "quasi": [list(names) for names in self.roles.quasi],
+            "sensitive": list(self.roles.sensitive),
+            "utility": {"measure": self.utility.text, "label": self.utility.label},
+            "risk": {"measure": self.risk.text, "label": self.risk.label},
+            "seed": self.seed,
+            "swept": planned.swept,
+            "original": {"risk": original.get("risk"), "utility": original.get("utility")},
+            "points": [{name: point[name] for name in SCHEMA} for point in points],
+        }
+
+
+def _told(release: Release, loss: Any) -> float | None:
+    """A loss of a release as its rows and labels alone tell it; None where they do not."""
+    found = losses(release.shown, replace(release.policy, loss=loss))[0]
+    return None if found is None else finite(found)
+
+
+def _all(
+    task: _Task,
+    planned: ComparisonPlan,
+    ledger: Ledger,
+    names: Sequence[str],
+    workers: int,
+    say: Callable[[str, Any], None],
+) -> list[Row]:
+    """The rows of the table as it is and of every point: those in the ledger, and the others run and kept."""
+    works: list[Callable[[threading.Event], Row]] = [task.as_it_is]
+    works += [partial(task.release, point) for point in planned.points]
+    missing = [i for i, name in enumerate(names) if name not in ledger.known]
+
+    def settle(i: int, stop: threading.Event) -> Row:
+        if stop.is_set():
+            raise Stopped
+        # what does not fit the table as it is, such as a measure of numbers, fits no release: raised, not a row
+        row = attempt(partial(works[i], stop)) if i else {**works[0](stop), "status": "done"}
+        if row["status"] in SETTLED:
+            ledger.add(names[i], row)
+        return row
+
+    total, left = len(planned.points), len([i for i in missing if i])
+
+    def told(row: Row) -> None:
+        nonlocal left
+        left -= 1
+        say(f"{total - left} of {total} releases measured", (total - left) / total)
+
+    say(f"{total - left} of {total} releases are there already" if left < total else f"{total} releases to make", None)
+    first, rest = [i for i in missing if i == 0], [i for i in missing if i]
+    rows = in_parallel([partial(settle, i) for i in first], 1, lambda row: None)
+    rows += in_parallel([partial(settle, i) for i in rest], workers, told)
+    new = dict(zip(missing, rows, strict=True))
+    return [new[i] if i in new else ledger.known[name] for i, name in enumerate(names)]
+
+
+def _ledger(task: _Task, planned: ComparisonPlan, folder: Path | None) -> tuple[Ledger, list[str]]:
+    """The finished points of the folder, and the name of each point of this run, the table as it is first."""
+    secret = key()
+    if secret is None:
+        secret = secrets.token_bytes(32)
+        if folder is not None:
+            message = "there is no place for a key, so that a later run cannot use these points; set SFUMATO_KEY"
+            warnings.warn(CompareWarning(message), stacklevel=3)
+    source = identity(secret, {"version": __version__, "table": fingerprint(task.frame, secret)})
+    ledger, why = open_ledger(folder, source)
+    if why is not None:
+        warnings.warn(CompareWarning(why), stacklevel=3)
+    shared = {"source": source, **task.identity()}
+    points = [{"original": True}, *(point.identity() for point in planned.points)]
+    return ledger, [identity(secret, shared | {"point": point}) for point in points]
+
+
+def _trees(frame: pl.DataFrame, recipes: Mapping[str, Any]) -> dict[str, Any]:
+    """The hierarchies, built once; what is learned stays a recipe, for it is none that was given."""
+    return {
+        name: recipe if isinstance(recipe, Learned) else recipe.build(encode(frame.get_column(name))[0])
+        for name, recipe in recipes.items()
+    }
+
+
+def _printed(tree: Any) -> str:
+    if not isinstance(tree, Hierarchy):
+        return repr(tree)
+    text = repr((tree.labels, tree.ancestor.shape)).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(text + tree.ancestor.tobytes()).hexdigest()
+
+
+def _columns(quasi: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for names in quasi for name in names))

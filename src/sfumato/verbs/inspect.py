@@ -1,0 +1,169 @@
+"""Inspection: what a table looks like before anything is done to it, without quoting a value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sfumato.core.microdata import encode
+from sfumato.core.roles import Roles, suggest_together
+from sfumato.errors import EmptyTable
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from sfumato.core.hierarchy import Categories
+
+MOST_PAIRED = 10  # columns tried in pairs: 45 counts at most, the columns with most values first
+POSTAL = ("zip", "post", "plz", "postal", "cep")
+
+
+@dataclass(frozen=True)
+class ColumnReport:
+    """One column: what it holds, how much it tells apart, and what is suggested for it."""
+
+    name: str
+    kind: str
+    distinct: int
+    missing: int
+    unique: float  # share of rows whose value no other row has
+    role: str
+    why: str
+    hierarchy: dict[str, Any] | None  # as in a policy file; quasi-identifying columns only
+
+
+@dataclass(frozen=True)
+class Uniqueness:
+    """How many rows a set of columns singles out."""
+
+    columns: tuple[str, ...]
+    rows: int
+    share: float
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """The columns of a table, and which combinations of the suggested quasi-identifiers single people out."""
+
+    rows: int
+    columns: tuple[ColumnReport, ...]
+    risks: tuple[Uniqueness, ...]  # each quasi-identifier alone, then pairs, then all together; riskiest first in each
+
+    @property
+    def roles(self) -> Roles:
+        """The suggested roles."""
+        named = {role: tuple(c.name for c in self.columns if c.role == role) for role in _LISTED}
+        weight = next((c.name for c in self.columns if c.role == "weight"), None)
+        quasi = named.pop("quasi")
+        sets = (quasi,) if quasi else ()
+        return Roles(named["identifying"], sets, named["sensitive"], named["insensitive"], weight)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+
+_LISTED = ("identifying", "quasi", "sensitive", "insensitive")
+
+
+def inspect(frame: pl.DataFrame) -> Inspection:
+    """Columns, suggested roles and hierarchies, and the share of sample uniques of the suggested quasi-identifiers.
+
+    >>> import polars as pl
+    >>> inspect(pl.DataFrame({"age": [30, 30, 41], "sex": ["f", "m", "f"]})).risks[-1].rows
+    3
+    """
+    if not frame.height:
+        raise EmptyTable("the table has no rows to inspect")
+    columns: list[ColumnReport] = []
+    codes: dict[str, np.ndarray] = {}
+    alone: list[Uniqueness] = []
+    for suggestion in suggest_together(frame):
+        categories, code = encode(frame.get_column(suggestion.column))
+        unique = int((categories.count == 1).sum())
+        quasi = suggestion.role == "quasi"
+        if quasi:
+            codes[suggestion.column] = code
+            alone.append(Uniqueness((suggestion.column,), unique, unique / frame.height))
+        columns.append(
+            ColumnReport(
+                suggestion.column,
+                categories.kind,
+                len(categories) - categories.missing,
+                int(categories.count[-1]) if categories.missing else 0,
+                unique / frame.height,
+                suggestion.role,
+                suggestion.why,
+                suggest_hierarchy(categories) if quasi else None,
+            )
+        )
+    return Inspection(frame.height, tuple(columns), tuple(_risks(codes, alone, frame.height)))
+
+
+def suggest_hierarchy(categories: Categories) -> dict[str, Any]:
+    """A hierarchy for a column, as it stands in a policy file."""
+    if categories.kind in ("date", "datetime"):
+        return {"dates": ["month", "year", "decade"] if _span(categories) > 3 * 365 else ["month", "quarter", "year"]}
+    lengths = {len(text) for text in categories.text if text is not None}
+    digits = categories.kind == "integer" and min(lengths, default=0) >= 4 and len(lengths) == 1
+    postal = any(word in categories.name.lower() for word in POSTAL)
+    if len(categories) > 10 and max(lengths, default=0) <= 12 and (postal or (digits and _leading_zero(categories))):
+        return {"redact": "right"}
+    if categories.ordered and len(categories) > 10 and (width := _width(categories)) > 0:
+        return {"intervals": [width, 2 * width, 4 * width]}
+    return {"flat": True} if len(categories) <= 10 else {"learned": True}
+
+
+def _leading_zero(categories: Categories) -> bool:
+    """A number that keeps leading zeros is a code, not a quantity."""
+    return any(text is not None and text.startswith("0") for text in categories.text)
+
+
+def _span(categories: Categories) -> float:
+    """Greatest minus least position; in days for dates and times, not finite where a value is not."""
+    if categories.position is None or len(categories) == categories.missing:
+        return 0.0
+    known = categories.position[: len(categories) - categories.missing]
+    span = float(known.max() - known.min())
+    return span / 86_400 if categories.kind == "datetime" else span
+
+
+def _width(categories: Categories) -> int | float:
+    """A round width that cuts the range into about twenty; 0 where there is none."""
+    span = _span(categories)
+    if not math.isfinite(span) or span <= 0:
+        return 0
+    power = 10.0 ** math.floor(math.log10(span / 20))
+    width = next(step * power for step in (1, 2, 5, 10) if step * power >= span / 20)
+    if categories.kind == "integer":
+        return max(1, round(width))
+    return float(f"{width:.1g}")
+
+
+def _risks(codes: Mapping[str, np.ndarray], alone: list[Uniqueness], rows: int) -> list[Uniqueness]:
+    """Sample uniques of each column alone, of pairs, and of all together."""
+    import polars as pl
+
+    frame = pl.DataFrame(dict(codes))
+    richest = sorted(codes, key=lambda name: (-int(codes[name].max()), name))[:MOST_PAIRED]
+    paired = [name for name in codes if name in richest]
+    pairs = [_unique(frame, pair, rows) for pair in combinations(paired, 2)] if len(codes) > 2 else []
+    whole = [_unique(frame, tuple(codes), rows)] if len(codes) > 1 else []
+    return [*sorted(alone, key=_riskiest), *sorted(pairs, key=_riskiest), *whole]
+
+
+def _unique(frame: pl.DataFrame, columns: Sequence[str], rows: int) -> Uniqueness:
+    import polars as pl
+
+    count = "".join(columns) + "_"  # longer than any of them, so the name is free
+    alone = int(frame.group_by(list(columns)).agg(pl.len().alias(count)).get_column(count).eq(1).sum())
+    return Uniqueness(tuple(columns), alone, alone / rows)
+
+
+def _riskiest(risk: Uniqueness) -> tuple[int, tuple[str, ...]]:
+    return -risk.rows, risk.columns

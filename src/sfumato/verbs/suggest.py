@@ -1,0 +1,99 @@
+"""The verb `suggest`: a criterion for every sensitive column that nothing protects, and on request its cost."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+from sfumato.errors import PolicyError
+from sfumato.measures.suggestion import Cost, Suggested
+from sfumato.measures.table import refuse
+from sfumato.release.release import Release
+from sfumato.release.stored import StoredRelease
+from sfumato.search.problem import Progress
+from sfumato.verbs import anonymize
+
+__all__ = ["suggest"]
+
+
+def suggest(release: Any, *, cost: bool = False, progress: Progress | None = None) -> tuple[Suggested, ...]:
+    """A criterion for each sensitive column that no criterion of a release looks at.
+
+    It is the weakest of entropy l-diversity, recursive (c,l)-diversity and t-closeness that keeps homogeneity,
+    background knowledge, skewness and negative disclosure near guessing, read off the classes of the release: no search
+    is made. With `cost` the same search runs once more, with all that is suggested required too, and each has a `cost`:
+    loss and suppressed rows before and after, and the success of each attack before, after and by guessing.
+
+    Parameters
+    ----------
+    release: what `anonymize` gave. cost: whether to search again. progress: called with a message and a share.
+
+    Raises
+    ------
+    PolicyError: it is no release, or its rows are not in memory and the cost is asked for. Infeasible: no recoding
+    satisfies what is suggested.
+
+    >>> import sfumato as sf
+    >>> table = {"age": [31, 32, 58, 59] * 5, "stroke": ["no", "no", "yes", "no"] * 5}
+    >>> release = sf.anonymize(table, quasi=["age"], unprotected=["stroke"], require=sf.KAnonymity(5))
+    >>> [one.shell for one in sf.suggest(release)]
+    ['entropy-l-diversity stroke 1.02']
+    """
+    if not isinstance(release, Release | StoredRelease):
+        raise PolicyError("suggest looks at a release", got=type(release).__name__, hint="pass what anonymize gives")
+    found = release.reach.suggested
+    if not cost or not found:
+        return found
+    if isinstance(release, StoredRelease):
+        refuse("what a criterion costs")
+    again = _again(release, found, progress)
+    before, after = release.solution.verdict, again.solution.verdict
+    return tuple(
+        replace(
+            one,
+            cost=Cost(
+                (before.loss, after.loss), (before.suppressed, after.suppressed), _attacks(release, again, one.column)
+            ),
+        )
+        for one in found
+    )
+
+
+def _again(release: Release, found: tuple[Suggested, ...], progress: Progress | None) -> Release:
+    """The same release with the suggested criteria required too."""
+    roles, policy = release.roles, release.policy
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # all was told when the release was made
+        again = anonymize(
+            release.original,
+            quasi=[list(names) for names in policy.quasi],
+            identifying=roles.identifying,
+            sensitive=roles.sensitive,
+            insensitive=roles.insensitive,
+            weight=roles.weight,
+            rest="release",  # what is released has been decided on
+            normalise=list(release.normalised),
+            ends=policy.ends,
+            require=[*policy.require, *(one.criterion for one in found)],
+            search=release.search,
+            loss=policy.loss,
+            suppression=policy.suppression,
+            hierarchies={a.name: a.hierarchy for a in release.microdata.schema if a.hierarchy is not None},
+            levels=release.levels,
+            seed=release.seed,
+            progress=progress,
+        )
+    assert isinstance(again, Release)  # the table is in memory
+    return again
+
+
+def _attacks(release: Release, again: Release, column: str) -> dict[str, tuple[float, float, float]]:
+    """Each attack on a column: its success before, after, and by guessing; of several sets, the worst."""
+    found: dict[str, tuple[float, float, float]] = {}
+    for attack in release.reach.attacks:
+        name, of = attack["name"], attack["details"].get("column")
+        later = [a["success"] for a in again.reach.attacks if (a["name"], a["details"].get("column")) == (name, column)]
+        if of == column and later:
+            found[name] = max(found.get(name, (0.0, 0.0, 0.0)), (attack["success"], max(later), attack["baseline"]))
+    return found
