@@ -529,3 +529,13 @@ def test_files_in_the_order_of_the_input(request: pytest.FixtureRequest, tmp_pat
     assert pl.read_parquet(made.data)["visits"].equals(table["visits"])
     assert "order of the input" in repr(made)
     assert "order of the input" in (tmp_path / "out" / "report.html").read_text("utf-8")
+
+
+def test_categories_of_pandas_are_not_in_the_order_they_were_met_in() -> None:
+    import pandas as pd
+
+    met = ["zebra", "ant", "moth"] * 10
+    for ordered in (False, True):
+        frame = pd.DataFrame({"q": [1] * 30, "s": pd.Categorical(met, ["zebra", "ant", "moth"], ordered=ordered)})
+        made = sf.anonymize(frame, quasi=["q"], insensitive=["s"], require=sf.KAnonymity(5)).data
+        assert list(made["s"].cat.categories) == (["zebra", "ant", "moth"] if ordered else ["ant", "moth", "zebra"])

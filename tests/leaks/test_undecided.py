@@ -286,3 +286,14 @@ def test_a_suggested_policy_of_a_wide_table_runs_unedited(seed: int, tmp_path: P
 @pytest.mark.parametrize("file", ["bank/bank.csv", "sdc/testdata.csv", "sdc/EIA.csv", "sdc/Tarragona.csv"])
 def test_a_suggested_policy_of_a_public_table_runs_unedited(shared: Path, tmp_path: Path, file: str) -> None:
     check_unedited(tmp_path, shared / "data" / file)
+
+
+def test_names_that_come_again_are_refused() -> None:
+    """Twenty visits each: no name is rare, and the header says nothing."""
+    first, last = ("Ada", "Gus", "Hal", "Ida", "Lou"), ("Okoye", "van Meyer", "O'Hara", "Wong", "Diaz Sol")
+    names = [f"{a} {b}" for a in first for b in last]
+    table = pl.DataFrame({"who": names * 20, "yrs": [20 + i % 40 for i in range(500)]})
+    with pytest.raises(sf.errors.UndecidedColumns, match="names of people"):
+        sf.anonymize(table, quasi=["yrs"], require=sf.KAnonymity(5))
+    few = table.with_columns(who=pl.Series(["Never Married", "Divorced", "Married Once", "Widowed"] * 125))
+    assert sf.anonymize(few, quasi=["yrs"], require=sf.KAnonymity(5)).verification.holds

@@ -98,6 +98,8 @@ DATES = "|".join(
     )
 )
 COMPACT = r"^(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])$"
+_PARTICLES = "al|bin|da|de|del|den|der|di|la|le|van|von"
+NAMES = rf"^\p{{Lu}}[\p{{L}}'’-]+(?: \p{{Lu}}\.?)?(?: (?:{_PARTICLES}))*(?: \p{{Lu}}[\p{{L}}'’-]+){{1,2}}$"
 CODES = r"^\p{L}{1,4}[-_ ]?\d[0-9A-Za-z.-]{0,8}(?: \d[A-Za-z]{2})?$"  # of diseases, jobs, places; not digits alone
 
 ROLES = ("identifying", "quasi", "sensitive", "insensitive", "weight")
@@ -342,6 +344,8 @@ class _Look:
         words = int(values.str.count_matches(r"\S+").sum()) if self.text and self.distinct > 2 else 0
         if words >= 4 * known and 2 * self.distinct >= known:
             return Reason("identifying", "words", "free text can name people")
+        if self.distinct >= FEW_VALUES and _matches(values, NAMES):
+            return Reason("identifying", "names", "the values look like names of people")
         if known < FEW_VALUES or self.rows < self.few_rows:
             return self._code()
         return self._often() or self._code()

@@ -5,7 +5,7 @@ The step of a column is chosen from the released rows alone: suppressed rows cou
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 
 from sfumato.core.cells import total
 from sfumato.core.hierarchy import Categories
-from sfumato.core.labels import Labels, at_level, ends_of, of_ranges, over_codes
+from sfumato.core.labels import LONGEST_SET, Labels, at_level, ends_of, of_ranges, over_codes, set_text
 from sfumato.core.microdata import Attribute
 from sfumato.core.policy import ClassStatistics, Verdict, check, table_criteria
 from sfumato.errors import Infeasible, PolicyError, did_you_mean
@@ -109,17 +109,17 @@ def _of_kept(labels: Labels, of_cell: np.ndarray, code: np.ndarray, kept: np.nda
     return of_ranges(labels.attribute, lo, hi)
 
 
-def _column(problem: Problem, released: _Released, i: int, common: bool) -> _Column | None:
+def _column(problem: Problem, released: _Released, i: int, common: bool) -> _Column | _Sets | None:
     """A column with ranges whose ends are values; None where there is none."""
     labels, count = released.labels[i], released.count[i]
     attribute = labels.attribute
-    if not attribute.categories.ordered:
-        return None
     rows = np.bincount(labels.of, weights=released.rows[i], minlength=len(labels.lo))
     present = np.flatnonzero(count)
     least = max(problem.policy.by_class.least_size, 2) if common else np.iinfo(np.int64).max
     if labels.named is not None and (labels.fixed_level is None or attribute.hierarchy is not None):
         return None  # means and medians, or labels that were given
+    if not attribute.categories.ordered:
+        return _sets(i, labels, rows, count, least)
     lo, hi = labels.lo, labels.hi
     if len(present) < len(count):  # global labels and nodes: from the first to the last value that is released
         after = np.searchsorted(present, lo)
@@ -316,6 +316,62 @@ class _Column:
         return list(number), alike[of]
 
 
+def _sets(i: int, labels: Labels, rows: np.ndarray, count: np.ndarray, least: int) -> _Sets | None:
+    """A column of texts with sets that print as `first..last`, where few released rows have one of these; else None."""
+    known = len(count) - labels.attribute.categories.missing
+    present = np.flatnonzero(count[:known])
+    used = np.flatnonzero(~labels.star & (labels.lo < labels.hi) & (rows > 0))
+    first, last = np.searchsorted(present, labels.lo[used]), np.searchsorted(present, labels.hi[used], side="right") - 1
+    long = last - first >= LONGEST_SET
+    ends = present[np.concatenate([first[long], last[long]])]
+    if (count[ends] >= least).all():
+        return None
+    return _Sets(i, labels, used, first, last, present, np.flatnonzero(count[:known] >= least))
+
+
+@dataclass(frozen=True, eq=False)
+class _Sets:
+    """The sets of a column of texts, as released values have them: `used` labels, from the first to the last of those
+    `present`. Short ones list their values; long ones go on to values that many rows have, or say nothing."""
+
+    index: int
+    labels: Labels
+    used: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    present: np.ndarray  # codes
+    common: np.ndarray  # codes
+
+    def chosen(self, budget: float) -> _Sets:
+        """The sets as they are: there is one way to name them."""
+        return self
+
+    @property
+    def coarser(self) -> _Sets | None:
+        """The column without long sets; None where there are none."""
+        return replace(self, common=self.common[:0]) if len(self.common) else None
+
+    @cached_property
+    def made(self) -> Labels:
+        """The labels with these ends; `of` is as it was."""
+        labels, text = self.labels, self.labels.attribute.categories.text
+        lo, hi, star, named = labels.lo.copy(), labels.hi.copy(), labels.star.copy(), list(labels.text)
+        lo[self.used], hi[self.used] = self.present[self.first], self.present[self.last]
+        before = np.searchsorted(self.common, lo, side="right") - 1
+        after = np.searchsorted(self.common, hi)
+        for label, first, last in zip(self.used.tolist(), self.first.tolist(), self.last.tolist(), strict=True):
+            if last - first < LONGEST_SET:
+                words = [text[code] for code in self.present[first : last + 1]]
+                named[label] = set_text(words) if len(words) > 1 else words[0]
+            elif before[label] < 0 or after[label] == len(self.common):
+                named[label], star[label] = "*", True
+            else:
+                lo[label], hi[label] = self.common[before[label]], self.common[after[label]]
+                named[label] = f"{text[lo[label]]}..{text[hi[label]]}"
+        made = over_codes(labels.attribute, labels.of, lo, hi)
+        return replace(made, star=star, named=tuple(named), fixed_level=labels.fixed_level, publishable=True)
+
+
 @dataclass(frozen=True, eq=False)
 class _Ends:
     """Ends of ranges: keys of a step, or codes where a value stays, and where they are; nan where there is no end."""
@@ -346,7 +402,7 @@ def _moved(labels: Labels, at: np.ndarray, low: np.ndarray, high: np.ndarray, li
     return replace(found, low=first, high=last)
 
 
-def _settled(problem: Problem, released: _Released, columns: list[_Column]) -> Solution:
+def _settled(problem: Problem, released: _Released, columns: Sequence[_Column | _Sets]) -> Solution:
     """The solution with the ends that the columns have; coarser ones where a criterion fails."""
     policy, solution = problem.policy, released.solution
     surely = all(c.monotonicity in ("superset", "merge") for c in policy.require) and not table_criteria(policy.require)

@@ -28,7 +28,7 @@ from sfumato.losses.released import ReleasedColumn
 from sfumato.measures.reach import Reach, reach_of
 from sfumato.measures.standards.finding import Profile
 from sfumato.release.checks import refuse_hidden
-from sfumato.release.manifest import Audit, Method, Shown, class_counts, counted, manifest
+from sfumato.release.manifest import Audit, Method, Shown, class_counts, counted, losses, manifest
 from sfumato.release.recode import global_labels, texts_of_labels
 from sfumato.release.value_map import ValueMap
 from sfumato.release.verify import Verification, verify_folder, verify_table
@@ -72,7 +72,8 @@ class Release:
         verdict = self.solution.verdict
         promises = ", ".join(c.model for c in self.policy.require)
         rows = f"{self.table.height} rows, {verdict.suppressed} suppressed"
-        return f"<Release of {rows}, loss {verdict.loss:.4f}, {promises}{brief(self.reach)}>"
+        loss = losses(self.shown, self.policy)[0]  # what may be published: people paste this
+        return f"<Release of {rows}, {'' if loss is None else f'loss {loss:.4f}, '}{promises}{brief(self.reach)}>"
 
     @cached_property
     def reach(self) -> Reach:

@@ -93,7 +93,8 @@ class StoredRelease:
         verdict = self.solution.verdict
         promises = ", ".join(c.model for c in self.policy.require)
         rows = f"{self.verification.rows} rows, {verdict.suppressed} suppressed"
-        return f"<StoredRelease of {rows}, loss {verdict.loss:.4f}, {promises}{brief(self.reach)}>"
+        loss = self.manifest["solution"]["loss"]
+        return f"<StoredRelease of {rows}, {'' if loss is None else f'loss {loss:.4f}, '}{promises}{brief(self.reach)}>"
 
     @cached_property
     def standards(self) -> tuple[Profile, ...]:

@@ -121,8 +121,11 @@ def to_pandas(released: pl.DataFrame, original: Any, rows: np.ndarray | None, un
         if name in untouched and not as_text and not str(dtype).startswith("dictionary<"):
             column = original.iloc[:, place[name]]
             column = column.copy() if rows is None else column.take(rows)
-            # a category that only suppressed rows had must not come along
-            column = column.cat.remove_unused_categories() if isinstance(column.dtype, pd.CategoricalDtype) else column
+            if isinstance(column.dtype, pd.CategoricalDtype):
+                # neither may a category that only suppressed rows had come along, nor the order they were met in
+                column = column.cat.remove_unused_categories()
+                known = list(column.cat.categories)
+                column = column if column.cat.ordered else column.cat.reorder_categories(sorted(known, key=str))
             columns[label] = column.reset_index(drop=True)
         else:
             columns[label] = _to_pandas_column(series)

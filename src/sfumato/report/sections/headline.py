@@ -201,12 +201,16 @@ def _singled(reach: Reach) -> Parts:
     rows, columns = reach.rows, reach.together.columns
     if not reach.with_known.rows:
         by = "it" if len(columns) == 1 else "them"
-        return (f"No record stands alone by {by}, nor with the quasi-identifiers.",)
+        too = ("", " and ", *_some(reach.unprotected)) if reach.uncovered and reach.unprotected else ()
+        return (f"No record stands alone by {by}", *too, ", nor with the quasi-identifiers.")
     shown: list[Parts] = [
         (ColumnName(one.columns[0]), f" {number(one.rows)}" if i else f" alone singles out {_of(one.rows, rows)}")
         for i, one in enumerate(reach.alone[:3])
     ] or [("Alone " + ("it singles out nobody" if len(columns) == 1 else "each singles out nobody"),)]
-    if len(columns) > 1:
+    if reach.uncovered and reach.unprotected:
+        they = " it singles out " if len(reach.uncovered) == 1 else " they single out "
+        shown.append(("together with ", *_some(reach.unprotected), f"{they}{number(reach.together.rows)}"))
+    elif len(columns) > 1:
         shown.append((f"together they single out {number(reach.together.rows)}",))
     shown.append((f"with the quasi-identifiers {number(reach.with_known.rows)}",))
     return (*(part for i, one in enumerate(shown) for part in ((", ",) if i else ()) + one), ".")

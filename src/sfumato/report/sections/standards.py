@@ -133,7 +133,8 @@ def standards(found: Sequence[Profile], held: HeldTo | None = None, with_origina
 
 def in_short(found: Sequence[Profile]) -> Markup:
     """Which standards are met, in a line."""
-    said = [f"{TITLES[one.name]} {'met' if one.holds else 'not met'}" for one in found]
+    seen = {one.name: "met" if one.holds else "not met" for one in found}
+    said = [f"{TITLES[name]} {seen.get(name, 'not looked at')}" for name in dict.fromkeys((*seen, *TITLES))]
     return text(f"{'; '.join(said)}. The figures stand below, beside their limits.")
 
 
