@@ -11,7 +11,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sfumato.cli.demo import DIAGNOSES, FAMILIES, MEN, WOMEN, diagnosis_hierarchy, hospital_register, write_demo_inputs
+from sfumato.cli.register import (
+    DIAGNOSES,
+    FAMILIES,
+    MEN,
+    WOMEN,
+    diagnosis_hierarchy,
+    hospital_register,
+    write_demo_inputs,
+)
 from sfumato.errors import InputError, OutputError
 
 

@@ -4,29 +4,36 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sfumato.core import compiled as kernels
+import pytest
+
+from sfumato.core import compiled
 
 
 def test_kernels_compiled_from_other_sources_are_forgotten(tmp_path: Path) -> None:
-    old = [tmp_path / name for name in ("group.merge-1.py311.nbi", "group.merge-1.py311.1.nbc")]
+    sources = compiled._sources()
+    assert len(sources) >= 20
+    old = [tmp_path / name for name in ("cells.merge-1.py311.nbi", "cells.merge-1.py311.1.nbc")]
     for file in old:
         file.write_bytes(b"old")
     other = tmp_path / "other.txt"
     other.write_text("kept")
-    kernels._forget_older([tmp_path])
+    compiled._forget_older([tmp_path], sources)
     assert not any(file.exists() for file in old)
     assert other.exists()
     old[0].write_bytes(b"new")
-    kernels._forget_older([tmp_path])  # the sources are the same
+    compiled._forget_older([tmp_path], sources)  # the sources are the same
     assert old[0].exists()
-    (tmp_path / "kernels.sources").write_text("group.py 1 1")
-    kernels._forget_older([tmp_path, tmp_path / "absent"])
+    compiled._forget_older([tmp_path, tmp_path / "absent"], sources[1:])
     assert not old[0].exists()
 
 
-def test_the_cache_is_found_where_numba_keeps_it(tmp_path: Path, monkeypatch) -> None:
+def test_the_cache_is_found_where_numba_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from numba.core.caching import _CacheLocator
+
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    assert not kernels.compiled()
-    (tmp_path / "kernels_abc").mkdir()
-    (tmp_path / "kernels_abc" / "group.merge-1.nbi").write_bytes(b"x")
-    assert kernels.compiled()
+    assert not compiled.compiled()
+    file = compiled.ROOT / "core" / "cells.py"
+    place = tmp_path / _CacheLocator.get_suitable_cache_subpath(str(file))
+    place.mkdir()
+    (place / "cells.merge-1.nbi").write_bytes(b"x")
+    assert compiled.compiled()

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.cli import main
-from sfumato.cli.demo import hospital_register
+from sfumato.cli.register import hospital_register
 from sfumato.engines.files.bytes import read_back
 from sfumato.errors import ColumnError, OutputError
 from sfumato.report import internal_report, report
@@ -515,7 +515,7 @@ def test_the_command_refuses(
 
 
 def test_a_policy_file_asks_for_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfumato.cli.demo import write_demo_inputs
+    from sfumato.cli.register import write_demo_inputs
 
     policy = write_demo_inputs(tmp_path / "in", rows=400)
     text = policy.read_text("utf-8").replace('path = "release"', 'path = "release"\ninternal_report = "kept/i.html"')

@@ -17,6 +17,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.labels import ends_of, of_ranges
 from sfumato.core.microdata import encode
+from sfumato.core.policy import Policy
 from sfumato.core.printed import printed
 from sfumato.errors import Infeasible, PolicyError
 from sfumato.measures.utility import information_loss
@@ -254,7 +255,7 @@ def test_steps_are_chosen_from_released_rows_alone(given: Any) -> None:
         numbers = np.array([*stays, *gone])
         problem = make_problem(
             pl.DataFrame({"q": numbers}),
-            sf.policy.Policy((("q",),), (sf.KAnonymity(5),), len(gone), sf.LM()),
+            Policy((("q",),), (sf.KAnonymity(5),), len(gone), sf.LM()),
             {"q": given} if given else {},
             {},
         )
@@ -410,7 +411,7 @@ def _two_classes(require: Any) -> tuple[Problem, Solution]:
     """Classes 21..24 and 25..28, which any step of ten prints alike; `s` is a in one and b in the other."""
     ages = [*range(21, 29), *range(50, 90, 5)]
     table = pl.DataFrame({"q": ages, "s": list("aaaabbbb") + list("ab" * 4)})
-    problem = make_problem(table, sf.policy.Policy((("q",),), tuple(require), 0, sf.LM()), {}, {})
+    problem = make_problem(table, Policy((("q",),), tuple(require), 0, sf.LM()), {}, {})
     of = np.array([0] * 4 + [1] * 4 + [2] * 8, np.int32)
     labels = of_ranges(problem.attributes[0], np.array([0, 4, 8]), np.array([3, 7, 15]))
     kept, verdict, _ = judge(problem, [(labels, labels.of[of])])
@@ -421,7 +422,7 @@ def test_where_a_criterion_fails_the_step_becomes_coarser() -> None:
     class Alternating(sf.KAnonymity):
         """Holds for classes of 8 and 16 rows only: no union of satisfying classes need satisfy it."""
 
-        closed = "none"  # type: ignore[assignment]
+        monotonicity = "none"  # type: ignore[assignment]
 
         def holds(self, classes: Any) -> np.ndarray:
             return np.isin(classes.size, (16,))

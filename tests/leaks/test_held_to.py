@@ -14,7 +14,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.cli import main
-from sfumato.cli.demo import hospital_register
+from sfumato.cli.register import hospital_register
 from sfumato.errors import PolicyError
 from sfumato.report import report
 from sfumato.report.sections.headline import lines, plain, title

@@ -268,4 +268,4 @@ def test_the_audit_shares_no_helper_with_the_search_side():
 
 
 def test_doctests():
-    assert doctest.testmod(sfumato.measures.verify).failed == 0
+    assert doctest.testmod(sfumato.release.verify).failed == 0

@@ -265,7 +265,7 @@ def test_wrong_options_are_refused() -> None:
 
 def test_classes_that_print_the_same_may_not_break_a_criterion(monkeypatch: pytest.MonkeyPatch) -> None:
     make = CRITERIA["distinct-l-diversity"].make
-    monkeypatch.setattr(make, "closed", "none")
+    monkeypatch.setattr(make, "monotonicity", "none")
     table = {"q": [1, 2, 3, 4], "s": ["a", "b", "a", "b"]}
     for options in ({"relaxed": True}, {"output": "mean"}):
         with pytest.raises(PolicyError, match="print the same"):

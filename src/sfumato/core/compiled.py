@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,22 @@ import numba
 ROOT = Path(__file__).parents[1]
 
 
-def _forget_older() -> None:
+def _sources() -> list[Path]:
+    """The files that have kernels."""
+    return [path for path in sorted(ROOT.rglob("*.py")) if b"\n@kernel\n" in path.read_bytes()]
+
+
+def _cache(folder: Path) -> Path:
+    """Where numba keeps what it compiled of a folder."""
+    if place := os.environ.get("NUMBA_CACHE_DIR"):
+        return Path(place) / f"{folder.name}_{hashlib.sha1(str(folder).encode()).hexdigest()}"
+    return folder / "__pycache__"
+
+
+def _forget_older(places: Iterable[Path], sources: Sequence[Path]) -> None:
     """Drop what was compiled from other sources: numba looks at the file of a kernel, not at those that it calls."""
-    sources = [path for path in sorted(ROOT.rglob("*.py")) if b"\n@kernel\n" in path.read_bytes()]
     stamp = "\n".join(f"{p.relative_to(ROOT)} {p.stat().st_size} {p.stat().st_mtime_ns}" for p in sources)
-    for place in {_cache(path.parent) for path in sources}:
+    for place in places:
         mark = place / "kernels.sources"
         try:
             if not place.is_dir() or (mark.exists() and mark.read_text(encoding="utf-8") == stamp):
@@ -33,14 +44,8 @@ def _forget_older() -> None:
             continue  # a folder that cannot be written to holds nothing that this process compiled
 
 
-def _cache(folder: Path) -> Path:
-    """Where numba keeps what it compiled of a folder."""
-    if place := os.environ.get("NUMBA_CACHE_DIR"):
-        return Path(place) / f"{folder.name}_{hashlib.sha1(str(folder).encode()).hexdigest()}"
-    return folder / "__pycache__"
-
-
-_forget_older()
+_found = _sources()
+_forget_older({_cache(path.parent) for path in _found}, _found)
 kernel: Callable[..., Any] = numba.njit(cache=True, nogil=True)
 
 

@@ -99,7 +99,7 @@ class TupleCounts:
         self._rows = int(times.sum())
         if not self._rows:
             raise EmptyTable("the table has no rows")
-        return found.select(asked), times
+        return pl.DataFrame(list(map(found.get_column, asked))), times
 
     def _known(self, asked: tuple[str, ...]) -> pl.DataFrame | None:
         """The answer, where one to a wider question holds it: the smallest of those."""
@@ -109,7 +109,11 @@ class TupleCounts:
         found = min(wider, key=lambda frame: frame.height)
         if found.width == len(asked) + 1:
             return found
-        return found.group_by(asked).agg(pl.col(COUNT).sum())
+        keys = [str(i) for i in range(len(asked))]  # a column may be called "*"
+        some = pl.DataFrame([found.get_column(name).alias(key) for name, key in zip(asked, keys, strict=True)])
+        fewer = some.with_columns(found.get_column(COUNT)).group_by(keys).agg(pl.col(COUNT).sum())
+        fewer.columns = [*asked, COUNT]
+        return fewer
 
     def _keep(self, asked: tuple[str, ...], found: pl.DataFrame) -> None:
         self._answers.pop(asked, None)
@@ -130,9 +134,12 @@ class Held:
 
     def count(self, columns: Sequence[str], say: Progress, most: int) -> pl.DataFrame:
         """Distinct tuples of columns, and in `COUNT` how many rows have them."""
-        values = self.frame.select(plain(name, self.frame.schema[name]) for name in columns)
-        found = values.group_by(columns).agg(pl.len().cast(pl.Int64).alias(COUNT))
+        keys = [str(i) for i in range(len(columns))]  # a column may be called "*"
+        frame = pl.DataFrame([self.frame.get_column(name).alias(key) for name, key in zip(columns, keys, strict=True)])
+        values = frame.select(plain(key, frame.schema[key]) for key in keys)
+        found = values.group_by(keys).agg(pl.len().cast(pl.Int64).alias(COUNT))
         refuse_many(found.height, most)
+        found.columns = [*columns, COUNT]
         return found
 
     def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:

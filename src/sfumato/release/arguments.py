@@ -19,7 +19,7 @@ from sfumato.engines.protocol import Engine
 from sfumato.errors import ColumnError, PolicyError, UndecidedColumns, did_you_mean, listed_in_shell
 from sfumato.hierarchies import parse as parse_hierarchy
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]  # what warns stands in the caller's code, not in ours
 SHOWN = 12  # columns that a warning lists
 LOOKED_AT = 100_000  # rows of an out-of-core table that are looked at for such columns
 

@@ -22,7 +22,6 @@ from sfumato.measures.risk import RISKS, assessed, risk_summary
 FOUR = {"age": [30, 30, 40, 50], "ill": ["a", "b", "a", "a"], "w": [2, 2, 5, 1], "home": [1, 1, 2, 2]}
 MODULES = (
     "achievement",
-    "asked",
     "attackers",
     "column_subsets",
     "individual_risk",

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import ColumnError, PolicyError
-from sfumato.measures.risk import suda as sample_uniques
 from sfumato.measures.risk.suda import suda, suda_attributes, suda_risk
 from sfumato.measures.risk.unsafe import minimum_unsafe, unsafe_share
 from tests.fuzz import examples
@@ -211,6 +210,6 @@ def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
         suda(table, ["a"], 0)
     with pytest.raises(PolicyError, match="up_to"):
         minimum_unsafe(table, ["a"], 0)
-    monkeypatch.setattr(sample_uniques, "MOST_BYTES", 10)
+    monkeypatch.setitem(suda.__globals__, "MOST_BYTES", 10)
     with pytest.raises(PolicyError, match=r"up_to=3 .suda=3 of sf\.risk, --suda-up-to 3"):
         suda(table, ["a", "b"])

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.errors import ColumnError, PolicyError
-from sfumato.measures.utility import classification_metric, information_loss, pair_of
-from sfumato.measures.utility import distribution as kl_divergence
+from sfumato.measures.utility import classification_metric, information_loss, kl_divergence, pair_of
 from tests.fuzz import examples
 
 JOB = sf.wide([("a", "x", "*"), ("b", "x", "*"), ("c", "y", "*"), ("d", "y", "*")])

@@ -412,7 +412,9 @@ def singled(frame: pl.LazyFrame, sets: Sequence[Sequence[str]]) -> list[int]:
     for name in itertools.chain(*sets):
         if name not in known:
             raise ColumnError(f'the release has no column "{name}"')
-    rows = [pl.struct(plain(name, known[name]) for name in names) for names in sets]
+    key = {name: str(i) for i, name in enumerate(known)}  # a column may be called "*"
+    frame = frame.select(pl.nth(i).alias(str(i)) for i in range(len(known)))
+    rows = [pl.struct(plain(key[name], known[name]) for name in names) for names in sets]
     for low in range(0, len(rows), PASS):
         some = rows[low : low + PASS]
         hashed = [row.hash(seed).alias(f"{i} {seed}") for i, row in enumerate(some) for seed in (1, 2)]
