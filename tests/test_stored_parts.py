@@ -16,7 +16,7 @@ from sfumato.release import in_parts as stored_parts
 from sfumato.release import pipeline as stored
 
 pytestmark = pytest.mark.spark
-ROWS = 3000
+ROWS = 1500
 ASKED: dict[str, Any] = {
     "quasi": ["age", "height", "sex"],
     "identifying": ["name"],

@@ -391,7 +391,6 @@ FOLDERS = [  # all engines; the form of the files matters to files and to Spark,
     ("parquet", "parquet"), ("parquet", "csv"), ("csv", "csv"), ("duckdb", "parquet"), ("sqlite", "csv"),
     pytest.param("postgresql", "parquet", marks=pytest.mark.postgres),
     pytest.param("spark", "parquet", marks=pytest.mark.spark),
-    pytest.param("spark", "csv", marks=pytest.mark.spark),
     pytest.param("spark-connect", "csv", marks=pytest.mark.spark),
 ]  # fmt: skip
 ASKED: dict[str, Any] = {
