@@ -11,12 +11,12 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from sfumato.engines.files.table import Scanned, ScannedFile
+from sfumato.engines.files.table import FileTable, ScannedFile
 from sfumato.errors import OutputError, PolicyError
 from sfumato.release.destination import destination
 
 
-class Ward(Scanned):
+class Ward(FileTable):
     """A store that keeps its releases, each in a file of its own, and counts how often it let one go."""
 
     named = True
@@ -151,7 +151,7 @@ def test_a_protected_column_that_changed_between_count_and_release_is_found_out(
         if message == "searching":
             table = pl.read_parquet(tmp_path / "in.parquet").with_columns(disease=pl.lit("flu"))
             table.write_parquet(tmp_path / "in.parquet")
-            ward.files = Scanned(tmp_path / "in.parquet").files
+            ward.files = FileTable(tmp_path / "in.parquet").files
 
     asked = ASKED | {"require": ["k-anonymity 6", sf.TCloseness("disease", 0.9)]}
     with pytest.raises(sf.errors.ReadError, match='"disease" was changed'):

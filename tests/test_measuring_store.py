@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from sfumato.engines.files.table import Scanned
+from sfumato.engines.files.table import FileTable
 from sfumato.errors import ColumnError, PolicyError
 from sfumato.measures import risk as single
 from sfumato.release import released as released_data
@@ -20,10 +20,10 @@ SETS: list[Any] = [["age", "zip", "member"], ["height", "born", "town", "zip"], 
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Scanned:
+def store(tmp_path_factory: pytest.TempPathFactory) -> FileTable:
     file = tmp_path_factory.mktemp("in") / "in.parquet"
     TABLE.write_parquet(file, row_group_size=500)
-    return Scanned(file, part=700)
+    return FileTable(file, part=700)
 
 
 @pytest.mark.parametrize("quasi", SETS)
@@ -39,13 +39,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Scanned:
         {"profile": "clinical", "wildcard": True},
     ],
 )
-def test_the_risks_are_those_of_the_table_in_memory(store: Scanned, quasi: Any, asked: dict[str, Any]) -> None:
+def test_the_risks_are_those_of_the_table_in_memory(store: FileTable, quasi: Any, asked: dict[str, Any]) -> None:
     alike(sf.risk(TABLE, quasi=quasi, **asked), sf.risk(store, quasi=quasi, **asked))
 
 
 @pytest.mark.parametrize("wildcard", [False, True])
 @pytest.mark.parametrize("blurred", [False, True])
-def test_a_population_is_a_frame_or_a_store(store: Scanned, tmp_path: Path, wildcard: bool, blurred: bool) -> None:
+def test_a_population_is_a_frame_or_a_store(store: FileTable, tmp_path: Path, wildcard: bool, blurred: bool) -> None:
     sample = TABLE.head(300)
     if blurred:  # labels that the population does not have
         sample = sample.with_columns(age=pl.lit("[20, 45)"), zip=pl.lit("*"))
@@ -53,7 +53,7 @@ def test_a_population_is_a_frame_or_a_store(store: Scanned, tmp_path: Path, wild
     asked: dict[str, Any] = {"quasi": ["age", "zip", "member"], "wildcard": wildcard}
     expected = sf.risk(sample, population=TABLE, **asked)
     assert (expected["journalist"]["average"] < expected["prosecutor"]["average"]) or wildcard
-    elsewhere = Scanned(tmp_path / "sample.parquet")
+    elsewhere = FileTable(tmp_path / "sample.parquet")
     alike(expected, sf.risk(sample, population=store, **asked))
     alike(expected, sf.risk(elsewhere, population=TABLE, **asked))
     alike(expected, sf.risk(elsewhere, population=store, **asked))
@@ -62,7 +62,7 @@ def test_a_population_is_a_frame_or_a_store(store: Scanned, tmp_path: Path, wild
 def test_text_files_and_single_measures(tmp_path: Path) -> None:
     file = tmp_path / "in.csv"
     TABLE.write_csv(file)
-    quasi, elsewhere = ["age", "zip", "town"], Scanned(file)
+    quasi, elsewhere = ["age", "zip", "town"], FileTable(file)
     here = sf.read(file)
     alike(sf.risk(here, quasi=quasi, sensitive=["disease"]), sf.risk(elsewhere, quasi=quasi, sensitive=["disease"]))
     assert single.prosecutor(elsewhere, quasi) == single.prosecutor(here, quasi)
@@ -75,18 +75,18 @@ def test_adult(shared: Path, tmp_path: Path) -> None:
     table = pl.read_csv(shared / "data" / "arx" / "adult.csv", separator=";").with_columns(w=pl.lit(2) + pl.col("age"))
     table.write_parquet(tmp_path / "adult.parquet")
     asked: dict[str, Any] = {"quasi": ["sex", "age", "race", "education"], "sensitive": ["occupation"], "weight": "w"}
-    alike(sf.risk(table, suda=3, **asked), sf.risk(Scanned(tmp_path / "adult.parquet"), suda=3, **asked))
+    alike(sf.risk(table, suda=3, **asked), sf.risk(FileTable(tmp_path / "adult.parquet"), suda=3, **asked))
 
 
-def test_no_count_is_made_twice(store: Scanned, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_count_is_made_twice(store: FileTable, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, ...]] = []
-    count = Scanned.count
+    count = FileTable.count
 
-    def counting(self: Scanned, columns: Any, *more: Any) -> pl.DataFrame:
+    def counting(self: FileTable, columns: Any, *more: Any) -> pl.DataFrame:
         asked.append(tuple(columns))
         return count(self, columns, *more)
 
-    monkeypatch.setattr(Scanned, "count", counting)
+    monkeypatch.setattr(FileTable, "count", counting)
     sf.risk(store, quasi=["age", "zip"], sensitive=["disease"], suda=True, subsets=2, profile="clinical")
     assert asked == [("age", "zip", "disease")]
 
@@ -100,31 +100,31 @@ def test_no_count_is_made_twice(store: Scanned, monkeypatch: pytest.MonkeyPatch)
         ({"original": TABLE}, "interval disclosure"),
     ],
 )
-def test_what_needs_rows_is_refused_by_name(store: Scanned, asked: dict[str, Any], says: str) -> None:
+def test_what_needs_rows_is_refused_by_name(store: FileTable, asked: dict[str, Any], says: str) -> None:
     with pytest.raises(PolicyError, match=says) as error:
         sf.risk(store, quasi=["age"], **asked)
     assert "not in memory" in str(error.value)
     assert "store.sample" in str(error.value)
 
 
-def test_an_original_that_is_not_in_memory_is_refused(store: Scanned) -> None:
+def test_an_original_that_is_not_in_memory_is_refused(store: FileTable) -> None:
     with pytest.raises(PolicyError, match="interval disclosure"):
         sf.risk(TABLE, quasi=["age"], original=store)
 
 
-def test_attacks_are_refused_by_name(store: Scanned) -> None:
+def test_attacks_are_refused_by_name(store: FileTable) -> None:
     for given in ({"released": store}, {"released": TABLE, "original": store}, {"released": TABLE, "external": store}):
         with pytest.raises(PolicyError, match="success of attacks cannot be measured on a table that is not in memory"):
             sf.attack(quasi=["age"], sensitive=["disease"], **given)
 
 
-def test_scores_per_record_are_for_tables_in_memory(store: Scanned) -> None:
+def test_scores_per_record_are_for_tables_in_memory(store: FileTable) -> None:
     for measure in (single.suda, single.minimum_unsafe):
         with pytest.raises(sf.errors.InputError):
             measure(store, ["age"])
 
 
-def test_too_many_combinations_are_refused_where_asked_for(store: Scanned) -> None:
+def test_too_many_combinations_are_refused_where_asked_for(store: FileTable) -> None:
     with pytest.raises(PolicyError, match="too many different combinations") as error:
         sf.risk(store, quasi=["id", "age"], max_cells=1000)
     assert "max_cells" in str(error.value)
@@ -135,14 +135,14 @@ def test_too_many_combinations_are_refused_where_asked_for(store: Scanned) -> No
         sf.risk(store, quasi=["zip"], max_cells=0)
 
 
-def test_columns_that_the_table_lacks(store: Scanned) -> None:
+def test_columns_that_the_table_lacks(store: FileTable) -> None:
     for asked in ({"quasi": ["agee"]}, {"quasi": ["age"], "sensitive": ["agee"]}, {"quasi": ["age"], "weight": "agee"}):
         with pytest.raises(ColumnError, match="agee"):
             sf.risk(store, **asked)
 
 
 @pytest.fixture(scope="module", params=["csv", "parquet"])
-def release(store: Scanned, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def release(store: FileTable, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return sf.anonymize(
         store,
         quasi=["age", "zip", "born"],

@@ -10,7 +10,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.engines.files.bytes import read_back
-from sfumato.engines.files.table import Scanned
+from sfumato.engines.files.table import FileTable
 from sfumato.errors import ColumnError, PolicyError
 from sfumato.measures.utility import Pair, utility_summary
 from sfumato.release import released as released_data
@@ -28,14 +28,14 @@ ASKED: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Scanned:
+def store(tmp_path_factory: pytest.TempPathFactory) -> FileTable:
     file = tmp_path_factory.mktemp("in") / "in.parquet"
     TABLE.write_parquet(file, row_group_size=500)
-    return Scanned(file, part=700)
+    return FileTable(file, part=700)
 
 
 @pytest.fixture(scope="module", params=["mondrian", "optimal"])
-def release(store: Scanned, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def release(store: FileTable, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     trees = {"zip": sf.redact("right")}
     to = sf.Folder(tmp_path_factory.mktemp("out") / "out", "csv")
     return sf.anonymize(store, search=request.param, suppression=0.05, hierarchies=trees, to=to, **ASKED)
@@ -47,7 +47,7 @@ def in_memory(released: pl.DataFrame, trees: Any = None, **asked: Any) -> dict[s
     return found | {"learning": None, "measures": [m for m in found["measures"] if m["name"] != "learning"]}
 
 
-def test_the_figures_are_those_of_tables_in_memory(store: Scanned, release: Any) -> None:
+def test_the_figures_are_those_of_tables_in_memory(store: FileTable, release: Any) -> None:
     table = read_back(release.path / "data.csv")
     trees = {a.name: a.hierarchy for a in release.cells.microdata.schema if a.hierarchy is not None}
     assert trees
@@ -63,7 +63,7 @@ def test_the_figures_are_those_of_tables_in_memory(store: Scanned, release: Any)
     assert "no order of rows" in found["notes"][0]
 
 
-def test_either_table_may_be_in_memory(store: Scanned, release: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_either_table_may_be_in_memory(store: FileTable, release: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     table = read_back(release.path / "data.csv")
     expected = in_memory(table, quasi=QUASI, k=5, target="disease", queries=20)
     asked: dict[str, Any] = {"target": "disease", "queries": 20}
@@ -76,19 +76,19 @@ def test_either_table_may_be_in_memory(store: Scanned, release: Any, monkeypatch
     assert any("learning" in note for note in found["notes"])
 
 
-def test_columns_that_changed_are_measured_where_none_are_named(store: Scanned, tmp_path: Path) -> None:
+def test_columns_that_changed_are_measured_where_none_are_named(store: FileTable, tmp_path: Path) -> None:
     table = TABLE.with_columns(age=pl.lit("*"), wage=pl.col("wage") + 1)
     table.write_parquet(tmp_path / "released.parquet")
-    found = sf.utility(store, Scanned(tmp_path / "released.parquet"), queries=10)
+    found = sf.utility(store, FileTable(tmp_path / "released.parquet"), queries=10)
     assert found["quasi"] == ["age", "wage"]
     alike(in_memory(table, queries=10), found)
     assert any("do not hold their original value" in note for note in found["notes"])
 
 
-def test_labels_that_cannot_be_read_count_as_in_memory(store: Scanned, tmp_path: Path) -> None:
+def test_labels_that_cannot_be_read_count_as_in_memory(store: FileTable, tmp_path: Path) -> None:
     table = TABLE.with_columns(town=pl.when(pl.col("town") == "=A").then(pl.lit("north")).otherwise(pl.lit("south")))
     table.write_parquet(tmp_path / "released.parquet")
-    found = sf.utility(store, Scanned(tmp_path / "released.parquet"), quasi=["town"], queries=10)
+    found = sf.utility(store, FileTable(tmp_path / "released.parquet"), quasi=["town"], queries=10)
     alike(in_memory(table, quasi=["town"], queries=10), found)
     assert any("could not be read" in note for note in found["notes"])
 
@@ -96,7 +96,7 @@ def test_labels_that_cannot_be_read_count_as_in_memory(store: Scanned, tmp_path:
 def test_columns_of_too_many_values_are_left_out_with_a_note(tmp_path: Path) -> None:
     table = made().drop("town")  # one of its values is "*", which covers all where rows are not matched
     table.write_parquet(tmp_path / "in.parquet")
-    store = Scanned(tmp_path / "in.parquet")
+    store = FileTable(tmp_path / "in.parquet")
     found = sf.utility(store, store, quasi=["age"], queries=5, max_cells=1900)
     assert 'left out: "id"' in found["notes"][1]
     assert "numbers are left out" in found["notes"][2]
@@ -108,13 +108,13 @@ def test_columns_of_too_many_values_are_left_out_with_a_note(tmp_path: Path) -> 
             sf.utility(store, store, max_cells=1900, **asked)
 
 
-def test_what_compares_rows_is_refused_by_name(store: Scanned, tmp_path: Path) -> None:
+def test_what_compares_rows_is_refused_by_name(store: FileTable, tmp_path: Path) -> None:
     for asked in ({"rows": [0]}, {"key": "age"}):
         with pytest.raises(PolicyError, match="rows and key"):
             sf.utility(store, TABLE, **asked)
     TABLE.drop("disease").write_parquet(tmp_path / "less.parquet")
     with pytest.raises(PolicyError, match="the classification metric compares row by row"):
-        sf.utility(store, Scanned(tmp_path / "less.parquet"), target="disease", queries=5)
+        sf.utility(store, FileTable(tmp_path / "less.parquet"), target="disease", queries=5)
     with pytest.raises(PolicyError, match="needs the original and the release"):
         sf.utility(store)
     with pytest.raises(ColumnError, match="share no column"):

@@ -12,7 +12,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.engines.files.bytes import read_back, sha256, write_table
-from sfumato.engines.files.table import Scanned
+from sfumato.engines.files.table import FileTable
 from sfumato.errors import ColumnError, PolicyError, ReadError
 from sfumato.release import released as released_data
 from sfumato.release.verify import verify_folder, verify_manifest, verify_store
@@ -37,14 +37,14 @@ CRITERIA = [
 
 
 @pytest.fixture(scope="module", params=["parquet", "csv"])
-def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Scanned:
+def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> FileTable:
     file = tmp_path_factory.mktemp("in") / f"in.{request.param}"
     TABLE.write_parquet(file) if request.param == "parquet" else TABLE.write_csv(file)
-    return Scanned(file)
+    return FileTable(file)
 
 
 @pytest.mark.parametrize("quasi", [["zip", "member"], [["zip", "town"], ["height", "born"]]])
-def test_the_verdicts_are_those_of_the_table_in_memory(store: Scanned, quasi: Any) -> None:
+def test_the_verdicts_are_those_of_the_table_in_memory(store: FileTable, quasi: Any) -> None:
     asked: dict[str, Any] = {"quasi": quasi, "require": CRITERIA, "hierarchies": {OF: TREE}}
     expected = sf.verify(sf.read(store.files[0].path), **asked)
     assert any(p.holds for p in expected.promises)
@@ -53,7 +53,7 @@ def test_the_verdicts_are_those_of_the_table_in_memory(store: Scanned, quasi: An
 
 
 @pytest.mark.parametrize("quasi", [["zip", "member"], ["age", "town", "height"]])
-def test_missing_values_that_match_anything(store: Scanned, quasi: list[str]) -> None:
+def test_missing_values_that_match_anything(store: FileTable, quasi: list[str]) -> None:
     asked: dict[str, Any] = {"quasi": quasi, "require": [sf.KAnonymity(9), sf.DistinctLDiversity(OF, 4)]}
     expected = sf.verify(sf.read(store.files[0].path), wildcard=True, **asked)
     assert expected != sf.verify(sf.read(store.files[0].path), **asked)
@@ -62,7 +62,7 @@ def test_missing_values_that_match_anything(store: Scanned, quasi: list[str]) ->
         verify_store(store, quasi=quasi, require=sf.TCloseness(OF, 0.2), wildcard=True)
 
 
-def test_what_is_asked_is_checked(store: Scanned) -> None:
+def test_what_is_asked_is_checked(store: FileTable) -> None:
     with pytest.raises(ColumnError, match="zipp"):
         verify_store(store, quasi=["zipp"], require=sf.KAnonymity(2))
     with pytest.raises(PolicyError, match="too many different combinations"):
@@ -76,7 +76,7 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     format = request.param.split()[0]
     TABLE.write_parquet(tmp_path / "in.parquet")
     sf.anonymize(
-        Scanned(tmp_path / "in.parquet"),
+        FileTable(tmp_path / "in.parquet"),
         quasi=["age", "zip"],
         sensitive=[OF],
         identifying=["weight"],
@@ -210,7 +210,7 @@ def test_a_table_elsewhere_is_verified_with_its_manifest(folder: Path, tmp_path:
     assert "pass the table" in str(error.value)
     with pytest.raises(ReadError, match="no file of this folder"):
         sf.risk(folder)
-    store = Scanned(tmp_path / "elsewhere.parquet")
+    store = FileTable(tmp_path / "elsewhere.parquet")
     found = verify_manifest(folder, store)
     assert found.holds
     assert found.promises[1:] == expected.promises[1:]
@@ -221,7 +221,7 @@ def test_a_table_elsewhere_is_verified_with_its_manifest(folder: Path, tmp_path:
     with pytest.raises(PolicyError, match="too many different combinations"):
         verify_manifest(folder, store, most=3)
     table.head(50).write_parquet(tmp_path / "elsewhere.parquet")
-    less = verify_manifest(folder, Scanned(tmp_path / "elsewhere.parquet"))
+    less = verify_manifest(folder, FileTable(tmp_path / "elsewhere.parquet"))
     assert not less.holds
     assert "it has 50 rows" in (less.promises[0].note or "")
 

@@ -76,7 +76,6 @@ EXPORTED = [
     "SEARCHES",
     "Samarati",
     "SampleUniqueness",
-    "Scanned",
     "SpellingWarning",
     "StoredRelease",
     "TCloseness",
@@ -103,6 +102,7 @@ EXPORTED = [
     "read",
     "redact",
     "risk",
+    "scan",
     "sign",
     "suggest",
     "tree",
@@ -150,6 +150,33 @@ def test_exported_names_are_pinned() -> None:
 @pytest.mark.parametrize("name", EXPORTED)
 def test_exported_name_is_there(name: str) -> None:
     assert getattr(sfumato, name) is not None
+
+
+def test_the_facade_is_typed() -> None:
+    """What is fetched when first used is imported for type checkers, under the same names."""
+    [block] = [
+        node for node in ast.parse((PACKAGE / "__init__.py").read_text("utf-8")).body if isinstance(node, ast.If)
+    ]
+    typed = {alias.asname for line in block.body if isinstance(line, ast.ImportFrom) for alias in line.names}
+    assert typed == set(EXPORTED) - {"__version__"}
+
+
+@pytest.mark.slow
+def test_a_misspelt_keyword_is_an_error_to_mypy(tmp_path: Path) -> None:
+    (tmp_path / "user.py").write_text(
+        "import sfumato as sf\n"
+        "reveal_type(sf.anonymize)\n"
+        "sf.anonymize({}, quasi=['age'], k=5)\n"
+        "sf.anonymize({}, qasi=['age'])\n"
+    )
+    command = [sys.executable, "-m", "mypy", "--no-incremental", "--follow-imports=silent", str(tmp_path / "user.py")]
+    found = subprocess.run(
+        command, capture_output=True, text=True, cwd=tmp_path, env=os.environ | {"MYPYPATH": str(ROOT / "src")}
+    )
+    lines = found.stdout.splitlines()
+    assert any(':2: note: Revealed type is "def (data: Any, *, quasi:' in line for line in lines), found.stdout
+    assert [line for line in lines if "user.py:3" in line] == []
+    assert any("user.py:4: error" in line and "qasi" in line for line in lines)
 
 
 def test_import_is_light() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.engines.files.bytes import read_back
-from sfumato.engines.files.table import Scanned
+from sfumato.engines.files.table import FileTable
 from sfumato.errors import BrokenPromise, ColumnError, Infeasible, OutputError, PolicyError
 from sfumato.release.pipeline import anonymize_store
 
@@ -33,9 +33,9 @@ def table() -> pl.DataFrame:
 
 
 @pytest.fixture
-def store(table: pl.DataFrame, tmp_path: Path) -> Scanned:
+def store(table: pl.DataFrame, tmp_path: Path) -> FileTable:
     table.write_parquet(tmp_path / "in.parquet")
-    return Scanned(tmp_path / "in.parquet", part=300)
+    return FileTable(tmp_path / "in.parquet", part=300)
 
 
 TREE = {"disease": sf.levels({"flu": "cold or flu", "cold": "cold or flu", "ache": "other"}, "*")}
@@ -64,7 +64,7 @@ TREE = {"disease": sf.levels({"flu": "cold or flu", "cold": "cold or flu", "ache
 )
 @pytest.mark.parametrize("search", ["optimal", "mondrian"])
 def test_every_criterion(
-    table: pl.DataFrame, store: Scanned, tmp_path: Path, require: Any, more: Any, search: str
+    table: pl.DataFrame, store: FileTable, tmp_path: Path, require: Any, more: Any, search: str
 ) -> None:
     asked = {"quasi": QUASI, "rest": "release", "require": require, "search": search, **more}
     local, stored = sf.anonymize(table, **asked), anonymize_store(store, tmp_path / "out", **asked)
@@ -91,7 +91,7 @@ def _text(table: pl.DataFrame) -> pl.DataFrame:
     ],
 )
 def test_auto_picks_a_search_that_keeps_equal_rows_together(
-    store: Scanned, tmp_path: Path, asked: Any, picked: str
+    store: FileTable, tmp_path: Path, asked: Any, picked: str
 ) -> None:
     release = anonymize_store(store, tmp_path / "out", quasi=QUASI, rest="release", require=sf.KAnonymity(3), **asked)
     assert release.manifest["policy"]["search"]["name"] == picked
@@ -113,11 +113,11 @@ def test_searches_that_may_split_are_used_where_they_do_not(tmp_path: Path, sear
     table = pl.DataFrame(some) if len(require) > 1 else pl.concat([pl.DataFrame(some)] * 4)
     table.write_parquet(tmp_path / "in.parquet")
     asked = {"quasi": QUASI, "rest": "release", "require": require, "search": search}
-    release = anonymize_store(Scanned(tmp_path / "in.parquet"), tmp_path / "out", **asked)
+    release = anonymize_store(FileTable(tmp_path / "in.parquet"), tmp_path / "out", **asked)
     assert read_back(release.path / "data.parquet", "parquet").equals(_text(sf.anonymize(table, **asked).table))
 
 
-def test_a_search_that_splits_cells_is_refused(store: Scanned, tmp_path: Path) -> None:
+def test_a_search_that_splits_cells_is_refused(store: FileTable, tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match=r"different labels.*mondrian"):
         anonymize_store(
             store, tmp_path / "out", quasi=QUASI, rest="release", require=sf.KAnonymity(50), search="k-member"
@@ -150,7 +150,7 @@ def test_a_search_that_splits_cells_is_refused(store: Scanned, tmp_path: Path) -
     ],
 )
 def test_what_makes_no_sense_is_refused_and_leaves_nothing(
-    store: Scanned, tmp_path: Path, asked: Any, error: Any, words: str
+    store: FileTable, tmp_path: Path, asked: Any, error: Any, words: str
 ) -> None:
     asked = {"quasi": QUASI, "rest": "release", "require": sf.KAnonymity(3), "to": tmp_path / "out"} | asked
     with pytest.raises(error, match=words):
@@ -159,7 +159,7 @@ def test_what_makes_no_sense_is_refused_and_leaves_nothing(
 
 
 def test_a_release_that_breaks_its_promise_is_not_written(
-    store: Scanned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: FileTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def raw(*args: Any) -> Any:
         from sfumato.engines.protocol import Plan
@@ -174,7 +174,7 @@ def test_a_release_that_breaks_its_promise_is_not_written(
     assert [p.name for p in tmp_path.iterdir()] == ["in.parquet"]
 
 
-def test_rows_lost_on_the_way_are_noticed(store: Scanned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_lost_on_the_way_are_noticed(store: FileTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
     from sfumato.release import pipeline as stored
@@ -201,12 +201,12 @@ def test_what_cannot_be_shown_from_the_release_alone_is_refused(tmp_path: Path) 
     with pytest.raises(PolicyError, match="give the suppressed rows away") as local:
         sf.anonymize(table, **asked).save(tmp_path / "local")
     with pytest.raises(PolicyError, match="give the suppressed rows away") as stored:
-        anonymize_store(Scanned(tmp_path / "in.parquet"), tmp_path / "out", **asked)
+        anonymize_store(FileTable(tmp_path / "in.parquet"), tmp_path / "out", **asked)
     assert str(stored.value) == str(local.value)
     assert [p.name for p in tmp_path.iterdir()] == ["in.parquet"]
 
 
-def test_the_value_map_and_the_repr(table: pl.DataFrame, store: Scanned, tmp_path: Path) -> None:
+def test_the_value_map_and_the_repr(table: pl.DataFrame, store: FileTable, tmp_path: Path) -> None:
     asked = {"quasi": QUASI, "rest": "release", "require": sf.KAnonymity(3), "search": "optimal", "suppression": 0.05}
     release = anonymize_store(store, tmp_path / "out", **asked)
     assert release.value_map() == sf.anonymize(table, **asked).value_map()
@@ -214,7 +214,7 @@ def test_the_value_map_and_the_repr(table: pl.DataFrame, store: Scanned, tmp_pat
     assert (release.path / "report.html").read_text("utf-8").startswith("<!doctype html>")
 
 
-def test_an_earlier_release_is_replaced_only_when_asked(store: Scanned, tmp_path: Path) -> None:
+def test_an_earlier_release_is_replaced_only_when_asked(store: FileTable, tmp_path: Path) -> None:
     asked: Any = {"quasi": QUASI, "rest": "release", "require": sf.KAnonymity(3), "search": "optimal"}
     first = anonymize_store(store, tmp_path / "out", **asked)
     with pytest.raises(OutputError, match="exists"):

@@ -322,3 +322,27 @@ def test_large_lattice_has_a_bound() -> None:
     assert not found.solution.optimal
     assert 0 <= found.solution.bound <= found.solution.verdict.loss
     assert found.verification.holds
+
+
+def test_k_is_short_for_k_anonymity() -> None:
+    table = {"age": [31, 32, 58, 59], "s": list("abab")}
+    short = sf.anonymize(table, quasi=["age"], sensitive=["s"], k=2, require="distinct-l-diversity s 2")
+    assert [c.model for c in short.policy.require] == ["k-anonymity", "distinct-l-diversity"]
+    with pytest.raises(sf.errors.PolicyError, match="k"):
+        sf.anonymize(table, quasi=["age"], insensitive=["s"], k=0)
+    assert sf.anonymize(table, quasi=["age"], insensitive=["s"], k=2).policy.require == (sf.KAnonymity(2),)
+
+
+def test_a_frame_is_released_to_a_folder(tmp_path: Path) -> None:
+    table = {"age": [31, 32, 58, 59]}
+    made = sf.anonymize(table, quasi=["age"], k=2, to=sf.Folder(tmp_path / "out", format="csv"))
+    assert sf.verify(tmp_path / "out").holds
+    assert (tmp_path / "out" / "data.csv").read_text("utf-8").count("[30, 34]") == 2
+    assert made.table.height == 4
+    with pytest.raises(sf.errors.OutputError, match="out"):
+        sf.anonymize(table, quasi=["age"], k=2, to=tmp_path / "out")
+    for wrong in (sf.Table("kept"), 3):
+        with pytest.raises(sf.errors.PolicyError, match="where the release goes"):
+            sf.anonymize(table, quasi=["age"], k=2, to=wrong)
+    with pytest.raises(sf.errors.OutputError, match="csvv"):
+        sf.anonymize(table, quasi=["age"], k=2, to=sf.Folder(tmp_path / "other", format="csvv"))

@@ -56,7 +56,7 @@ def released(job: Mapping[str, Any], like: Measured) -> Measured:
 @contextmanager
 def opened(job: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
     """The store of a job, and where its release goes."""
-    from sfumato.engines.files.table import Scanned
+    from sfumato.engines.files.table import FileTable
     from sfumato.release.destination import Folder
 
-    yield Scanned(job["source"]), Folder(job["target"], format=job["format"])
+    yield FileTable(job["source"]), Folder(job["target"], format=job["format"])

@@ -9,7 +9,97 @@ what the blurring cost.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sfumato import errors as errors
+    from sfumato import measures as measures
+    from sfumato.core.hierarchy import Hierarchy as Hierarchy
+    from sfumato.core.hierarchy import write_edges as write_edges
+    from sfumato.core.hierarchy import write_wide as write_wide
+    from sfumato.core.spelling import SpellingWarning as SpellingWarning
+    from sfumato.criteria import CRITERIA as CRITERIA
+    from sfumato.criteria import AlphaK as AlphaK
+    from sfumato.criteria import AverageRisk as AverageRisk
+    from sfumato.criteria import BetaLikeness as BetaLikeness
+    from sfumato.criteria import DeltaDisclosure as DeltaDisclosure
+    from sfumato.criteria import DistinctLDiversity as DistinctLDiversity
+    from sfumato.criteria import EntropyLDiversity as EntropyLDiversity
+    from sfumato.criteria import KAnonymity as KAnonymity
+    from sfumato.criteria import KMap as KMap
+    from sfumato.criteria import PopulationUniqueness as PopulationUniqueness
+    from sfumato.criteria import RecursiveCLDiversity as RecursiveCLDiversity
+    from sfumato.criteria import SampleUniqueness as SampleUniqueness
+    from sfumato.criteria import TCloseness as TCloseness
+    from sfumato.engines.files.table import scan as scan
+    from sfumato.engines.order import RowOrderWarning as RowOrderWarning
+    from sfumato.engines.sql.table import Database as Database
+    from sfumato.hierarchies import HIERARCHIES as HIERARCHIES
+    from sfumato.hierarchies import dates as dates
+    from sfumato.hierarchies import file as file
+    from sfumato.hierarchies import flat as flat
+    from sfumato.hierarchies import intervals as intervals
+    from sfumato.hierarchies import learned as learned
+    from sfumato.hierarchies import levels as levels
+    from sfumato.hierarchies import order as order
+    from sfumato.hierarchies import redact as redact
+    from sfumato.hierarchies import tree as tree
+    from sfumato.hierarchies import wide as wide
+    from sfumato.losses import LM as LM
+    from sfumato.losses import LOSSES as LOSSES
+    from sfumato.losses import NCP as NCP
+    from sfumato.losses import CAvg as CAvg
+    from sfumato.losses import Discernibility as Discernibility
+    from sfumato.losses import Height as Height
+    from sfumato.losses import NonUniformEntropy as NonUniformEntropy
+    from sfumato.losses import Precision as Precision
+    from sfumato.measures.measure import Measure as Measure
+    from sfumato.release.arguments import RoleWarning as RoleWarning
+    from sfumato.release.arguments import UnprotectedWarning as UnprotectedWarning
+    from sfumato.release.destination import Folder as Folder
+    from sfumato.release.destination import Table as Table
+    from sfumato.release.release import Release as Release
+    from sfumato.release.signature import new_key as new_key
+    from sfumato.release.signature import sign as sign
+    from sfumato.release.signature import trust as trust
+    from sfumato.release.stored import StoredRelease as StoredRelease
+    from sfumato.release.value_map import ValueMap as ValueMap
+    from sfumato.search import OLA as OLA
+    from sfumato.search import SEARCHES as SEARCHES
+    from sfumato.search import TDS as TDS
+    from sfumato.search import AlphaKLocal as AlphaKLocal
+    from sfumato.search import Annealing as Annealing
+    from sfumato.search import AttributeSuppression as AttributeSuppression
+    from sfumato.search import Automatic as Automatic
+    from sfumato.search import BottomUp as BottomUp
+    from sfumato.search import Datafly as Datafly
+    from sfumato.search import ForestGeneralisation as ForestGeneralisation
+    from sfumato.search import ForestSuppression as ForestSuppression
+    from sfumato.search import Genetic as Genetic
+    from sfumato.search import GreedySuppression as GreedySuppression
+    from sfumato.search import Incognito as Incognito
+    from sfumato.search import Iterated as Iterated
+    from sfumato.search import KMember as KMember
+    from sfumato.search import KOptimize as KOptimize
+    from sfumato.search import Lightning as Lightning
+    from sfumato.search import MinimalSuppression as MinimalSuppression
+    from sfumato.search import Mondrian as Mondrian
+    from sfumato.search import MuArgus as MuArgus
+    from sfumato.search import OnePassKMeans as OnePassKMeans
+    from sfumato.search import Optimal as Optimal
+    from sfumato.search import Refined as Refined
+    from sfumato.search import Samarati as Samarati
+    from sfumato.search import TopDown as TopDown
+    from sfumato.search import TupleSuppression as TupleSuppression
+    from sfumato.verbs import anonymize as anonymize
+    from sfumato.verbs import read as read
+    from sfumato.verbs import verify as verify
+    from sfumato.verbs.compare import CompareWarning as CompareWarning
+    from sfumato.verbs.compare import compare as compare
+    from sfumato.verbs.measure import attack as attack
+    from sfumato.verbs.measure import risk as risk
+    from sfumato.verbs.measure import utility as utility
+    from sfumato.verbs.suggest import suggest as suggest
 
 __version__ = "0.1.0"
 
@@ -121,7 +211,7 @@ _HOMES = {
         "Folder",
         "Table",
     ),
-    "sfumato.engines.files.table": ("Scanned",),
+    "sfumato.engines.files.table": ("scan",),
     "sfumato.engines.sql.table": ("Database",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

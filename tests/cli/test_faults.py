@@ -45,7 +45,7 @@ def test_messages_speak_of_flags(tmp_path: Path, capsys: pytest.CaptureFixture[s
     (tmp_path / "two.csv").write_text("age,zip\n30,1\n31\n")
     (tmp_path / "t.strange").write_text("x\n1\n")
     table = sf.read(tmp_path / "t.csv")
-    store = sf.Scanned(tmp_path / "t.csv")
+    store = sf.scan(tmp_path / "t.csv")
     k = sf.KAnonymity(2)
 
     def told(work: Callable[[], object]) -> str:

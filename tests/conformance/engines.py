@@ -41,14 +41,14 @@ def memory(table: pl.DataFrame, folder: Path, request: pytest.FixtureRequest) ->
 def parquet(table: pl.DataFrame, folder: Path, request: pytest.FixtureRequest) -> Engine:
     for i, part in enumerate(table.iter_slices(700)):
         part.write_parquet(folder / f"in-{i:02}.parquet", row_group_size=100)
-    scanned = sf.Scanned(str(folder / "in-*.parquet"), part=900)
+    scanned = sf.scan(str(folder / "in-*.parquet"), part=900)
     return Engine(scanned, folder / "out", lambda release: pl.read_parquet(release.data))
 
 
 def csv(table: pl.DataFrame, folder: Path, request: pytest.FixtureRequest) -> Engine:
     table.write_csv(folder / "in.csv")
     to = sf.Folder(folder / "out", format="csv")
-    return Engine(sf.Scanned(folder / "in.csv"), to, lambda release: sf.read(release.data), sf.read(folder / "in.csv"))
+    return Engine(sf.scan(folder / "in.csv"), to, lambda release: sf.read(release.data), sf.read(folder / "in.csv"))
 
 
 def _database(data: Any, folder: Path) -> Engine:

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from sfumato.engines.files.read import describe_csv, read
-from sfumato.engines.files.table import Scanned
+from sfumato.engines.files.table import FileTable
 from sfumato.errors import ColumnError, EmptyTable, ReadError
 
 
@@ -164,13 +164,13 @@ def test_a_name_twice_is_refused(file):
 def test_a_blank_line_in_a_file_of_one_column_may_be_a_missing_value(file, content, line, streamed):
     path = file(content)
     with pytest.raises(ReadError, match=f"line {line} is blank"):
-        Scanned(path).sample(10) if streamed else read(path)
+        FileTable(path).sample(10) if streamed else read(path)
 
 
 @pytest.mark.parametrize("streamed", [False, True])
 def test_missing_values_and_blanks_in_a_file_of_one_column(file, streamed):
     path = file('a\n"x\n\ny"\n""\n \nz\n')
-    found = Scanned(path).sample(10) if streamed else read(path)
+    found = FileTable(path).sample(10) if streamed else read(path)
     assert found.get_column("a").to_list() == ["x\n\ny", None, " ", "z"]
 
 

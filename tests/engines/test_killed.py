@@ -24,7 +24,7 @@ os.umask(0)
 def say(said, share):
     if said == message and share and share > 0.5:
         os.kill(os.getpid(), signal.SIGKILL)
-store = sf.Database(source, "people") if kind == "duckdb" else sf.Scanned(source, part=30_000)
+store = sf.Database(source, "people") if kind == "duckdb" else sf.scan(source, part=30_000)
 asked = dict(quasi=["age"], insensitive=["note"], require=sf.KAnonymity(5), search="mondrian")
 sf.anonymize(store, to=out, progress=say, **asked)
 """
@@ -79,7 +79,7 @@ def test_a_killed_release(tables: Path, tmp_path: Path, kind: str, message: str)
     killed(KILLED, kind, source, out, message)
     assert not out.exists()
     closed(tmp_path)
-    store = sf.Database(source, "people") if kind == "duckdb" else sf.Scanned(source)
+    store = sf.Database(source, "people") if kind == "duckdb" else sf.scan(source)
     asked = {"quasi": ["age"], "insensitive": ["note"], "require": sf.KAnonymity(5), "search": "mondrian"}
     release = sf.anonymize(store, to=out, **asked)
     assert release.verification.rows == ROWS
@@ -109,7 +109,7 @@ def test_a_run_that_lives_is_left_alone(tables: Path, tmp_path: Path) -> None:
         assert first.stderr is not None
         assert first.stderr.readline() == "here\n"
         asked = {"quasi": ["age"], "insensitive": ["note"], "require": sf.KAnonymity(5), "search": "mondrian"}
-        sf.anonymize(sf.Scanned(tables / "in.parquet"), to=tmp_path / "two", **asked)
+        sf.anonymize(sf.scan(tables / "in.parquet"), to=tmp_path / "two", **asked)
         assert not (tmp_path / "one").exists()
         first.communicate("\n" * 99, timeout=60)
     assert first.returncode == 0

@@ -209,7 +209,7 @@ def test_files_that_are_swapped_meanwhile_are_refused(tmp_path: Path, ending: st
             path.unlink()
 
     with at(message, change) as say, pytest.raises(ReadError) as raised:
-        sf.anonymize(sf.Scanned(path), to=tmp_path / "out", progress=say, **ASKED)
+        sf.anonymize(sf.scan(path), to=tmp_path / "out", progress=say, **ASKED)
     assert str(path) in str(raised.value)
     assert ("deleted" if how == "deleted" else "changed") in str(raised.value)
     assert not (tmp_path / "out").exists()
@@ -219,7 +219,7 @@ def test_files_that_are_swapped_meanwhile_are_refused(tmp_path: Path, ending: st
 def test_all_columns_that_cannot_be_printed_are_named_at_once(tmp_path: Path) -> None:
     frame = pl.DataFrame({"age": [1, 1], "photo": [b"a", b"b"], "visits": [[1], [2]], "place": [{"x": 1}, {"x": 2}]})
     frame.write_parquet(tmp_path / "in.parquet")
-    for data in (frame, sf.Scanned(tmp_path / "in.parquet")):
+    for data in (frame, sf.scan(tmp_path / "in.parquet")):
         to = {} if data is frame else {"to": tmp_path / "out"}
         with pytest.raises(ColumnError, match='columns "photo", "visits", "place" hold') as raised:
             sf.anonymize(data, quasi=["age"], require=sf.KAnonymity(2), **to)

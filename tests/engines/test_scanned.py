@@ -11,7 +11,7 @@ import pytest
 
 from sfumato.engines.files.bytes import write_table
 from sfumato.engines.files.read import read
-from sfumato.engines.files.table import Scanned, ScannedFile
+from sfumato.engines.files.table import FileTable, ScannedFile
 from sfumato.engines.files.write import write
 from sfumato.engines.order import RowOrder
 from sfumato.engines.protocol import COUNT, LABEL, Plan
@@ -24,7 +24,7 @@ def quiet(message: str, share: float | None) -> None:
     """Nobody looks."""
 
 
-def counted(store: Scanned, *columns: str, work: Path | None = None, say: Any = quiet) -> list[tuple[Any, ...]]:
+def counted(store: FileTable, *columns: str, work: Path | None = None, say: Any = quiet) -> list[tuple[Any, ...]]:
     return sorted(store.count(columns, say, MANY, work).rows(), key=str)
 
 
@@ -45,17 +45,17 @@ def folder(tmp_path: Path) -> Path:
 def test_files_patterns_folders_and_lists_are_one_table(folder: Path) -> None:
     names = [folder / f"part-{i}.parquet" for i in range(3)]
     for given in (folder, str(folder / "*.parquet"), str(folder / "part-[0-2].parquet"), names, [names[2], *names]):
-        store = Scanned(given)
+        store = FileTable(given)
         assert counted(store, "a", "b", "c") == CELLS
         assert store.rows() == 6
-    assert counted(Scanned(names[0]), "a") == [(1, 1), (2, 1)]
+    assert counted(FileTable(names[0]), "a") == [(1, 1), (2, 1)]
 
 
 @pytest.mark.parametrize("part", [1, 2, 3, 5, 100])
 def test_parts_do_not_change_the_count(folder: Path, part: int) -> None:
     TABLE.write_parquet(folder / "all.parquet")
-    assert counted(Scanned(folder / "all.parquet", part=part), "a", "b", "c") == CELLS
-    assert counted(Scanned(folder / "part-*.parquet", part=part), "a", "b", "c") == CELLS
+    assert counted(FileTable(folder / "all.parquet", part=part), "a", "b", "c") == CELLS
+    assert counted(FileTable(folder / "part-*.parquet", part=part), "a", "b", "c") == CELLS
 
 
 def test_the_folders_of_a_partitioned_table_are_columns(tmp_path: Path) -> None:
@@ -65,23 +65,23 @@ def test_the_folders_of_a_partitioned_table_are_columns(tmp_path: Path) -> None:
         TABLE.write_parquet(inside / "0.parquet")
         (inside / "_SUCCESS").touch()
         (inside / ".hidden.parquet").touch()
-    store = Scanned(tmp_path)
+    store = FileTable(tmp_path)
     assert list(store.schema()) == ["a", "b", "c", "year", "place"]
     assert counted(store, "year", "place") == [("2023", "A b", 6), ("2024", None, 6)]
-    assert counted(Scanned(tmp_path / "year=*" / "*" / "*.parquet"), "year") == [("2023", 6), ("2024", 6)]
-    assert "year" not in Scanned(tmp_path / "year=2023" / "place=A%20b" / "0.parquet").schema()
+    assert counted(FileTable(tmp_path / "year=*" / "*" / "*.parquet"), "year") == [("2023", 6), ("2024", 6)]
+    assert "year" not in FileTable(tmp_path / "year=2023" / "place=A%20b" / "0.parquet").schema()
 
 
 def test_files_must_be_alike(tmp_path: Path) -> None:
     TABLE.write_parquet(tmp_path / "0.parquet")
     TABLE.select("c", "b", "a").write_parquet(tmp_path / "1.parquet")
-    assert len(counted(Scanned(tmp_path), "a", "b", "c")) == len(CELLS)
+    assert len(counted(FileTable(tmp_path), "a", "b", "c")) == len(CELLS)
     TABLE.with_columns(pl.col("a").cast(pl.Int32)).write_parquet(tmp_path / "2.parquet")
     with pytest.raises(ReadError, match=r'"a" has another type'):
-        Scanned(tmp_path)
+        FileTable(tmp_path)
     TABLE.rename({"a": "z"}).write_parquet(tmp_path / "2.parquet")
     with pytest.raises(ReadError, match='lacks "a" and adds "z"'):
-        Scanned(tmp_path)
+        FileTable(tmp_path)
 
 
 def test_categories_of_several_files_are_texts(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_categories_of_several_files_are_texts(tmp_path: Path) -> None:
         pl.DataFrame({"a": pl.Series(values, dtype=pl.Categorical), "b": pl.Series([None, None])}).write_parquet(
             tmp_path / f"{i}.parquet"
         )
-    assert counted(Scanned(tmp_path), "a", "b") == [("x", None, 1), ("y", None, 2), ("z", None, 1)]
+    assert counted(FileTable(tmp_path), "a", "b") == [("x", None, 1), ("y", None, 2), ("z", None, 1)]
 
 
 def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
         ("q*.parquet", ReadError, "no file"),
     ):
         with pytest.raises(error, match=words):
-            Scanned(tmp_path / name)
+            FileTable(tmp_path / name)
 
 
 def test_a_damaged_page_is_a_read_error_without_cells(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_a_damaged_page_is_a_read_error_without_cells(tmp_path: Path) -> None:
     data[4:60] = bytes(56)
     (tmp_path / "in.parquet").write_bytes(bytes(data))
     with pytest.raises(ReadError, match="damaged") as caught:
-        counted(Scanned(tmp_path / "in.parquet"), "a")
+        counted(FileTable(tmp_path / "in.parquet"), "a")
     assert "secret" not in str(caught.value)
 
 
@@ -137,20 +137,20 @@ def test_an_interrupted_count_goes_on(tmp_path: Path) -> None:
             raise Interrupt
 
     with pytest.raises(Interrupt):
-        counted(Scanned(tmp_path / "in.parquet", part=100), "a", work=work, say=stop)
+        counted(FileTable(tmp_path / "in.parquet", part=100), "a", work=work, say=stop)
     saved = sorted(work.rglob("*.parquet"))
     assert [p.name for p in saved] == [f"{i}-0-0-{100 * (i + 1)}.parquet" for i in range(6)]
     assert all(pl.read_parquet(p)[COUNT].sum() == 100 for p in saved)
     found = counted(
-        Scanned(tmp_path / "in.parquet", part=100), "a", work=work, say=lambda message, share: seen.append(share)
+        FileTable(tmp_path / "in.parquet", part=100), "a", work=work, say=lambda message, share: seen.append(share)
     )
-    assert found == counted(Scanned(tmp_path / "in.parquet"), "a")
+    assert found == counted(FileTable(tmp_path / "in.parquet"), "a")
     assert seen[-1] == 1.0
     assert seen == sorted(seen)
     assert not work.exists()
     # another table, or other columns, start anew
     pl.DataFrame({"a": [9] * 1000}).write_parquet(tmp_path / "in.parquet")
-    assert counted(Scanned(tmp_path / "in.parquet", part=100), "a", work=work) == [(9, 1000)]
+    assert counted(FileTable(tmp_path / "in.parquet", part=100), "a", work=work) == [(9, 1000)]
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "csv.gz"])
@@ -164,7 +164,7 @@ def test_a_count_goes_on_from_wherever_it_was_interrupted(tmp_path: Path, ending
             frame.write_parquet(files[-1], row_group_size=40)
         else:
             files[-1].write_bytes(gzip.compress(data, mtime=0) if ending == "csv.gz" else data)
-    work, store = tmp_path / "work", Scanned(files, part=23, block=400)
+    work, store = tmp_path / "work", FileTable(files, part=23, block=400)
     expected, kept = counted(store, "a", "b"), []
     assert sum(n for *_, n in expected) == 401
     for limit in range(1, 1000):
@@ -196,7 +196,7 @@ def test_an_interrupted_count_is_saved_within_a_part(tmp_path: Path) -> None:
             raise Interrupt
 
     with pytest.raises(Interrupt):
-        counted(Scanned(tmp_path / "in.parquet"), "a", work=work, say=stop)
+        counted(FileTable(tmp_path / "in.parquet"), "a", work=work, say=stop)
     saved = list(work.rglob("*.parquet"))
     assert len(saved) == 1
     assert 200_000 < pl.read_parquet(saved[0])[COUNT].sum() < 600_000
@@ -208,7 +208,7 @@ def test_counts_leave_each_other_alone(tmp_path: Path) -> None:
     work, stores = tmp_path / "work", {}
     for name in ("one", "two"):
         pl.DataFrame({"a": [f"{name} {i % 7}" for i in range(1000)]}).write_parquet(tmp_path / f"{name}.parquet")
-        stores[name] = Scanned(tmp_path / f"{name}.parquet", part=100)
+        stores[name] = FileTable(tmp_path / f"{name}.parquet", part=100)
 
     def stop(message: str, share: float | None) -> None:
         if share and share > 0.5:
@@ -236,16 +236,16 @@ def test_counts_leave_each_other_alone(tmp_path: Path) -> None:
 def test_too_many_cells_are_refused_while_counting(tmp_path: Path) -> None:
     pl.DataFrame({"a": range(100)}).write_parquet(tmp_path / "in.parquet")
     with pytest.raises(PolicyError, match="max_cells=99"):
-        Scanned(tmp_path / "in.parquet").count(["a"], quiet, 99)
+        FileTable(tmp_path / "in.parquet").count(["a"], quiet, 99)
     with pytest.raises(PolicyError, match="max_cells=99"):  # no part alone has too many
-        Scanned(tmp_path / "in.parquet", part=50).count(["a"], quiet, 99)
-    assert Scanned(tmp_path / "in.parquet", part=50).count(["a"], quiet, 100).height == 100
+        FileTable(tmp_path / "in.parquet", part=50).count(["a"], quiet, 99)
+    assert FileTable(tmp_path / "in.parquet", part=50).count(["a"], quiet, 100).height == 100
 
 
 def test_a_sample_is_from_all_over_the_table(tmp_path: Path) -> None:
     for i in range(2):
         pl.DataFrame({"a": range(1000 * i, 1000 * i + 1000)}).write_parquet(tmp_path / f"{i}.parquet")
-    store = Scanned(tmp_path)
+    store = FileTable(tmp_path)
     assert store.sample(80)["a"].to_list()[::10] == [0, 250, 500, 750, 1000, 1250, 1500, 1750]
     assert store.sample(80).height == 80
     assert store.sample(5000).height == 2000
@@ -255,18 +255,18 @@ def test_weights_and_fingerprint(folder: Path) -> None:
     pl.DataFrame(
         {"w": [0.5, 1], "t": ["1", "2"], "z": [0, 1], "n": [None, 1.0], "i": [1.0, float("inf")]}
     ).write_parquet(folder / "w.parquet")
-    store = Scanned(folder / "w.parquet")
+    store = FileTable(folder / "w.parquet")
     assert [store.positive(name) for name in "wtzni"] == [True, True, False, False, False]
     assert store.fingerprint(None) is None
     same = store.fingerprint(b"key")
     assert same == store.fingerprint(b"key") != store.fingerprint(b"other")
     assert str(same).startswith("hmac-sha256-files:")
-    assert same != Scanned(folder / "part-0.parquet").fingerprint(b"key")
+    assert same != FileTable(folder / "part-0.parquet").fingerprint(b"key")
 
 
 def test_maps_cells_and_lost_tuples(tmp_path: Path) -> None:
     TABLE.write_parquet(tmp_path / "in.parquet")
-    store = Scanned(tmp_path / "in.parquet")
+    store = FileTable(tmp_path / "in.parquet")
     maps = {"a": pl.DataFrame({"a": [1, 2, None], LABEL + "a": ["one", "two", "none"]})}
     gone = pl.DataFrame({"a": [None], "b": ["y"]}, schema={"a": pl.Int64, "b": pl.String})
     plan = Plan(("b", "a", "c"), ("a", "b"), ("b",), maps, None, gone)
@@ -285,7 +285,7 @@ def test_a_value_that_the_plan_does_not_know_is_an_error(tmp_path: Path) -> None
     TABLE.write_parquet(tmp_path / "in.parquet")
     plan = Plan(("a",), ("a",), (), {"a": pl.DataFrame({"a": [1, None], LABEL + "a": ["one", "none"]})})
     with pytest.raises(ReadError, match="changed"):
-        Scanned(tmp_path / "in.parquet").recode(plan, tmp_path / "out.parquet", "parquet", quiet)
+        FileTable(tmp_path / "in.parquet").recode(plan, tmp_path / "out.parquet", "parquet", quiet)
 
 
 @pytest.mark.parametrize("format", ["csv", "tsv"])
@@ -324,7 +324,7 @@ def test_text_is_read_as_the_whole_file_would_be(tmp_path: Path, block: int, how
     data = text.encode("utf-8" if how in ("gz", "crlf") else how)
     file = tmp_path / ("in.csv.gz" if how == "gz" else "in.csv")
     file.write_bytes(gzip.compress(data) if how == "gz" else data)
-    store = Scanned(file, block=block)
+    store = FileTable(file, block=block)
     assert store.sample(MANY).equals(read(file))
     assert counted(store, "text", "n") == sorted(read(file).group_by("text", "n").agg(pl.len()).rows(), key=str)
 
@@ -332,21 +332,21 @@ def test_text_is_read_as_the_whole_file_would_be(tmp_path: Path, block: int, how
 def test_text_in_another_encoding_is_refused_or_named(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_bytes(CSV.encode("cp1252"))
     with pytest.raises(ReadError, match="encoding="):
-        Scanned(tmp_path / "in.csv")
-    store = Scanned(tmp_path / "in.csv", encoding="cp1252")
+        FileTable(tmp_path / "in.csv")
+    store = FileTable(tmp_path / "in.csv", encoding="cp1252")
     assert store.sample(MANY).equals(read(tmp_path / "in.csv"))
 
 
 def test_faults_of_text_are_named_with_their_line(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("a,b\n1,2\n3\n")
     with pytest.raises(ReadError, match="has 1 field"):
-        counted(Scanned(tmp_path / "in.csv"), "a")
+        counted(FileTable(tmp_path / "in.csv"), "a")
     (tmp_path / "in.csv").write_text('a,b\n1,"2\n3,4\n')
     with pytest.raises(ReadError):
-        counted(Scanned(tmp_path / "in.csv"), "a")
+        counted(FileTable(tmp_path / "in.csv"), "a")
     (tmp_path / "in.csv").write_bytes(b"a,b\n1,\x002\n")
     with pytest.raises(ReadError, match="null byte"):
-        Scanned(tmp_path / "in.csv")
+        FileTable(tmp_path / "in.csv")
     (tmp_path / "in.csv").write_text("")
     with pytest.raises(ReadError, match="empty"):
-        Scanned(tmp_path / "in.csv")
+        FileTable(tmp_path / "in.csv")

@@ -86,7 +86,7 @@ class Case:
 
     def _stored(self, folder: Path) -> Made:
         self.table.write_parquet(folder / "in.parquet")
-        release = sf.anonymize(sf.Scanned(folder / "in.parquet"), to=folder / "out", **self.asked)
+        release = sf.anonymize(sf.scan(folder / "in.parquet"), to=folder / "out", **self.asked)
         manifest = json.loads((folder / "out" / "manifest.json").read_text("utf-8"))
         return Made(pl.read_parquet(folder / "out" / "data.parquet"), published(manifest), release)
 

@@ -333,7 +333,7 @@ def test_cuts_out_of_core(tmp_path: Path) -> None:
     }
     made = sf.anonymize(table, **options)
     assert set(made.table["age"]) == {"[0, 17]", "[18, 59]"}
-    sf.anonymize(sf.Scanned(tmp_path / "t.parquet"), to=tmp_path / "out", **options)
+    sf.anonymize(sf.scan(tmp_path / "t.parquet"), to=tmp_path / "out", **options)
     (data,) = (tmp_path / "out").glob("data*")
     written = pl.read_parquet(data) if data.suffix == ".parquet" else pl.read_csv(data)
     assert written["age"].sort().to_list() == made.table["age"].sort().to_list()

@@ -224,7 +224,7 @@ def streamed(tmp_path: Path, **more: Any) -> Any:
         "search": "optimal",
         "to": tmp_path / "out",
     }
-    return sf.anonymize(sf.Scanned(tmp_path / "in.parquet"), **(asked | more))
+    return sf.anonymize(sf.scan(tmp_path / "in.parquet"), **(asked | more))
 
 
 def test_what_is_not_in_memory_is_counted_from_what_was_written(tmp_path: Path, run: Run) -> None:
@@ -308,7 +308,7 @@ def test_what_counts_allow_of_the_standards(tmp_path: Path) -> None:
     hospital_register(600).write_parquet(tmp_path / "in.parquet")
     roles = {"identifying": ["name"], "quasi": ["sex", "ward"], "sensitive": ["diagnosis"]}
     rest = {"insensitive": ["cost", "birth_date", "postcode"], "unprotected": ["diagnosis"]}
-    store, asked = sf.Scanned(tmp_path / "in.parquet"), sf.KAnonymity(12)
+    store, asked = sf.scan(tmp_path / "in.parquet"), sf.KAnonymity(12)
     made = sf.anonymize(store, **roles, **rest, require=asked, search="optimal", to=tmp_path / "out", suppression=0.2)
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert "Clinical data (EMA, Health Canada) met" in page

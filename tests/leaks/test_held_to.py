@@ -124,7 +124,7 @@ def test_the_internal_report_carries_out_the_attacks_for_it(tmp_path: Path) -> N
 def test_of_a_table_that_is_not_in_memory_the_class_sizes_tell(tmp_path: Path) -> None:
     people().write_parquet(tmp_path / "in.parquet")
     asked = ASKED | {"require": [sf.KAnonymity(12), sf.DistinctLDiversity("diagnosis", 2)]}
-    store = sf.Scanned(tmp_path / "in.parquet")
+    store = sf.scan(tmp_path / "in.parquet")
     one, two = (sf.anonymize(store, **asked, profile=p, to=tmp_path / p) for p in ("clinical", "hipaa"))
     assert said(one) == said(released("clinical"))
     assert ">Held to<" in (tmp_path / "clinical" / "report.html").read_text("utf-8")
@@ -192,5 +192,5 @@ def test_an_unknown_one_is_refused(tmp_path: Path) -> None:
     people().write_parquet(tmp_path / "in.parquet")
     with pytest.raises(PolicyError, match="unknown profile"):
         sf.anonymize(
-            sf.Scanned(tmp_path / "in.parquet"), quasi=["age"], require=sf.KAnonymity(2), profile=3, to=tmp_path / "out"
+            sf.scan(tmp_path / "in.parquet"), quasi=["age"], require=sf.KAnonymity(2), profile=3, to=tmp_path / "out"
         )  # type: ignore[arg-type]

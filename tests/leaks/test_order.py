@@ -373,7 +373,7 @@ def sources(table: pl.DataFrame, folder: Path, engine: str, request: pytest.Fixt
             part.write_parquet(folder / f"{i}.parquet", row_group_size=100)
         else:
             part.write_csv(folder / f"{i}.csv")
-    return sf.Scanned(folder)
+    return sf.scan(folder)
 
 
 def wide_register(rows: int = 1500) -> pl.DataFrame:

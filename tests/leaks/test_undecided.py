@@ -64,7 +64,7 @@ def stored_as(kind: str, table: pl.DataFrame, folder: Path) -> Any:
         return table
     if kind == "files":
         table.write_parquet(folder / "in.parquet")
-        return sf.Scanned(folder / "in.parquet")
+        return sf.scan(folder / "in.parquet")
     import duckdb
 
     with duckdb.connect(str(folder / "in.duckdb")) as link:

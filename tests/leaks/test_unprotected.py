@@ -107,7 +107,7 @@ def test_what_a_criterion_protects_is_not_unprotected() -> None:
 def test_tables_that_are_not_in_memory_are_warned_about_too(tmp_path: Path) -> None:
     patients().write_parquet(tmp_path / "in.parquet")
     asked: dict[str, Any] = {"quasi": ["age", "sex", "zip"], "require": sf.KAnonymity(10), "search": "mondrian"}
-    store = sf.Scanned(tmp_path / "in.parquet")
+    store = sf.scan(tmp_path / "in.parquet")
     with pytest.warns(sf.UnprotectedWarning):
         sf.anonymize(store, sensitive=["stroke"], to=tmp_path / "one", **asked)
     with warnings.catch_warnings():

@@ -187,12 +187,14 @@ def release(draft: Draft) -> tuple[Any, PolicyFile, Path | None, list[str]]:
         if policy.output is not None:
             check_target(policy.output, policy.overwrite)  # before the work, not after
         if opened.stored:
-            found = sf.anonymize(opened.data, **policy.keywords(), **policy.stored(), progress=progress)
-            return found, policy, found.path, told
+            kept = sf.anonymize(opened.data, **policy.keywords(), **policy.stored(), progress=progress)
+            assert isinstance(kept, sf.StoredRelease)
+            return kept, policy, kept.path, told
         reports = _reports(draft)
         check_reports(reports["internal_report"], policy.output, policy.overwrite, reports["pdf"])
         found = sf.anonymize(opened.data, **policy.keywords(), progress=progress)
         progress("writing", None)
+        assert policy.output is not None
         folder = found.save(policy.output, format=policy.format, overwrite=policy.overwrite, **reports)
     return found, policy, Path(folder), told
 

@@ -126,7 +126,7 @@ def opened(origin: Origin | None) -> Opened:
         return Opened(None, None, None, False, "csv")
     stored = origin.stored or is_large(origin)
     try:
-        data = store_of(origin) if stored else sf.read(origin.paths[0], **origin.reader)
+        data: Any = store_of(origin) if stored else sf.read(origin.paths[0], **origin.reader)
     except SfumatoError as error:
         return Opened(None, None, error, stored, "csv")
     if data is None:
@@ -205,7 +205,7 @@ def store_of(origin: Origin) -> Any:
         if path.is_dir() and not any(path.iterdir()):
             raise ReadError(f"{path} is a folder with nothing in it")
     if not origin.database:
-        return sf.Scanned(list(origin.paths), **{k: v for k, v in origin.reader.items() if k in STREAMED})
+        return sf.scan(list(origin.paths), **{k: v for k, v in origin.reader.items() if k in STREAMED})
     if origin.table is None or len(origin.paths) > 1:
         return None
     return database(origin.paths[0], origin.table)

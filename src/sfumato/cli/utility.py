@@ -80,6 +80,7 @@ def utility(
         after, roles = kept.released(released, place, stream, given)
         kernels.warn_of_compiling(progress)
         progress("measuring", None)
+        most: dict[str, Any] = {} if max_cells is None else {"max_cells": max_cells}
         found = sf.utility(
             before,
             after,
@@ -91,7 +92,7 @@ def utility(
             queries=queries,
             dimension=dimension,
             seed=seed,
-            **({} if max_cells is None else {"max_cells": max_cells}),
+            **most,
         )
     figures.write(found, output, overwrite)
     if as_json:

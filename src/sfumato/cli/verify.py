@@ -100,13 +100,14 @@ def verify(
             given |= flags.hierarchies(hierarchy, faults)
             given["output", "path"] = "."  # nothing is written
             opened, policy = sources.checked(flags.draft(named, given, models, faults))
+            most: dict[str, Any] = {} if max_cells is None else {"max_cells": max_cells}
             found = sf.verify(
                 opened.data,
                 quasi=[list(names) for names in policy.roles.quasi],
                 require=list(policy.require),
                 hierarchies=policy.hierarchies or None,
                 wildcard=wildcard,
-                **({} if max_cells is None else {"max_cells": max_cells}),
+                **most,
             )
             reach = _reach(opened.data, policy.roles, found)
     if as_json:

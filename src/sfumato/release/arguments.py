@@ -48,13 +48,16 @@ class UnprotectedWarning(UserWarning):
         return UnprotectedWarning(self.columns, words)
 
 
-def criteria(require: Any) -> tuple[Any, ...]:
-    """Criteria from values, shell forms and mappings as in a policy file; one alone is a list of one."""
+def criteria(require: Any, k: Any = None) -> tuple[Any, ...]:
+    """Criteria from values, shell forms and mappings as in a policy file; one alone is a list of one. With `k`,
+    k-anonymity is the first of them."""
     known = tuple(variant.make for variant in CRITERIA.values())
     if isinstance(require, str | Mapping) or type(require) in known:
         require = [require]
     if not isinstance(require, Iterable):
         raise PolicyError("require must be a list of criteria", got=type(require).__name__)
+    if k is not None:
+        require = [criterion("k-anonymity", k=k), *require]
     found = tuple(parse(c) if isinstance(c, str) else _named(c) if isinstance(c, Mapping) else c for c in require)
     for one in found:
         if type(one) not in known:

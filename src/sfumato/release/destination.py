@@ -1,4 +1,4 @@
-"""Where a release of a table that is not in memory goes: a folder of files, or a table beside the original."""
+"""Where a release goes: a folder of files, or a table beside the original."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 
 from sfumato.core.parameters import path_of
 from sfumato.engines.atomic import check_target
+from sfumato.engines.files.bytes import FORMATS
 from sfumato.engines.files.write import refuse_format
 from sfumato.engines.order import CANONICAL, ORDERS
 from sfumato.engines.protocol import Engine, is_home
-from sfumato.errors import OutputError, PolicyError
+from sfumato.errors import OutputError, PolicyError, did_you_mean
 
 ALLOWED = 'the path of a folder, sf.Folder("out", format="csv"), or for a database sf.Table("release")'
 
@@ -59,6 +60,19 @@ def store_name(store: Engine) -> str:
 
 def _named(store: Engine) -> bool:
     return is_home(store) and getattr(store, "named", True)
+
+
+def folder_for(to: Any) -> Folder:
+    """The folder that a release of rows in memory goes to, checked before the work."""
+    if not isinstance(to, Folder | str | Path):
+        allowed = 'the path of a folder, or sf.Folder("out", format="csv")'
+        raise PolicyError("to must say where the release goes", got=type(to).__name__, allowed=allowed)
+    folder = to if isinstance(to, Folder) else Folder(to)
+    if folder.format not in FORMATS:
+        hint = did_you_mean(str(folder.format), FORMATS)
+        raise OutputError("unknown output format", got=repr(folder.format), allowed=", ".join(FORMATS), hint=hint)
+    check_target(path_of(folder.path), folder.overwrite)
+    return folder
 
 
 def destination(to: Any, store: Engine) -> Folder | Table | None:

@@ -49,13 +49,13 @@ def anonymize_store(store: Engine, to: Any = None, **given: Any) -> StoredReleas
 
     Parameters
     ----------
-    store: the table, such as `Scanned("admissions/*.parquet")`.
+    store: the table, such as `FileTable("admissions/*.parquet")`.
     to: a folder to make (data, manifest.json and report.html, all of them or nothing), a `Folder` or a `Table`.
     given: the other arguments of `sfumato.anonymize`. A search that gives rows with equal values different labels is
         refused.
 
-    >>> from sfumato.engines.files.table import Scanned
-    >>> anonymize_store(Scanned("in/*.parquet"), "out", quasi=["age"], require="k-anonymity 10")  # doctest: +SKIP
+    >>> from sfumato.engines.files.table import FileTable
+    >>> anonymize_store(FileTable("in/*.parquet"), "out", quasi=["age"], require="k-anonymity 10")  # doctest: +SKIP
     <StoredRelease of 100000000 rows, 0 suppressed, loss 0.2500, k-anonymity>
     """
     place = destination(to, store)

@@ -14,7 +14,7 @@ from sfumato.criteria.audit import Counts as Whole
 from sfumato.criteria.audit import Groups, Wide
 from sfumato.engines.files.count import BATCH, CHANGED, singled
 from sfumato.engines.files.source import written
-from sfumato.engines.files.table import Scanned, ScannedFile
+from sfumato.engines.files.table import FileTable, ScannedFile
 from sfumato.engines.order import is_canonical, sorted_by
 from sfumato.engines.protocol import COUNT, Progress, refuse_many
 from sfumato.errors import ReadError
@@ -226,9 +226,9 @@ class Streamed:
         self.place, self.format = place, format
 
     @cached_property
-    def _parts(self) -> list[Scanned | ScannedFile]:
+    def _parts(self) -> list[FileTable | ScannedFile]:
         if self.format == "parquet":
-            return [Scanned(self.place, format="parquet")]
+            return [FileTable(self.place, format="parquet")]
         files = sorted(self.place.glob("part-*")) if self.place.is_dir() else [self.place]
         return [ScannedFile(file, self.format) for file in files]  # which takes the guard of text away
 

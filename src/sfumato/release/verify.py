@@ -424,8 +424,8 @@ def verify_store(
     The store counts the distinct tuples of each set of quasi-identifiers, with each sensitive attribute that a
     criterion looks at; more than `max_cells` of them are refused.
 
-    >>> from sfumato.engines.files.table import Scanned
-    >>> verify_store(Scanned("out/*.parquet"), quasi=["age"], require="k-anonymity 5").holds  # doctest: +SKIP
+    >>> from sfumato.engines.files.table import FileTable
+    >>> verify_store(FileTable("out/*.parquet"), quasi=["age"], require="k-anonymity 5").holds  # doctest: +SKIP
     True
     """
     counts, promised = TupleCounts(store, max_cells, say), arguments.criteria(require)

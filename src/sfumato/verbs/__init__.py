@@ -36,6 +36,7 @@ from sfumato.release.checks import (
     publishable,
     trees_of,
 )
+from sfumato.release.destination import folder_for
 from sfumato.release.ends import ends_named, with_ends
 from sfumato.release.in_parts import verified
 from sfumato.release.pipeline import anonymize_store
@@ -64,6 +65,7 @@ def anonymize(
     rest: str = "refuse",
     normalise: bool | Names = False,
     unprotected: Names = (),
+    k: int | None = None,
     require: Iterable[Any] | Any = (),
     search: Any = "auto",
     keep: str | None = None,
@@ -83,7 +85,7 @@ def anonymize(
 
     Parameters
     ----------
-    data: a pandas, Polars or PyArrow frame, or the path of a file; or a table that is not in memory: `Scanned` (files),
+    data: a pandas, Polars or PyArrow frame, or the path of a file; or a table that is not in memory: `sf.scan` (files),
         `Database`, or a Spark frame. It is never modified.
     quasi: the quasi-identifiers, or several sets of them; every criterion holds for each set.
     identifying: columns to drop. sensitive: columns whose values are protected. insensitive: released as they are.
@@ -92,7 +94,8 @@ def anonymize(
         "release" them; those that look harmless are released as they are.
     normalise: sensitive columns, or True for all of them, whose values count as one and are released in one spelling
         where they differ only by case, blanks, Unicode form or as `1` and `1.0`.
-    require: criteria, such as `KAnonymity(10)`, or their shell form, such as "entropy-l-diversity disease 3".
+    k: for k-anonymity: everybody looks like at least k - 1 others. require: further criteria, such as
+        `EntropyLDiversity("disease", 3)`, or their shell form, such as "entropy-l-diversity disease 3".
     search, loss: a name or a value; "auto" picks the search, and `solution.choice` says why. keep: what "auto" shall
         keep, "consistent-columns" (one label per value) or "hierarchy-labels" (no ranges of their own).
     suppression: a share of the rows (float) or a count (int).
@@ -103,8 +106,8 @@ def anonymize(
     profile: the standard that the release is held to, "hipaa", "clinical" or "gdpr": the report says first whether it
         is met; nothing else changes, and a release that does not meet it is made all the same.
     progress: called with a message and a share of the work.
-    to, max_cells: of a table that is not in memory, where the release goes (a folder, `Folder` or `Table`) and how
-        many different combinations of values may be held in memory.
+    to: where the release goes: a folder, `Folder`, or for a table of a database `Table`. A release of a frame is handed
+        back too. max_cells: of an out-of-core table, how many different combinations of values may be held in memory.
 
     Returns
     -------
@@ -117,11 +120,12 @@ def anonymize(
 
     >>> import sfumato as sf
     >>> table = {"age": [31, 32, 58, 59], "sex": ["F", "F", "M", "M"]}
-    >>> sf.anonymize(table, quasi=["age", "sex"], require=sf.KAnonymity(2)).table["age"].to_list()
+    >>> sf.anonymize(table, quasi=["age", "sex"], k=2).table["age"].to_list()
     ['[30, 34]', '[30, 34]', '[55, 59]', '[55, 59]']
     """
     if progress is not None and not callable(progress):
         raise PolicyError("progress must be a function of a message and a share", got=type(progress).__name__)
+    promised = arguments.criteria(require, k)
     if (store := store_of(data)) is not None:
         if normalise:
             what = "the values of a table that is not in memory cannot be brought to one spelling"
@@ -136,7 +140,7 @@ def anonymize(
             weight=weight,
             unprotected=unprotected,
             rest=rest,
-            require=require,
+            require=promised,
             search=search,
             keep=keep,
             loss=loss,
@@ -150,11 +154,9 @@ def anonymize(
             progress=progress,
             max_cells=max_cells,
         )
-    if to is not None:
-        raise PolicyError("to is for tables that are not in memory", hint='call .save("out/") on the release')
+    folder = None if to is None else folder_for(to)
     say = progress or quiet
     frame, kind = enter(data)
-    promised = arguments.criteria(require)
     needed = [name for criterion in promised for name in criterion.needs]
     roles = arguments.roles_of(frame, quasi, identifying, sensitive, insensitive, weight, needed, unprotected, rest)
     arguments.refuse_undecided(frame, roles, promised)
@@ -207,7 +209,7 @@ def anonymize(
     if not verification.holds:
         broken = ", ".join(promise.model for promise in verification.promises if not promise.holds)
         raise BrokenPromise(f"the release does not keep {broken}, so it is not released. This is a fault of Sfumato")
-    return Release(
+    release = Release(
         data=leave(table, data, kind, rows, untouched),
         solution=solution,
         policy=policy,
@@ -226,6 +228,9 @@ def anonymize(
         normalised=merged,
         order=order,
     )
+    if folder is not None:
+        release.save(folder.path, folder.format, folder.overwrite)
+    return release
 
 
 def verify(

@@ -1,4 +1,4 @@
-"""Scanned: a table in files, larger than memory, counted and recoded by Polars as a stream."""
+"""FileTable: a table in files, larger than memory, counted and recoded by Polars as a stream."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sfumato.errors import ColumnError, EmptyTable, ReadError
 PIECES = 8  # places of a table that a sample is taken from
 
 
-class Scanned:
+class FileTable:
     """A table in CSV or Parquet files: one file, a pattern, a folder (also a partitioned one), or a list of those.
 
     Parameters
@@ -34,7 +34,7 @@ class Scanned:
     format, separator, encoding: where the names and beginnings of the files do not say it.
     part: rows counted between two savings of a count. block: bytes of text that are parsed at a time.
 
-    >>> Scanned("admissions/*.parquet").rows()  # doctest: +SKIP
+    >>> FileTable("admissions/*.parquet").rows()  # doctest: +SKIP
     100000000
     """
 
@@ -59,7 +59,7 @@ class Scanned:
         """Column to type, in order."""
         return dict(self.files[0].schema)
 
-    def snapshot(self, write: bool) -> AbstractContextManager[Scanned]:
+    def snapshot(self, write: bool) -> AbstractContextManager[FileTable]:
         """The files themselves: whatever reads them looks whether they are still the ones that were found."""
         return nullcontext(self)
 
@@ -174,3 +174,22 @@ class ScannedFile:
     def frame(self) -> pl.LazyFrame:
         """The rows, not yet read."""
         return written(self.file, self.format)
+
+
+def scan(
+    path: str | Path | Sequence[str | Path],
+    *,
+    format: str | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    part: int = PART,
+    block: int = BLOCK,
+) -> FileTable:
+    """A table in CSV or Parquet files, larger than memory: one file, a pattern, a folder, or a list of those.
+
+    The verbs take it as they take a frame. The parameters are those of `FileTable`.
+
+    >>> scan("admissions/*.parquet").rows()  # doctest: +SKIP
+    100000000
+    """
+    return FileTable(path, format=format, separator=separator, encoding=encoding, part=part, block=block)
