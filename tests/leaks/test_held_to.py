@@ -100,6 +100,7 @@ def test_it_stands_first_in_the_report_and_the_others_below(profile: str) -> Non
     assert names[0] == held.title
     assert section.count("The standard that this release is held to.") == 1
     assert ">Other standards<" in page
+    assert f"{held.title} not looked at" not in page
     assert f"--profile {profile}" in page
 
 

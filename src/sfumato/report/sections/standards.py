@@ -131,10 +131,11 @@ def standards(found: Sequence[Profile], held: HeldTo | None = None, with_origina
     return section("standards", "Standards", *shown)
 
 
-def in_short(found: Sequence[Profile]) -> Markup:
-    """Which standards are met, in a line."""
+def in_short(found: Sequence[Profile], held: HeldTo | None = None) -> Markup:
+    """Which standards are met, in a line, but for the one that a release is held to."""
     seen = {one.name: "met" if one.holds else "not met" for one in found}
-    said = [f"{TITLES[name]} {seen.get(name, 'not looked at')}" for name in dict.fromkeys((*seen, *TITLES))]
+    names = [name for name in dict.fromkeys((*seen, *TITLES)) if held is None or name != held.name]
+    said = [f"{TITLES[name]} {seen.get(name, 'not looked at')}" for name in names]
     return text(f"{'; '.join(said)}. The figures stand below, beside their limits.")
 
 

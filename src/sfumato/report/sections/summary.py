@@ -27,7 +27,7 @@ def head(manifest: Manifest, reach: Reach, standards: Sequence[Profile] = (), st
         for term, said in lines(reach, standard)
     ]
     if others := [one for one in standards if standard is None or one.name != standard.name]:
-        told.append(("Standards" if standard is None else "Other standards", in_short(others)))
+        told.append(("Standards" if standard is None else "Other standards", in_short(others, standard)))
     shown = facts(told, "record reach") if told else None
     return tag("header", over, heading, warning, tag("p", _lead(manifest), class_="lead"), _figures(manifest), shown)
 
