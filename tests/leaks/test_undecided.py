@@ -295,5 +295,8 @@ def test_names_that_come_again_are_refused() -> None:
     table = pl.DataFrame({"who": names * 20, "yrs": [20 + i % 40 for i in range(500)]})
     with pytest.raises(sf.errors.UndecidedColumns, match="names of people"):
         sf.anonymize(table, quasi=["yrs"], require=sf.KAnonymity(5))
+    sparse = [*names[:12], *[None] * 488]
+    with pytest.raises(sf.errors.UndecidedColumns, match="names of people"):
+        sf.anonymize(table.with_columns(who=pl.Series(sparse)), quasi=["yrs"], require=sf.KAnonymity(5))
     few = table.with_columns(who=pl.Series(["Never Married", "Divorced", "Married Once", "Widowed"] * 125))
     assert sf.anonymize(few, quasi=["yrs"], require=sf.KAnonymity(5)).verification.holds

@@ -107,6 +107,7 @@ REST = ("refuse", "release")  # what becomes of columns without a role that look
 K = 5  # rows that share a value before it counts as frequent, where no criterion says how many
 OWN, RARE = 0.5, 0.05  # shares of rows with a value of their own, with one that fewer than k share, from which on
 FEW_ROWS = 50  # below this, how often values occur says nothing: only names and kinds of values decide
+NAMED = 10  # different values that all look like names: fewer may be groups, as `Never Married` is one
 FEW_VALUES = 20  # the same of a column that is empty in most rows
 MET_AGAIN = 10  # rows of a sample whose value it has already, from which on they tell how many share it
 GROUPS, CODED = 100, 10  # different texts up to which they are groups, beyond which codes count as codes
@@ -344,7 +345,7 @@ class _Look:
         words = int(values.str.count_matches(r"\S+").sum()) if self.text and self.distinct > 2 else 0
         if words >= 4 * known and 2 * self.distinct >= known:
             return Reason("identifying", "words", "free text can name people")
-        if self.distinct >= FEW_VALUES and _matches(values, NAMES):
+        if self.distinct >= NAMED and _matches(values, NAMES):
             return Reason("identifying", "names", "the values look like names of people")
         if known < FEW_VALUES or self.rows < self.few_rows:
             return self._code()
