@@ -16,6 +16,7 @@ import sfumato as sf
 from sfumato.cli import main
 from sfumato.errors import ColumnError, HierarchyError, OutputError, PolicyError, SfumatoError
 from sfumato.policyfile.file import dump, load
+from tests.fuzz import FUZZ
 
 LONE = "x\ud800"  # no text: half of a pair
 BYTE = "x\udcff"  # how Python names a byte of a path that is no UTF-8
@@ -206,7 +207,7 @@ print(key())
 def test_two_processes_that_make_the_key_have_the_same(tmp_path: Path) -> None:
     import time
 
-    for i in range(3):
+    for i in range(FUZZ):
         env = {name: value for name, value in os.environ.items() if name != "SFUMATO_KEY"}
         env["XDG_CONFIG_HOME"] = str(tmp_path / str(i))
         start = str(time.time() + 1.5)

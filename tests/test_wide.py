@@ -14,7 +14,7 @@ import pytest
 import sfumato as sf
 from sfumato.verbs.inspect import inspect
 
-NARROW = 500
+NARROW = 400
 QUASI = {"quasi": ["age", "sex"], "sensitive": ["disease"], "require": sf.KAnonymity(5)}
 
 

@@ -29,7 +29,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def out(run: Run, patients: Path, tmp_path: Path) -> Path:
-    assert run("anonymize", patients, *FLAGS, "-o", "out").code == 0
+    assert run("anonymize", patients, *FLAGS, "--search", "mondrian", "-o", "out").code == 0
     (tmp_path / "words").write_text(PASSPHRASE + "\n")
     return tmp_path / "out"
 

@@ -36,7 +36,7 @@ POLICIES: list[tuple[list[Any], float]] = [
 def tables(seed: int) -> list[pl.DataFrame]:
     rng = random.Random(seed)
     found = []
-    for _ in range(2 * FUZZ):
+    for _ in range(FUZZ):
         n = rng.randint(8, 40)
         columns = {"a": ("p1", "p2", "q1", "q2", "q3"), "b": range(8), "c": ("m", "n"), "s": ("flu", "asthma", "ulcer")}
         found.append(pl.DataFrame({name: [rng.choice(values) for _ in range(n)] for name, values in columns.items()}))

@@ -20,7 +20,7 @@ from sfumato.losses import LM, NCP
 from sfumato.search.clustering.clusters import ClusterSpace, boxes, lay_out
 from sfumato.search.clustering.kernels import k_member, seeded
 from sfumato.search.problem import CellSplit, deal, make_problem, split_cells
-from tests.fuzz import examples
+from tests.fuzz import FUZZ, examples
 from tests.rows import as_they_came
 
 TREE = sf.wide([("p1", "p", "*"), ("p2", "p", "*"), ("q1", "q", "*"), ("q2", "q", "*"), ("q3", "q", "*")])
@@ -212,7 +212,7 @@ REQUIRE: list[Any] = [
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("require", range(len(REQUIRE)))
 def test_every_criterion(name: str, require: int) -> None:
-    for seed in range(3):
+    for seed in range(FUZZ):
         found = release(table(seed, 80), name, REQUIRE[require])
         assert found.verification.holds
         assert found.table.height == 80

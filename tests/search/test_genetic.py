@@ -25,7 +25,7 @@ from sfumato.search.cuts.genetic import Genetic
 from sfumato.search.lattice.optimal import Optimal
 from sfumato.search.problem import Columns, Problem, judge
 from tests.conformance.test_anonymize_then_verify import criteria, tables
-from tests.fuzz import examples
+from tests.fuzz import FUZZ, examples
 from tests.search.lattices import nine, posed, problems
 
 SEARCHES.setdefault("genetic", Variant(Genetic, example=Genetic(), cite="Iyengar 2002"))
@@ -67,7 +67,7 @@ def best_of_all(problem: Problem) -> float | None:
 
 
 def reaches_the_best(search: Any, number: int) -> None:
-    for seed in (number, number + 100):
+    for seed in range(number, number + 100 * FUZZ, 100):
         problem = small(POLICIES[number], seed)
         best = best_of_all(problem)
         if best is None:
