@@ -1,8 +1,12 @@
-"""How many generated examples a test tries: few in an ordinary run, many in `make fuzz`."""
+"""How much a test tries: a little in plain `pytest`, all cases in `make test`, many examples in `make fuzz`."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
 
 FUZZ = int(os.environ.get("SFUMATO_FUZZ", "1"))  # `make fuzz` sets 20
 
@@ -10,3 +14,8 @@ FUZZ = int(os.environ.get("SFUMATO_FUZZ", "1"))  # `make fuzz` sets 20
 def examples(many: int) -> int:
     """A tenth of `many`, or ten, in an ordinary run; `make fuzz` tries twice as many."""
     return max(10, many * FUZZ // 10)
+
+
+def slow_but(values: Iterable[Any], *quick: Any) -> list[Any]:
+    """Parameters of which plain `pytest` takes the quick ones only."""
+    return [value if value in quick else pytest.param(value, marks=pytest.mark.slow) for value in values]

@@ -17,6 +17,7 @@ def brute(codes: np.ndarray) -> Counter[tuple[int, ...]]:
     return Counter(map(tuple, codes.T.tolist()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("columns", "values", "rows"), [(1, 3, 50), (3, 100, 5000), (9, 70, 5000), (40, 1000, 3000)])
 def test_cells_are_the_distinct_rows(columns: int, values: int, rows: int) -> None:
     rng = np.random.default_rng(columns)

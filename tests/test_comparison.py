@@ -69,6 +69,7 @@ def test_front_is_what_its_definition_says(points: list[tuple[int, int]]) -> Non
     assert pareto([u for u, _ in points], [r for _, r in points]) == [not one for one in beaten]
 
 
+@pytest.mark.slow
 def test_points_are_those_of_anonymize(people: pl.DataFrame) -> None:
     found = two_methods(people, suppression=[0, 0.1], workers=2)
     assert found.select("search", "suppression", "k").rows() == [
@@ -90,6 +91,7 @@ def test_points_are_those_of_anonymize(people: pl.DataFrame) -> None:
     assert found["pareto"].to_list() == pareto(found["utility"].to_list(), found["risk"].to_list())
 
 
+@pytest.mark.slow
 def test_workers_change_nothing_but_the_time(people: pl.DataFrame) -> None:
     one, three = (two_methods(people, workers=n, risk="singling-out trials=50").drop("seconds") for n in (1, 3))
     assert one.equals(three)
@@ -121,6 +123,7 @@ def test_a_fault_of_one_point_does_not_end_the_others(people: pl.DataFrame, monk
     assert SECRETS[0] not in found["reason"][1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("risk", RISKS)
 def test_every_risk(people: pl.DataFrame, risk: str) -> None:
     if risk == "probabilistic-linkage":
@@ -139,6 +142,7 @@ def test_every_risk(people: pl.DataFrame, risk: str) -> None:
         assert 0 <= found["risk"][1] <= found["risk"][0] + 1e-12 <= 1 + 1e-9  # one class of all is no riskier
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("utility", ALLOWED)
 def test_every_utility(people: pl.DataFrame, utility: str) -> None:
     if utility == "learning":
@@ -198,6 +202,7 @@ def test_what_makes_no_sense_is_refused_before_anything_runs(
     assert not any(secret in str(caught.value) for secret in SECRETS)
 
 
+@pytest.mark.slow
 def test_a_second_run_goes_on(people: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
     real = sf.anonymize
@@ -222,6 +227,7 @@ def test_a_second_run_goes_on(people: pl.DataFrame, tmp_path: Path, monkeypatch:
     assert len(json.loads((tmp_path / "map/map.json").read_text())["points"]) == 1
 
 
+@pytest.mark.slow
 def test_a_changed_input_starts_anew_and_says_so(
     people: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,6 +242,7 @@ def test_a_changed_input_starts_anew_and_says_so(
         two_methods(other, search="mondrian", k=2, output=tmp_path / "map")
 
 
+@pytest.mark.slow
 def test_a_line_that_was_cut_off_is_made_again(people: pl.DataFrame, tmp_path: Path) -> None:
     first = two_methods(people, search="mondrian", output=tmp_path / "map")
     path = tmp_path / "map" / FILE
@@ -246,6 +253,7 @@ def test_a_line_that_was_cut_off_is_made_again(people: pl.DataFrame, tmp_path: P
     assert sum('"point"' in line and line.endswith("}") for line in path.read_text().splitlines()) == 3
 
 
+@pytest.mark.slow
 def test_an_interrupt_keeps_what_is_finished(
     people: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -330,6 +338,7 @@ def test_the_map_in_all_its_forms(people: pl.DataFrame, tmp_path: Path) -> None:
     assert (tmp_path / "map/map.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_the_same_points_give_the_same_bytes(people: pl.DataFrame, tmp_path: Path) -> None:
     two_methods(people, output=tmp_path / "map")
     first = {path.name: path.read_bytes() for path in (tmp_path / "map").iterdir()}

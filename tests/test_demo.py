@@ -51,6 +51,7 @@ def test_same_seed_same_register_other_seed_another(register: pl.DataFrame) -> N
     assert not hospital_register(seed=1).equals(register)
 
 
+@pytest.mark.slow
 def test_a_million_rows_take_seconds() -> None:
     start = time.perf_counter()
     assert hospital_register(1_000_000).height == 1_000_000

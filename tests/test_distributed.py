@@ -206,6 +206,7 @@ def texts(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     return frame.select(pl.col(names).cast(pl.String))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("require", REQUIRED, ids=["k", "l", "t"])
 @pytest.mark.parametrize("method", METHODS, ids=["plain", "best", "first"])
 def test_one_part_is_what_one_machine_gives(
@@ -239,6 +240,7 @@ def test_parts_keep_the_promises_and_lose_as_much(
     assert run.verdict.loss == pytest.approx(here.solution.verdict.loss, rel=share)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["lm", "ncp", "discernibility", "c-avg", "non-uniform-entropy", "precision"])
 def test_the_loss_is_that_of_the_whole_table(monkeypatch: pytest.MonkeyPatch, table: pl.DataFrame, by: str) -> None:
     run = Run(monkeypatch, table, QUASI, [sf.KAnonymity(5)], 700, Mondrian(), loss(by), TREE)
@@ -250,6 +252,7 @@ def test_the_loss_is_that_of_the_whole_table(monkeypatch: pytest.MonkeyPatch, ta
     assert run.verdict.per_attribute == pytest.approx(here.solution.verdict.per_attribute, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method",
     [
@@ -272,6 +275,7 @@ def test_every_kind_of_cut(monkeypatch: pytest.MonkeyPatch, table: pl.DataFrame,
     assert run.verdict.loss == pytest.approx(here.solution.verdict.loss, rel=0.15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [700, 90])
 def test_parts_round_their_ends(monkeypatch: pytest.MonkeyPatch, table: pl.DataFrame, most: int) -> None:
     """Each by a step of its own, and what they lose together is read from the labels alone."""

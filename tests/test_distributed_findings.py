@@ -18,6 +18,8 @@ from sfumato.release.parts.verify import all_sizes, findings, joined
 from sfumato.release.released import summary
 from sfumato.release.verify import verify_counts, wide_of
 
+pytestmark = pytest.mark.slow
+
 NAMES = ["a", "b"]
 
 

@@ -72,6 +72,7 @@ def test_a_release_and_its_folder_know_their_columns(release: sf.Release, folder
     plain(read)
 
 
+@pytest.mark.slow
 def test_weights_of_a_release_give_individual_risk() -> None:
     made = released(insensitive=[], weight="cost")
     assert sf.risk(made)["individual"]["highest"] < 1
@@ -111,6 +112,7 @@ def test_hipaa_needs_no_quasi_identifiers() -> None:
     assert sf.risk({"colour": ["red", "blue"]}, profile="hipaa")["profile"]["holds"]
 
 
+@pytest.mark.slow
 def test_gdpr_attacks_the_original_where_it_is_given(release: sf.Release) -> None:
     alone = sf.risk(release, profile="gdpr")["profile"]
     tried = sf.risk(release, profile="gdpr", original=TABLE)["profile"]
@@ -137,6 +139,7 @@ def test_utility_of_a_folder_in_order(release: sf.Release, tmp_path: Path) -> No
     assert found["loss"]["c-avg"] == pytest.approx(sf.utility(TABLE, folder, k=5)["loss"]["c-avg"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["canonical", "random"])
 @pytest.mark.parametrize("columns", [["age", "sex", "cost"], ["age", "sex"]])
 def test_a_folder_in_another_order_is_measured_by_distributions(columns: list[str], order: str, tmp_path: Path) -> None:
@@ -201,6 +204,7 @@ def test_labels_that_cannot_be_read_are_told() -> None:
     assert len(read["notes"]) == 1
 
 
+@pytest.mark.slow
 def test_attack_names_rows_and_no_content(release: sf.Release, folder: Path) -> None:
     table = {"age": ["2*", "2*", "3*", "3*"], "ill": ["flu", "flu", "flu", "cold"]}
     found = sf.attack(table, quasi=["age"], sensitive="ill")
@@ -217,6 +221,7 @@ def test_attack_on_several_sets() -> None:
     assert {"homogeneity on age", "homogeneity on sex"} <= set(found)
 
 
+@pytest.mark.slow
 def test_an_external_table_and_who_is_who(tmp_path: Path) -> None:
     made = released(order="random", seed=4)
     voters = TABLE.select("id", "age", "sex")
@@ -233,6 +238,7 @@ def test_an_external_table_and_who_is_who(tmp_path: Path) -> None:
     plain(some)
 
 
+@pytest.mark.slow
 def test_an_unprotected_copy_is_linked_and_a_suppressed_one_is_not() -> None:
     people = TABLE.select("cost", "sex")
     assert sf.attack(people, people, quasi=["cost", "sex"])["deterministic-linkage"]["success"] == 1
@@ -255,6 +261,7 @@ def test_the_packages_stand_beside_the_verbs() -> None:
         _ = sf.measures.nothing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "kind", "words"),
     [
@@ -334,6 +341,7 @@ def tie(first: list[Any], second: list[Any], **more: Any) -> float:
     return found["success"]
 
 
+@pytest.mark.slow
 def test_an_external_table_in_another_order_hides_nothing(tmp_path: Path) -> None:
     people = TABLE.select("age", "sex", "cost").with_columns(pl.col("cost").cast(pl.String))
     quasi = ["age", "sex", "cost"]
@@ -359,6 +367,7 @@ def test_an_external_table_in_another_order_hides_nothing(tmp_path: Path) -> Non
     assert "distance-linkage" in sf.attack(cloudy, {"a": [10, 20, 30, 40]}, quasi=["a"])
 
 
+@pytest.mark.slow
 def test_times_with_and_without_a_zone_meet() -> None:
     zoned = ["2020-01-01T10:00:00+00:00", "2021-01-01T11:00:00+00:00"]
     plainly = ["2020-01-01T10:00:00", "2021-01-01T11:00:00"]
@@ -451,6 +460,7 @@ NASTY: dict[str, dict[str, list[Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(NASTY))
 def test_nasty_tables_give_plain_values(name: str) -> None:
     table = NASTY[name]

@@ -26,6 +26,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> FileTable:
     return FileTable(file, part=700)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quasi", SETS)
 @pytest.mark.parametrize(
     "asked",
@@ -43,6 +44,7 @@ def test_the_risks_are_those_of_the_table_in_memory(store: FileTable, quasi: Any
     alike(sf.risk(TABLE, quasi=quasi, **asked), sf.risk(store, quasi=quasi, **asked))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wildcard", [False, True])
 @pytest.mark.parametrize("blurred", [False, True])
 def test_a_population_is_a_frame_or_a_store(store: FileTable, tmp_path: Path, wildcard: bool, blurred: bool) -> None:
@@ -71,6 +73,7 @@ def test_text_files_and_single_measures(tmp_path: Path) -> None:
     assert single.sample_uniqueness(elsewhere, quasi) == single.sample_uniqueness(here, quasi)
 
 
+@pytest.mark.slow
 def test_adult(shared: Path, tmp_path: Path) -> None:
     table = pl.read_csv(shared / "data" / "arx" / "adult.csv", separator=";").with_columns(w=pl.lit(2) + pl.col("age"))
     table.write_parquet(tmp_path / "adult.parquet")
@@ -157,6 +160,7 @@ def release(store: FileTable, request: pytest.FixtureRequest, tmp_path_factory: 
     )
 
 
+@pytest.mark.slow
 def test_a_large_release_folder_is_counted(release: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     small = sf.risk(release.path, suda=True)
     assert "notes" not in small

@@ -16,6 +16,8 @@ from sfumato.measures.utility import Pair, utility_summary
 from sfumato.release import released as released_data
 from tests.measuring_tables import alike, made
 
+pytestmark = pytest.mark.slow
+
 TABLE = made().drop("id")
 QUASI = ["age", "zip", "born"]
 ASKED: dict[str, Any] = {

@@ -18,6 +18,8 @@ from sfumato.release import released as released_data
 from sfumato.release.verify import verify_folder, verify_manifest, verify_store
 from tests.measuring_tables import made
 
+pytestmark = pytest.mark.slow
+
 TABLE = made().drop("id")
 TREE = sf.wide([["flu", "lung", "*"], ["cold", "lung", "*"], ["ache", "head", "*"], ["none", "head", "*"]])
 OF = "disease"

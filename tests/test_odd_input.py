@@ -92,6 +92,7 @@ def test_a_label_that_is_no_text() -> None:
         sf.anonymize(table(), quasi=["age"], require=sf.KAnonymity(4), hierarchies={"age": sf.levels(LONE)})
 
 
+@pytest.mark.slow
 def test_bytes_of_the_shell_that_are_no_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -136,6 +137,7 @@ ROLES = '[roles]\nquasi = ["age"]\n'
 POLICY = f'[input]\npath = "t.csv"\n{ROLES}[[require]]\nmodel = "k-anonymity"\nk = 2\n[output]\npath = "o"\n'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [50, 300, 700, 950, 5_000, 100_000])
 @pytest.mark.parametrize(("opens", "inside", "closes"), [("[", "", "]"), ("{a = ", "1", "}")], ids=["lists", "tables"])
 @pytest.mark.parametrize(
@@ -174,6 +176,7 @@ CONTROL = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_control_characters_in_names_of_a_suggested_policy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], ending: str
@@ -204,6 +207,7 @@ print(key())
 """
 
 
+@pytest.mark.slow
 def test_two_processes_that_make_the_key_have_the_same(tmp_path: Path) -> None:
     import time
 

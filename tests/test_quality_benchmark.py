@@ -55,6 +55,7 @@ def test_a_miss_is_told(load: Load) -> None:
     assert len(results.missed(found)) == 2 + 6
 
 
+@pytest.mark.slow
 def test_the_default_on_nine_attributes_still_reaches_it(load: Load, shared: Path) -> None:
     """The loss of the default does not depend on the machine: it is measured anew."""
     yardsticks, tables = load("yardsticks"), importlib.import_module("benchmarks.tables")

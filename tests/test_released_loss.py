@@ -83,6 +83,7 @@ def test_suppressed_rows_count_by_their_number_and_blanked_cells_as_lost() -> No
     assert loss_of(["a", "b"], sf.NonUniformEntropy()) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["lm", "ncp", "discernibility", "c-avg", sf.LM(aggregate="geometric")])
 @pytest.mark.parametrize("search", ["mondrian", "auto"])
 def test_without_suppression_and_hierarchies_it_is_the_exact_loss(loss: Any, search: str) -> None:
@@ -94,6 +95,7 @@ def test_without_suppression_and_hierarchies_it_is_the_exact_loss(loss: Any, sea
     assert told["loss_per_attribute"] == pytest.approx(exact.per_attribute, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_report_says_why_a_loss_is_not_published() -> None:
     table = {"zip": ["SW1A", "SW1B", "EC2A", "EC2B"] * 2, "age": [20, 30, 40, 50] * 2}
     options = {"quasi": ["zip", "age"], "require": sf.KAnonymity(4), "hierarchies": {"zip": "redact:right"}}

@@ -410,6 +410,7 @@ def nulls(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [found for key, item in steps for found in [(*path, key), *nulls(item, (*path, key))]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", nulls(MANIFEST), ids=lambda path: ".".join(map(str, path)))
 def test_any_field_may_be_null(manifest: dict[str, Any], path: tuple[Any, ...]) -> None:
     parent: Any = manifest

@@ -32,6 +32,8 @@ from sfumato.report.sources import aligned, of_table
 from tests.fuzz import examples
 from tests.test_report import Outline
 
+pytestmark = pytest.mark.slow
+
 QUASI = ["birth_date", "postcode", "sex", "ward"]
 
 

@@ -28,11 +28,13 @@ def module(monkeypatch: pytest.MonkeyPatch):
     return load
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODULES)
 def test_imports(name: str, module) -> None:
     assert module(name).__doc__
 
 
+@pytest.mark.slow
 def test_files_are_released_and_figures_written(module, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     main = module("__main__")
     monkeypatch.setattr(main, "yardstick", lambda: 0.7)

@@ -182,6 +182,7 @@ def test_parts_of_a_partitioned_release(house: Path, tmp_path: Path) -> None:
     assert "missing: data.parquet/part-0.parquet" in found.signature.faults
 
 
+@pytest.mark.slow
 def test_a_release_in_a_database(house: Path, tmp_path: Path) -> None:
     duckdb = pytest.importorskip("duckdb")
     file = tmp_path / "h.duckdb"
@@ -388,6 +389,7 @@ def test_an_added_file(house: Path, signed: Path) -> None:
     assert "added since: deep/er/x" in faults(signed)
 
 
+@pytest.mark.slow
 def test_folders_without_end(signed: Path) -> None:
     deep = signed.joinpath(*"d" * 1500)
     subprocess.run(["mkdir", "-p", deep], check=True)
@@ -424,6 +426,7 @@ def test_a_fifo_does_not_hang(signed: Path) -> None:
     assert "pipe is a link or no file" in faults(signed)
 
 
+@pytest.mark.slow
 def test_flipped_bits_are_seen(signed: Path) -> None:
     """Any byte of the signature changed: not valid, or the very same document in another spelling."""
     rng = random.Random(5)

@@ -79,6 +79,7 @@ def test_one_disease_in_two_spellings_is_not_diverse() -> None:
         sf.anonymize(table, quasi=["age"], require=L2, normalise=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalise", [True, ["disease"], ("disease",), "disease"])
 def test_released_in_the_spelling_that_is_most_frequent_in_the_release(tmp_path: Path, normalise: Any) -> None:
     table = patients(["Flu", "cold", "Flu", "Cold", "flu", "COLD", "FLU ", "cold"])
@@ -135,6 +136,7 @@ def test_a_spelling_that_a_criterion_names_is_the_one() -> None:
         sf.anonymize(table, quasi=["age"], require=sf.AlphaK(0.4, 2, "disease", values=("HIV",)), normalise=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("t", [0.2, 0.35])
 def test_distances_are_to_the_distribution_of_merged_values(tmp_path: Path, t: float) -> None:
     draw = np.random.default_rng(5)
@@ -165,6 +167,7 @@ def test_what_cannot_be_normalised_is_refused_by_name(tmp_path: Path) -> None:
         sf.anonymize(sf.scan(tmp_path / "t.parquet"), to=tmp_path / "out", **asked)
 
 
+@pytest.mark.slow
 def test_in_the_shell_and_in_a_policy_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -190,6 +193,7 @@ def test_in_the_shell_and_in_a_policy_file(
     assert "[roles] normalise" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_compared_in_one_spelling_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     table = patients(["flu", "Flu "] * 2 + ["FLU", "flu"] * 2)

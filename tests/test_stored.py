@@ -77,6 +77,7 @@ def same(table: pl.DataFrame, tmp_path: Path, source: Any = None, format: str = 
 K = sf.KAnonymity(5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "asked",
     [
@@ -103,6 +104,7 @@ def test_every_recoding_is_that_of_the_table_in_memory(table: pl.DataFrame, tmp_
     same(table, tmp_path, **asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["csv", "tsv", "parquet"])
 @pytest.mark.parametrize("search", ["optimal", "mondrian"])
 def test_text_in_and_out(table: pl.DataFrame, tmp_path: Path, search: str, format: str) -> None:

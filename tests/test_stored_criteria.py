@@ -41,6 +41,7 @@ def store(table: pl.DataFrame, tmp_path: Path) -> FileTable:
 TREE = {"disease": sf.levels({"flu": "cold or flu", "cold": "cold or flu", "ache": "other"}, "*")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("require", "more"),
     [

@@ -36,6 +36,7 @@ def test_imports(name: str, load: Load) -> None:
     assert load(name).__doc__
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", range(11))
 def test_figure_agrees(at: int, load: Load, shared: Path) -> None:
     figures = load("figures")
@@ -57,6 +58,7 @@ def test_a_figure_that_is_off_is_told(load: Load, shared: Path) -> None:
         assert not figures.compare(figures.Run(right.name, right.case, right.search, wrong))["agree"]
 
 
+@pytest.mark.slow
 def test_minimal_nodes(load: Load, shared: Path) -> None:
     told = load("figures").minimal()
     assert (told["satisfying"], len(told["minimal"]), told["agree"]) == (20, 6, True)
@@ -90,6 +92,7 @@ def test_labels_cover(label: str, covers: tuple[int, ...], spares: tuple[int, ..
     assert not any(access.covers(label, age) for age in spares)
 
 
+@pytest.mark.slow
 def test_access_counts(load: Load, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     access = load("access")
     monkeypatch.setattr(access, "TIMES", 1)
@@ -152,6 +155,7 @@ def test_sweeps_are_whole(load: Load, found: dict) -> None:
     assert best[15:] == sorted(best[15:])
 
 
+@pytest.mark.slow
 def test_plots_repeat(load: Load, found: dict, tmp_path: Path) -> None:
     """The same results give the same bytes, no date and no other host among them."""
     first, again = (load("plots").draw(found, tmp_path / name) for name in ("a", "b"))

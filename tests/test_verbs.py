@@ -34,6 +34,7 @@ def release(data: Any = PEOPLE, **more: Any) -> sf.Release:
     return sf.anonymize(data, **(ROLES | {"require": [sf.KAnonymity(2)]} | more))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dict", "pandas", "polars", "lazy", "arrow"])
 def test_the_same_kind_comes_out(kind: str) -> None:
     make = {"dict": dict, "pandas": pd.DataFrame, "polars": pl.DataFrame, "lazy": pl.LazyFrame, "arrow": pa.table}
@@ -132,6 +133,7 @@ def test_suppressed_values_do_not_show_in_learned_sets() -> None:
     assert not any("ac" in (label or "") for label in found.table["town"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["csv", "tsv", "parquet", "xlsx"])
 def test_save_and_verify(format: str, tmp_path: Path) -> None:
     folder = release(require=[sf.KAnonymity(2), sf.TCloseness("disease", 0.9)]).save(tmp_path / "out", format=format)
@@ -143,6 +145,7 @@ def test_save_and_verify(format: str, tmp_path: Path) -> None:
     assert "Ann" not in (folder / "manifest.json").read_text() + (folder / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:
     for name in ("one", "two"):
         release(order="random", seed=1).save(tmp_path / name)
@@ -265,6 +268,7 @@ def test_empty_column() -> None:
         release(PEOPLE | {"zip": [None] * 8})
 
 
+@pytest.mark.slow
 def test_output_folder_exists(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("keep")

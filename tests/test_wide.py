@@ -14,6 +14,8 @@ import pytest
 import sfumato as sf
 from sfumato.verbs.inspect import inspect
 
+pytestmark = pytest.mark.slow
+
 NARROW = 400
 QUASI = {"quasi": ["age", "sex"], "sensitive": ["disease"], "require": sf.KAnonymity(5)}
 

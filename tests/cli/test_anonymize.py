@@ -11,6 +11,8 @@ import pytest
 
 from .conftest import Run, policy_text
 
+pytestmark = pytest.mark.slow
+
 FLAGS = ("--quasi", "age,zip,sex", "--identifying", "name", "--unprotected", "disease", "--k", "4")
 
 

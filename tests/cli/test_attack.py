@@ -10,6 +10,8 @@ import pytest
 from .conftest import Run
 from .test_anonymize import FLAGS
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def release(run: Run, patients: Path, tmp_path: Path) -> Path:

@@ -20,6 +20,7 @@ def own_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SFUMATO_KEY", "a key of the tests")
 
 
+@pytest.mark.slow
 def test_lists(run: Run, patients: Path, tmp_path: Path) -> None:
     ran = run("compare", patients, *ASKED, "--search", "mondrian,optimal", "--k", "2,4", "--suppression", "0,0.1",
               "-o", "map", "--json")  # fmt: skip
@@ -31,6 +32,7 @@ def test_lists(run: Run, patients: Path, tmp_path: Path) -> None:
         assert SECRET.encode() not in path.read_bytes()
 
 
+@pytest.mark.slow
 def test_the_usual(run: Run, patients: Path) -> None:
     ran = run("compare", patients, *ASKED)
     assert ran.code == 0, ran.err
@@ -79,6 +81,7 @@ def test_measures(run: Run, patients: Path) -> None:
     assert 0 < point["risk"] <= 0.25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
@@ -104,6 +107,7 @@ def test_another_folder_is_refused(run: Run, patients: Path) -> None:
     assert "no part of a map" in ran.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_json", [False, True])
 def test_an_interrupt_keeps_points(
     run: Run, patients: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, as_json: bool
@@ -129,6 +133,7 @@ def test_an_interrupt_keeps_points(
     assert len(json.loads((tmp_path / "map/map.json").read_text())["points"]) == 6
 
 
+@pytest.mark.slow
 def test_a_changed_input_is_noted(run: Run, patients: Path) -> None:
     assert run("compare", patients, *ASKED, "--k", "2", "-o", "map").code == 0
     patients.write_text(patients.read_text("utf-8").replace(",20,", ",21,", 1), encoding="utf-8")

@@ -14,6 +14,8 @@ import pytest
 from .conftest import Run, admissions, policy_text
 from .test_anonymize import FLAGS, manifest
 
+pytestmark = pytest.mark.slow
+
 STREAM = (*FLAGS, "--search", "mondrian")
 WHO, WORD = "annalena", "hunter2secret"  # a user and a password that nothing may repeat
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from .conftest import Run
+
+pytestmark = pytest.mark.slow
 
 
 def test_demo_runs_twice(run: Run, tmp_path: Path) -> None:

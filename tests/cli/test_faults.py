@@ -105,6 +105,7 @@ class Unprintable:
         raise RuntimeError("secret")
 
 
+@pytest.mark.slow
 def test_interrupted(tmp_path: Path) -> None:
     code = (
         "import os, signal, sys, threading; from sfumato.cli import main; import sfumato.cli.demo\n"
@@ -116,6 +117,7 @@ def test_interrupted(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(",".join(f"c{i}" for i in range(500)) + "\n" + ",".join("x" * 500) + "\n")
     command = [sys.executable, "-c", MAIN, "inspect", str(tmp_path / "t.csv"), "--json"]
@@ -128,6 +130,7 @@ def test_a_reader_that_leaves(tmp_path: Path) -> None:
         assert process.wait(timeout=60) == 141
 
 
+@pytest.mark.slow
 def test_output_that_knows_few_letters(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("größe,alter\n" + "1,2\n" * 5, encoding="utf-8")
     done = shell(MAIN, "inspect", str(tmp_path / "t.csv"), PYTHONIOENCODING="ascii")

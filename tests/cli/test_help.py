@@ -53,6 +53,7 @@ def test_every_option_of_the_root_is_documented(option: str) -> None:
     assert f"sfumato {option}" in DOCS or f"`{option}`" in DOCS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(COMMANDS))
 @pytest.mark.parametrize("flag", ["-h", "--help"])
 def test_help_of_every_command(name: str, flag: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,6 +77,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"sfumato {sfumato.__version__}\n"
 
 
+@pytest.mark.slow
 def test_help_is_quick_and_imports_nothing_heavy() -> None:
     code = (
         "import sys; from sfumato.cli import main; code = main(['--help']); "
@@ -93,6 +95,7 @@ def test_help_is_quick_and_imports_nothing_heavy() -> None:
     assert min(times) < 0.4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -120,6 +120,7 @@ def test_init_does_not_replace_a_file_unasked(run: Run, patients: Path, tmp_path
     assert "k-anonymity" in policy.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["arx/adult.csv", "bank/bank.csv", "sdc/testdata.csv", "sdc/ten_records.csv"])
 def test_init_runs_on_tables_of_others(run: Run, shared: Path, file: str) -> None:
     assert run("inspect", shared / "data" / file, "--init", "policy.toml").code == 0

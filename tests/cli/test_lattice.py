@@ -108,6 +108,7 @@ def test_a_policy_file_and_flags_over_it(run: Run, patients: Path, tmp_path: Pat
     assert not (tmp_path / "release").exists()
 
 
+@pytest.mark.slow
 def test_drawing(run: Run, five: Path, tmp_path: Path) -> None:
     target = tmp_path / "lattice.svg"
     done = run(*asked(five), "-o", target)
@@ -161,6 +162,7 @@ def test_nothing_satisfies_and_still_a_drawing(monkeypatch: pytest.MonkeyPatch) 
     assert "k-minimal: 0" in draw(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "words"),
     [

@@ -17,6 +17,7 @@ def release(run: Run, patients: Path, tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
+@pytest.mark.slow
 def test_a_release_knows_its_columns(run: Run, release: Path) -> None:
     done = run("risk", release)
     assert done.code == 0
@@ -43,6 +44,7 @@ def test_a_file_by_hand(run: Run, tmp_path: Path) -> None:
     assert "household risk: " in done.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("population", ["all.csv", "8", "1,000"])
 def test_a_population_is_a_file_or_a_size(run: Run, tmp_path: Path, population: str) -> None:
     (tmp_path / "t.csv").write_text("age,ill\n30,a\n30,b\n40,c\n")
@@ -114,6 +116,7 @@ def test_hipaa_needs_no_quasi_and_quotes_nobody(run: Run, patients: Path) -> Non
     assert '"zip" holds' in done.out
 
 
+@pytest.mark.slow
 def test_gdpr_alone_and_with_the_original(run: Run, release: Path, patients: Path) -> None:
     alone = run("risk", release, "--profile", "gdpr")
     tried = run("risk", release, "--profile", "gdpr", "--original", patients)
@@ -121,6 +124,7 @@ def test_gdpr_alone_and_with_the_original(run: Run, release: Path, patients: Pat
     assert "by carrying out the attacks on the original" in tried.out
 
 
+@pytest.mark.slow
 def test_the_document_in_a_file(run: Run, release: Path, tmp_path: Path) -> None:
     done = run("risk", release, "-o", "risk.json")
     assert (done.code, done.out.splitlines()[-1]) == (0, "written: risk.json")
@@ -131,6 +135,7 @@ def test_the_document_in_a_file(run: Run, release: Path, tmp_path: Path) -> None
     assert run("risk", release, "-o", "risk.json", "--overwrite").code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -16,6 +16,8 @@ import pytest
 from .conftest import Run
 from .test_anonymize import FLAGS
 
+pytestmark = pytest.mark.slow
+
 RUN = "import sys; from sfumato.cli import main; sys.exit(main())"
 PASSPHRASE = "correct horse"
 ANN = ("--name", "Ann Steward", "--date", "2026-11-15")

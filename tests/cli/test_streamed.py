@@ -17,6 +17,8 @@ from sfumato.cli import sources as memory
 from .conftest import Run, admissions, policy_text
 from .test_anonymize import FLAGS, manifest
 
+pytestmark = pytest.mark.slow
+
 STREAM = (*FLAGS, "--search", "mondrian")
 
 

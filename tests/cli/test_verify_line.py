@@ -17,6 +17,8 @@ from sfumato.cli.options import names, written
 
 from .conftest import Ran, Run
 
+pytestmark = pytest.mark.slow
+
 AGE, ZIP, ILL = 'age, in "years"', " it's a zip ", "dis=ease $HOME"
 TABLE = 'blurred, "one"'
 SHELL = """sfumato() { printf '%s\\0' "$@"; }\n"""  # the words that a shell makes of the line

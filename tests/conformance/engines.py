@@ -123,7 +123,8 @@ ENGINES: dict[str, tuple[Make, str | None]] = {  # with the mark of what they ne
 }
 
 
-def param(name: str, *more: str) -> Any:
+def param(name: str, *more: str, slow: bool = False) -> Any:
     """An engine as a parameter of a test."""
     make, mark = ENGINES[name]
-    return pytest.param(make, *more, id="-".join((name, *more)), marks=[getattr(pytest.mark, mark)] if mark else [])
+    marks = [*([mark] if mark else []), *(["slow"] if slow else [])]
+    return pytest.param(make, *more, id="-".join((name, *more)), marks=[getattr(pytest.mark, m) for m in marks])

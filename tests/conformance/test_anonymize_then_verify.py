@@ -163,6 +163,7 @@ def test_release_keeps_its_promises(
     assert again.holds
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(400), deadline=None, suppress_health_check=CALM)
 @given(
     table=tables(),
@@ -206,6 +207,7 @@ def test_saved_release_proves_itself(
     assert "unique" not in release.table.columns
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(300), deadline=None, suppress_health_check=CALM)
 @given(
     table=tables(),

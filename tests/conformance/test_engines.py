@@ -97,7 +97,11 @@ def close(found: Any, expected: Any) -> None:
 
 # Spark Connect and the cluster run what the local session runs, so one policy is enough there, and one look at risks
 FEW = ("partition",)
-PAIRS = [param(name, policy) for name in ENGINES for policy in (FEW if "spark-" in name else POLICIES)]
+PAIRS = [
+    param(name, policy, slow=policy not in FEW)
+    for name in ENGINES
+    for policy in (FEW if "spark-" in name else POLICIES)
+]
 
 
 @pytest.mark.parametrize(("make", "policy"), PAIRS)
@@ -112,6 +116,7 @@ def test_a_release_is_the_same_on_every_engine(
     assert without_place(found) == without_place(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [param(name) for name in ENGINES if "spark-" not in name])
 def test_how_far_the_promises_go_is_the_same_on_every_engine(
     make: Make, table: pl.DataFrame, request: pytest.FixtureRequest, tmp_path: Path
@@ -135,6 +140,7 @@ def test_how_far_the_promises_go_is_the_same_on_every_engine(
     close(found.attacks, expected.attacks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [param(name) for name in ENGINES if name != "spark-cluster"])
 def test_what_is_measured_is_the_same_on_every_engine(
     make: Make, table: pl.DataFrame, request: pytest.FixtureRequest, tmp_path: Path
@@ -149,6 +155,7 @@ def test_what_is_measured_is_the_same_on_every_engine(
     close(found, sf.risk(table, **risk))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [param(name) for name in ENGINES if "spark-" not in name])
 def test_the_information_lost_is_the_same_on_every_engine(
     make: Make, table: pl.DataFrame, request: pytest.FixtureRequest, tmp_path: Path
@@ -163,6 +170,7 @@ def test_the_information_lost_is_the_same_on_every_engine(
     close(found["distributions"], expected["distributions"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [param(name) for name in ENGINES if "spark-" not in name])
 def test_what_cannot_be_met_is_refused_on_every_engine(
     make: Make, table: pl.DataFrame, request: pytest.FixtureRequest, tmp_path: Path

@@ -10,7 +10,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.microdata import microdata
 from sfumato.losses import LOSSES
-from tests.fuzz import FUZZ
+from tests.fuzz import FUZZ, slow_but
 
 from .plain import best_node
 
@@ -52,7 +52,7 @@ def test_every_criterion_is_tried() -> None:
     assert {name.split()[0] for name in CRITERIA} == set(sf.CRITERIA)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", slow_but(LOSSES, "lm"))
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_optimal_is_exhaustive(criterion: str, loss: str) -> None:
     rng = random.Random(f"{criterion} {loss}")

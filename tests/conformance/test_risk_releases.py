@@ -20,6 +20,8 @@ from .test_anonymize_then_verify import CALM, tables
 from .test_searches import brief, loss_for, release
 from .test_searches import tables as small_tables
 
+pytestmark = pytest.mark.slow
+
 OF_TABLE = [sf.AverageRisk(0.3), sf.SampleUniqueness(0.1), sf.PopulationUniqueness(0.05, 0.2)]
 PRUNING = {"samarati", "incognito", "ola"}
 asked = st.one_of(

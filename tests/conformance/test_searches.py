@@ -11,7 +11,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import Infeasible, PolicyError
-from tests.fuzz import FUZZ
+from tests.fuzz import FUZZ, slow_but
 
 TREES = {
     "a": sf.wide([(v, v[0], "*") for v in ("p1", "p2", "q1", "q2", "q3")]),
@@ -62,7 +62,7 @@ def release(table: pl.DataFrame, search: Any, require: list[Any], suppression: f
     return sf.anonymize(table, quasi=["a", "b", "c"], require=require, search=search, **options)
 
 
-@pytest.mark.parametrize("policy", range(len(POLICIES)))
+@pytest.mark.parametrize("policy", slow_but(range(len(POLICIES)), 0))
 @pytest.mark.parametrize("name", sf.SEARCHES)
 def test_verified_or_refused(name: str, policy: int) -> None:
     require, suppression = POLICIES[policy]
@@ -84,6 +84,7 @@ def test_verified_or_refused(name: str, policy: int) -> None:
             assert found.solution.bound <= found.solution.verdict.loss + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sf.SEARCHES)
 def test_k_alone_is_always_reached(name: str) -> None:
     """Every search but suppression of rows alone can 2-anonymise any table of two rows and more."""
@@ -95,6 +96,7 @@ def test_k_alone_is_always_reached(name: str) -> None:
         ).verification.holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sf.SEARCHES)
 def test_the_same_result_twice(name: str) -> None:
     table, search = tables(4)[0], brief(sf.SEARCHES[name].example)

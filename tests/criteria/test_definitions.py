@@ -208,6 +208,7 @@ def test_jobs(stars, k, alpha_k):
     assert [p.holds for p in found.promises] == [k, alpha_k, alpha_k]
 
 
+@pytest.mark.slow
 def test_many_classes_of_many_values_stay_sparse(search):
     # dense would be 100,000 classes times 100,000 values
     rng = np.random.default_rng(7)

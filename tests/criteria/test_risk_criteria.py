@@ -66,6 +66,7 @@ def by_definition(asked, one, whole):
     return all(r > 0 and abs(math.log2(r)) < asked.delta for r in ratios)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", [a for a in BY_CLASS if not isinstance(a, KMap)], ids=str)
 @settings(max_examples=examples(40))
 @given(classes=many, suppressed=st.lists(values, max_size=5))
@@ -78,6 +79,7 @@ def test_classes_satisfy_as_defined(search, released, asked, classes, suppressed
     assert found.failing_classes == expected.count(False)
 
 
+@pytest.mark.slow
 @both
 @settings(max_examples=examples(30))
 @given(classes=many, suppressed=st.lists(values, max_size=5))
@@ -91,6 +93,7 @@ def test_search_and_release_agree(search, released, asked, classes, suppressed):
     assert all(len(one) >= asked.least_size for one, good in zip(classes, holds, strict=True) if good)
 
 
+@pytest.mark.slow
 @both
 @settings(max_examples=examples(30))
 @given(classes=many, others=st.lists(values, max_size=6))

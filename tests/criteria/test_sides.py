@@ -68,6 +68,7 @@ def guarded_values(asked):
     return list(asked.values or ()) if isinstance(asked, AlphaK) else []
 
 
+@pytest.mark.slow
 @both
 @settings(max_examples=examples(30))
 @given(classes=many, suppressed=st.lists(values, max_size=5))
@@ -83,6 +84,7 @@ def test_search_and_release_agree(search, released, asked, classes, suppressed):
     assert all(len(one) >= asked.least_size for one, good in zip(classes, holds, strict=True) if good)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", OF_TABLE, ids=str)
 @settings(max_examples=examples(30))
 @given(classes=many)
@@ -134,6 +136,7 @@ def by_definition(name, one, whole):
     return cost
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["equal", "ordered", "hierarchical", "kl"])
 @given(classes=many, suppressed=st.lists(values, max_size=5))
 def test_distances_are_as_defined(search, released, name, classes, suppressed):
@@ -145,6 +148,7 @@ def test_distances_are_as_defined(search, released, name, classes, suppressed):
     assert found.measured == pytest.approx(max(expected), abs=1e-9)
 
 
+@pytest.mark.slow
 @both
 @settings(max_examples=examples(30))
 @given(classes=many, others=st.lists(values, max_size=6))

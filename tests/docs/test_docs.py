@@ -55,6 +55,7 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if blocks(page.read_text("utf-8"))], ids=lambda page: page.name
 )
@@ -94,6 +95,7 @@ def test_docstring_examples(path: Path, tmp_path: Path, monkeypatch: pytest.Monk
     assert doctest.testmod(module, optionflags=FLAGS).failed == 0
 
 
+@pytest.mark.slow
 def test_site_builds_and_calls_no_host(tmp_path: Path) -> None:
     pytest.importorskip("zensical", reason="zensical is not installed (make setup)")
     # Zensical writes beside its configuration and follows no link out of its folder, so it gets a copy.

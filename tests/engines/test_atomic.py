@@ -218,6 +218,7 @@ for moment in range(1000):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 @pytest.mark.parametrize("way", ["exchange", "aside"])
 def test_killed_at_any_moment_of_overwriting(tmp_path, way):
@@ -231,6 +232,7 @@ def test_killed_at_any_moment_of_overwriting(tmp_path, way):
     assert any(absent == "True" for *_, absent in moments) == (way == "aside")
 
 
+@pytest.mark.slow
 def test_a_reader_always_finds_a_release(tmp_path):
     target = tmp_path / "out"
     with atomic_folder(target) as folder:

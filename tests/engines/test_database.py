@@ -24,6 +24,8 @@ from sfumato.release.pipeline import anonymize_store
 from sfumato.search.problem import quiet
 from tests import postgres as server
 
+pytestmark = pytest.mark.slow
+
 ROWS = 800
 K = sf.KAnonymity(5)
 Put = Callable[..., Database]

@@ -50,6 +50,7 @@ def ages(source: Any, table: str = "people", **more: Any) -> int:
     return Database(source, table, **more).count(["age"], quiet, 100).height
 
 
+@pytest.mark.slow
 def test_files_are_told_apart_by_their_first_bytes(duck: Path, lite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [ages(duck), ages(str(duck)), ages(f"duckdb://{duck}"), ages(f"duckdb:///{duck}")] == [3] * 4
     assert [ages(lite), ages(str(lite)), ages(f"sqlite:///{lite}")] == [2] * 3
@@ -64,6 +65,7 @@ def test_files_are_told_apart_by_their_first_bytes(duck: Path, lite: Path, monke
         Database(duck.parent / "a.duckd", "people")
 
 
+@pytest.mark.slow
 def test_schemas_and_dots_in_names(duck: Path) -> None:
     assert ages(duck, "people", schema="clinic") == 1
     assert Database(duck, "clinic.people").sample(5)["age"].to_list() == [7]

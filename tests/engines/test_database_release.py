@@ -29,6 +29,8 @@ from sfumato.release.pipeline import anonymize_store
 from sfumato.search.problem import quiet
 from tests import postgres as server
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[[str], list[tuple[Any, ...]]]
 MADE = [
     "DROP VIEW IF EXISTS seen",

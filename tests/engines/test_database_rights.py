@@ -18,6 +18,8 @@ from sfumato.errors import OutputError, ReadError
 from tests import postgres as server
 from tests.disks import Disk
 
+pytestmark = pytest.mark.slow
+
 ASKED: dict[str, Any] = {"quasi": ["age"], "rest": "release", "require": sf.KAnonymity(2), "search": "mondrian"}
 
 

@@ -237,6 +237,7 @@ def test_public_tables_are_read_without_being_told_how(shared):
     assert read(data / "arx" / "adult_hierarchy_sex.csv").rows() == [("Male", "*"), ("Female", "*")]
 
 
+@pytest.mark.slow
 def test_a_fault_far_behind_the_head_is_found(file):
     lines = "a,b,c\n" + "1,2,3\n" * 100_000
     assert read(file(lines)).height == 100_000

@@ -20,6 +20,8 @@ from sfumato.errors import ReadError
 from tests import postgres as server
 from tests.disks import Disk
 
+pytestmark = pytest.mark.slow
+
 ROWS = 150_000
 MAIN = "import sys; from sfumato.cli import main; sys.exit(main())"
 ASKED = ("--quasi", "age,zip", "--insensitive", "note", "--k", "5", "--search", "mondrian")

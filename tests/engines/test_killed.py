@@ -13,6 +13,8 @@ import pytest
 
 import sfumato as sf
 
+pytestmark = pytest.mark.slow
+
 ROWS = 90_000
 KILLED = """
 import os, signal, sys

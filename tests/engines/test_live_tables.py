@@ -24,6 +24,8 @@ from sfumato.engines.sql.table import Database
 from sfumato.errors import ColumnError, ReadError, SfumatoError
 from tests import postgres as server
 
+pytestmark = pytest.mark.slow
+
 ASKED: dict[str, Any] = {"quasi": ["age", "town"], "sensitive": ["disease"], "insensitive": ["note"]}
 ASKED |= {"require": [sf.KAnonymity(5), sf.TCloseness("disease", 0.4)], "search": "mondrian"}
 ROWS = 8_000

@@ -171,6 +171,7 @@ print("fine")
 """
 
 
+@pytest.mark.slow
 def test_pandas_without_pyarrow():
     done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=False)
     assert done.stdout == "fine\n", done.stderr

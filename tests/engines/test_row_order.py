@@ -56,6 +56,7 @@ def plainly(table: pl.DataFrame, by: list[str]) -> list[tuple[Any, ...]]:
     return sorted(rows, key=lambda row: [(text is None, (text or "").encode()) for text in row])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [3072, 1])
 @pytest.mark.parametrize("name", COLUMNS)
 def test_one_column_of_each_type(name: str, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,6 +69,7 @@ def test_one_column_of_each_type(name: str, few: int, monkeypatch: pytest.Monkey
         assert is_canonical(printed_frame(table), [name]) == (printed_frame(table).rows() == plainly(table, [name]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [3072, 1])
 @pytest.mark.parametrize("largest", [1 << 62, 1 << 12])
 def test_many_columns(few: int, largest: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,6 +92,7 @@ def arranged(frames: Iterable[pl.DataFrame], asked: RowOrder, folder: Path) -> l
         return list(rows.frames(1000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["canonical", "random"])
 @pytest.mark.parametrize("shape", ["sorted", "backwards", "mixed", "alike"])
 def test_runs_on_disk_are_merged_to_the_same_order(

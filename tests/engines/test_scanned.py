@@ -153,6 +153,7 @@ def test_an_interrupted_count_goes_on(tmp_path: Path) -> None:
     assert counted(FileTable(tmp_path / "in.parquet", part=100), "a", work=work) == [(9, 1000)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["parquet", "csv", "csv.gz"])
 def test_a_count_goes_on_from_wherever_it_was_interrupted(tmp_path: Path, ending: str) -> None:
     files = []
@@ -317,6 +318,7 @@ def test_formats_that_do_not_stream_are_refused(tmp_path: Path) -> None:
 CSV = 'name;text;n\nA;"two\nlines; ""quoted""";01\n\nB;;2\nÄ;"=x";\n' + "".join(f"C{i};plain;{i}\n" for i in range(50))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [7, 40, 1 << 20])
 @pytest.mark.parametrize("how", ["utf-8", "utf-8-sig", "utf-16", "gz", "crlf"])
 def test_text_is_read_as_the_whole_file_would_be(tmp_path: Path, block: int, how: str) -> None:

@@ -64,6 +64,7 @@ def counted(table: pl.DataFrame, batch: int = 700) -> pl.DataFrame:
 WAYS = [(1 << 25, 1 << 62), (0, 1 << 62), (10, 50), (1 << 25, 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dense", "largest"), WAYS)
 @pytest.mark.parametrize(
     "names",
@@ -130,6 +131,7 @@ def test_times_and_tallies_that_are_added_up(table: pl.DataFrame) -> None:
     assert sorted(whole.frame().rows(), key=str) == [(*row[:-1], 2 * int(str(row[-1]))) for row in wanted(some[:2000])]
 
 
+@pytest.mark.slow
 def test_what_numbers_texts_outlives_a_batch() -> None:
     tally = Tally({"a": pl.String()}, MANY)
     for value in ("x", "y", "x"):

@@ -65,6 +65,7 @@ TABLES = st.integers(1, 3).flatmap(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", FORMATS)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(100))
 @given(table=TABLES)

@@ -77,6 +77,7 @@ def test_optimum(name: str, adult: pl.DataFrame, cases: dict[str, dict], shared:
         assert solution.verdict.loss == pytest.approx(case["optimum_score"], abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in IDS if name != "c_entropy3_k5"])
 def test_loss_per_attribute(name: str, adult: pl.DataFrame, cases: dict[str, dict], shared: Path) -> None:
     """At the node of theirs, LM per attribute is theirs, which they floor to ten decimals."""

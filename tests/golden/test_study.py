@@ -65,6 +65,7 @@ def samarati(adult: pl.DataFrame, shared: Path, **more: object) -> sf.Release:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("node", "loss", "suppressed"),
     [
@@ -92,6 +93,7 @@ def test_adult_optimum(adult: pl.DataFrame, shared: Path) -> None:
     assert release.table.height == 30149
 
 
+@pytest.mark.slow
 def test_adult_twenty_of_sixty_nodes(adult: pl.DataFrame, shared: Path) -> None:
     names, good = ("age", "gender", "race", "marital_status"), 0
     for age in range(5):

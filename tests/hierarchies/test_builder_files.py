@@ -189,6 +189,7 @@ def test_a_hopeless_file_does_not_flood(write: Callable[..., Path], column: Colu
     assert faults[-1] == "and 4900 more"
 
 
+@pytest.mark.slow
 def test_long_edge_lists_and_chains(write: Callable[..., Path], column: Column) -> None:
     many = "".join(f"v{i},g{i % 300}\n" for i in range(50_000)) + "".join(f"g{i},*\n" for i in range(300))
     assert file(write(many)).build(column(["v7"])).path(7) == ("v7", "g7", "*")
@@ -222,6 +223,7 @@ ARX = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ARX)
 def test_hierarchies_of_arx(shared: Path, column: Column, tmp_path: Path, name: str) -> None:
     path = shared / "data" / "arx" / f"adult_hierarchy_{name}.csv"

@@ -24,7 +24,7 @@ from sfumato.measures.utility import information_loss
 from sfumato.release.ends import with_ends
 from sfumato.release.steps import steps_of
 from sfumato.search.problem import Partition, Problem, Solution, judge, make_problem
-from tests.fuzz import FUZZ
+from tests.fuzz import FUZZ, slow_but
 
 SEARCHES: dict[str, dict[str, Any]] = {
     "mondrian": {},
@@ -135,7 +135,7 @@ def holds(made: sf.Release, quasi: list[str]) -> None:
             assert end not in rare or on_a_grid(kind, side, end), (name, side)
 
 
-@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize("name", slow_but(SEARCHES, "mondrian", "optimal"))
 def test_no_end_is_the_value_of_few(name: str) -> None:
     pairs = [["age", "born"], ["below", "pay"], ["real", "at"], ["gaps", "day"], ["thousands", "text"]]
     for seed in range(FUZZ):
@@ -143,6 +143,7 @@ def test_no_end_is_the_value_of_few(name: str) -> None:
             holds(release(table_of(seed, quasi), quasi, name), quasi)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["huge", "tiny", "wide", "zoned"])
 def test_numbers_at_the_edge_of_what_floats_hold(column: str) -> None:
     for seed in range(FUZZ):
@@ -158,6 +159,7 @@ def test_numbers_at_the_edge_of_what_floats_hold(column: str) -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["lm", "ncp", "non-uniform-entropy", "precision", sf.LM(aggregate="geometric")])
 def test_loss_rises_by_five_per_cent_at_most_or_common_values_stay(loss: Any) -> None:
     quasi = ["born", "pay", "age"]
@@ -227,6 +229,7 @@ SUPPRESSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SUPPRESSED)
 def test_labels_tell_nothing_of_suppressed_values(name: str) -> None:
     """Whatever the suppressed person's age is, the released table is the same, wherever the search is."""
@@ -290,6 +293,7 @@ def register() -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["age", "status"], orient="row")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GIVEN)
 def test_ends_are_cuts_of_a_hierarchy_that_was_given(name: str) -> None:
     """Ages 0-17, 18-64 and from 65 on, as the steward thinks of them, and not 0-19, 15-64."""
@@ -382,6 +386,7 @@ def near_cuts(rng: np.random.Generator, kind: str, cuts: list[float]) -> pl.Data
     return pl.DataFrame({"x": made[kind], "g": group.astype(str)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mondrian", "k-member", "genetic", "refined"])
 @pytest.mark.parametrize("kind", [INTEGER, DECIMAL, DATE])
 def test_every_end_is_of_a_grid_a_cut_or_common(name: str, kind: str) -> None:

@@ -20,6 +20,8 @@ from sfumato.losses import LOSSES
 from tests.fuzz import FUZZ
 from tests.leaks.releases import DISEASES, KINDS, TOWNS, VALUES, Case, Made, cases
 
+pytestmark = pytest.mark.slow
+
 
 def left(made: Made, others: Iterable[Case]) -> tuple[int, int]:
     """Of other tables, how many give the same released rows, and to how many of those the document points too."""

@@ -147,6 +147,7 @@ def test_a_large_table_says_what_was_not_counted(monkeypatch: pytest.MonkeyPatch
 # Where it stands.
 
 
+@pytest.mark.slow
 def test_it_leads_report_terminal_and_repr(release: sf.Release, run: Run, tmp_path: Path) -> None:
     said = f"Both promises hold, but cost singles out {alone(release, 'cost')} records"
     assert title(release.reach) == said
@@ -164,6 +165,7 @@ def test_it_leads_report_terminal_and_repr(release: sf.Release, run: Run, tmp_pa
     assert json.loads(run("verify", "out", "--json")[1])["reach"] == json.loads(json.dumps(release.reach.to_dict()))
 
 
+@pytest.mark.slow
 def test_the_terminal_after_anonymize(run: Run, tmp_path: Path) -> None:
     hospital_register(600).write_csv(tmp_path / "people.csv")
     flags = ["--identifying", "name", "--quasi", ",".join(QUASI), "--insensitive", "cost,diagnosis", "--k", "10"]
@@ -261,6 +263,7 @@ def test_more_values_than_memory_was_given_for_are_not_attacked(tmp_path: Path) 
     assert "Attacks on cost were not tried: its values in the classes are too many" in found.left_out[0]
 
 
+@pytest.mark.slow
 def test_a_table_that_is_gone_has_a_headline_still(tmp_path: Path) -> None:
     import duckdb
 
@@ -280,6 +283,7 @@ def test_a_table_that_is_gone_has_a_headline_still(tmp_path: Path) -> None:
 # The demo.
 
 
+@pytest.mark.slow
 def test_the_demo_meets_safe_harbor_and_the_threshold_of_clinical_data(run: Run, tmp_path: Path) -> None:
     code, out, err = run("demo", "-o", "out/demo")
     assert code == 0, err

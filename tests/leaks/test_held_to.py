@@ -87,6 +87,7 @@ def test_what_could_not_be_examined_is_named() -> None:
     assert "inference was not examined" in said(found)[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", ["hipaa", "clinical", "gdpr"])
 def test_it_stands_first_in_the_report_and_the_others_below(profile: str) -> None:
     found = released(profile)
@@ -115,6 +116,7 @@ def test_it_changes_nothing_else(tmp_path: Path) -> None:
     assert "Whether a standard applies is for whoever releases the table to say." in page
 
 
+@pytest.mark.slow
 def test_the_internal_report_carries_out_the_attacks_for_it(tmp_path: Path) -> None:
     released("gdpr").save(tmp_path / "out", internal_report=tmp_path / "internal.html")
     page = (tmp_path / "internal.html").read_text("utf-8")
@@ -149,6 +151,7 @@ def test_a_large_table_is_held_to_it_too(monkeypatch: pytest.MonkeyPatch) -> Non
     assert said(released("gdpr"))[1] == "Not looked at"
 
 
+@pytest.mark.slow
 def test_the_shell_and_the_policy_file_state_it(run: Run, tmp_path: Path) -> None:
     flags = [
         "people.csv",

@@ -14,7 +14,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.printed import printed_frame
 from sfumato.engines.order import arrangement, is_canonical, numbered, sorted_by
-from tests.fuzz import FUZZ
+from tests.fuzz import FUZZ, slow_but
 
 ALPHA_K = {"require": sf.AlphaK(0.8, 2, "s")}
 MODELS: dict[str, dict[str, Any]] = {  # with what each needs
@@ -138,7 +138,7 @@ def bits(table: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-@pytest.mark.parametrize("search", MODELS)
+@pytest.mark.parametrize("search", slow_but(MODELS, "mondrian", "optimal"))
 def test_any_order_of_the_input_gives_the_same_release(search: str) -> None:
     rng = np.random.default_rng(11)
     made = 0
@@ -166,6 +166,7 @@ def test_any_order_of_the_input_gives_the_same_release(search: str) -> None:
     assert made >= FUZZ
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["csv", "tsv", "parquet", "xlsx"])
 def test_any_order_of_the_input_gives_the_same_bytes(format: str, tmp_path: Path) -> None:
     for seed in range(3):
@@ -186,6 +187,7 @@ def test_any_order_of_the_input_gives_the_same_bytes(format: str, tmp_path: Path
         assert manifests[0] == manifests[1]
 
 
+@pytest.mark.slow
 def test_the_frames_of_every_library_are_in_canonical_order() -> None:
     people = register(60)
     expected = released_as(people)
@@ -229,6 +231,7 @@ def test_buffers_of_texts_are_in_canonical_order_too() -> None:
     assert places == sorted(places)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["canonical", "random", "input"])
 def test_the_order_is_in_the_manifest_the_report_and_the_command(order: str, tmp_path: Path) -> None:
     people = register(60)
@@ -254,6 +257,7 @@ def test_the_order_is_in_the_manifest_the_report_and_the_command(order: str, tmp
     assert np.array_equal(people["zip"].gather(release.rows), release.table["zip"])
 
 
+@pytest.mark.slow
 def test_a_random_order_repeats_by_its_seed_and_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
     people = register(200)
     asked = {"identifying": ["name"], "quasi": ["age"], "insensitive": ["zip", "disease"], "require": sf.KAnonymity(5)}
@@ -300,6 +304,7 @@ def test_verify_finds_rows_that_are_not_in_canonical_order(tmp_path: Path) -> No
         sf.verify(folder)
 
 
+@pytest.mark.slow
 def test_verify_finds_it_in_streams_too(
     tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -399,6 +404,7 @@ ASKED: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("engine", "format"), FOLDERS)
 def test_any_order_of_the_input_gives_the_same_files_on_every_engine(
     engine: str, format: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -439,6 +445,7 @@ def test_any_order_of_the_input_gives_the_same_files_on_every_engine(
 PLACES = {"duckdb": "rowid", "sqlite": "rowid", "postgresql": "ctid"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["duckdb", "sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def test_the_places_of_rows_in_a_table_of_a_database_tell_nothing(
     engine: str, request: pytest.FixtureRequest, tmp_path: Path
@@ -484,6 +491,7 @@ def test_a_spark_frame_is_laid_out_by_what_is_released(request: pytest.FixtureRe
     assert frames[0].equals(frames[1])  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "order", "table"),
     [
@@ -504,6 +512,7 @@ def test_an_order_that_an_engine_does_not_have(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["parquet", "csv", "duckdb"])
 def test_streams_in_random_order(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     table = wide_register()

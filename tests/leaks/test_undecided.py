@@ -73,6 +73,7 @@ def stored_as(kind: str, table: pl.DataFrame, folder: Path) -> Any:
     return sf.Database(folder / "in.duckdb", "people")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["memory", "files", "database"])
 def test_a_column_without_a_role_that_looks_telling_is_refused_on_every_engine(kind: str, tmp_path: Path) -> None:
     where: dict[str, Any] = {} if kind == "memory" else {"to": tmp_path / "out"}
@@ -277,12 +278,14 @@ def check_unedited(folder: Path, file: Path) -> None:
     assert len(policy["quasi"]) <= 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(FUZZ))
 def test_a_suggested_policy_of_a_wide_table_runs_unedited(seed: int, tmp_path: Path) -> None:
     wide(seed).write_csv(tmp_path / "t.csv")
     check_unedited(tmp_path, tmp_path / "t.csv")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["bank/bank.csv", "sdc/testdata.csv", "sdc/EIA.csv", "sdc/Tarragona.csv"])
 def test_a_suggested_policy_of_a_public_table_runs_unedited(shared: Path, tmp_path: Path, file: str) -> None:
     check_unedited(tmp_path, shared / "data" / file)

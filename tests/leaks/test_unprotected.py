@@ -80,6 +80,7 @@ def test_a_sensitive_column_that_nothing_protects_is_warned_about() -> None:
     assert "nothing protects stroke" in repr(release)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [{"unprotected": ["stroke"]}, {"unprotected": ["stroke"], "sensitive": []}])
 def test_it_can_be_accepted_in_writing(more: dict[str, Any], tmp_path: Path) -> None:
     with warnings.catch_warnings():
@@ -141,6 +142,7 @@ def test_the_suggestion_needs_no_search(release: sf.Release, monkeypatch: pytest
     assert all(advantage(attack) <= NEAR + 1e-12 for attack in one.attacks.values())
 
 
+@pytest.mark.slow
 def test_nothing_weaker_would_do() -> None:
     """By brute force: of all candidates that protect, none leaves more classes as they are."""
     from sfumato.measures.suggestion import _candidates
@@ -224,6 +226,7 @@ def test_a_protected_release_needs_none() -> None:
 # What a newcomer types.
 
 
+@pytest.mark.slow
 def test_the_shell_says_so(run: Run) -> None:
     code, out, err = run("anonymize", "patients.csv", *ASKED, "--sensitive", "stroke", "-o", "out")
     assert code == 0
@@ -239,6 +242,7 @@ def test_the_shell_says_so(run: Run) -> None:
     assert run("verify", "again")[0] == 0
 
 
+@pytest.mark.slow
 def test_the_shell_tells_what_it_would_cost(run: Run) -> None:
     code, out, _ = run("anonymize", "patients.csv", *ASKED, "--sensitive", "stroke", "-o", "out", "--suggest")
     assert code == 0
@@ -251,6 +255,7 @@ def test_the_shell_tells_what_it_would_cost(run: Run) -> None:
     assert one["cost"]["loss"][1] > one["cost"]["loss"][0]
 
 
+@pytest.mark.slow
 def test_the_shell_and_the_policy_file_accept_it(run: Run, tmp_path: Path) -> None:
     code, out, err = run("anonymize", "patients.csv", *ASKED, "--unprotected", "stroke", "-o", "out")
     assert code == 0
@@ -278,6 +283,7 @@ def test_the_shell_and_the_policy_file_accept_it(run: Run, tmp_path: Path) -> No
     assert 'protects the column "stroke", which is named as unprotected' in err
 
 
+@pytest.mark.slow
 def test_an_initial_policy_protects_what_is_sensitive(run: Run, tmp_path: Path) -> None:
     patients().rename({"stroke": "diagnosis"}).write_csv(tmp_path / "ill.csv")
     assert run("inspect", "ill.csv", "--init", "ill.toml")[0] == 0

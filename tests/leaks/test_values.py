@@ -72,6 +72,7 @@ def test_learned_sets_name_kept_values_alone(hierarchies: Any) -> None:
     assert not any("SECRET" in (label or "") for label in release.value_map().columns["q"].values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", ["right", "left"])
 def test_masks_are_as_long_as_the_longest_kept_value(side: str) -> None:
     kept = ["47677"] * 3 + ["47678"] * 3 + ["12"] * 3
@@ -148,6 +149,7 @@ def test_no_value_in_messages_of_other_digits() -> None:
     assert release.verification.holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [pl.Float32, pl.Float64])
 def test_floats_of_any_width(dtype: pl.DataType, tmp_path: Any) -> None:
     frame = pl.DataFrame({"q": [1, 1, 2, 2], "s": pl.Series([0.1, 0.2, 0.1, 0.2], dtype=dtype)})
@@ -159,6 +161,7 @@ def test_floats_of_any_width(dtype: pl.DataType, tmp_path: Any) -> None:
     assert sf.anonymize(ages, **options).table["q"][0] == "[0, 0.5]"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["count", "n", "size", "class", "value", "len", "*", "q0", "^.*$"])
 def test_any_column_name(name: str, tmp_path: Any) -> None:
     frame = pl.DataFrame({"q": [1, 1, 2, 2], name: ["a", "b"] * 2, "other": [1, 2, 3, 4]})
@@ -166,6 +169,7 @@ def test_any_column_name(name: str, tmp_path: Any) -> None:
     assert sf.verify(sf.anonymize(frame, quasi=["q"], require=require).save(tmp_path / "out")).holds
 
 
+@pytest.mark.slow
 def test_many_quasi_identifiers() -> None:
     wide = {f"c{i}": list(range(40)) for i in range(30)}
     found = sf.anonymize(wide, quasi=list(wide), require=sf.KAnonymity(2), search=sf.Optimal(seconds=1))

@@ -163,6 +163,7 @@ def test_a_claimed_measure_that_is_better_than_the_rows_is_refuted(release):
     assert notes(found) == ["the manifest claims 9, the rows say 2"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -205,6 +206,7 @@ def test_a_release_without_rows_is_refuted(release):
     assert "no rows" in found.promises[1].note
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["../secret.csv", "/etc/hostname", "", ".", "link", "no.csv", "sub/../../secret.csv", "a\x00b"]
 )
@@ -234,6 +236,7 @@ def test_a_malformed_manifest(tmp_path, text, says):
         verify_folder(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "says"),
     [

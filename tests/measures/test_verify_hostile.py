@@ -100,10 +100,12 @@ def changed(document: Any, path: tuple[str | int, ...], value: Any) -> Any:
     return found
 
 
+@pytest.mark.slow
 def test_the_release_itself_holds(folder: Path, manifest: Any) -> None:
     assert asked(folder, json.dumps(manifest)) == "holds"
 
 
+@pytest.mark.slow
 def test_mutations_are_refused_or_refuted(folder: Path, manifest: Any) -> None:
     """One value of a valid manifest replaced: an outcome or our own error; where verify reads it, never "holds"."""
     rng = random.Random(7)
@@ -115,6 +117,7 @@ def test_mutations_are_refused_or_refuted(folder: Path, manifest: Any) -> None:
                 assert outcome != "holds" or evil in (None, {}, []), (path, evil)
 
 
+@pytest.mark.slow
 def test_mutations_are_answered_in_the_shell(folder: Path, manifest: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """The command says more than verify alone, from more of the manifest."""
     rng = random.Random(8)
@@ -126,6 +129,7 @@ def test_mutations_are_answered_in_the_shell(folder: Path, manifest: Any, capsys
         assert "fault of Sfumato" not in capsys.readouterr().err, path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "value"),
     [
@@ -272,6 +276,7 @@ def test_the_canonical_form_has_one_spelling() -> None:
     assert canonical(one) == canonical(other) == '{"a":{"c":true,"d":null},"b":[1.0,"ä"]}'.encode()
 
 
+@pytest.mark.slow
 def test_the_report_of_a_manifest_says_what_was_verified(
     folder: Path, manifest: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -322,6 +327,7 @@ def test_without_promises_a_changed_file_is_still_broken(folder: Path, manifest:
 NUMBERS = [10**400, 10**5000, 10**30, -(10**400), math.inf, -math.inf, math.nan, "5", None, [], 1j]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(CRITERIA))
 @pytest.mark.parametrize("value", NUMBERS, ids=lambda value: str(type(value).__name__))
 def test_hostile_parameters_are_refused_by_name(name: str, value: Any) -> None:
@@ -351,6 +357,7 @@ def test_half_characters_are_no_names_and_no_values(make: Any) -> None:
         make()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", ["1" + "0" * 400, "1" + "0" * 5000, "inf", "nan", "-1", "1e400"])
 def test_hostile_numbers_in_a_policy_file_and_in_flags(
     number: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -108,6 +108,7 @@ def test_wildcards_match_as_by_brute_force(rows, stars):
         assert strict.measured <= loose.measured  # a value of its own implies the wildcard reading
 
 
+@pytest.mark.slow
 def test_wildcards_are_not_quadratic():
     n = 120_000
     table = pl.DataFrame(
@@ -248,6 +249,7 @@ def test_one_set_may_be_given_bare():
     assert verify_table(table, ["age", "sex"], [KAnonymity(1)]).promises[0].quasi == ("age", "sex")
 
 
+@pytest.mark.slow
 def test_it_shares_no_code_with_the_search():
     code = (
         "import sys, sfumato.release.verify, sfumato.engines.files.bytes\n"

@@ -40,11 +40,13 @@ SEARCHES.setdefault("annealing", Variant(Annealing, example=Annealing(), cite="W
 CALM = list(HealthCheck)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(POLICIES)))
 def test_reaches_the_best_of_all_cuts(number: int) -> None:
     reaches_the_best(Annealing(seconds=None), number)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=CALM)
 @given(problem=problems())
 def test_ends_well(problem: Problem) -> None:
@@ -59,10 +61,12 @@ def test_release_keeps_its_promises(table: dict[str, list[Any]], k: int, more: l
     keeps_promises("annealing", Annealing(seconds=None, evaluations=400), table, k, more, limit)
 
 
+@pytest.mark.slow
 def test_repeats_with_its_seed(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repeats_with_its_seed(Annealing(), shared, monkeypatch)
 
 
+@pytest.mark.slow
 def test_beats_full_domain(shared: Path) -> None:
     beats_full_domain(Annealing(), shared)
 
@@ -93,6 +97,7 @@ def test_takes_what_is_under_the_threshold() -> None:
     assert state[4] == 0.45
 
 
+@pytest.mark.slow
 def test_walks_get_longer(shared: Path) -> None:
     """A cold start is over soon, so that a short run has a good cut too."""
     problem = nine(shared, 0.04)

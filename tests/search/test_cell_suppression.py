@@ -170,6 +170,7 @@ def test_rows_of_a_cell_part() -> None:
         assert Counter(release.table["a"].to_list()) == {"x": 4, None: 2}, search
 
 
+@pytest.mark.slow
 def test_blocks_of_large_tables() -> None:
     """More rows than a block has: every class still has k rows, and cells are few beside what a column would be."""
     rng = np.random.default_rng(3)

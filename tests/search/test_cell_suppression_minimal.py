@@ -125,6 +125,7 @@ def test_as_few_as_brute_force_by_wildcard(rows: list[Row], k: int) -> None:
         assert verify_table(after, [after.columns], [sf.KAnonymity(k)], wildcard=True).holds
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(30), deadline=None, suppress_health_check=CALM)
 @given(seed=st.integers(0, 10**6), k=st.integers(2, 4))
 def test_the_heuristic_is_near_the_optimum(seed: int, k: int) -> None:
@@ -160,6 +161,7 @@ def test_nothing_is_suppressed_in_vain(seed: int, matches: str) -> None:
                 assert any(sum(match(one, other) for other in others) < 3 for one in changed)
 
 
+@pytest.mark.slow
 def test_testdata(shared: Path) -> None:
     """sdcMicro suppresses 293 cells in the 281 rows that are rare."""
     table = sf.read(shared / "data/sdc/testdata.csv").select(KEYS)
@@ -229,6 +231,7 @@ def test_whatever_the_table_by_wildcard(table: dict[str, list[Any]], k: int, mat
     assert np.isfinite(solution.verdict.loss)
 
 
+@pytest.mark.slow
 def test_many_columns() -> None:
     """More sets of columns than are tried: still k rows, and no cell in vain under the wildcard rule."""
     rng = np.random.default_rng(5)

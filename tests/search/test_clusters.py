@@ -20,7 +20,7 @@ from sfumato.losses import LM, NCP
 from sfumato.search.clustering.clusters import ClusterSpace, boxes, lay_out
 from sfumato.search.clustering.kernels import k_member, seeded
 from sfumato.search.problem import CellSplit, deal, make_problem, split_cells
-from tests.fuzz import FUZZ, examples
+from tests.fuzz import FUZZ, examples, slow_but
 from tests.rows import as_they_came
 
 TREE = sf.wide([("p1", "p", "*"), ("p2", "p", "*"), ("q1", "q", "*"), ("q2", "q", "*"), ("q3", "q", "*")])
@@ -138,6 +138,7 @@ def partitions(rows: list[int], k: int) -> Any:
                 yield [part, *more]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_no_clustering_is_better_than_all_partitions(seed: int) -> None:
     frame = table(seed, 8)
@@ -159,6 +160,7 @@ def test_no_clustering_is_better_than_all_partitions(seed: int) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("labels", ["range", "hierarchy"])
 def test_classes_have_k_rows_and_no_more_than_they_need(name: str, labels: str) -> None:
@@ -175,6 +177,7 @@ def test_classes_have_k_rows_and_no_more_than_they_need(name: str, labels: str) 
         assert sizes.max() < 5 * 2 + 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", ["mondrian", "optimal", "k-member", "top-down", "iterated", "datafly", "genetic"])
 def test_refined_is_never_worse_than_its_start(start: str) -> None:
     for seed in range(3):
@@ -210,7 +213,7 @@ REQUIRE: list[Any] = [
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("require", range(len(REQUIRE)))
+@pytest.mark.parametrize("require", slow_but(range(len(REQUIRE)), 0))
 def test_every_criterion(name: str, require: int) -> None:
     for seed in range(FUZZ):
         found = release(table(seed, 80), name, REQUIRE[require])
@@ -326,6 +329,7 @@ def test_nasty_tables_end_verified_or_in_an_error(rows: Any, k: int, name: str, 
     assert sf.verify(found.table, quasi=["x", "y", "z"], require=require).holds
 
 
+@pytest.mark.slow
 def test_many_rows_in_blocks() -> None:
     """Blocks, windows and threads: the classes are the same however many rows there are to a block."""
     rng = np.random.default_rng(0)
@@ -363,6 +367,7 @@ def test_a_start_may_be_named_with_its_parameters() -> None:
         sf.Refined(start={"name": "mondrian", "colour": "red"})
 
 
+@pytest.mark.slow
 def test_the_default_is_good_on_continuous_columns_too() -> None:
     rng = np.random.default_rng(0)
     frame = pl.DataFrame({"x": rng.normal(size=5000), "y": rng.normal(size=5000)})

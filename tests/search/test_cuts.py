@@ -147,6 +147,7 @@ def test_levels_are_cuts(problem: Problem) -> None:
             assert groups(labels) == groups(at_level(attribute, level))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 @pytest.mark.parametrize("suppression", [0, 12, 200])
 def test_kernels_agree_with_judge(loss: Any, suppression: int) -> None:
@@ -156,6 +157,7 @@ def test_kernels_agree_with_judge(loss: Any, suppression: int) -> None:
     agree(problem, 60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "more",
     [sf.EntropyLDiversity("s", 2), sf.TCloseness("s", 0.2), sf.AlphaK(0.6, 3, "s"), sf.DistinctLDiversity("s", 3)],

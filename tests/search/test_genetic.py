@@ -203,6 +203,7 @@ def keeps_levels(search: Any) -> None:
     assert release.verdict.satisfied
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(POLICIES)))
 def test_reaches_the_best_of_all_cuts(number: int) -> None:
     reaches_the_best(Genetic(seconds=None), number)
@@ -222,14 +223,17 @@ def test_release_keeps_its_promises(table: dict[str, list[Any]], k: int, more: l
     keeps_promises("genetic", Genetic(seconds=None, evaluations=400, population=40), table, k, more, limit)
 
 
+@pytest.mark.slow
 def test_repeats_with_its_seed(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repeats_with_its_seed(Genetic(), shared, monkeypatch)
 
 
+@pytest.mark.slow
 def test_beats_full_domain(shared: Path) -> None:
     beats_full_domain(Genetic(), shared)
 
 
+@pytest.mark.slow
 def test_stops_in_time(shared: Path) -> None:
     stops_in_time(Genetic(evaluations=100), shared)
 

@@ -138,6 +138,7 @@ def test_agreement(problem: Problem) -> None:
     assert sum(lowest.values()) == min(map(sum, wanted))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("suppression", "satisfying", "least", "checks"), [(0.0, 87, 27, 3538), (0.04, 4452, 987, 19136)]
 )
@@ -152,6 +153,7 @@ def test_nine_columns(suppression: float, satisfying: int, least: int, checks: i
     assert Incognito()(problem).levels == sf.Optimal()(problem).levels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", [sf.EntropyLDiversity("occupation", 3), sf.TCloseness("occupation", 0.3)])
 def test_the_extended_form(criterion: Any, shared: Path) -> None:
     """Closed under merging: taken where nothing may be suppressed."""

@@ -216,6 +216,7 @@ def test_suppressed_values_do_not_show(rows: list[tuple[int, str]], k: int, supp
     assert all(value in there or value not in printed for value in set(table["t"]))
 
 
+@pytest.mark.slow
 def test_adult(shared: Path) -> None:
     """Nine columns, nothing suppressed: ARX reaches 0.0577 in 4.0 s and 0.0531 in 18.8 s."""
     problem = adult(shared)
@@ -239,6 +240,7 @@ def level_vectors(solution: Solution) -> set[tuple[int, ...]]:
     return set(zip(*(level.tolist() for level in levels), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "gcp"), [(2, 0.0135), (10, 0.0500), (100, 0.1420)])
 def test_adult_without_occupation(shared: Path, k: int, gcp: float) -> None:
     found = Iterated()(adult(shared, k, "ncp", "occupation"))
@@ -246,6 +248,7 @@ def test_adult_without_occupation(shared: Path, k: int, gcp: float) -> None:
     assert found.verdict.loss < gcp
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "criterion",
     [
@@ -289,6 +292,7 @@ def test_few_left_over_join() -> None:
     assert without.table["a"].value_counts().sort("a").rows() == [("x", 50), ("y", 3)]
 
 
+@pytest.mark.slow
 def test_lattice_too_large_to_list() -> None:
     """Chains through a large lattice: verified, repeatable, and far below the best level vectors found."""
     table = wide(1_000, 20)
@@ -328,6 +332,7 @@ def test_nodes_rise_to_the_top() -> None:
         assert (np.diff(mean) >= 0).all()
 
 
+@pytest.mark.slow
 def test_time_limit() -> None:
     table = wide(5_000, 8)
     problem = posed(table, table.columns, sf.KAnonymity(5))

@@ -97,6 +97,7 @@ def small(draw: st.DrawFn) -> tuple[dict[str, list[Any]], int, Any]:
     return table, draw(st.integers(1, min(rows, 5))), draw(st.sampled_from([0, 0, 1, 3, 0.2, 1.0]))
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=CALM)
 @given(case=small(), tree=st.booleans(), first=st.booleans(), burst=st.sampled_from([1, 40, 1_000_000]))
 def test_agrees_with_all_sets_of_splits(
@@ -130,6 +131,7 @@ def random_table(seed: int, rows: int, sizes: dict[str, int]) -> pl.DataFrame:
     return pl.DataFrame({name: np.minimum(rng.geometric(0.2, rows), n) for name, n in sizes.items()})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "k", "suppression"), [(0, 3, 0), (1, 4, 5), (2, 2, 1.0), (3, 60, 1.0)])
 def test_agrees_on_more_rows(seed: int, k: int, suppression: float) -> None:
     frame = random_table(seed, 130, {"a": 6, "b": 4, "c": 3})
@@ -159,6 +161,7 @@ def test_cut_short_it_has_the_best_so_far_and_a_bound() -> None:
     assert 0 < solution.bound < solution.verdict.loss < 3000**2 / 10
 
 
+@pytest.mark.slow
 def test_bounds_of_a_search_cut_short_are_never_above_the_optimum() -> None:
     for seed in range(6):
         frame = random_table(seed, 80, {"a": 5, "b": 4, "c": 3})

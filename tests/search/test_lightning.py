@@ -126,6 +126,7 @@ def test_descent_checks_as_walk_does(problem: Problem, seed: int) -> None:
             assert worth[found.good].all()
 
 
+@pytest.mark.slow
 def test_adult(shared: Path) -> None:
     """Nine columns: both directions finish, at the optimum."""
     problem = nine(shared, 0.04)
@@ -136,6 +137,7 @@ def test_adult(shared: Path) -> None:
         assert found.levels == best.levels
 
 
+@pytest.mark.slow
 def test_twenty_columns() -> None:
     """A lattice that cannot be finished: a verified release soon, a better one later, a bound and a gap."""
     table = wide(20_000, 20)
@@ -160,6 +162,7 @@ def test_time_limit() -> None:
     assert found.seconds < 5
 
 
+@pytest.mark.slow
 def test_thirty_columns_with_exact_keys() -> None:
     """6^30 nodes do not fit in 64 bits: every node is still told from every other."""
     rng = np.random.default_rng(1)

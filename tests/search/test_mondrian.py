@@ -56,6 +56,7 @@ def _query(draw: st.DrawFn, name: str, values: list[Any]) -> dict[str, Any] | No
     return {name: asked}
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(300), deadline=None, suppress_health_check=CALM)
 @given(data=st.data(), table=tables(), k=st.integers(1, 5), more=criteria, flat=st.booleans(), split=st.booleans())
 def test_every_option_keeps_its_promises(
@@ -91,6 +92,7 @@ def test_every_option_keeps_its_promises(
         assert smallest_class(release.table, names) >= k
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=CALM)
 @given(data=st.data(), table=tables(), k=st.integers(1, 4), order=st.randoms(use_true_random=False))
 def test_row_order_does_not_matter(data: st.DataObject, table: dict[str, list[Any]], k: int, order: Any) -> None:
@@ -225,6 +227,7 @@ def test_categories_in_order_are_cut_in_two() -> None:
     assert _jobs(sf.Mondrian(categories="order"), values, 3) == {"a1": 3, "a2": 3, "*": 3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimension", ["widest", "ncp", "gain"])
 @pytest.mark.parametrize("relaxed", [False, True])
 @pytest.mark.parametrize("categories", ["hierarchy", "order", "optimised"])

@@ -100,6 +100,7 @@ def test_gain_over_all_positions_then_the_median() -> None:
     assert Counter(released(table, 2)["a"]) == {"[1, 2]": 2, "[3, 4]": 2, "[5, 6]": 2, "[7, 8]": 2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relaxed", [False, True])
 def test_the_cut_of_most_gain_is_that_of_the_formula(relaxed: bool) -> None:
     """One cut of one column: the entropy left is the least over all positions."""

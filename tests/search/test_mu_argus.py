@@ -93,6 +93,7 @@ def test_no_small_class_is_left(seed: int, k: int, spare: int) -> None:
     assert small <= spare or count.sum() < k
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(250), suppress_health_check=CALM)
 @given(table=tables(), k=st.integers(1, 4), search=SEARCHED, suppression=st.sampled_from([0, 0, 1, 0.3]))
 def test_whatever_the_table(table: dict[str, list[Any]], k: int, search: MuArgus, suppression: float) -> None:
@@ -201,6 +202,7 @@ def test_rows_go_before_others_are_blanked() -> None:
     assert kept.table.rows() == [("x", "1")] * 4 + [(None, None)] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["csv", "tsv", "parquet", "xlsx"])
 @pytest.mark.parametrize("columns", [["a"], ["a", "b"]])
 def test_saved_it_proves_itself(format: str, columns: list[str], tmp_path: Path) -> None:
@@ -227,6 +229,7 @@ def test_it_refuses() -> None:
     assert MuArgus(None) == MuArgus("all")
 
 
+@pytest.mark.slow
 def test_adult(shared: Path) -> None:
     """Far less is lost than by recoding whole columns, and the nulls of the release are the blanked cells."""
     columns = [a.name for a in nine(shared, 0).attributes]

@@ -41,6 +41,7 @@ def test_the_study(shared: Path) -> None:
     assert solution.checks < 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suppression", [0.0, 0.04])
 def test_nine_columns(suppression: float, shared: Path) -> None:
     problem = nine(shared, suppression)

@@ -95,6 +95,7 @@ def brute(problem: Problem) -> tuple[int, float] | None:
     return min(found) if found else None
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(300), suppress_health_check=CALM)
 @given(problem=problems())
 def test_fewest_columns_by_brute_force(problem: Problem) -> None:
@@ -116,6 +117,7 @@ def test_fewest_columns_by_brute_force(problem: Problem) -> None:
     assert (dropped, solution.verdict.loss) == (expected[0], pytest.approx(expected[1], abs=1e-8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [0, 60])
 def test_eight_columns_by_brute_force(limit: int) -> None:
     rng = np.random.default_rng(limit)

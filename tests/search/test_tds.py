@@ -88,6 +88,7 @@ def labels_of(release: sf.Release, name: str) -> dict[str, str | None]:
     return dict(release.value_map().columns[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seen", [None, "s"])
 def test_the_cut_is_valid_and_nothing_more_can_be_specialised(seen: str | None) -> None:
     rng = random.Random(str(seen))
@@ -171,6 +172,7 @@ def test_refusals() -> None:
         )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     table=tables(),

@@ -15,6 +15,7 @@ from tests.measures.attacks.tables import ILLNESS, NAMES, PATIENTS, QUASI, RELEA
 ON_ONE = ["homogeneity", "background-knowledge", "skewness", "negative-disclosure"]
 
 
+@pytest.mark.slow
 def test_only_what_has_its_inputs() -> None:
     assert list(attack_summary(RELEASED, quasi=QUASI, sensitive="disease")) == ON_ONE
     with_original = attack_summary(RELEASED, quasi=QUASI, sensitive=["disease"], original=PATIENTS)
@@ -27,6 +28,7 @@ def test_only_what_has_its_inputs() -> None:
     assert every["homogeneity"]["exposed"] == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_an_external_table_is_linked(monkeypatch: pytest.MonkeyPatch) -> None:
     voters = PATIENTS.drop("disease").with_columns(name=pl.Series(NAMES))
     found = attack_summary(RELEASED, quasi=QUASI, external=voters)

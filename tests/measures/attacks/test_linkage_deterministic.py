@@ -123,6 +123,7 @@ def test_a_copy_is_found_and_a_blank_table_is_not() -> None:
     assert attack.interval[0] <= attack.baseline <= attack.interval[1]
 
 
+@pytest.mark.slow
 def test_a_k_anonymous_release_gives_one_in_k_at_most() -> None:
     table = people(1000)
     release = sf.anonymize(table, quasi=["age", "zip", "sex"], require=[sf.KAnonymity(5)])

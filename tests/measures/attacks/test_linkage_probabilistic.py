@@ -12,6 +12,8 @@ from sfumato.errors import MissingExtra, PolicyError
 from sfumato.measures.attacks.linkage.probabilistic import _blocks, _lessons, _tally, probabilistic
 from sfumato.measures.attacks.result import Attack
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("splink")
 
 

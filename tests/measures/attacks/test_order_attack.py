@@ -105,6 +105,7 @@ def test_what_it_needs() -> None:
         order(PEOPLE, PEOPLE, ["disease"], "disease")
 
 
+@pytest.mark.slow
 def test_it_is_tried_where_there_is_a_list() -> None:
     kept = {"age": [YOUNG] * 4 + [OLD] * 2, "disease": PEOPLE["disease"]}
     asked: dict[str, Any] = {"quasi": ["age"], "sensitive": ["disease"], "trials": 5}

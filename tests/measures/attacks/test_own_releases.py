@@ -13,6 +13,8 @@ from sfumato.hierarchies import dates, intervals, levels, redact, wide
 from sfumato.measures.attacks import attack_summary, homogeneity, inference, membership
 from sfumato.measures.attacks.matching import Matching
 
+pytestmark = pytest.mark.slow
+
 WORK = [
     ("baker", "food", "*"),
     ("cook", "food", "*"),

@@ -85,6 +85,7 @@ def test_a_sample_is_told_from_everything() -> None:
         assert inference(table, table, ["zip"], "disease", trials=trials).details["sampled"] is sampled
 
 
+@pytest.mark.slow
 def test_coarse_columns_single_out_together() -> None:
     rng = np.random.default_rng(0)
     table = pl.DataFrame({f"c{i}": rng.integers(0, 3, 500) for i in range(20)})
@@ -114,6 +115,7 @@ def test_splits_of_columns() -> None:
         assert (len(first), len(second)) == (4, 5)
 
 
+@pytest.mark.slow
 def test_the_order_of_columns_does_not_hide_linkability() -> None:
     # birth and zip tell people apart, sex and ward nobody: halves in this order join nobody
     n = 300
@@ -139,6 +141,7 @@ def test_the_order_of_columns_does_not_hide_linkability() -> None:
     assert attack_summary(beside, quasi=["birth", "sex"], original=beside)["linkability"]["success"] == 1
 
 
+@pytest.mark.slow
 def test_the_worst_split_is_found_where_classes_do_not_tell_it() -> None:
     # labels overlap, so that what looks alike in the release says little about what is nearest
     original = people(400)
@@ -164,6 +167,7 @@ def test_linkability_is_not_examined_where_a_half_tells_nobody_apart() -> None:
     assert "two columns" in alone.skipped["linkability"]
 
 
+@pytest.mark.slow
 def test_the_summary_singles_out_on_all_columns() -> None:
     table = people(300)
     shut = suppressed(table, ["age", "zip"])
@@ -240,6 +244,7 @@ def test_suppressed_is_at_its_baseline() -> None:
         assert found.advantage < 0.03, found.name
 
 
+@pytest.mark.slow
 def test_holdout_shows_what_is_no_fault_of_the_release() -> None:
     table, others = people(300, 1), people(300, 2)
     for found in run_all(table, table, holdout=others, trials=100):
@@ -279,6 +284,7 @@ def test_nonsense_is_refused() -> None:
 CELL = st.one_of(st.none(), st.sampled_from(["*", "[1, 3]", "{1, 2}", "1*", "é", ""]), st.integers(-(2**70), 2**70))
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40))
 @given(st.lists(st.tuples(CELL, CELL, CELL), min_size=1, max_size=8), st.lists(st.tuples(CELL, CELL, CELL), min_size=1))
 def test_nasty_tables(rows: list[tuple[Any, ...]], others: list[tuple[Any, ...]]) -> None:

@@ -90,6 +90,7 @@ SMALL = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60))
 @given(SMALL)
 def test_what_is_achieved_holds_and_nothing_stricter(rows):
@@ -118,6 +119,7 @@ def test_what_no_parameter_mends_does_not_hold_with_any(rows):
     assert not holds(table, {"model": "recursive-cl-diversity", "attribute": "s", "c": 1e9, "l": missing})
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60))
 @given(
     st.lists(st.tuples(*[st.sampled_from(["1", "2", None, "*"])] * 2, st.sampled_from("ab")), min_size=1, max_size=9)

@@ -58,6 +58,7 @@ def test_records_without_a_household_live_alone():
     assert found["household_risk"].to_list() == pytest.approx([1 / 4, 1 / 4, 7 / 16, 7 / 16])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("f", [1, 2, 3, 7, 22, 23, 24, 25, 60, 300])
 @pytest.mark.parametrize("p", [1e-9, 1e-3, 0.02, 0.3, 0.4999, 0.5, 0.6, 0.99, 1 - 1e-9])
 def test_it_is_exact_for_every_f(f, p):

@@ -121,6 +121,7 @@ def test_every_measure_of_the_table_can_be_called_and_says_what_it_is():
         assert getattr(risk, name.replace("-", "_")) is variant.make
 
 
+@pytest.mark.slow
 def test_a_million_rows_in_about_a_second():
     rng = np.random.default_rng(1)
     columns = {

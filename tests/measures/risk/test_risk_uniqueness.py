@@ -68,6 +68,7 @@ def test_a_full_count_is_no_estimate(model):
     assert found.details["pu_given_su"] == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_adult_as_arx_has_it(shared):
     case = next(
         case for case in json.loads((shared / "oracles/arx-adult.json").read_text())["cases"] if case["id"] == "f_risk"

@@ -130,6 +130,7 @@ def test_against_all_pairs(data: st.DataObject, width: int, wildcard: bool, orig
     assert unsafe["combinations"].to_list() == [len(one) for one in minimal]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [7, 9])
 def test_more_columns_than_a_word_holds(columns: int) -> None:
     rng = np.random.default_rng(columns)
@@ -142,6 +143,7 @@ def test_more_columns_than_a_word_holds(columns: int) -> None:
         assert suda(table, names, up_to=up_to)["score"].to_list() == expected
 
 
+@pytest.mark.slow
 def test_many_columns_of_small_sets() -> None:
     rng = np.random.default_rng(0)
     rows = [tuple(row) for row in rng.integers(0, 6, (30, 45)).tolist()]
@@ -153,6 +155,7 @@ def test_many_columns_of_small_sets() -> None:
         minimum_unsafe(wide, wide.columns, up_to=1)
 
 
+@pytest.mark.slow
 def test_a_column_of_many_values() -> None:
     table = {"id": [*range(1000), 0, 0], "sex": ["f", "m"] * 501}
     size = minimum_unsafe(table, ["sex", "id"])["size"].to_list()

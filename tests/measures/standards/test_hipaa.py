@@ -66,6 +66,7 @@ def test_by_name(name: str, number: int | None) -> None:
     assert by_name(name) == number
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "number"),
     [
@@ -115,6 +116,7 @@ def test_by_value(values: list[str], number: int) -> None:
     assert all(f.how == "value" for f in hipaa({"x": values}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "values",
     [

@@ -61,6 +61,7 @@ def test_gdpr_sees_classes_that_are_nearly_of_one_value() -> None:
     assert not found.holds
 
 
+@pytest.mark.slow
 def test_gdpr_looks_at_all_released_columns_and_names_the_one_to_blame() -> None:
     table = pl.DataFrame({"age": ["2*"] * 24, "ill": ["flu", "cold", "cough"] * 8, "cost": range(24)})
     bare = table.drop("cost")
@@ -75,6 +76,7 @@ def test_gdpr_looks_at_all_released_columns_and_names_the_one_to_blame() -> None
         assert 'by all released columns, of which "cost" is enough' in found.statement
 
 
+@pytest.mark.slow
 def test_gdpr_is_incomplete_where_a_criterion_was_not_examined() -> None:
     table = {"age": ["2*"] * 12}
     found = gdpr(table, ["age"])
@@ -103,6 +105,7 @@ def test_gdpr_fails_an_unprotected_copy_whose_texts_are_unique() -> None:
     assert found.checks[0].measure.details["reference"] == 0
 
 
+@pytest.mark.slow
 def test_gdpr_takes_the_upper_end_of_a_sample() -> None:
     rng = np.random.default_rng(3)
     original = pl.DataFrame({"q": [f"{i:04d}" for i in range(1300)], "r": [f"x{i}" for i in range(1300)]})
@@ -138,6 +141,7 @@ def test_clinical_promises_no_anonymity() -> None:
         assert "no proof of anonymity" in said
 
 
+@pytest.mark.slow
 def test_gdpr_by_attacks() -> None:
     table = people(300)
     bare = gdpr(table, QUASI, "disease", original=table, trials=100)

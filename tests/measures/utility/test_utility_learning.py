@@ -24,6 +24,7 @@ def table() -> pl.DataFrame:
     return pl.DataFrame({"age": age, "job": job, "ill": ill})
 
 
+@pytest.mark.slow
 def test_a_copy_teaches_as_much_as_the_original(table):
     found = learning(table, table, target="ill")
     for scores in found.details["models"].values():

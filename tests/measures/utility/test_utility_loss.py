@@ -177,6 +177,7 @@ def kept_rows(release):
     return [i for i, code in enumerate(map(tuple, codes.tolist())) if code in kept]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [False, True], ids=["learnt", "given"])
 @pytest.mark.parametrize(
     ("search", "suppression", "missing"),
@@ -281,6 +282,7 @@ def test_divergence_is_as_defined_where_boxes_overlap(rows):
     assert kl_divergence(table, release, ["a", "b"]).value == pytest.approx(max(expected, 0), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_divergence_over_more_tuples_than_there_are_numbers():
     """1000 ** 110 tuples: nothing is lost, or everything, or all but a suppressed row."""
     table = pl.DataFrame({f"c{i}": range(1000) for i in range(110)})

@@ -178,6 +178,7 @@ def mdav(x: np.ndarray, k: int) -> np.ndarray:
     return released
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "file"),
     [

@@ -94,6 +94,7 @@ def test_wrong_numbers_are_refused_before_the_work(wrong):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UTILITIES)
 def test_every_variant_runs_and_stays_in_its_range(name):
     variant = UTILITIES[name]
@@ -127,6 +128,7 @@ tables = st.lists(st.fixed_dictionaries(columns), min_size=1, max_size=8).map(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(30))
 @given(table=tables, data=st.data())
 def test_nasty_tables(table, data):
