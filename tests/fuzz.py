@@ -17,5 +17,9 @@ def examples(many: int) -> int:
 
 
 def slow_but(values: Iterable[Any], *quick: Any) -> list[Any]:
-    """Parameters of which plain `pytest` takes the quick ones only."""
-    return [value if value in quick else pytest.param(value, marks=pytest.mark.slow) for value in values]
+    """Parameters, or tuples of them, of which plain `pytest` takes the quick ones only."""
+
+    def param(value: Any) -> Any:
+        return pytest.param(*(value if isinstance(value, tuple) else [value]), marks=pytest.mark.slow)
+
+    return [value if value in quick else param(value) for value in values]

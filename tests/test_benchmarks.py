@@ -145,6 +145,7 @@ def test_range_loss_of_labels(module) -> None:
     assert peers.range_loss(table, groups, known) == pytest.approx((2 * 0.4 + 1.0 + 2.0) / 4)
 
 
+@pytest.mark.slow
 def test_launch_measures_another_process(module, tmp_path: Path) -> None:
     launch = module("launch").launch
     code = "import time; held = bytearray(200 << 20); time.sleep(0.1); print('done')"

@@ -43,7 +43,7 @@ from sfumato.release.parts.tree import Cut, PartTree, branches
 from sfumato.release.verify import verify_table
 from sfumato.search import Automatic, Mondrian, search
 from sfumato.search.problem import quiet
-from tests.fuzz import examples
+from tests.fuzz import examples, slow_but
 
 ROWS = 6000
 QUASI = ["age", "height", "born", "zip", "town", "member"]
@@ -223,8 +223,9 @@ def test_one_part_is_what_one_machine_gives(
 @pytest.mark.parametrize(
     ("sample", "method", "require"),
     [
-        *((None, method, require) for method in METHODS for require in REQUIRED),
-        *((900, method, require) for method, require in zip(METHODS, REQUIRED, strict=True)),
+        (None, METHODS[0], REQUIRED[0]),
+        *slow_but((None, method, require) for method in METHODS for require in REQUIRED)[1:],
+        *slow_but((900, method, require) for method, require in zip(METHODS, REQUIRED, strict=True)),
     ],
 )
 def test_parts_keep_the_promises_and_lose_as_much(

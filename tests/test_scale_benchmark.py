@@ -70,6 +70,7 @@ def test_the_table_is_the_same_each_time_and_has_the_cells_it_says(module, tmp_p
     assert text["zip"].to_list() == frames[0]["zip"].to_list()
 
 
+@pytest.mark.slow
 def test_a_process_that_takes_too_long_is_ended_and_its_memory_told(module) -> None:
     measured = module("measured")
     like = measured.Measured("peers", "slow", 10, "mondrian")

@@ -41,6 +41,7 @@ def test_the_usual(run: Run, patients: Path) -> None:
     assert "front" in ran.out
 
 
+@pytest.mark.slow
 def test_a_point_that_is_infeasible_is_told(run: Run, patients: Path) -> None:
     ran = run("compare", patients, *ASKED, "--k", "2,41", "--search", "mondrian")
     assert ran.code == 0
@@ -49,6 +50,7 @@ def test_a_point_that_is_infeasible_is_told(run: Run, patients: Path) -> None:
     assert run("compare", patients, *ASKED, "--k", "41", "--search", "mondrian").code == 2
 
 
+@pytest.mark.slow
 def test_a_policy_file_is_the_base(run: Run, patients: Path, tmp_path: Path) -> None:
     (tmp_path / "policy.toml").write_text(policy_text(), encoding="utf-8")
     own = run("compare", "policy.toml", "--json").json["points"]

@@ -14,7 +14,10 @@ from sfumato.measures.attacks.result import Attack
 
 pytestmark = pytest.mark.slow
 
-pytest.importorskip("splink")
+
+@pytest.fixture(autouse=True, scope="module")
+def _splink() -> None:
+    pytest.importorskip("splink")
 
 
 def people(n: int = 300) -> pl.DataFrame:

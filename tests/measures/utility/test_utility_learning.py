@@ -13,7 +13,12 @@ from sfumato.errors import ColumnError, MissingExtra, PolicyError
 from sfumato.measures.utility import learning, pair_of, utility_summary
 from sfumato.measures.utility.learning import features_of, shares_of
 
-pytest.importorskip("sklearn")
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _sklearn() -> None:
+    pytest.importorskip("sklearn")
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +29,6 @@ def table() -> pl.DataFrame:
     return pl.DataFrame({"age": age, "job": job, "ill": ill})
 
 
-@pytest.mark.slow
 def test_a_copy_teaches_as_much_as_the_original(table):
     found = learning(table, table, target="ill")
     for scores in found.details["models"].values():
