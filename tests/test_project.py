@@ -201,6 +201,20 @@ def test_no_family_of_files_by_prefix() -> None:
         assert {word for word, files in words.items() if files > 2 and len(word) > 1} == set(), folder
 
 
+def test_nothing_outside_asks_which_engine_it_is() -> None:
+    """An engine declares what it can do; what it is, nobody else need know."""
+    engines = {
+        node.name
+        for path in (PACKAGE / "engines").rglob("*.py")
+        for node in ast.parse(path.read_text("utf-8")).body
+        if isinstance(node, ast.ClassDef) and path.parent.name in ("memory", "files", "sql", "spark")
+    }
+    for path in SOURCE:
+        if (PACKAGE / "engines") not in path.parents:
+            asked = re.findall(r"isinstance\([^()]*, ([\w |]+)\)", path.read_text("utf-8"))
+            assert {name for names in asked for name in names.split(" | ")} & engines == set(), path
+
+
 def test_no_two_public_classes_share_a_name() -> None:
     classes = [
         node.name

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeGuard
+from typing import Any, ClassVar, Protocol, TypeGuard
 
 import polars as pl
 
@@ -124,6 +124,21 @@ class Home(Engine, Protocol):
 
     def kept(self, data: Any) -> Engine:
         """A release that was kept there, by its name or its frame."""
+
+
+class Cluster(Engine, Protocol):
+    """An engine that releases in parts what has too many cells for one machine."""
+
+    in_parts: ClassVar[bool]
+
+    @property
+    def frame(self) -> Any:
+        """The table, as the cluster has it."""
+
+
+def is_cluster(engine: Engine) -> TypeGuard[Cluster]:
+    """Whether an engine declares that it releases in parts."""
+    return bool(getattr(engine, "in_parts", False))
 
 
 def is_engine(data: Any) -> TypeGuard[Engine]:

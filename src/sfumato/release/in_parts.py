@@ -7,9 +7,8 @@ from typing import Any
 import polars as pl
 
 from sfumato.core.fingerprint import key
-from sfumato.engines.protocol import Engine, Plan
+from sfumato.engines.protocol import Cluster, Engine, Plan, is_cluster
 from sfumato.engines.spark.table import SparkTable
-from sfumato.engines.spark.write import SparkParts
 from sfumato.errors import BrokenPromise
 from sfumato.measures.table import DEFAULT_MAX_CELLS, TupleCounts
 from sfumato.release import arguments
@@ -25,7 +24,7 @@ from sfumato.release.stored import StoredRelease
 from sfumato.release.verify import Verification, verify_counts, verify_store
 
 
-def released_in_parts(store: SparkTable, asked: Request, to: Folder | Table | None) -> StoredRelease:
+def released_in_parts(store: Cluster, asked: Request, to: Folder | Table | None) -> StoredRelease:
     """Cut the table into parts, have each blurred by a worker, verify them together, and write them where asked."""
     policy, say = asked.policy, asked.say
     mondrian, choice = spread(asked.search, policy, asked.levels)
@@ -49,12 +48,12 @@ def released_in_parts(store: SparkTable, asked: Request, to: Folder | Table | No
     whole = Plan(asked.released, (), asked.released, order=asked.row_order, rows=found.domain.rows)
     trees = trees_of(found.domain, policy.needs)
     with stage_release(SparkTable(found.data), whole, to, say) as place:
-        assert isinstance(place.written, SparkParts)
-        if place.written.text:
-            counted = place.written.count(asked.counted_by, say)
+        written: Any = place.written  # parts in a folder
+        if written.text:
+            counted = written.count(asked.counted_by, say)
             again = verify_counts(counted, policy.quasi, policy.require, whole=found.whole, hierarchies=trees)
         else:
-            again = verify_on(place.written.frame, policy.quasi, policy.require, whole=found.whole, hierarchies=trees)
+            again = verify_on(written.frame, policy.quasi, policy.require, whole=found.whole, hierarchies=trees)
         if not again.holds or again.rows != found.domain.rows:
             raise BrokenPromise("what was written is not what was verified, so it is not released")
         manifest = of_cells.published(of_cells.shown, asked.roles, mark, place.describe())
@@ -68,7 +67,7 @@ def verified(
 ) -> Verification:
     """What `verify_store` says; the classes of a Spark frame that has too many are audited in parts."""
     promised, schema = arguments.criteria(require), store.schema()
-    if not isinstance(store, SparkTable) or more.get("wildcard") or more.get("hierarchies"):
+    if not is_cluster(store) or more.get("wildcard") or more.get("hierarchies"):
         return verify_store(store, quasi=quasi, require=promised, max_cells=max_cells, **more)
     needed = [name for criterion in promised for name in criterion.needs]
     roles = arguments.roles_of(pl.DataFrame(schema=schema), quasi, (), more.get("sensitive", ()), (), None, needed)

@@ -14,8 +14,7 @@ from sfumato.core.fingerprint import key
 from sfumato.core.microdata import microdata
 from sfumato.core.spelling import warn_of_spellings
 from sfumato.engines.atomic import PREFIX
-from sfumato.engines.protocol import COUNT, Engine, Progress
-from sfumato.engines.spark.table import SparkTable
+from sfumato.engines.protocol import COUNT, Engine, Progress, is_cluster
 from sfumato.errors import BrokenPromise, EmptyTable, TooManyCells
 from sfumato.measures.table import TupleCounts
 from sfumato.release import arguments
@@ -74,7 +73,7 @@ def _anonymized(store: Engine, place: Folder | Table | None, **given: Any) -> St
     warn_of_spellings(sample, asked.roles.sensitive)
     arguments.warn_of_unprotected(asked.roles, asked.policy.needs)
     cells = estimate(sample, asked.counted_by, asked.schema, store.rows())
-    cluster = store if isinstance(store, SparkTable) else None
+    cluster = store if is_cluster(store) else None
     if cluster is None:
         refuse_size(sample, asked.counted_by, cells, max_cells)
     del sample

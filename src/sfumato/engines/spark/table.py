@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 
@@ -82,6 +82,7 @@ class SparkTable:
     """
 
     named = False  # a release is a frame
+    in_parts: ClassVar[bool] = True
     orders = (CANONICAL,)  # that a release can have
 
     def __init__(self, frame: Any) -> None:
