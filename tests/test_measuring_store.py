@@ -1,4 +1,4 @@
-"""Risk of a table that is not in memory: the figures of the same table in memory, or a refusal by name."""
+"""Risk of an out-of-core table: the figures of the same table in memory, or a refusal by name."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_no_count_is_made_twice(store: FileTable, monkeypatch: pytest.MonkeyPatc
 def test_what_needs_rows_is_refused_by_name(store: FileTable, asked: dict[str, Any], says: str) -> None:
     with pytest.raises(PolicyError, match=says) as error:
         sf.risk(store, quasi=["age"], **asked)
-    assert "not in memory" in str(error.value)
+    assert "out-of-core table" in str(error.value)
     assert "store.sample" in str(error.value)
 
 
@@ -117,7 +117,7 @@ def test_an_original_that_is_not_in_memory_is_refused(store: FileTable) -> None:
 
 def test_attacks_are_refused_by_name(store: FileTable) -> None:
     for given in ({"released": store}, {"released": TABLE, "original": store}, {"released": TABLE, "external": store}):
-        with pytest.raises(PolicyError, match="success of attacks cannot be measured on a table that is not in memory"):
+        with pytest.raises(PolicyError, match="success of attacks cannot be measured on an out-of-core table"):
             sf.attack(quasi=["age"], sensitive=["disease"], **given)
 
 

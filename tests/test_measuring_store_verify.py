@@ -1,4 +1,4 @@
-"""Verify of tables that are not in memory: what verify says of the same table in memory."""
+"""Verify of out-of-core tables: what verify says of the same table in memory."""
 
 from __future__ import annotations
 

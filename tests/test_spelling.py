@@ -161,7 +161,7 @@ def test_what_cannot_be_normalised_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match="order of its spelling"):
         sf.anonymize(table, normalise=True, **asked | {"require": ordered})
     pl.DataFrame(table).write_parquet(tmp_path / "t.parquet")
-    with pytest.raises(PolicyError, match="not in memory cannot be brought to one spelling"):
+    with pytest.raises(PolicyError, match="out-of-core table cannot be brought to one spelling"):
         sf.anonymize(sf.scan(tmp_path / "t.parquet"), normalise=True, to=tmp_path / "out", **asked)
     with pytest.warns(sf.SpellingWarning, match='"disease"'):
         sf.anonymize(sf.scan(tmp_path / "t.parquet"), to=tmp_path / "out", **asked)

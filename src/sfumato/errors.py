@@ -80,7 +80,7 @@ class PolicyError(_Faults):
 
 
 class TooManyCells(PolicyError):
-    """A table that is not in memory has more combinations of values than memory was given for."""
+    """An out-of-core table has more combinations of values than memory was given for."""
 
 
 class UndecidedColumns(PolicyError):

@@ -266,7 +266,7 @@ def test_rows_without_numbers_are_not_announced(run: Run, parts: Path) -> None:
     done = run("risk", "in/0.parquet", "--stream", *asked)
     assert "what each column contributes to the SUDA scores" in done.out
     assert "most exposed rows" not in done.out
-    assert "rows of a table that is not in memory have no numbers" in done.err
+    assert "rows of an out-of-core table have no numbers" in done.err
 
 
 def test_a_policy_that_streams_and_a_command_that_does_not(run: Run, parts: Path, tmp_path: Path) -> None:

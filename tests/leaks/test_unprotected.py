@@ -121,7 +121,7 @@ def test_tables_that_are_not_in_memory_are_warned_about_too(tmp_path: Path) -> N
     page = (tmp_path / "one" / "report.html").read_text("utf-8")
     assert " is sensitive, and no promise is about it. Homogeneity of " in re.sub(r"<[^>]+>", "", page)
     assert ": the weakest promise that brings these attacks near guessing." in page
-    with pytest.raises(PolicyError, match="what a criterion costs cannot be measured on a table that is not in memory"):
+    with pytest.raises(PolicyError, match="what a criterion costs cannot be measured on an out-of-core table"):
         sf.suggest(kept, cost=True)
 
 

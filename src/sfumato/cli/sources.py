@@ -176,7 +176,7 @@ def in_memory(
 
 
 def refuse_stored(command: str, origin: Origin | None) -> None:
-    """Raise a PolicyError where a command is given a table that is not in memory."""
+    """Raise a PolicyError where a command is given an out-of-core table."""
     from sfumato.cli.kept import FLAT, is_flat
     from sfumato.errors import PolicyError
 
@@ -219,7 +219,7 @@ def database(place: str | Path, table: str) -> Any:
 
 
 def _format(store: Any, origin: Origin) -> str:
-    """The format in which a table that is not in memory is released if nothing else is said: Parquet from Parquet."""
+    """The format in which an out-of-core table is released if nothing else is said: Parquet from Parquet."""
     from sfumato.policyfile.input import ending
 
     kind = "csv" if origin.database else origin.reader.get("format") or ending(store.files[0].path)

@@ -1,4 +1,4 @@
-"""Which inputs are tables that are not in memory: stores, and frames of a cluster."""
+"""Which inputs are out-of-core tables: stores, and frames of a cluster."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class MeasuredTable:
 def source_of(data: Any, most: int = DEFAULT_MAX_CELLS) -> MeasuredTable:
     """What can be known of a table: a release folder tells the roles of its columns.
 
-    A table that is not in memory, and the data of a folder that are large, are known by counts of at most `most`
+    An out-of-core table, and the data of a folder that are large, are known by counts of at most `most`
     different tuples.
 
     >>> source_of({"age": [30, 41]}).quasi

@@ -176,4 +176,4 @@ def rows_of(table: Table) -> int:
 
 def refuse(what: str) -> NoReturn:
     """Raise a PolicyError that names what needs rows."""
-    raise PolicyError(f"{what} cannot be measured on a table that is not in memory", hint=LOAD)
+    raise PolicyError(f"{what} cannot be measured on an out-of-core table", hint=LOAD)

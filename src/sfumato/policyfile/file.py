@@ -105,7 +105,7 @@ class PolicyFile:
         return roles | {name: getattr(self, name) for name in names}
 
     def stored(self) -> dict[str, Any]:
-        """Those for a table that is not in memory: where its release goes, and how many cells may be held."""
+        """Those for an out-of-core table: where its release goes, and how many cells may be held."""
         if self.table is not None:
             to: Any = NewTable(self.table, self.overwrite, self.output)
         else:

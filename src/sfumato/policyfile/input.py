@@ -137,7 +137,7 @@ def output_faults(origin: Origin | None, output: Output, bad: Iterable[str], pla
     if output.order == "random" and output.table is not None:
         found.append(f"{at('output', 'order')}: a table of a database is in canonical order, or in none")
     if output.internal_report is not None:
-        what = "an original that is not in memory cannot be compared with"
+        what = "an out-of-core original cannot be compared with"
         found.append(f"{at('output', 'internal_report')}: {what}{instead}")
     if output.pdf:
         found.append(f"{at('output', 'pdf')}: there is no PDF of a release that is not in memory{instead}")

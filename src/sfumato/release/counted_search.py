@@ -126,7 +126,7 @@ def refuse_search(method: Any) -> None:
     """Raise a PolicyError for a search whose release is verified in a way that counts do not allow."""
     if getattr(method, "wildcard", False):
         raise PolicyError(
-            "a missing value that matches any value cannot be verified on a table that is not in memory",
+            "a missing value that matches any value cannot be verified on an out-of-core table",
             got=f"search {search_name(method)}",
             hint=HINT,
         )
@@ -168,7 +168,7 @@ def refuse_split(method: Any) -> NoReturn:
     """Raise a PolicyError for a search that cuts cells."""
     raise PolicyError(
         f"{search_name(method)} gives rows with equal values different labels, "
-        "which a table that is not in memory does not allow: its rows have no order to deal them in",
+        "which an out-of-core table does not allow: its rows have no order to deal them in",
         hint=HINT,
     )
 
@@ -179,5 +179,5 @@ def whole_cells(choice: Choice, keep: str | None) -> Choice:
         return choice
     output = "label" if keep == "hierarchy-labels" else "range"
     mondrian = Mondrian(cut="best", dimension="ncp", output=output)
-    why = "rows with equal values get equal labels, as a table that is not in memory needs"
+    why = "rows with equal values get equal labels, as an out-of-core table needs"
     return Choice(mondrian, why, "optimal: one label per value of a column in all rows, more loss")

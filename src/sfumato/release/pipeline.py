@@ -1,4 +1,4 @@
-"""Anonymize a table that is not in memory: count, search, recode, and prove it from a count of what was written."""
+"""Anonymize an out-of-core table: count, search, recode, and prove it from a count of what was written."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from sfumato.search.interruptible import interruptible
 
 
 def anonymize_store(store: Engine, to: Any = None, **given: Any) -> StoredRelease:
-    """Blur a table that is not in memory until it satisfies the criteria; write it, and prove it from what was written.
+    """Blur an out-of-core table until it satisfies the criteria; write it, and prove it from what was written.
 
     The store counts the distinct tuples of the quasi-identifiers, with the sensitive attributes that a criterion looks
     at; the search runs on those; the store applies what it decided. Memory follows the number of tuples, not of rows.

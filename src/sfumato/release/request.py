@@ -1,4 +1,4 @@
-"""Asked: what is asked of a table that is not in memory, checked against its columns before any row is read."""
+"""Asked: what is asked of an out-of-core table, checked against its columns before any row is read."""
 
 from __future__ import annotations
 

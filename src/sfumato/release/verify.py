@@ -419,7 +419,7 @@ def verify_store(
     max_cells: int = DEFAULT_MAX_CELLS,
     say: Progress = quiet,
 ) -> Verification:
-    """Which promises a table that is not in memory keeps: what `sfumato.verify` says of it in memory.
+    """Which promises an out-of-core table keeps: what `sfumato.verify` says of it in memory.
 
     The store counts the distinct tuples of each set of quasi-identifiers, with each sensitive attribute that a
     criterion looks at; more than `max_cells` of them are refused.

@@ -85,7 +85,7 @@ def anonymize(
 
     Parameters
     ----------
-    data: a pandas, Polars or PyArrow frame, or the path of a file; or a table that is not in memory: `sf.scan` (files),
+    data: a pandas, Polars or PyArrow frame, or the path of a file; or an out-of-core table: `sf.scan` (files),
         `Database`, or a Spark frame. It is never modified.
     quasi: the quasi-identifiers, or several sets of them; every criterion holds for each set.
     identifying: columns to drop. sensitive: columns whose values are protected. insensitive: released as they are.
@@ -111,7 +111,7 @@ def anonymize(
 
     Returns
     -------
-    A `Release`; of a table that is not in memory, a `StoredRelease`.
+    A `Release`; of an out-of-core table, a `StoredRelease`.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def anonymize(
     promised = arguments.criteria(require, k)
     if (store := store_of(data)) is not None:
         if normalise:
-            what = "the values of a table that is not in memory cannot be brought to one spelling"
+            what = "the values of an out-of-core table cannot be brought to one spelling"
             raise PolicyError(what, hint="do so in the table, and leave normalise out")
         return anonymize_store(
             store,

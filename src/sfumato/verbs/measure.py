@@ -1,4 +1,4 @@
-"""Measures of a table that is not in memory: what is known of it, what is left out, and what is refused by name."""
+"""Measures of an out-of-core table: what is known of it, what is left out, and what is refused by name."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 NO_ORDER = (
-    "it is not known which released row came from which original row, for a table that is not in memory has no order "
+    "it is not known which released row came from which original row, for an out-of-core table has no order "
     "of rows: what compares row by row is left out"
 )
-NO_NUMBERS = "the most exposed rows are not named: rows of a table that is not in memory have no numbers"
+NO_NUMBERS = "the most exposed rows are not named: rows of an out-of-core table have no numbers"
 PROFILES = ("hipaa", "gdpr")  # those that look at rows or at every cell
 
 
@@ -97,7 +97,7 @@ def utility_of_counts(
     from sfumato.measures.utility.counted_pair import counted_pair
 
     if rows is not None or key is not None:
-        what = "rows and key say which row came from which, and a table that is not in memory has no rows to compare"
+        what = "rows and key say which row came from which, and an out-of-core table has no rows to compare"
         raise PolicyError(what, hint=LOAD)
     columns = source.columns(quasi)
     pair = counted_pair(original, source.table, hierarchies, columns or ())
@@ -154,7 +154,7 @@ def risk(
     profile: also hold the table against "hipaa" (which needs no `quasi`), "gdpr" or "clinical".
     original: the table behind the release, row by row: adds the interval disclosure of numbers and dates that were
         released as such, and "gdpr" then carries out its attacks on it.
-    max_cells: of a table that is not in memory, how many different combinations of values may be held. `household`,
+    max_cells: of an out-of-core table, how many different combinations of values may be held. `household`,
         `original` and the profiles "hipaa" and "gdpr" need rows, and are refused there.
 
     Returns
@@ -163,7 +163,7 @@ def risk(
     their inputs `individual`, `household`, `log_linear`, `suda`, `subsets`, `interval_disclosure`, `profile`;
     `measures` says the same in sentences. With several sets of quasi-identifiers it is that of the set at most risk (a
     profile that fails, then the highest risk, then the average), and `sets` has all. `notes` says what was left out of
-    a table that is not in memory.
+    an out-of-core table.
 
     >>> import sfumato as sf
     >>> sf.risk({"age": [30, 30, 30, 40]}, quasi=["age"])["prosecutor"]["highest"]

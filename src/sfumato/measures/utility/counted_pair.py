@@ -59,7 +59,7 @@ class CountedPair(Pair):
 
     def aligned(self, what: str) -> np.ndarray:
         """Refused: nothing is known of rows."""
-        raise PolicyError(f"{what} compares row by row, which a table that is not in memory does not allow", hint=LOAD)
+        raise PolicyError(f"{what} compares row by row, which an out-of-core table does not allow", hint=LOAD)
 
 
 def counted_pair(
