@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
+from functools import cache
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import settings
@@ -53,10 +55,34 @@ def chromium() -> str:
         lacks("Chromium is not on this machine: make system")
 
 
-@pytest.hookimpl(tryfirst=True)  # before the groups are read
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With --dist loadgroup the tests of a file share a process, so what they share is made once; so do those of
-    Spark, and those of PostgreSQL, which start servers."""
-    for item in items:
-        shared = next((mark for mark in ("spark", "postgres") if item.get_closest_marker(mark)), item.path.stem)
-        item.add_marker(pytest.mark.xdist_group(shared))
+@cache
+def _all_spark(file: str) -> bool:
+    return "pytestmark = pytest.mark.spark" in (ROOT / file).read_text("utf-8")
+
+
+def unit_of(nodeid: str) -> str:
+    """What runs in one process: the tests of a file, which share fixtures; all tests of Spark, which share servers."""
+    file = nodeid.partition("::")[0]
+    return "spark" if "spark" in nodeid or _all_spark(file) else file
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In parallel, long units begin first: Spark, then by how many slow tests they have."""
+    if hasattr(config, "workerinput"):
+        slow = Counter(unit_of(item.nodeid) for item in items if item.get_closest_marker("slow"))
+        items.sort(key=lambda item: -(slow[unit] if (unit := unit_of(item.nodeid)) != "spark" else len(items)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """`--dist loadgroup` by unit; the groups of pytest-xdist 3.8 are lost on pytest 9.2 (its issue 1386)."""
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByUnit(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return unit_of(nodeid)
+
+    config.option.loadscopereorder = False
+    return ByUnit(config, log)
