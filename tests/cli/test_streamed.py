@@ -280,7 +280,7 @@ INTERRUPTED = """
 import os, signal, sys
 import sfumato.cli.console as progress, sfumato.engines.files.table as scanned
 from sfumato.cli import main
-scanned.Scanned.__init__.__kwdefaults__["part"] = 200
+scanned.scan.__kwdefaults__["part"] = 200
 told = progress.Progress.__call__
 def call(self, message, share=None):
     told(self, message, share)
