@@ -70,7 +70,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """In parallel, long units begin first: Spark, then by how many slow tests they have."""
     if hasattr(config, "workerinput"):
         slow = Counter(unit_of(item.nodeid) for item in items if item.get_closest_marker("slow"))
-        items.sort(key=lambda item: -(slow[unit] if (unit := unit_of(item.nodeid)) != "spark" else len(items)))
+        slow["spark"] = len(items)
+        items.sort(key=lambda item: -slow[unit_of(item.nodeid)])
 
 
 @pytest.hookimpl(optionalhook=True)
