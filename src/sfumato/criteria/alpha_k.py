@@ -46,6 +46,7 @@ class AlphaK(Model):
 
     monotonicity: ClassVar[Monotonicity] = "merge"
     bounded_by: ClassVar[str] = "alpha"
+    side: ClassVar[str] = "at most"
 
     def __post_init__(self) -> None:
         check_real(self, "alpha", 0, 1, open_below=True)

@@ -25,6 +25,7 @@ class KAnonymity(Model):
 
     monotonicity: ClassVar[Monotonicity] = "superset"
     bounded_by: ClassVar[str] = "k"
+    side: ClassVar[str] = "at least"
     wildcard: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -51,6 +51,7 @@ class KMap(Model):
 
     monotonicity: ClassVar[Monotonicity] = "superset"
     bounded_by: ClassVar[str] = "k"
+    side: ClassVar[str] = "at least"
 
     def __post_init__(self) -> None:
         check_integer(self, "k", 1)

@@ -3,64 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
-MODELS = {
-    "k-anonymity": "k-anonymity",
-    "distinct-l-diversity": "Distinct l-diversity",
-    "entropy-l-diversity": "Entropy l-diversity",
-    "recursive-cl-diversity": "Recursive (c, l)-diversity",
-    "t-closeness": "t-closeness",
-    "alpha-k": "(α, k)-anonymity",
-    "beta-likeness": "β-likeness",
-    "delta-disclosure": "δ-disclosure privacy",
-    "k-map": "Estimated k-map",
-    "average-risk": "Average risk",
-    "sample-uniqueness": "Sample uniqueness",
-    "population-uniqueness": "Population uniqueness",
-}
-LOSSES = {
-    "lm": "loss metric (LM)",
-    "ncp": "normalised certainty penalty (NCP)",
-    "discernibility": "discernibility",
-    "c-avg": "average class size (C-avg)",
-    "precision": "precision, as a loss",
-    "height": "height in the lattice",
-    "non-uniform-entropy": "non-uniform entropy",
-}
-SEARCHES = {
-    "mondrian": "Mondrian: cuts the table into ever smaller boxes while every box keeps the promises",
-    "optimal": "Optimal: looks for the best of all level vectors",
-    "samarati": "Samarati: looks for a level vector of least height",
-    "incognito": "Incognito: finds all level vectors that keep the promises and takes the best",
-    "ola": "Optimal lattice anonymisation: finds all minimal level vectors and takes the best",
-    "lightning": "Lightning: goes from the most general level vector to better ones until its time is over",
-    "datafly": "Datafly: generalises the column with the most values, then suppresses outliers",
-    "mu-argus": "mu-Argus: recodes columns, then blanks single cells",
-    "tds": "Top-down specialisation: replaces general labels by finer ones while the promises hold",
-    "k-optimize": "k-Optimize: looks for the best intervals in every column",
-    "genetic": "Genetic: breeds ever better cuts of the columns",
-    "annealing": "Annealing: changes the cuts of the columns step by step, less and less wildly",
-    "tuple-suppression": "Tuple suppression: only rows are suppressed",
-    "forest-suppression": "Forest suppression: near rows form trees, and what differs in a tree is blanked",
-    "greedy-suppression": "Greedy suppression: balls of near rows, and what differs in a ball is blanked",
-    "forest-generalisation": "Forest generalisation: near rows form trees, and each tree shares its labels",
-    "minimal-suppression": "Minimal suppression: as few cells as possible are blanked",
-    "iterated": "Iterated lattice recoding: every class at the cheapest level vector, then on with the rest",
-    "top-down": "Top-down local recoding: halves the table around far rows, and mends small groups",
-    "bottom-up": "Bottom-up local recoding: joins small groups to the nearest",
-    "alpha-k-local": "(α, k) local recoding: specialises from the top, and leaves behind what cannot follow",
-    "one-pass-k-means": "One-pass k-means: each row to the nearest centre, then every cluster to k rows",
-    "k-member": "k-member clustering: clusters grow by the row that costs least",
-    "refined": "Refined: near classes are clustered anew while the loss falls",
-    "attribute-suppression": "Attribute suppression: the fewest columns are dropped",
-}
-AT_LEAST = frozenset({"k-anonymity", "distinct-l-diversity", "entropy-l-diversity", "k-map"})
-AT_MOST = frozenset(
-    {"t-closeness", "alpha-k", "beta-likeness", "average-risk", "sample-uniqueness", "population-uniqueness"}
-)
-BELOW = frozenset({"recursive-cl-diversity", "delta-disclosure"})
+from sfumato.core.registry import Variant
+from sfumato.criteria import CRITERIA
+
 NOT_RECORDED = "not recorded"
 
 
@@ -121,6 +70,27 @@ def count(amount: Any, noun: str, plural: str | None = None) -> str:
     return f"{number(amount)} {noun if amount == 1 else plural or noun + 's'}"
 
 
+def called(table: Mapping[str, Variant], name: str) -> str:
+    """What the registry calls a variant; one without words of its own, or not installed here, goes by its name.
+
+    >>> called(CRITERIA, "alpha-k"), called(CRITERIA, "sample-uniqueness"), called(CRITERIA, "entropy-l-diversity")
+    ('(α, k)-anonymity', 'sample uniqueness', 'entropy l-diversity')
+    """
+    words = table[name].words if name in table else ""
+    return words or re.sub(r"(?<!\b\w)-", " ", name)
+
+
+def titled(table: Mapping[str, Variant], name: str) -> str:
+    """The same where a line begins with it.
+
+    >>> titled(CRITERIA, "sample-uniqueness"), titled(CRITERIA, "t-closeness")
+    ('Sample uniqueness', 't-closeness')
+    """
+    words = called(table, name)
+    lower = words[1:2] == "-" or (name in table and table[name].words)  # a letter of a formula stays as it is
+    return words if lower else words[:1].upper() + words[1:]
+
+
 def model(promise: Mapping[str, Any]) -> str:
     """The model of a promise in the literature's words.
 
@@ -130,7 +100,7 @@ def model(promise: Mapping[str, Any]) -> str:
     parameters = dict(promise.get("parameters") or {})
     attribute = parameters.pop("attribute", None)
     named = str(promise.get("model") or "unnamed promise")
-    title = MODELS.get(named, named)
+    title = titled(CRITERIA, named)
     given = [f"{key} = {parameter(value)}" for key, value in parameters.items() if value is not None]
     return ", ".join([f"{title} of {attribute}" if attribute is not None else title, *given])
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from sfumato.criteria import CRITERIA
 from sfumato.report.charts.svg import mark
 from sfumato.report.look import Manifest, promises, quasi, rows
 from sfumato.report.markup import Markup, facts, names, section, tag
-from sfumato.report.words import AT_LEAST, AT_MOST, BELOW, model, number
+from sfumato.report.words import model, number
 
 
 def promised(manifest: Manifest) -> Markup:
@@ -27,7 +28,7 @@ def _item(promise: Manifest, several: bool) -> Markup:
     word = tag("span", mark(holds), "Holds" if holds else "Does not hold", class_="verdict")
     measured, bound = pair(promise.get("measured"), promise.get("bound"))
     name = str(promise.get("model"))
-    side = "at least " if name in AT_LEAST else "at most " if name in AT_MOST else "below " if name in BELOW else ""
+    side = f"{CRITERIA[name].example.side} ".lstrip() if name in CRITERIA else ""
     columns = rows(promise, "quasi")
     pairs = [
         ("Measured", measured if promise.get("measured") is not None else None),
