@@ -23,7 +23,7 @@ def test_a_release_alone(run: Run, release: Path) -> None:
     done = run("attack", release)
     assert done.code == 0
     assert "homogeneity: " in done.out
-    assert "by guessing (95 % interval" in done.out
+    assert "by guessing (95% interval" in done.out
     for need in ("--original", "--external", "--original and --holdout", "--original and --release"):
         assert f" {need}\n" in done.out
     assert set(run("attack", release, "--json").json) == {

@@ -130,7 +130,7 @@ def _show(found: AttackResults, external: bool) -> None:
     for name, tried in sorted(found.items(), key=lambda item: -item[1]["advantage"]):
         low, high = map(figures.percent, tried["interval"])
         guess = f"{figures.percent(tried['baseline'])} by guessing"
-        count = f"95 % interval {low} to {high}; {number(tried['trials'])} tried"
+        count = f"95% interval {low} to {high}; {number(tried['trials'])} tried"
         say(f"  {name}: {figures.percent(tried['success'])} succeed, {guess} ({count})")
         say(f"      {tried['sentence']}")
         if tried["exposed"]:

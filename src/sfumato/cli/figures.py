@@ -99,12 +99,12 @@ def about(measure: Mapping[str, Any]) -> str:
     """The range of a measure, and its interval and baseline where it has one.
 
     >>> about({"range": [0.0, 1.0], "interval": [0.1, 0.3], "baseline": 0.05})
-    '0 to 1; 95 % interval 0.1 to 0.3; baseline 0.05'
+    '0 to 1; 95% interval 0.1 to 0.3; baseline 0.05'
     """
     low, high = measure["range"]
     words = [f"{figure(low)} to {figure(high)}" if high is not None else f"{figure(low)} or more"]
     if measure["interval"] is not None:
-        words.append("95 % interval {} to {}".format(*map(figure, measure["interval"])))
+        words.append("95% interval {} to {}".format(*map(figure, measure["interval"])))
     if measure["baseline"] is not None:
         words.append(f"baseline {figure(measure['baseline'])}")
     return "; ".join(words)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sfumato.core.wording import count, number, percent
 from sfumato.losses import LOSSES
 from sfumato.report.charts.svg import bar
 from sfumato.report.look import Manifest, look, promises, quasi, rows, table
 from sfumato.report.markup import Markup, join, name, names, section, tag
 from sfumato.report.markup import table as html_table
 from sfumato.report.sections.evidence import ColumnShape
-from sfumato.report.words import called, count, number, percent
+from sfumato.report.words import called
 
 if TYPE_CHECKING:
     from sfumato.core.policy import Verdict

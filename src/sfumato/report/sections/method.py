@@ -7,11 +7,12 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from sfumato.core.wording import count, number, parameter, percent
 from sfumato.losses import LOSSES
 from sfumato.report.look import Manifest, look, promises, quasi, rows, table
 from sfumato.report.markup import Markup, facts, join, name, names, section, tag
 from sfumato.report.markup import table as html_table
-from sfumato.report.words import called, count, model, number, parameter, percent, titled
+from sfumato.report.words import called, model, titled
 
 INPUT = "INPUT"  # the manifest does not name the input, for a path may tell something
 _WAYS = {  # how a manifest describes a hierarchy, and the flag that asks for it

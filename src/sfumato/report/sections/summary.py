@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sfumato.core.wording import NOT_RECORDED, count, number, one_in, percent
 from sfumato.losses import LOSSES
 from sfumato.measures.reach import Reach
 from sfumato.measures.standards.finding import Profile
@@ -12,7 +13,7 @@ from sfumato.report.look import Manifest, look, measured, of_set, promises
 from sfumato.report.markup import Markup, facts, join, name, names, tag
 from sfumato.report.sections.headline import ColumnName, beyond, lines, verdict
 from sfumato.report.sections.standards import HeldTo, in_short
-from sfumato.report.words import NOT_RECORDED, called, count, model, number, one_in, percent
+from sfumato.report.words import called, model
 
 
 def head(manifest: Manifest, reach: Reach, standards: Sequence[Profile] = (), standard: HeldTo | None = None) -> Markup:

@@ -12,9 +12,10 @@ import polars as pl
 
 from sfumato.core.cells import Cells, count_cells
 from sfumato.core.microdata import encode
+from sfumato.core.wording import percent, quoted
 from sfumato.measures.attacks.kernels import count_boxes, covered, grow, hulls
-from sfumato.measures.attacks.linkage import THREADS, LinkedPair, chunks, common_columns, counted, credited, pair_of
-from sfumato.measures.attacks.result import MOST, Attack, listed
+from sfumato.measures.attacks.linkage import THREADS, LinkedPair, chunks, common_columns, credited, pair_of
+from sfumato.measures.attacks.result import MOST, Attack
 from sfumato.measures.labels_cover import Cover, ValueRun, read_labels
 
 FITS = 0.9  # share of people whose own record must be among the candidates for the order of the rows to be believed
@@ -79,9 +80,9 @@ def deterministic(
     matched, sole = int((n > 0).sum()), int((n == 1).sum())
     expected = float(credit.sum())
     sentence = (
-        f"Of {len(n)} people known by {listed(names)}, {matched} have candidates among the released records, {sole} a "
-        f"single one{told} {expected:.1f} ({counted(expected / len(n))}) are expected to be found; "
-        f"guessing finds {counted(pair.baseline)}."
+        f"Of {len(n)} people known by {quoted(names)}, {matched} have candidates among the released records, {sole} a "
+        f"single one{told} {expected:.1f} ({percent(expected / len(n))}) are expected to be found; "
+        f"guessing finds {percent(pair.baseline)}."
     )
     sentence += f" {note}" if note else ""
     details: dict[str, Any] = {
