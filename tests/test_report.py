@@ -194,7 +194,7 @@ def test_the_first_figures(manifest: dict[str, Any]) -> None:
         "Rows suppressed12400 allowed",
         "Smallest class10",
         "Highest risk10%1 in 10",
-        "Information lost0.065",
+        "Information lost0.0648",
     ):
         assert said in text
 

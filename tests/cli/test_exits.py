@@ -89,7 +89,7 @@ def test_an_unexpected_fault_names_its_place_only(capsys: pytest.CaptureFixture[
         number(Unprintable())
     assert report(caught.value, as_json=False) == 2
     told = capsys.readouterr().err
-    assert "this is a fault of Sfumato: RuntimeError at sfumato/cli/console.py:" in told
+    assert "this is a fault of Sfumato: RuntimeError at sfumato/core/wording.py:" in told
     assert "secret" not in told
 
 

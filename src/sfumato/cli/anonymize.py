@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 def anonymize(
     source: options.Files = None,
     *,
-    roles: options.Roles,
+    roles: options.RoleOptions,
     unprotected: Annotated[
         options.Texts, option("--unprotected", "Sensitive columns that nothing protects, on purpose.", ROLES, "A,B")
     ] = None,
-    promises: options.Promises,
+    promises: options.PromiseOptions,
     suppression: options.Suppression = None,
     search: Annotated[
         str | None, option("--search", 'auto (default) picks one; or as "optimal seconds=10".', SEARCH, "NAME")
@@ -64,7 +64,7 @@ def anonymize(
     suggest: Annotated[
         bool, option("--suggest", "Search again for what would protect unprotected columns.", PROMISES)
     ] = False,
-    reading: options.Reading,
+    reading: options.ReadingOptions,
     as_json: options.Json = False,
 ) -> int:
     """Release a table so that it keeps its promises: by a policy file, or by flags.

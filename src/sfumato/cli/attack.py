@@ -37,15 +37,15 @@ def attack(
         list[Path] | None, option("--release", "Another release about the same people; repeatable.", ATTACKS, "TARGET")
     ] = None,
     key: Annotated[str | None, option("--key", "Column that tells who is who, in both; or A=B.", ATTACKS, "A")] = None,
-    columns: options.Columns,
+    columns: options.ColumnOptions,
     wildcard: Annotated[bool, option("--wildcard", "A missing value matches any value.", ATTACKS)] = False,
     seed: Annotated[int, option("--seed", "Of what is drawn: 0 (default).", ATTACKS, "N")] = 0,
     trials: Annotated[int, option("--trials", "Records that an attack tries: 1000 (default).", ATTACKS, "N")] = 1000,
     most: Annotated[int, option("--most", "Row numbers that it names: 20 (default).", ATTACKS, "N")] = 20,
     upper: Annotated[float, option("--upper", "Match probability of a link: 0.9 (default).", ATTACKS, "P")] = 0.9,
     lower: Annotated[float, option("--lower", "And of a pair for review: 0.5 (default).", ATTACKS, "P")] = 0.5,
-    document: options.Document,
-    reading: options.ReadingIntoMemory,
+    document: options.DocumentOptions,
+    reading: options.MemoryReadingOptions,
     as_json: options.Json = False,
 ) -> int:
     """Try the attacks of the literature on a release, each beside what guessing achieves.

@@ -24,7 +24,7 @@ Given = dict[tuple[str | int, ...], Any]
 def compare(
     source: options.Files = None,
     *,
-    roles: options.Roles,
+    roles: options.RoleOptions,
     k: Annotated[
         options.Texts, option("--k", "Least numbers of rows that look alike: 2,5,10.", PROMISES, "N,N")
     ] = None,
@@ -50,7 +50,7 @@ def compare(
     workers: Annotated[int, option("--workers", "Releases made at the same time: 2 if not given.", SEARCH, "N")] = 2,
     ends: options.Ends = None,
     output: Annotated[Path | None, options.output("Folder of the map; a second run goes on in it.", "FOLDER")] = None,
-    reading: options.ReadingIntoMemory,
+    reading: options.MemoryReadingOptions,
     as_json: options.Json = False,
 ) -> int:
     """Release a table in many ways, measure each, and map risk against utility.

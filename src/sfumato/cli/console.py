@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
 
-    from sfumato.cli.options import Document
+    from sfumato.cli.options import DocumentOptions
 
 
 # who stands in an address, with or without a password; but not where a message shows how one is written
@@ -143,7 +143,7 @@ def refuse_existing(path: Path | None, overwrite: bool, what: str = "file") -> N
 
 
 def publish(
-    found: Mapping[str, Any], document: Document, notes: Iterable[str], as_json: bool, show: Callable[[], None]
+    found: Mapping[str, Any], document: DocumentOptions, notes: Iterable[str], as_json: bool, show: Callable[[], None]
 ) -> None:
     """What a command measured: in a file where one is named, and for machines or, by `show`, for people."""
     if document.output is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from sfumato.cli.options import Place, Reading
+from sfumato.cli.options import PlaceOptions, ReadingOptions
 from sfumato.errors import PolicyError
 
 if TYPE_CHECKING:
@@ -59,7 +59,9 @@ class NamedSource:
         return all("://" in path or has_magic(path) or Path(path).exists() for path in self.data)
 
 
-def named(files: Sequence[str] | None, reading: Reading, *, what: str = "FILE", policies: bool = False) -> NamedSource:
+def named(
+    files: Sequence[str] | None, reading: ReadingOptions, *, what: str = "FILE", policies: bool = False
+) -> NamedSource:
     """The table that arguments and --input name; a policy file, where there can be one, is one argument alone."""
     given: Sequence[str] | None = reading.place
     if not files and not given:
@@ -138,7 +140,7 @@ def measured(source: NamedSource) -> Any:
     return found.data
 
 
-def in_memory(command: str, files: Sequence[str] | None, reading: Reading) -> Path:
+def in_memory(command: str, files: Sequence[str] | None, reading: ReadingOptions) -> Path:
     """The one file, or folder of a release, that a command needs in memory; anything else is refused by name."""
     found = named(files, reading, what="TARGET")
     path = Path(found.data[0])
@@ -278,7 +280,7 @@ def table_name(folder: Path) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def rows_of(folder: Path, reading: Place) -> Any:
+def rows_of(folder: Path, reading: PlaceOptions) -> Any:
     """The rows of a release: its folder where they are in it, else the table of the database that --input names."""
     from sfumato.engines.sql.table import Database
 
@@ -306,7 +308,9 @@ def known(folder: Path) -> dict[str, Any]:
     return {"quasi": manifest.policy.quasi, "sensitive": manifest.policy.sensitive, "weight": weight, "k": k}
 
 
-def target(names: Sequence[str] | None, reading: Reading, asked: Sequence[str] = ()) -> tuple[Any, dict[str, Any]]:
+def target(
+    names: Sequence[str] | None, reading: ReadingOptions, asked: Sequence[str] = ()
+) -> tuple[Any, dict[str, Any]]:
     """A table to measure, and the roles of its columns where it is a release that is a table of a database."""
     folder = release_folder(names, asked, reading.stream)
     if folder is None:
@@ -315,7 +319,7 @@ def target(names: Sequence[str] | None, reading: Reading, asked: Sequence[str] =
     return rows, {} if rows is folder else known(folder)
 
 
-def released(name: str, reading: Reading) -> tuple[Any, dict[str, Any]]:
+def released(name: str, reading: ReadingOptions) -> tuple[Any, dict[str, Any]]:
     """A release to compare: its folder, its table in the database of the original, or a table of any tool.
 
     Beside it, for a table of a database, what its folder says of it.
@@ -328,7 +332,9 @@ def released(name: str, reading: Reading) -> tuple[Any, dict[str, Any]]:
     return rows_of(folder, replace(reading, table=None)), known(folder)
 
 
-def verify(folder: Path, reading: Reading, max_cells: int | None, signer: Path | None) -> tuple[Verification, Reach]:
+def verify(
+    folder: Path, reading: ReadingOptions, max_cells: int | None, signer: Path | None
+) -> tuple[Verification, Reach]:
     """Which promises of a release hold, of its own file or of its table, who signed it, and how far they go."""
     from sfumato.errors import ReadError
     from sfumato.release.signature import signed

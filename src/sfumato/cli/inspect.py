@@ -28,7 +28,7 @@ def inspect_table(
         Path | None, option("--init", "Write a policy file with these suggestions.", WRITING, "FILE")
     ] = None,
     overwrite: Annotated[bool, option("--overwrite", "Replace that policy file.", WRITING)] = False,
-    reading: options.Reading,
+    reading: options.ReadingOptions,
     as_json: options.Json = False,
 ) -> int:
     """Show the columns of a table, suggested roles and hierarchies, and how many people they single out.

@@ -23,8 +23,8 @@ LISTED = 10_000  # nodes of a lattice that machines are told one by one
 def lattice(
     source: options.Files = None,
     *,
-    columns: options.GeneralisedColumns,
-    promises: options.Promises,
+    columns: options.LevelOptions,
+    promises: options.PromiseOptions,
     suppression: options.Suppression = None,
     search: Annotated[
         str, option("--search", "Which search marks its choice: optimal (default).", SEARCH, "NAME")
@@ -33,7 +33,7 @@ def lattice(
     subsets: Annotated[bool, option("--subsets", "Also what each set of the columns takes.", SEARCH)] = False,
     output: Annotated[Path | None, options.output("Draw the lattice, as SVG.", "FILE")] = None,
     overwrite: Annotated[bool, option("--overwrite", "Replace that drawing.", WRITING)] = False,
-    reading: options.ReadingIntoMemory,
+    reading: options.MemoryReadingOptions,
     as_json: options.Json = False,
 ) -> int:
     """Show the minimal generalisations of a table: the level vectors that satisfy while no smaller one does.

@@ -54,7 +54,7 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON document, for machi
 
 
 @dataclass(frozen=True)
-class Place:
+class PlaceOptions:
     """The table by another way than its path."""
 
     place: Annotated[
@@ -64,7 +64,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Reading(Place):
+class ReadingOptions(PlaceOptions):
     """The same, and how a file is read."""
 
     stream: Annotated[
@@ -89,7 +89,7 @@ class Reading(Place):
 
 
 @dataclass(frozen=True)
-class ReadingIntoMemory(Reading):
+class MemoryReadingOptions(ReadingOptions):
     """The same for commands that need the table in memory: they take what else there is to refuse it by name."""
 
     place: Annotated[Texts, typer.Option("--input", hidden=True)] = None
@@ -98,7 +98,7 @@ class ReadingIntoMemory(Reading):
 
 
 @dataclass(frozen=True)
-class Columns:
+class ColumnOptions:
     """What the columns are to a measure or a check."""
 
     quasi: Annotated[Texts, QUASI] = None
@@ -116,7 +116,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class GeneralisedColumns(Columns):
+class LevelOptions(ColumnOptions):
     """The same for commands that generalise."""
 
     levels: Annotated[
@@ -131,7 +131,7 @@ class GeneralisedColumns(Columns):
 
 
 @dataclass(frozen=True)
-class Roles(GeneralisedColumns):
+class RoleOptions(LevelOptions):
     """The role of every column, for commands that release."""
 
     identifying: Annotated[Texts, option("--identifying", "Columns to drop.", ROLES, "A,B")] = None
@@ -157,7 +157,7 @@ class Roles(GeneralisedColumns):
 
 
 @dataclass(frozen=True)
-class Promises:
+class PromiseOptions:
     """What is asked of the equivalence classes."""
 
     k: Annotated[int | None, option("--k", "Least number of rows that look alike.", PROMISES, "N")] = None
@@ -171,7 +171,7 @@ class Promises:
 
 
 @dataclass(frozen=True)
-class Document:
+class DocumentOptions:
     """A file for the document that --json prints."""
 
     output: Annotated[Path | None, output("Also write the JSON document here.", "FILE")] = None

@@ -19,12 +19,12 @@ def report(
     original: Annotated[
         Path | None, option("--original", "Compare with this table: an internal report.", READING, "FILE")
     ] = None,
-    columns: options.Columns,
-    promises: options.Promises,
+    columns: options.ColumnOptions,
+    promises: options.PromiseOptions,
     output: Annotated[Path | None, options.output("The report; in the folder if not given.", "FILE")] = None,
     pdf: Annotated[bool, option("--pdf", "As PDF too, by Chromium.", WRITING)] = False,
     overwrite: Annotated[bool, option("--overwrite", "Replace an earlier report.", WRITING)] = False,
-    reading: options.ReadingIntoMemory,
+    reading: options.MemoryReadingOptions,
     as_json: options.Json = False,
 ) -> int:
     """Write the report that a data protection officer signs: of a release folder, or of another tool's file.
@@ -98,7 +98,7 @@ def _check(place: Path, release: Path | None, internal: bool, replaced: bool, pd
             raise OutputError(f"{one} exists", hint="choose another place with -o, or --overwrite it")
 
 
-def _asked(frame: Any, columns: options.Columns, promises: options.Promises) -> dict[str, Any]:
+def _asked(frame: Any, columns: options.ColumnOptions, promises: options.PromiseOptions) -> dict[str, Any]:
     """The checked questions to the table of another tool."""
     from sfumato.core.microdata import encode
     from sfumato.criteria import criterion

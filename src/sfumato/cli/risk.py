@@ -17,7 +17,7 @@ SHOWN = 20  # subsets told to people; machines get all
 def risk(
     target: options.Targets = None,
     *,
-    columns: options.Columns,
+    columns: options.ColumnOptions,
     weight: Annotated[str | None, options.WEIGHT] = None,
     household: Annotated[str | None, option("--household", "Column that names the household.", ROLES, "A")] = None,
     population: Annotated[
@@ -44,8 +44,8 @@ def risk(
         Path | None, option("--original", "The table behind it: interval disclosure, gdpr.", MEASURES, "FILE")
     ] = None,
     max_cells: options.MaxCells = None,
-    document: options.Document,
-    reading: options.Reading,
+    document: options.DocumentOptions,
+    reading: options.ReadingOptions,
     as_json: options.Json = False,
 ) -> int:
     """Measure what a table gives away: how easily people are found in it, and which privacy models it satisfies.

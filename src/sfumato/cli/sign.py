@@ -35,7 +35,7 @@ def sign(
     statement: Annotated[str | None, option("--statement", "What is said by signing.", SIGNATURE, "TEXT")] = None,
     date: Annotated[str | None, option("--date", "Today if not given.", SIGNATURE, "YYYY-MM-DD")] = None,
     overwrite: Annotated[bool, option("--overwrite", "Replace an earlier signature.", WRITING)] = False,
-    place: options.Place,
+    place: options.PlaceOptions,
     as_json: options.Json = False,
 ) -> int:
     """Sign a release: who stands for it. It is verified first, and not signed where a promise is broken.

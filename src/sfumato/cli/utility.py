@@ -35,8 +35,8 @@ def utility(
     dimension: Annotated[int, option("--dimension", "Columns of a contingency table: 2 (default).", MEASURES, "N")] = 2,
     seed: Annotated[int, option("--seed", "Of queries and learning: 0 (default).", MEASURES, "N")] = 0,
     max_cells: options.MaxCells = None,
-    document: options.Document,
-    reading: options.Reading,
+    document: options.DocumentOptions,
+    reading: options.ReadingOptions,
     as_json: options.Json = False,
 ) -> int:
     """Measure what a release is still good for: information losses, errors, distributions, queries, learning.

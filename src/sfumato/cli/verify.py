@@ -28,8 +28,8 @@ VERDICTS = {
 def verify(
     target: options.Targets = None,
     *,
-    columns: options.Columns,
-    promises: options.Promises,
+    columns: options.ColumnOptions,
+    promises: options.PromiseOptions,
     wildcard: Annotated[
         bool, option("--wildcard", "A missing value matches any value (k and distinct l only).", PROMISES)
     ] = False,
@@ -37,7 +37,7 @@ def verify(
         Path | None, option("--signer", "A public key: the folder must be signed by it.", PROMISES, "FILE")
     ] = None,
     max_cells: options.MaxCells = None,
-    reading: options.Reading,
+    reading: options.ReadingOptions,
     as_json: options.Json = False,
 ) -> int:
     """Check promises from released rows alone: a release folder, or a table of any tool with --quasi and --k.
@@ -80,7 +80,7 @@ def verify(
 
 
 def _verify(
-    source: inputs.NamedSource, columns: options.Columns, promises: options.Promises, **more: Any
+    source: inputs.NamedSource, columns: options.ColumnOptions, promises: options.PromiseOptions, **more: Any
 ) -> tuple[Verification, Reach]:
     """Which promises hold on a table of any tool, and how far they go."""
     import sfumato as sf

@@ -97,7 +97,7 @@ def records(count: int, rows: int) -> str:
     """So many of all records, as it stands in a sentence.
 
     >>> records(3, 9)
-    '3 of 9 records (33.3 %)'
+    '3 of 9 records (33.3%)'
     """
     return f"{count} of {rows} records ({percent(count / rows if rows else 0.0)})"
 
