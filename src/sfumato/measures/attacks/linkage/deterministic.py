@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.cells import Cells, count_cells
+from sfumato.core.keys import first_of
 from sfumato.core.microdata import encode
 from sfumato.core.wording import percent, quoted
 from sfumato.measures.attacks.kernels import count_boxes, covered, grow, hulls
@@ -172,9 +173,7 @@ def match(pair: LinkedPair, names: tuple[str, ...], hierarchies: Mapping[str, An
     if pair.truth is not None:
         there = np.flatnonzero(pair.truth >= 0)
         holds[there] = covered(labels, point, cell_of[pair.truth[there]], point_of[there], *table)
-    first = np.full(len(cells), -1, np.int64)
-    first[cell_of[::-1]] = np.arange(len(cell_of) - 1, -1, -1)
-    row = np.where(found == 1, first[sole], -1)
+    row = np.where(found == 1, first_of(cell_of, len(cells))[sole], -1)
     return Matched(found[point_of], row[point_of], holds, unread)
 
 

@@ -12,6 +12,7 @@ import polars as pl
 
 from sfumato.core.cells import count_cells
 from sfumato.core.hierarchy import Categories
+from sfumato.core.keys import first_of
 from sfumato.core.microdata import encode
 from sfumato.core.parameters import column_names
 from sfumato.core.wording import percent, quoted
@@ -233,6 +234,4 @@ def _distinct(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         ranks.append(rank.astype(np.int32))
         sizes.append(int(rank.max()) + 1)
     cells, of_row = count_cells([str(i) for i in range(len(ranks))], ranks, sizes)
-    first = np.empty(len(cells), np.int64)
-    first[of_row[::-1]] = np.arange(len(of_row) - 1, -1, -1)
-    return np.ascontiguousarray(points[first]), cells.count, of_row
+    return np.ascontiguousarray(points[first_of(of_row, len(cells))]), cells.count, of_row
