@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 import pytest
@@ -19,7 +19,8 @@ from sfumato.release.destination import destination
 class Ward(FileTable):
     """A store that keeps its releases, each in a file of its own, and counts how often it let one go."""
 
-    named = True
+    keeps: ClassVar[Any] = "table"
+    called: ClassVar[str] = "a table of a database"
 
     def __init__(self, path: Path, home: Path) -> None:
         super().__init__(path)
@@ -124,7 +125,7 @@ def test_a_frame_whose_columns_have_the_names_of_methods_is_in_memory() -> None:
 def test_what_was_kept_is_measured_and_saved_in_a_folder_too(ward: Ward, tmp_path: Path) -> None:
     release = sf.anonymize(ward, to=sf.Table("quiet", beside=tmp_path / "told"), **ASKED)
     assert sf.risk(release)["prosecutor"]["highest"] == 0.1
-    assert sf.verify(release.table(), manifest=tmp_path / "told").holds
+    assert sf.verify(release.location, manifest=tmp_path / "told").holds
     assert release.save(tmp_path / "out", format="csv") == tmp_path / "out"
     assert sf.verify(tmp_path / "out").holds
     assert "table" not in json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))["data"]
@@ -141,7 +142,7 @@ def test_a_table_that_was_changed_meanwhile_is_not_saved(ward: Ward, tmp_path: P
 
 def test_what_is_in_a_folder_is_not_saved_again(ward: Ward, tmp_path: Path) -> None:
     release = sf.anonymize(ward, to=tmp_path / "out", **ASKED)
-    assert release.table() == tmp_path / "out"
+    assert release.location == tmp_path / "out"
     with pytest.raises(OutputError, match="already"):
         release.save(tmp_path / "again")
 

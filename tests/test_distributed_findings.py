@@ -16,7 +16,7 @@ from sfumato.criteria import CRITERIA
 from sfumato.engines.protocol import COUNT
 from sfumato.release.parts.verify import all_sizes, findings, joined
 from sfumato.release.released import summary
-from sfumato.release.verify import verify_counts, wide_of
+from sfumato.release.verify import verify_table, wide_of
 
 pytestmark = pytest.mark.slow
 
@@ -61,7 +61,7 @@ def test_buckets_are_put_together(name: str, given_whole: bool, rows: int, seed:
     trees = {c: sf.flat().build(encode(table.get_column(c))[0]) for c in example.needs}
     whole = {c: {"flu": 500, "cold": 300, "HIV": 300, "": 90} for c in example.needs} if given_whole else {}
     promises, sizes = in_buckets(table, 4, [example], whole, trees)
-    once = verify_counts(table, [NAMES], [example], whole=whole, hierarchies=trees)
+    once = verify_table(table.drop(COUNT), [NAMES], [example], row_counts=table[COUNT], whole=whole, hierarchies=trees)
     assert tuple(promises) == once.promises
     assert (sizes,) == once.classes
 
@@ -71,6 +71,6 @@ def test_any_number_of_buckets(rows: int, seed: int, buckets: int, k: int) -> No
     require = [sf.KAnonymity(k), sf.EntropyLDiversity("s", 1.7), sf.TCloseness("s", 0.2), sf.SampleUniqueness(0.1)]
     table = counted(rows, seed, ("s",))
     promises, sizes = in_buckets(table, buckets, require, {}, {})
-    once = verify_counts(table, [NAMES], require)
+    once = verify_table(table.drop(COUNT), [NAMES], require, row_counts=table[COUNT])
     assert tuple(promises) == once.promises
     assert (sizes,) == once.classes

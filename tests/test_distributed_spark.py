@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from sfumato.core.policy import Policy
 from sfumato.core.printed import printed_frame
 from sfumato.criteria import CRITERIA
 from sfumato.engines.protocol import COUNT
+from sfumato.engines.spark.table import SparkTable
 from sfumato.errors import BrokenPromise, ColumnError, EmptyTable, PolicyError, SfumatoError
 from sfumato.losses import loss
 from sfumato.release import arguments
@@ -25,10 +27,10 @@ from sfumato.release.parts import domain as distributed_whole
 from sfumato.release.parts import mondrian as distributed_mondrian
 from sfumato.release.parts import mondrian as distributed_parts
 from sfumato.release.parts import verify as distributed_verify
-from sfumato.release.parts.manifest import as_release
 from sfumato.release.parts.mondrian import Distributed, distribute
 from sfumato.release.parts.verify import verify_on
-from sfumato.release.verify import verify_counts, verify_table
+from sfumato.release.pipeline import make_release
+from sfumato.release.verify import verify_table
 from sfumato.search import Mondrian
 
 pytestmark = pytest.mark.spark
@@ -110,11 +112,9 @@ def test_one_part_is_what_one_machine_gives(spark: Any, table: pl.DataFrame) -> 
     assert got.schema["o`d.d name"] == here.table.schema["o`d.d name"]  # an unblurred column keeps its type
     assert found.verdict == here.solution.verdict
     assert found.verification == here.verification
-    recipes = {name: arguments.parse_hierarchy(of) for name, of in TREE.items()}
-    histogram_columns = {name: table.schema[name] for name in (*QUASI, "disease")}
-    made = as_release(found, here.policy, here.roles, histogram_columns, dict(table.schema), recipes, None, here.order)
-    mine = made.published(made.shown, here.roles, None, found.place)
-    other = dict(here.manifest)
+    engine = SparkTable(sent(spark, table))
+    made = make_release(engine, engine, replace(here.request, max_cells=10, schema=engine.schema()), None)
+    mine, other = dict(made.manifest), dict(here.manifest)
     assert mine["data"]["format"] == "spark"
     mine["data"] = {k: mine["data"][k] for k in ("rows", "columns", "order")}
     mine["input"], other["input"] = mine["input"]["rows"], other["input"]["rows"]
@@ -242,7 +242,9 @@ def test_verify_in_buckets_is_verify(spark: Any, table: pl.DataFrame) -> None:
     there = sent(spark, frame)
     for whole in (None, {c: dict(frame[c].fill_null("").value_counts().iter_rows()) for c in needed}):
         mine = verify_on(there, sets, require, whole=whole, hierarchies=trees, bucket=500)
-        assert mine == verify_counts(counted, sets, require, whole=whole, hierarchies=trees)
+        assert mine == verify_table(
+            counted.drop(COUNT), sets, require, row_counts=counted[COUNT], whole=whole, hierarchies=trees
+        )
 
 
 def test_verify_names_what_it_cannot_do(spark: Any, table: pl.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:

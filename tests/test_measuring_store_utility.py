@@ -51,7 +51,7 @@ def in_memory(released: pl.DataFrame, trees: Any = None, **asked: Any) -> dict[s
 
 def test_the_figures_are_those_of_tables_in_memory(store: FileTable, release: Any) -> None:
     table = read_back(release.path / "data.csv")
-    trees = {a.name: a.hierarchy for a in release.cells.microdata.schema if a.hierarchy is not None}
+    trees = release.hierarchies
     assert trees
     found = sf.utility(store, release, queries=50, dimension=3)
     alike(in_memory(table, trees, quasi=QUASI, k=5, queries=50, dimension=3), found)

@@ -77,7 +77,6 @@ EXPORTED = [
     "Samarati",
     "SampleUniqueness",
     "SpellingWarning",
-    "StoredRelease",
     "TCloseness",
     "TDS",
     "Table",

@@ -14,7 +14,6 @@ import pytest
 import sfumato as sf
 from sfumato.engines.files.bytes import read_back, write_table
 from sfumato.engines.files.table import FileTable
-from sfumato.release.pipeline import anonymize_store
 
 ROWS = 3000
 
@@ -54,7 +53,7 @@ def same(table: pl.DataFrame, tmp_path: Path, source: Any = None, format: str = 
         table.write_parquet(source, row_group_size=500)
     asked = {"identifying": ["name"], "rest": "release", "weight": "weight"} | asked
     local = sf.anonymize(table, **asked)
-    stored = anonymize_store(FileTable(source, part=700), sf.Folder(tmp_path / "out", format), **asked)
+    stored = sf.anonymize(FileTable(source, part=700), to=sf.Folder(tmp_path / "out", format), **asked)
     there = read_back(stored.path / f"data.{format}", format)
     write_table(local.table, tmp_path / f"local.{format}", format)
     here = read_back(tmp_path / f"local.{format}", format)
@@ -152,11 +151,11 @@ def test_an_interrupted_count_is_taken_up_beside_the_target_and_cleaned_away(
             counting.append(share)
 
     with pytest.raises(Interrupt):
-        anonymize_store(FileTable(tmp_path / "in.parquet", part=500), tmp_path / "out", progress=stop, **asked)
+        sf.anonymize(FileTable(tmp_path / "in.parquet", part=500), to=tmp_path / "out", progress=stop, **asked)
     work = tmp_path / ".sfumato-count-out"
     assert len(list(work.rglob("*.parquet"))) == 4
     assert not (tmp_path / "out").exists()
-    anonymize_store(FileTable(tmp_path / "in.parquet", part=500), tmp_path / "out", progress=note, **asked)
+    sf.anonymize(FileTable(tmp_path / "in.parquet", part=500), to=tmp_path / "out", progress=note, **asked)
     assert counting == sorted(counting)
     assert counting[-1] == 1.0
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in.parquet", "out"]
@@ -171,7 +170,7 @@ def test_a_count_that_has_saved_nothing_leaves_nothing(table: pl.DataFrame, tmp_
 
     asked: Any = {"quasi": ["age"], "rest": "release", "require": K}
     with pytest.raises(sf.errors.ReadError, match="gone"):
-        anonymize_store(FileTable(tmp_path / "in.parquet"), tmp_path / "out", progress=stop, **asked)
+        sf.anonymize(FileTable(tmp_path / "in.parquet"), to=tmp_path / "out", progress=stop, **asked)
     assert [p.name for p in tmp_path.iterdir()] == ["in.parquet"]
 
 
@@ -186,14 +185,14 @@ def test_a_failure_while_writing_leaves_nothing(
 
     asked: Any = {"quasi": ["age", "zip"], "identifying": ["name"], "rest": "release", "require": K}
     with pytest.raises(Interrupt):
-        anonymize_store(FileTable(tmp_path / "in.parquet"), tmp_path / "out", progress=stop, **asked)
+        sf.anonymize(FileTable(tmp_path / "in.parquet"), to=tmp_path / "out", progress=stop, **asked)
     assert [p.name for p in tmp_path.iterdir()] == ["in.parquet"]
 
 
 def test_columns_that_nobody_decided_on_are_refused(table: pl.DataFrame, tmp_path: Path) -> None:
     table.write_parquet(tmp_path / "in.parquet")
     with pytest.raises(sf.errors.UndecidedColumns, match='"name": the name says'):
-        anonymize_store(FileTable(tmp_path / "in.parquet"), tmp_path / "out", quasi=["age"], require=K)
+        sf.anonymize(FileTable(tmp_path / "in.parquet"), to=tmp_path / "out", quasi=["age"], require=K)
 
 
 def test_the_files_of_a_release_hold_no_value_of_suppressed_rows_alone(tmp_path: Path) -> None:
@@ -201,7 +200,7 @@ def test_the_files_of_a_release_hold_no_value_of_suppressed_rows_alone(tmp_path:
     table.write_parquet(tmp_path / "in.parquet")
     for search in ("optimal", "genetic"):
         asked: Any = {"quasi": ["age", "town"], "require": sf.KAnonymity(3), "suppression": 1, "search": search}
-        release = anonymize_store(FileTable(tmp_path / "in.parquet"), sf.Folder(tmp_path / search, "csv"), **asked)
+        release = sf.anonymize(FileTable(tmp_path / "in.parquet"), to=sf.Folder(tmp_path / search, "csv"), **asked)
         assert release.solution.verdict.suppressed == 1
         assert not any(word in p.read_text("utf-8") for p in release.path.iterdir() for word in ("SECRET", "77]"))
 
@@ -218,7 +217,7 @@ def test_a_file_that_is_written_anew_meanwhile_is_found_out(tmp_path: Path, mome
 
     asked: Any = {"quasi": ["age"], "identifying": ["name"], "rest": "release", "require": K, "progress": change}
     with pytest.raises(sf.errors.ReadError, match="changed"):
-        anonymize_store(FileTable(tmp_path / "in.csv"), sf.Folder(tmp_path / "out", "csv"), **asked)
+        sf.anonymize(FileTable(tmp_path / "in.csv"), to=sf.Folder(tmp_path / "out", "csv"), **asked)
     assert table.columns == names
     assert [p.name for p in tmp_path.iterdir()] == ["in.csv"]
 
@@ -226,10 +225,10 @@ def test_a_file_that_is_written_anew_meanwhile_is_found_out(tmp_path: Path, mome
 def test_a_release_does_not_replace_its_own_source(table: pl.DataFrame, tmp_path: Path) -> None:
     table.write_parquet(tmp_path / "in.parquet")
     asked: Any = {"quasi": ["age"], "identifying": ["name"], "rest": "release", "require": K}
-    anonymize_store(FileTable(tmp_path / "in.parquet"), tmp_path / "out", **asked)
+    sf.anonymize(FileTable(tmp_path / "in.parquet"), to=tmp_path / "out", **asked)
     again = sf.Folder(tmp_path / "out", overwrite=True)
     with pytest.raises(sf.errors.OutputError, match="holds the table"):
-        anonymize_store(FileTable(tmp_path / "out" / "data.parquet"), again, **asked)
+        sf.anonymize(FileTable(tmp_path / "out" / "data.parquet"), to=again, **asked)
 
 
 def test_counts_are_not_saved_where_others_may_read_them(table: pl.DataFrame, tmp_path: Path) -> None:
@@ -238,5 +237,5 @@ def test_counts_are_not_saved_where_others_may_read_them(table: pl.DataFrame, tm
     (tmp_path / ".sfumato-count-out").symlink_to(tmp_path / "elsewhere")
     asked: Any = {"quasi": ["age"], "rest": "release", "require": K}
     with pytest.raises(sf.errors.OutputError, match="others may read"):
-        anonymize_store(FileTable(tmp_path / "in.parquet", part=500), tmp_path / "out", **asked)
+        sf.anonymize(FileTable(tmp_path / "in.parquet", part=500), to=tmp_path / "out", **asked)
     assert not list((tmp_path / "elsewhere").glob("*/*"))

@@ -13,7 +13,6 @@ import sfumato as sf
 from sfumato.engines.files.bytes import read_back
 from sfumato.engines.files.table import FileTable
 from sfumato.errors import BrokenPromise, ColumnError, Infeasible, OutputError, PolicyError
-from sfumato.release.pipeline import anonymize_store
 
 QUASI = ["age", "zip"]
 
@@ -68,7 +67,7 @@ def test_every_criterion(
     table: pl.DataFrame, store: FileTable, tmp_path: Path, require: Any, more: Any, search: str
 ) -> None:
     asked = {"quasi": QUASI, "rest": "release", "require": require, "search": search, **more}
-    local, stored = sf.anonymize(table, **asked), anonymize_store(store, tmp_path / "out", **asked)
+    local, stored = sf.anonymize(table, **asked), sf.anonymize(store, to=tmp_path / "out", **asked)
     assert read_back(stored.path / "data.parquet", "parquet").equals(_text(local.table))
     assert stored.verification == local.verification
     assert stored.solution.verdict == local.solution.verdict
@@ -94,7 +93,7 @@ def _text(table: pl.DataFrame) -> pl.DataFrame:
 def test_auto_picks_a_search_that_keeps_equal_rows_together(
     store: FileTable, tmp_path: Path, asked: Any, picked: str
 ) -> None:
-    release = anonymize_store(store, tmp_path / "out", quasi=QUASI, rest="release", require=sf.KAnonymity(3), **asked)
+    release = sf.anonymize(store, to=tmp_path / "out", quasi=QUASI, rest="release", require=sf.KAnonymity(3), **asked)
     assert release.manifest["policy"]["search"]["name"] == picked
     assert release.solution.choice is not None
 
@@ -114,18 +113,18 @@ def test_searches_that_may_split_are_used_where_they_do_not(tmp_path: Path, sear
     table = pl.DataFrame(some) if len(require) > 1 else pl.concat([pl.DataFrame(some)] * 4)
     table.write_parquet(tmp_path / "in.parquet")
     asked = {"quasi": QUASI, "rest": "release", "require": require, "search": search}
-    release = anonymize_store(FileTable(tmp_path / "in.parquet"), tmp_path / "out", **asked)
+    release = sf.anonymize(FileTable(tmp_path / "in.parquet"), to=tmp_path / "out", **asked)
     assert read_back(release.path / "data.parquet", "parquet").equals(_text(sf.anonymize(table, **asked).table))
 
 
 def test_a_search_that_splits_cells_is_refused(store: FileTable, tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match=r"different labels.*mondrian"):
-        anonymize_store(
-            store, tmp_path / "out", quasi=QUASI, rest="release", require=sf.KAnonymity(50), search="k-member"
+        sf.anonymize(
+            store, to=tmp_path / "out", quasi=QUASI, rest="release", require=sf.KAnonymity(50), search="k-member"
         )
     wildcard = sf.MinimalSuppression(rule="wildcard")
     with pytest.raises(PolicyError, match="matches any value"):
-        anonymize_store(store, tmp_path / "out", quasi=QUASI, rest="release", require=sf.KAnonymity(3), search=wildcard)
+        sf.anonymize(store, to=tmp_path / "out", quasi=QUASI, rest="release", require=sf.KAnonymity(3), search=wildcard)
     assert not list(tmp_path.glob("out")) + list(tmp_path.glob(".sfumato*"))
 
 
@@ -155,7 +154,7 @@ def test_what_makes_no_sense_is_refused_and_leaves_nothing(
 ) -> None:
     asked = {"quasi": QUASI, "rest": "release", "require": sf.KAnonymity(3), "to": tmp_path / "out"} | asked
     with pytest.raises(error, match=words):
-        anonymize_store(store, **asked)
+        sf.anonymize(store, **asked)
     assert [p.name for p in tmp_path.iterdir()] == ["in.parquet"]
 
 
@@ -169,8 +168,8 @@ def test_a_release_that_breaks_its_promise_is_not_written(
 
     monkeypatch.setattr("sfumato.release.pipeline.plan_of", raw)
     with pytest.raises(BrokenPromise, match="k-anonymity"):
-        anonymize_store(
-            store, tmp_path / "out", quasi=QUASI, rest="release", require=sf.KAnonymity(30), search="optimal"
+        sf.anonymize(
+            store, to=tmp_path / "out", quasi=QUASI, rest="release", require=sf.KAnonymity(30), search="optimal"
         )
     assert [p.name for p in tmp_path.iterdir()] == ["in.parquet"]
 
@@ -188,8 +187,8 @@ def test_rows_lost_on_the_way_are_noticed(store: FileTable, tmp_path: Path, monk
 
     monkeypatch.setattr("sfumato.release.pipeline.plan_of", fewer)
     with pytest.raises(BrokenPromise, match="rows and columns"):
-        anonymize_store(
-            store, tmp_path / "out", quasi=QUASI, rest="release", require=sf.KAnonymity(3), search="mondrian"
+        sf.anonymize(
+            store, to=tmp_path / "out", quasi=QUASI, rest="release", require=sf.KAnonymity(3), search="mondrian"
         )
 
 
@@ -202,14 +201,14 @@ def test_what_cannot_be_shown_from_the_release_alone_is_refused(tmp_path: Path) 
     with pytest.raises(PolicyError, match="give the suppressed rows away") as local:
         sf.anonymize(table, **asked).save(tmp_path / "local")
     with pytest.raises(PolicyError, match="give the suppressed rows away") as stored:
-        anonymize_store(FileTable(tmp_path / "in.parquet"), tmp_path / "out", **asked)
+        sf.anonymize(FileTable(tmp_path / "in.parquet"), to=tmp_path / "out", **asked)
     assert str(stored.value) == str(local.value)
     assert [p.name for p in tmp_path.iterdir()] == ["in.parquet"]
 
 
 def test_the_value_map_and_the_repr(table: pl.DataFrame, store: FileTable, tmp_path: Path) -> None:
     asked = {"quasi": QUASI, "rest": "release", "require": sf.KAnonymity(3), "search": "optimal", "suppression": 0.05}
-    release = anonymize_store(store, tmp_path / "out", **asked)
+    release = sf.anonymize(store, to=tmp_path / "out", **asked)
     assert release.value_map() == sf.anonymize(table, **asked).value_map()
     assert "k-anonymity" in repr(release)
     assert (release.path / "report.html").read_text("utf-8").startswith("<!doctype html>")
@@ -217,8 +216,8 @@ def test_the_value_map_and_the_repr(table: pl.DataFrame, store: FileTable, tmp_p
 
 def test_an_earlier_release_is_replaced_only_when_asked(store: FileTable, tmp_path: Path) -> None:
     asked: Any = {"quasi": QUASI, "rest": "release", "require": sf.KAnonymity(3), "search": "optimal"}
-    first = anonymize_store(store, tmp_path / "out", **asked)
+    first = sf.anonymize(store, to=tmp_path / "out", **asked)
     with pytest.raises(OutputError, match="exists"):
-        anonymize_store(store, tmp_path / "out", **asked)
-    again = anonymize_store(store, sf.Folder(tmp_path / "out", overwrite=True), **asked)
+        sf.anonymize(store, to=tmp_path / "out", **asked)
+    again = sf.anonymize(store, to=sf.Folder(tmp_path / "out", overwrite=True), **asked)
     assert again.manifest == first.manifest

@@ -12,8 +12,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import BrokenPromise, PolicyError
-from sfumato.release import in_parts as stored_parts
 from sfumato.release import pipeline as stored
+from sfumato.release.parts import search as stored_parts
 
 pytestmark = pytest.mark.spark
 ROWS = 1500

@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 from sfumato.errors import PolicyError
-from sfumato.release.counted_search import estimate, memory, refuse_size
+from sfumato.measures.table import estimate
+from sfumato.release.counted_search import memory, refuse_size
 
 ROWS = 200_000
 

@@ -23,7 +23,7 @@ PHASES = {  # the message that begins it, and what it is called
 
 def release(store: Any, to: Any, search: str) -> dict[str, Any]:
     """Release a store: seconds, processor seconds, peak memory, and the seconds of each phase."""
-    from sfumato.release.pipeline import anonymize_store
+    import sfumato as sf
 
     reached: dict[str, float] = {}
     spent, began = _spent(), time.perf_counter()
@@ -32,7 +32,7 @@ def release(store: Any, to: Any, search: str) -> dict[str, Any]:
         if message in PHASES:
             reached.setdefault(PHASES[message], time.perf_counter() - began)
 
-    found = anonymize_store(store, to, progress=note, **asked(search))
+    found = sf.anonymize(store, to=to, progress=note, **asked(search))
     seconds = time.perf_counter() - began
     ends = [*list(reached.values())[1:], seconds]
     phases = {name: round(end - start, 2) for (name, start), end in zip(reached.items(), ends, strict=True)}

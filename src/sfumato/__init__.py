@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from sfumato.release.signature import new_key as new_key
     from sfumato.release.signature import sign as sign
     from sfumato.release.signature import trust as trust
-    from sfumato.release.stored import StoredRelease as StoredRelease
     from sfumato.release.value_map import ValueMap as ValueMap
     from sfumato.search import OLA as OLA
     from sfumato.search import SEARCHES as SEARCHES
@@ -206,7 +205,6 @@ _HOMES = {
     ),
     "sfumato.release.value_map": ("ValueMap",),
     "sfumato.release.release": ("Release",),
-    "sfumato.release.stored": ("StoredRelease",),
     "sfumato.release.destination": (
         "Folder",
         "Table",

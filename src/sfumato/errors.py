@@ -24,9 +24,13 @@ import difflib
 import io
 import json
 import shlex
+import sys
+import warnings
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
+HERE = Path(__file__).parent
 SHOWN = 40  # columns that a message lists; its attributes have all
 
 
@@ -160,3 +164,11 @@ def did_you_mean(name: str, options: Iterable[str]) -> str | None:
     """
     close = difflib.get_close_matches(str(name), [str(option) for option in options], n=2, cutoff=0.6)
     return "did you mean " + " or ".join(f'"{c}"' for c in close) + "?" if close else None
+
+
+def warn(warning: Warning) -> None:
+    """Warn, at the line of the first caller that is no part of Sfumato: what is to be changed stands there."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and Path(frame.f_code.co_filename).is_relative_to(HERE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(warning, stacklevel=level)

@@ -20,7 +20,6 @@ from sfumato.engines.protocol import COUNT, LABEL, Plan
 from sfumato.engines.sql.table import Database
 from sfumato.errors import ColumnError, EmptyTable, PolicyError, ReadError
 from sfumato.release.destination import Table
-from sfumato.release.pipeline import anonymize_store
 from sfumato.search.problem import quiet
 from tests import postgres as server
 
@@ -114,11 +113,11 @@ def same(table: pl.DataFrame, store: Database, folder: Path, **asked: Any) -> No
     asked = {"identifying": ["name"], "insensitive": ["note", "wage"], "weight": "weight"} | asked
     local = sf.anonymize(table, **asked)
     here = printed_frame(local.table).sort(pl.all())
-    kept = anonymize_store(store, Table("kept", beside=folder / "beside"), **asked)
+    kept = sf.anonymize(store, to=Table("kept", beside=folder / "beside"), **asked)
     there = Database(store.source, kept.data)
     assert list(there.schema()) == local.table.columns
     assert printed_frame(there.sample(10 * ROWS)).sort(pl.all()).equals(here)
-    file = anonymize_store(store, folder / "out", **asked)
+    file = sf.anonymize(store, to=folder / "out", **asked)
     assert read_back(folder / "out" / "data.parquet", "parquet").sort(pl.all()).equals(here)
     for stored in (kept, file):
         assert stored.solution.verdict == local.solution.verdict
@@ -345,7 +344,7 @@ def test_text_that_a_spreadsheet_would_run_is_guarded(
     table = simple(table, kind)
     to = sf.Folder(tmp_path / "out", format=format)
     asked: Any = {"quasi": ["age"], "require": K, "identifying": ["name"], "rest": "release"}
-    release = anonymize_store(put(table), to, **asked)
+    release = sf.anonymize(put(table), to=to, **asked)
     text = release.data.read_text("utf-8")
     assert "'=A" in text
     assert "'-y" in text
@@ -368,9 +367,9 @@ def test_columns_that_cannot_be_printed_are_named(put: Put, kind: str, tmp_path:
     store = put(pl.DataFrame({"x": [1, 1], "picture": [b"\xff", b"\x00"]}))
     assert store.sample(5).schema == {"x": pl.Int64, "picture": pl.Null}
     with pytest.raises(ColumnError, match="picture"):
-        anonymize_store(store, tmp_path / "out", quasi=["x"], require=sf.KAnonymity(2))
+        sf.anonymize(store, to=tmp_path / "out", quasi=["x"], require=sf.KAnonymity(2))
     asked: Any = {"quasi": ["x"], "require": sf.KAnonymity(2), "identifying": ["picture"]}
-    assert anonymize_store(store, Table("kept"), **asked).verification.holds
+    assert sf.anonymize(store, to=Table("kept"), **asked).verification.holds
 
 
 @pytest.mark.parametrize("kind", TYPED)

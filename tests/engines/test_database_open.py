@@ -22,7 +22,6 @@ from sfumato.engines.sql.dialect import SqlDialect
 from sfumato.engines.sql.table import Database
 from sfumato.errors import OutputError, PolicyError, ReadError, SfumatoError
 from sfumato.release.destination import Table
-from sfumato.release.pipeline import anonymize_store
 from sfumato.search.problem import quiet
 from tests import postgres as server
 
@@ -96,7 +95,7 @@ def test_an_open_connection_keeps_its_transaction(duck: Path) -> None:
         store = Database(mine, "people")
         assert store.rows() == 12  # what is not committed is not seen
         asked: Any = {"quasi": ["age"], "require": sf.KAnonymity(2)}
-        anonymize_store(store, Table("kept"), **asked)
+        sf.anonymize(store, to=Table("kept"), **asked)
         assert mine.execute("SELECT COUNT(*) FROM people").fetchall() == [(13,)]
         mine.rollback()
         assert mine.execute("SELECT COUNT(*) FROM kept").fetchall() == [(12,)]
@@ -111,7 +110,7 @@ def test_an_open_adbc_connection_keeps_its_transaction(lite: Path, duck: Path, d
     with connect(str(lite if driver == "sqlite" else duck)) as mine:
         store = Database(mine, "people")
         assert driver in repr(store)
-        anonymize_store(store, Table("kept"), quasi=["age"], require=sf.KAnonymity(2))
+        sf.anonymize(store, to=Table("kept"), quasi=["age"], require=sf.KAnonymity(2))
         mine.rollback()
         with mine.cursor() as cursor:
             cursor.execute("SELECT COUNT(*) FROM kept")
@@ -196,7 +195,7 @@ def test_passwords_come_from_the_environment(postgres: str, monkeypatch: pytest.
     assert ages("postgresql://?service=clinic") == 1
     monkeypatch.setenv("PGSERVICE", "clinic")
     store = Database("postgresql://", "people")
-    release = anonymize_store(store, Table("kept", True, tmp_path / "out"), quasi=["age"], require=sf.KAnonymity(1))
+    release = sf.anonymize(store, to=Table("kept", True, tmp_path / "out"), quasi=["age"], require=sf.KAnonymity(1))
     shown = repr(store) + repr(release) + str(dict(release.manifest))
     shown += "".join(path.read_text() for path in (tmp_path / "out").iterdir())
     assert password not in shown

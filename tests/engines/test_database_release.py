@@ -25,7 +25,6 @@ from sfumato.engines.sql import count as database_sql
 from sfumato.engines.sql.table import Database
 from sfumato.errors import BrokenPromise, ColumnError, OutputError
 from sfumato.release.destination import Table
-from sfumato.release.pipeline import anonymize_store
 from sfumato.search.problem import quiet
 from tests import postgres as server
 
@@ -138,8 +137,12 @@ def test_a_release_that_verify_refutes_is_not_kept(
 
     monkeypatch.setattr("sfumato.engines.sql.write.created", broken)
     with pytest.raises(BrokenPromise):
-        anonymize_store(
-            store, Table("kept", beside=tmp_path / "out"), quasi=["age"], insensitive=["town"], require=sf.KAnonymity(2)
+        sf.anonymize(
+            store,
+            to=Table("kept", beside=tmp_path / "out"),
+            quasi=["age"],
+            insensitive=["town"],
+            require=sf.KAnonymity(2),
         )
     assert names(run, kind) == {"people"}
     assert not (tmp_path / "out").exists()

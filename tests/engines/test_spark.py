@@ -20,9 +20,9 @@ from sfumato.engines.files.bytes import read_back
 from sfumato.engines.protocol import COUNT, LABEL, Plan
 from sfumato.engines.spark import recode as spark_map
 from sfumato.engines.spark import recode as spark_pack
-from sfumato.engines.spark.table import SparkTable, is_spark
+from sfumato.engines.spark.table import SparkTable
+from sfumato.engines.tables import is_spark
 from sfumato.errors import ColumnError, EmptyTable, InputError, OutputError, PolicyError, ReadError, SfumatoError
-from sfumato.release.pipeline import anonymize_store
 from sfumato.search.problem import quiet
 
 pytestmark = pytest.mark.spark
@@ -118,7 +118,7 @@ LEVELS: dict[str, Any] = {"quasi": ["size", "town"], "search": "optimal", "suppr
 def test_every_type_is_released_as_in_memory(spark: Any, table: pl.DataFrame, asked: dict[str, Any]) -> None:
     free = [name for name in table.columns if name not in (*asked["quasi"], "name")]
     here = sf.anonymize(table, insensitive=free, **ROLES, **asked)
-    there = anonymize_store(SparkTable(on(spark, table)), insensitive=free, **ROLES, **asked)
+    there = sf.anonymize(SparkTable(on(spark, table)), insensitive=free, **ROLES, **asked)
     assert type(there.data) is type(spark.range(1))
     assert there.data.columns == here.table.columns
     assert rows(fetched(there.data)) == rows(here.table)
@@ -137,7 +137,7 @@ def test_cells_too_many_to_send_to_every_worker_are_joined_where_they_are(
     spark.conf.set("spark.sql.autoBroadcastJoinThreshold", -1)
     few, asked = table.select("size", "town", "born", "age"), {"quasi": ["size", "town", "born"], "search": "mondrian"}
     try:
-        there = anonymize_store(SparkTable(on(spark, few)), insensitive=["age"], require=sf.KAnonymity(4), **asked)
+        there = sf.anonymize(SparkTable(on(spark, few)), insensitive=["age"], require=sf.KAnonymity(4), **asked)
     finally:
         spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
     here = sf.anonymize(few, insensitive=["age"], require=sf.KAnonymity(4), **asked)
@@ -191,9 +191,7 @@ def test_the_cluster_writes_parts_with_the_bytes_of_the_table_in_memory(
 def test_names_need_no_quotes_and_may_differ_by_case_alone(spark: Any) -> None:
     names = ["a.b", "a`b", "A.B", "select", "p 'x' \"y\"", "c0"]
     table = pl.DataFrame({name: [i, i, None, i + 1] for i, name in enumerate(names)})
-    there = anonymize_store(
-        SparkTable(on(spark, table)), quasi=names[:3], insensitive=names[3:], require=sf.KAnonymity(2)
-    )
+    there = sf.anonymize(SparkTable(on(spark, table)), quasi=names[:3], insensitive=names[3:], require=sf.KAnonymity(2))
     here = sf.anonymize(table, quasi=names[:3], insensitive=names[3:], require=sf.KAnonymity(2))
     assert there.data.columns == names
     assert rows(fetched(there.data.toDF(*"uvwxyz"))) == rows(here.table)
@@ -203,16 +201,12 @@ def test_what_cannot_be_printed_is_refused_by_name_and_may_be_dropped(spark: Any
     nested = "array(id) as `li st`, struct(id), map(id, 1), binary(string(id)), parse_json('1'), interval '1' month"
     frame = spark.sql(f"select id % 2 as sex, null as v, {nested} from range(8)")
     with pytest.raises(ColumnError, match='"li st"'):
-        anonymize_store(SparkTable(frame), quasi=["sex"], require=sf.KAnonymity(2))
-    released = anonymize_store(
-        SparkTable(frame), quasi=["sex"], identifying=frame.columns[2:], require=sf.KAnonymity(2)
-    )
+        sf.anonymize(SparkTable(frame), quasi=["sex"], require=sf.KAnonymity(2))
+    released = sf.anonymize(SparkTable(frame), quasi=["sex"], identifying=frame.columns[2:], require=sf.KAnonymity(2))
     assert released.data.dtypes == [("sex", "bigint"), ("v", "string")]
     for name in frame.columns[2:]:
         with pytest.raises(ColumnError, match="cannot be released as text"):
-            anonymize_store(
-                SparkTable(frame.select("sex", frame[f"`{name}`"])), quasi=["sex"], require=sf.KAnonymity(2)
-            )
+            sf.anonymize(SparkTable(frame.select("sex", frame[f"`{name}`"])), quasi=["sex"], require=sf.KAnonymity(2))
 
 
 def test_text_of_a_collation_is_compared_by_its_bytes(spark: Any) -> None:
@@ -233,7 +227,7 @@ def test_refusals(spark: Any, table: pl.DataFrame) -> None:
     with pytest.raises(InputError, match="stream"):
         SparkTable(spark.readStream.format("rate").load())
     with pytest.raises(EmptyTable):
-        anonymize_store(SparkTable(spark.sql("select 1 as a").limit(0)), quasi=["a"], require=sf.KAnonymity(2))
+        sf.anonymize(SparkTable(spark.sql("select 1 as a").limit(0)), quasi=["a"], require=sf.KAnonymity(2))
     with pytest.raises(OutputError), store.release(Plan((), ()), "name", False, quiet):
         pass
 
@@ -250,7 +244,7 @@ def test_a_release_stays_as_it_was_verified_when_its_source_is_gone(
     spark: Any, table: pl.DataFrame, tmp_path: Path
 ) -> None:
     table.select("size", "town").write_parquet(tmp_path / "in.parquet")
-    released = anonymize_store(
+    released = sf.anonymize(
         SparkTable(spark.read.parquet(str(tmp_path / "in.parquet"))), **LEVELS, require=sf.KAnonymity(4)
     )
     (tmp_path / "in.parquet").unlink()
@@ -289,7 +283,7 @@ def test_a_job_that_fails_leaves_nothing_and_tells_no_cell(spark: Any, table: pl
 
     for to in (None, tmp_path / "out"):
         with pytest.raises(SfumatoError) as caught:
-            anonymize_store(store, to, **LEVELS, require=sf.KAnonymity(4), progress=say)
+            sf.anonymize(store, to=to, **LEVELS, require=sf.KAnonymity(4), progress=say)
         assert isinstance(caught.value, OutputError)
         assert "secret" not in "".join(traceback.format_exception(caught.value))
         Path(flag).unlink()

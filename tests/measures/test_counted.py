@@ -8,9 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from sfumato.engines.memory.table import MemoryTable
 from sfumato.engines.protocol import COUNT
 from sfumato.errors import ColumnError, EmptyTable, PolicyError
-from sfumato.measures.table import Held, TupleCounts
+from sfumato.measures.table import TupleCounts
 from sfumato.measures.utility.numeric_error import correlation, covariance, mean, spread
 
 FRAME = pl.DataFrame(
@@ -23,7 +24,7 @@ FRAME = pl.DataFrame(
 )
 
 
-class Asked(Held):
+class Asked(MemoryTable):
     """A frame that remembers what it was asked."""
 
     def __init__(self, frame: pl.DataFrame) -> None:
@@ -42,7 +43,7 @@ def as_dict(counts: TupleCounts, *names: str) -> dict[Any, int]:
 
 
 def test_one_missing_value_and_one_zero() -> None:
-    counts = TupleCounts(Held(FRAME))
+    counts = TupleCounts(MemoryTable(FRAME))
     assert as_dict(counts, "b") == {("x",): 2, ("y",): 2, (None,): 2}
     assert as_dict(counts, "c") == {(0.0,): 2, (1.5,): 2, (None,): 2}
     assert as_dict(counts, "d") == {("u",): 3, ("v",): 3}
@@ -74,19 +75,20 @@ def test_only_so_many_tuples_are_held() -> None:
 
 
 def test_rows_are_counted() -> None:
-    assert TupleCounts(Held(FRAME)).rows == 6
+    assert TupleCounts(MemoryTable(FRAME)).rows == 6
     with pytest.raises(PolicyError, match="too many"):
-        _ = TupleCounts(Held(FRAME), most=1).rows
+        _ = TupleCounts(MemoryTable(FRAME), most=1).rows
     with pytest.raises(EmptyTable):
-        TupleCounts(Held(FRAME.clear())).entries(["a"])
+        TupleCounts(MemoryTable(FRAME.clear())).entries(["a"])
 
 
 def test_columns_are_checked() -> None:
-    counts = TupleCounts(Held(FRAME.with_columns(list=pl.Series([[1]] * 6))))
+    counts = TupleCounts(MemoryTable(FRAME))
     with pytest.raises(ColumnError, match='no column "e"'):
         counts.entries(["a", "e"])
+    counts.schema["a"] = pl.List(pl.Int64)  # as an engine may have one
     with pytest.raises(ColumnError, match="cannot be released as text"):
-        counts.entries(["list"])
+        counts.entries(["a"])
     assert COUNT not in counts.columns
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from pathlib import Path
 from typing import Annotated
@@ -51,14 +50,15 @@ def _check(output: Path) -> bool:
     from sfumato.cli.register import POLICY
     from sfumato.engines.atomic import check_target
     from sfumato.errors import OutputError
+    from sfumato.release.manifest import read_manifest
 
     if not output.exists():
         return False
     check_target(output, overwrite=True)
     if any(output.iterdir()):
         roles = tomllib.loads(POLICY)["roles"]
-        policy = json.loads((output / "manifest.json").read_text(encoding="utf-8")).get("policy", {})
-        if policy.get("quasi") != [roles["quasi"]] or policy.get("identifying") != roles["identifying"]:
+        policy = read_manifest(output).policy
+        if policy.quasi != [roles["quasi"]] or policy.identifying != roles["identifying"]:
             hint = "choose another folder with -o"
             raise OutputError(f'the folder "{output}" holds a release that is not the demo', hint=hint)
     return True

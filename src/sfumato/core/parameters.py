@@ -83,6 +83,19 @@ def seed_of(seed: Any) -> int | None:
     return None if seed is None else operator.index(seed)
 
 
+def max_cells_of(given: Any) -> int:
+    """How many different combinations of values may be held in memory."""
+    if type(given) is not int or given < 1:
+        raise PolicyError("max_cells must be a whole number above 0", got=repr(given))
+    return given
+
+
+def check_progress(progress: Any) -> None:
+    """What reports progress is called with a message and a share."""
+    if progress is not None and not callable(progress):
+        raise PolicyError("progress must be a function of a message and a share", got=type(progress).__name__)
+
+
 def path_of(given: Any) -> Path:
     """A path as the system can take it."""
     try:

@@ -6,7 +6,6 @@ the same one passes for diverse. What is meant is for the owner of the table to 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ import polars as pl
 from sfumato.core.microdata import Microdata
 from sfumato.core.printed import printed
 from sfumato.core.roles import Roles
-from sfumato.errors import PolicyError, did_you_mean
+from sfumato.errors import PolicyError, did_you_mean, warn
 
 NAMELESS = "[\u00ad\u200b\u2060\ufeff]"  # letters that are not seen: a soft hyphen, spaces of no width
 TEXT = (pl.String, pl.Categorical, pl.Enum)
@@ -51,7 +50,7 @@ def warn_of_spellings(frame: pl.DataFrame, columns: Iterable[str]) -> None:
             "values that differ only by case, blanks, Unicode form or as 1 and 1.0 count as different in "
             f"{', '.join(found)}. Name the columns in normalise to treat them as one"
         )
-        warnings.warn(SpellingWarning(message), stacklevel=4)
+        warn(SpellingWarning(message))
 
 
 def normalised(normalise: Any, frame: pl.DataFrame, roles: Roles, hierarchies: Iterable[str]) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import json
 import os
 import re
 import secrets
@@ -18,7 +17,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sfumato.errors import OutputError
+from sfumato.engines.documents import read_document
+from sfumato.errors import OutputError, ReadError
 
 try:
     import fcntl
@@ -110,9 +110,9 @@ def check_target(target: str | Path, overwrite: bool = False) -> None:
 def _data_file(folder: Path) -> str | None:
     """The name of the data file of the release in a folder."""
     try:
-        manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+        manifest = read_document(folder / "manifest.json")
         return str(manifest["data"]["file"]) if "sfumato" in manifest else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ReadError, KeyError, TypeError):
         return None
 
 

@@ -8,7 +8,6 @@ where a row stood in the input, nobody can tell from where it stands in the rele
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +17,7 @@ import polars as pl
 
 from sfumato.core.printed import plain, printed
 from sfumato.engines.codes import Codes
-from sfumato.errors import PolicyError, did_you_mean
+from sfumato.errors import PolicyError, did_you_mean, warn
 
 LARGEST = 1 << 62  # a number of several codes, at most
 SEEN, FEW = 4096, 3072  # values that tell whether a column has few different ones, and how many are few
@@ -45,12 +44,11 @@ def order_of(given: Any) -> str:
         hint = did_you_mean(given, ORDERS) if isinstance(given, str) else None
         raise PolicyError("unknown order of the rows", got=got, allowed=", ".join(ORDERS), hint=hint)
     if given == INPUT:
-        warnings.warn(
+        warn(
             RowOrderWarning(
                 "the rows leave in the order of the input: whoever has a list in that order may tell whose a row is by "
                 "its place. The canonical order, which is the default, tells nothing"
-            ),
-            stacklevel=3,
+            )
         )
     return given
 

@@ -1,4 +1,4 @@
-"""Store: a table that does not live in this process's memory. It owes two things: one GROUP BY and one map."""
+"""Engine: a table where it lives, in memory or not. It owes two things: one GROUP BY and one map."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeGuard
+from typing import Any, ClassVar, Literal, Protocol, TypeGuard
 
+import numpy as np
 import polars as pl
 
 from sfumato.core.printed import refuse_unprintable
-from sfumato.engines.order import RowOrder
-from sfumato.errors import ColumnError, TooManyCells
+from sfumato.engines.order import ORDERS, RowOrder
+from sfumato.errors import ColumnError, OutputError, TooManyCells
 
 RESERVED_PREFIX = "sfumato: "  # column names that start so are ours
 COUNT = RESERVED_PREFIX + "rows"  # the column of counts
@@ -30,17 +31,19 @@ class Plan:
     `cells` gives the labels per tuple of `keys`; rows whose tuple is not in it are left out. `gone` are tuples of
     `keys` whose rows are left out. A column that is in `plain` keeps its values and its type. Values are matched in
     their plain form (see `plain`), and a missing value matches a missing value. Rows are released in `order`,
-    as many as `rows` where that is known.
+    as many as `rows` where that is known. For rows in memory, `taken` are those that stay, and `labels` their columns.
     """
 
     columns: tuple[str, ...]
-    keys: tuple[str, ...]
+    keys: tuple[str, ...] = ()
     plain: tuple[str, ...] = ()
     maps: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     cells: pl.DataFrame | None = None
     gone: pl.DataFrame | None = None
     order: RowOrder = field(default_factory=RowOrder)
     rows: int | None = None
+    taken: np.ndarray | None = None
+    labels: Mapping[str, pl.Series] = field(default_factory=dict)
 
 
 class StagedRelease(Protocol):
@@ -59,12 +62,12 @@ class StagedRelease(Protocol):
         """For each set of columns how many rows have values of them that no other row has."""
 
 
-class Kept(StagedRelease, Protocol):
+class KeptRelease(StagedRelease, Protocol):
     """A released table that stays where the original lives."""
 
     @property
     def data(self) -> Any:
-        """What its user gets: the name of a table, a frame of a cluster."""
+        """What its user gets: the name of a table, or a frame."""
 
     @property
     def place(self) -> dict[str, Any]:
@@ -72,7 +75,14 @@ class Kept(StagedRelease, Protocol):
 
 
 class Engine(Protocol):
-    """A table that is counted and mapped where it lives."""
+    """A table that is counted and mapped where it lives, and what can be done with it there."""
+
+    in_memory: ClassVar[bool] = False  # its rows are at hand, in an order
+    in_parts: ClassVar[bool] = False  # it releases in parts what has too many cells for one machine, from its `frame`
+    keeps: ClassVar[Literal["frame", "table"] | None] = None  # what a release can be, beside files in a folder
+    orders: ClassVar[tuple[str, ...]] = ORDERS  # that a release to files can have
+    formats: ClassVar[tuple[str, ...]] = ("parquet", "csv", "tsv")  # of those files, the default first
+    called: ClassVar[str] = "a table in files"
 
     def schema(self) -> dict[str, pl.DataType]:
         """Column to type, in order."""
@@ -87,7 +97,7 @@ class Engine(Protocol):
         """How many rows there are: about so many, where only a count can tell."""
 
     def sample(self, rows: int) -> pl.DataFrame:
-        """Some rows, of all columns, from all over the table; the same ones each time."""
+        """Some rows, of all columns, from all over the table; the same ones each time. In memory, all of them."""
 
     def positive(self, column: str) -> bool:
         """Whether every row has a finite number above 0 in a column."""
@@ -108,47 +118,28 @@ class Engine(Protocol):
     def recode(self, plan: Plan, file: Path, format: str, say: Progress) -> StagedRelease:
         """The one map: write the rows as the plan says into a file, or into a folder of parts of that name."""
 
-
-class Home(Engine, Protocol):
-    """A store that can keep a release where it lives."""
-
-    def release(self, plan: Plan, name: str | None, overwrite: bool, say: Progress) -> AbstractContextManager[Kept]:
-        """The one map: a table of a database by its name, or a frame where there are no names.
+    def release(
+        self, plan: Plan, name: str | None, overwrite: bool, say: Progress
+    ) -> AbstractContextManager[KeptRelease]:
+        """The one map, where the engine `keeps` releases: a table of a database by its name, or a frame.
 
         What is made is kept where the block ends, and gone where it raises. With `overwrite` it takes the place of a
         table of that name.
         """
+        raise OutputError(f"a release of {self.called} cannot be kept there")
 
     def check_target(self, name: str, overwrite: bool) -> None:
         """Raise an OutputError where a release cannot be made under that name: asked before any work."""
+        raise OutputError(f"a release of {self.called} cannot be kept there")
 
     def kept(self, data: Any) -> Engine:
         """A release that was kept there, by its name or its frame."""
-
-
-class Cluster(Engine, Protocol):
-    """An engine that releases in parts what has too many cells for one machine."""
-
-    in_parts: ClassVar[bool]
-
-    @property
-    def frame(self) -> Any:
-        """The table, as the cluster has it."""
-
-
-def is_cluster(engine: Engine) -> TypeGuard[Cluster]:
-    """Whether an engine declares that it releases in parts."""
-    return bool(getattr(engine, "in_parts", False))
+        raise OutputError(f"a release of {self.called} cannot be kept there")
 
 
 def is_engine(data: Any) -> TypeGuard[Engine]:
-    """Whether a table is one that is not in memory; asked of its type, since a frame may have columns of any name."""
+    """Whether a table is an engine already; asked of its type, since a frame may have columns of any name."""
     return all(hasattr(type(data), name) for name in ("schema", "count", "recode", "fingerprint"))
-
-
-def is_home(store: Engine) -> TypeGuard[Home]:
-    """Whether a store can keep a release where it lives."""
-    return hasattr(type(store), "release")
 
 
 def refuse_many(found: int, most: int) -> None:

@@ -1,19 +1,41 @@
-"""Which inputs are out-of-core tables: stores, and frames of a cluster."""
+"""The engine of a table: engines as they are, frames of a cluster, and whatever else is a table in memory."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from sfumato.engines.memory.table import MemoryTable
 from sfumato.engines.protocol import Engine, is_engine
-from sfumato.engines.spark.table import SparkTable, is_spark
+
+
+def engine_of(data: Any) -> Engine:
+    """The engine that a table is counted by.
+
+    >>> engine_of({"age": [30, 41]}).rows()
+    2
+    """
+    store = store_of(data)
+    return MemoryTable(data) if store is None else store
 
 
 def store_of(data: Any) -> Engine | None:
-    """The store that a table is in, or None for a table in memory.
+    """The engine of an out-of-core table, or None for a table in memory.
 
     >>> store_of({"age": [30, 41]}) is None
     True
     """
     if is_spark(data):
+        from sfumato.engines.spark.table import SparkTable
+
         return SparkTable(data)
     return data if is_engine(data) else None
+
+
+def is_spark(data: Any) -> bool:
+    """Whether something is a frame of Spark, classic or Spark Connect, found out without importing Spark.
+
+    >>> is_spark({"age": [30, 41]})
+    False
+    """
+    frame = ("pyspark.sql.dataframe", "DataFrame")
+    return any((kind.__module__, kind.__name__) == frame for kind in type(data).__mro__)

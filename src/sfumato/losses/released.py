@@ -6,7 +6,7 @@ Domains are what the released labels show, or a hierarchy that somebody wrote; s
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NewType
@@ -16,6 +16,7 @@ import polars as pl
 
 from sfumato.core.hierarchy import Hierarchy, Recipe
 from sfumato.core.policy import ClassStatistics
+from sfumato.core.printed import printed
 from sfumato.hierarchies.dates import Dates
 from sfumato.hierarchies.redact import Redact
 from sfumato.losses.height import Height
@@ -25,6 +26,7 @@ from sfumato.losses.ncp import NCP
 from sfumato.losses.precision import Precision
 
 Figure = NewType("Figure", float)  # a number that may be published
+Losses = tuple[Figure | None, dict[str, Figure | None]]  # of a release, and of each column
 
 STAR = "*"
 RANGE = r"^\[(.+), (.+)[\])]$"
@@ -203,9 +205,28 @@ class ReleasedColumn:
         return level / max(1, self.tree.height) if self.tree is not None else None
 
 
+def released_column(
+    column: pl.Series, row_counts: pl.Series | None, recipe: Recipe | None, tree: Hierarchy | None, wildcard: bool
+) -> ReleasedColumn:
+    """The labels of a released column; with `row_counts` an entry stands for so many rows."""
+    rows = pl.lit(1, pl.Int64) if row_counts is None else row_counts.cast(pl.Int64)
+    table = pl.DataFrame({"label": printed(column)}).with_columns(rows.alias("rows"))
+    table = table.group_by("label").agg(pl.col("rows").sum()).sort("label", nulls_last=True)
+    label, count = table.get_column("label"), table.get_column("rows").to_numpy()
+    return ReleasedColumn(column.name, label, count, recipe, tree, wildcard)
+
+
+def class_counts(frame: pl.DataFrame, row_counts: pl.Series | None, names: Iterable[str]) -> dict[int, int]:
+    """How many classes there are of each size, by these columns together."""
+    keys = pl.DataFrame([printed(frame.get_column(name)).alias(f"q{i}") for i, name in enumerate(names)])
+    rows = pl.lit(1, pl.Int64) if row_counts is None else row_counts.cast(pl.Int64)
+    sizes = keys.with_columns(size=rows).group_by(keys.columns).agg(pl.col("size").sum()).get_column("size")
+    return dict(sizes.value_counts(name="classes").sort("size").iter_rows())
+
+
 def released_loss(
     loss: Any, columns: Mapping[str, ReleasedColumn | None], sizes: Mapping[int, int], suppressed: int, k: int
-) -> tuple[Figure | None, dict[str, Figure | None]]:
+) -> Losses:
     """The loss of a release and that of each column (LM where the loss is one of class sizes); None: not to be told.
 
     Parameters: `columns`, None for one whose labels are too many to look at; `sizes`, how many classes there are of

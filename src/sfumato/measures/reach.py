@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sfumato.core.printed import printed
+from sfumato.engines.memory.table import MemoryTable
 from sfumato.errors import ColumnError, PolicyError, TooManyCells
-from sfumato.measures.table import Held, TupleCounts
+from sfumato.measures.table import TupleCounts
 
 if TYPE_CHECKING:
     from sfumato.measures.attacks.classes import View
@@ -142,7 +143,7 @@ def reach_of(
     if released is None or not rows:
         left_out = (NOT_COUNTED,) if beyond and released is None else ()
         return Reach(rows, asked, sets, uncovered, unprotected, named, left_out=left_out, order=order)
-    table = TupleCounts(Held(released)) if isinstance(released, pl.DataFrame) else released
+    table = TupleCounts(MemoryTable(released)) if isinstance(released, pl.DataFrame) else released
     attacks, suggested, skipped = _attacks(table, rows, sets, secrets, unprotected)
     guarded = [name for name in secrets if name in protected]
     wide = [(*names, *beyond) for names in sets] or [beyond]

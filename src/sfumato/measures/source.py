@@ -19,7 +19,7 @@ from sfumato.engines.order import CANONICAL, RANDOM
 from sfumato.errors import ColumnError, PolicyError, ReadError, did_you_mean
 from sfumato.measures.table import DEFAULT_MAX_CELLS, Table, TupleCounts, refuse, table_of
 from sfumato.measures.utility.pair import Pair
-from sfumato.release.read import Data, read_manifest, wanted
+from sfumato.release.manifest import Data, read_manifest, wanted
 from sfumato.release.released import Streamed, data_place, is_streamed
 
 Sets = tuple[tuple[str, ...], ...]

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
 import polars as pl
 
+from sfumato.core.microdata import distinct_in
+from sfumato.core.parameters import max_cells_of
 from sfumato.core.printed import plain
-from sfumato.engines.files.count import singled
 from sfumato.engines.memory.table import enter
 from sfumato.engines.protocol import COUNT, Progress, refuse_many, refuse_types
 from sfumato.engines.tables import store_of
 from sfumato.errors import ColumnError, EmptyTable, PolicyError, did_you_mean
 
 DEFAULT_MAX_CELLS = 10_000_000  # distinct tuples held in memory
+SAMPLE = 400_000  # rows looked at before the work
 
 
 def quiet(message: str, share: float | None) -> None:
@@ -41,7 +43,8 @@ class TupleCounts:
     A question that an earlier answer holds the answer to is not asked again. At most `most` tuples are held for that,
     beside those just asked for. `known` is an answer that is there already.
 
-    >>> counts = TupleCounts(Held(pl.DataFrame({"age": [30, 30, 41], "sex": ["f", "f", "m"]})))
+    >>> from sfumato.engines.memory.table import MemoryTable
+    >>> counts = TupleCounts(MemoryTable(pl.DataFrame({"age": [30, 30, 41], "sex": ["f", "f", "m"]})))
     >>> counts.entries(["sex"])[1].sum(), counts.rows
     (np.int64(3), 3)
     """
@@ -49,9 +52,7 @@ class TupleCounts:
     def __init__(
         self, table: Counting, most: int = DEFAULT_MAX_CELLS, say: Progress = quiet, known: pl.DataFrame | None = None
     ) -> None:
-        if type(most) is not int or most < 1:
-            raise PolicyError("max_cells must be a whole number above 0", got=repr(most))
-        self.table, self.most, self.say = table, most, say
+        self.table, self.most, self.say = table, max_cells_of(most), say
         self.schema = dict(table.schema())
         self._answers: dict[tuple[str, ...], pl.DataFrame] = {}
         if known is not None:
@@ -122,29 +123,16 @@ class TupleCounts:
             del self._answers[next(iter(self._answers))]  # the oldest
 
 
-class Held:
-    """A frame in memory, counted as a store is."""
+def estimate(sample: pl.DataFrame, columns: Sequence[str], schema: Mapping[str, pl.DataType], rows: int) -> int:
+    """About how many different tuples a table of so many rows has, from how often a sample has each.
 
-    def __init__(self, frame: pl.DataFrame) -> None:
-        self.frame = frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
-
-    def schema(self) -> dict[str, pl.DataType]:
-        """Column to type, in order."""
-        return dict(self.frame.schema)
-
-    def count(self, columns: Sequence[str], say: Progress, most: int) -> pl.DataFrame:
-        """Distinct tuples of columns, and in `COUNT` how many rows have them."""
-        keys = [str(i) for i in range(len(columns))]  # a column may be called "*"
-        frame = pl.DataFrame([self.frame.get_column(name).alias(key) for name, key in zip(columns, keys, strict=True)])
-        values = frame.select(plain(key, frame.schema[key]) for key in keys)
-        found = values.group_by(keys).agg(pl.len().cast(pl.Int64).alias(COUNT))
-        refuse_many(found.height, most)
-        found.columns = [*columns, COUNT]
-        return found
-
-    def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
-        """For each set of columns how many rows have values of them that no other row has."""
-        return singled(self.frame.lazy(), sets)
+    >>> table = pl.DataFrame({"a": [1, 1, 2, 3]})
+    >>> estimate(table, ["a"], dict(table.schema), 16)
+    5
+    """
+    names = list(columns)
+    cells = sample.select(plain(name, schema[name]) for name in names).group_by(names).agg(pl.len().alias("n"))
+    return distinct_in(cells["n"].to_numpy(), rows)
 
 
 Table = pl.DataFrame | TupleCounts

@@ -146,10 +146,10 @@ def output_faults(origin: Origin | None, output: Output, bad: Iterable[str], pla
 
 def search_faults(search: Any, places: Places) -> list[str]:
     """A search that needs the rows in memory."""
-    from sfumato.release.counted_search import refuse_search
+    from sfumato.release.counted_search import refuse_out_of_core
 
     try:
-        refuse_search(search)
+        refuse_out_of_core(search)
     except PolicyError as error:
         return [f"{places.at('search', 'method')}: {error}"]
     return []

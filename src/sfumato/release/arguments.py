@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -16,10 +13,9 @@ from sfumato.core.printed import printed
 from sfumato.core.roles import REST, K, Roles, Undecided, check_roles, undecided
 from sfumato.criteria import CRITERIA, criterion, parse
 from sfumato.engines.protocol import Engine
-from sfumato.errors import ColumnError, PolicyError, UndecidedColumns, did_you_mean, listed_in_shell
+from sfumato.errors import ColumnError, PolicyError, UndecidedColumns, did_you_mean, listed_in_shell, warn
 from sfumato.hierarchies import parse as parse_hierarchy
 
-HERE = Path(__file__).parents[1]  # what warns stands in the caller's code, not in ours
 SHOWN = 12  # columns that a warning lists
 LOOKED_AT = 100_000  # rows of an out-of-core table that are looked at for such columns
 
@@ -144,7 +140,7 @@ def _warn(what: str, found: Sequence[Undecided]) -> None:
     listed = "; ".join(f'"{one.column}" ({one.reason.why})' for one in found[:SHOWN])
     more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
     if found:
-        warnings.warn(RoleWarning(f"{what}: {listed}{more}"), stacklevel=_stacklevel())
+        warn(RoleWarning(f"{what}: {listed}{more}"))
 
 
 def _least(require: Iterable[Any]) -> int:
@@ -153,19 +149,11 @@ def _least(require: Iterable[Any]) -> int:
     return least if least > 1 else K
 
 
-def _stacklevel() -> int:
-    """That of the first caller outside of Sfumato."""
-    frame, level = sys._getframe(1), 1  # who asks
-    while frame.f_back is not None and Path(frame.f_code.co_filename).is_relative_to(HERE):
-        frame, level = frame.f_back, level + 1
-    return level
-
-
 def warn_of_unprotected(roles: Roles, needed: Iterable[str]) -> None:
     """Name the sensitive columns that no criterion looks at, unless that is accepted in writing."""
     histogram_columns = {*needed, *roles.unprotected}
     if found := [name for name in roles.sensitive if name not in histogram_columns]:
-        warnings.warn(UnprotectedWarning(found), stacklevel=4)
+        warn(UnprotectedWarning(found))
 
 
 def recipes_of(frame: pl.DataFrame, hierarchies: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
@@ -11,33 +11,29 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.cells import Cells
-from sfumato.core.microdata import Microdata, distinct_in
-from sfumato.core.policy import Policy
-from sfumato.core.printed import plain
+from sfumato.core.microdata import Microdata
+from sfumato.engines.order import numbered
 from sfumato.engines.protocol import LABEL, Plan
 from sfumato.errors import PolicyError, TooManyCells
 from sfumato.release.ends import with_ends
 from sfumato.release.recode import recode
+from sfumato.release.request import Request
 from sfumato.search import Automatic, Mondrian, search_name
 from sfumato.search.automatic import choose
-from sfumato.search.problem import Choice, Partition, Problem, Progress, Solution, counted
+from sfumato.search.problem import (
+    Choice,
+    Partition,
+    Problem,
+    Progress,
+    Solution,
+    apply_split,
+    counted,
+    deal,
+)
 
-SAMPLE = 400_000  # rows looked at
 CELL = 110  # bytes that a cell takes at the peak of a run, beside those of its columns
 COLUMN = 70  # bytes per cell and column at that peak
 FLOOR = 600_000_000  # bytes that a run takes whatever the cells
-
-
-def estimate(sample: pl.DataFrame, columns: Sequence[str], schema: Mapping[str, pl.DataType], rows: int) -> int:
-    """About how many different tuples a table of so many rows has, from how often a sample has each.
-
-    >>> table = pl.DataFrame({"a": [1, 1, 2, 3]})
-    >>> estimate(table, ["a"], dict(table.schema), 16)
-    5
-    """
-    names = list(columns)
-    cells = sample.select(plain(name, schema[name]) for name in names).group_by(names).agg(pl.len().alias("n"))
-    return distinct_in(cells["n"].to_numpy(), rows)
 
 
 def memory(cells: int, columns: int) -> int:
@@ -122,8 +118,11 @@ class SearchedCells:
     solution: Solution
 
 
-def refuse_search(method: Any) -> None:
-    """Raise a PolicyError for a search whose release is verified in a way that counts do not allow."""
+def refuse_out_of_core(method: Any, normalise: Any = False) -> None:
+    """Raise a PolicyError for what needs rows, or is verified in a way that counts do not allow."""
+    if normalise:
+        what = "the values of an out-of-core table cannot be brought to one spelling"
+        raise PolicyError(what, hint="do so in the table, and leave normalise out")
     if getattr(method, "wildcard", False):
         raise PolicyError(
             "a missing value that matches any value cannot be verified on an out-of-core table",
@@ -132,35 +131,38 @@ def refuse_search(method: Any) -> None:
         )
 
 
-def solve(
-    method: Any,
-    micro: Microdata,
-    policy: Policy,
-    histogram_columns: tuple[str, ...],
-    bounds: Mapping[str, Any],
-    say: Progress,
-) -> SearchedCells:
-    """Count cells from the counted tuples and search."""
+def solve(request: Request, micro: Microdata, rows: pl.DataFrame | None, say: Progress) -> SearchedCells:
+    """Count cells from the entries and search.
+
+    `rows` are the released columns of a table in memory: its rows alone can be dealt to several classes, by what else
+    is released of them.
+    """
+    method, policy, histogram_columns = request.search, request.policy, request.histogram_columns
     began = time.perf_counter()
-    automatic = isinstance(method, Automatic)
-    jointly = bool(histogram_columns) and bool(getattr(method, "splits", False)) and not automatic
+    picks = isinstance(method, Automatic) and rows is None
+    jointly = bool(histogram_columns) and bool(getattr(method, "splits", False)) and not picks
     cells, of_entry = counted(micro, policy.columns, histogram_columns, jointly)
-    small = (cells.count > 1) & (cells.count < max(c.least_size for c in policy.require))
-    if getattr(method, "splits", False) and not isinstance(method, Automatic | Mondrian) and small.any():
-        refuse_split(method)  # before it has cut millions of cells into rows
+    if rows is None and not picks:
+        small = (cells.count > 1) & (cells.count < max(c.least_size for c in policy.require))
+        if getattr(method, "splits", False) and not isinstance(method, Mondrian) and small.any():
+            refuse_split(method)  # before it has cut millions of cells into rows
     counting = time.perf_counter() - began
     attributes = tuple(micro.attribute(name) for name in policy.columns)
     say("searching", None)
-    problem = Problem(attributes, cells, policy, micro.rows, bounds, say)
-    if automatic:
+    problem = Problem(attributes, cells, policy, micro.rows, request.levels, say)
+    if picks:
         choice = whole_cells(choose(problem, method.keep), method.keep)
-        solution = replace(choice.search(problem), choice=choice)
+        solution: Solution = replace(choice.search(problem), choice=choice)
     else:
         solution = method(problem)
-    if isinstance(solution.recoding, Partition) and solution.recoding.split is not None:
-        refuse_split(method)
+    if isinstance(solution.recoding, Partition) and (split := solution.recoding.split) is not None:
+        if rows is None:
+            refuse_split(method)
+        alike = numbered(rows, rows.columns) if rows.width else np.zeros(len(of_entry), np.int64)
+        cells, of_entry = apply_split(cells, split), deal(of_entry, split, alike)
+        problem = Problem(attributes, cells, policy, micro.rows, request.levels)
     solution = with_ends(problem, solution)
-    keys = tuple(dict.fromkeys((*policy.columns, *histogram_columns))) if jointly else policy.columns
+    keys = request.counted_by if jointly else policy.columns
     return SearchedCells(cells, of_entry, keys, replace(solution, seconds=solution.seconds + counting))
 
 

@@ -1,32 +1,39 @@
-"""Where a release goes: a folder of files, or a table beside the original."""
+"""Where a release goes: a folder of files, a table beside the original, or a frame; all of it or nothing."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from sfumato.core.parameters import path_of
-from sfumato.engines.atomic import check_target
-from sfumato.engines.files.bytes import FORMATS
-from sfumato.engines.files.write import refuse_format
-from sfumato.engines.order import CANONICAL, ORDERS
-from sfumato.engines.protocol import Engine, is_home
+from sfumato.engines.atomic import atomic_folder, check_target
+from sfumato.engines.files.bytes import GUARDED, sha256
+from sfumato.engines.order import CANONICAL
+from sfumato.engines.protocol import Engine, Plan, Progress, StagedRelease
 from sfumato.errors import OutputError, PolicyError, did_you_mean
+from sfumato.release.manifest import write_manifest
 
+FOLDER = 'the path of a folder, or sf.Folder("out", format="csv")'
 ALLOWED = 'the path of a folder, sf.Folder("out", format="csv"), or for a database sf.Table("release")'
+NAMES = {"csv": "data.csv", "tsv": "data.tsv", "parquet": "data.parquet", "xlsx": "data.xlsx"}
 
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder of data, manifest.json and report.html. format: parquet, csv or tsv. overwrite: an earlier release.
+    """A folder of data, manifest.json and report.html.
+
+    format: csv, tsv or parquet, and xlsx for a table in memory; without it csv for that, and parquet for others.
+    overwrite: whether an earlier release is replaced.
 
     >>> Folder("out", format="csv")
     Folder(path='out', format='csv', overwrite=False)
     """
 
     path: str | Path
-    format: str = "parquet"
+    format: str | None = None
     overwrite: bool = False
 
 
@@ -45,58 +52,95 @@ class Table:
     beside: str | Path | None = None
 
 
-def refuse_row_order(order: str, store: Engine, place: Folder | Table | None) -> None:
-    """Raise a PolicyError where rows cannot be had in an order: not every table has one, or keeps one."""
-    allowed = (CANONICAL,) if isinstance(place, Table) else getattr(store, "orders", ORDERS)
-    if order not in allowed:
-        what = "a table of a database" if isinstance(place, Table) else store_name(store)
-        raise PolicyError(f"the rows of {what} cannot be released in this order", got=order, allowed=", ".join(allowed))
-
-
-def store_name(store: Engine) -> str:
-    """What a store is, in words."""
-    return "a table in files" if not is_home(store) else "a table of a database" if _named(store) else "a Spark frame"
-
-
-def _named(store: Engine) -> bool:
-    return is_home(store) and getattr(store, "named", True)
-
-
-def folder_for(to: Any) -> Folder:
-    """The folder that a release of rows in memory goes to, checked before the work."""
-    if not isinstance(to, Folder | str | Path):
-        allowed = 'the path of a folder, or sf.Folder("out", format="csv")'
-        raise PolicyError("to must say where the release goes", got=type(to).__name__, allowed=allowed)
-    folder = to if isinstance(to, Folder) else Folder(to)
-    if folder.format not in FORMATS:
-        hint = did_you_mean(str(folder.format), FORMATS)
-        raise OutputError("unknown output format", got=repr(folder.format), allowed=", ".join(FORMATS), hint=hint)
-    check_target(path_of(folder.path), folder.overwrite)
-    return folder
-
-
-def destination(to: Any, store: Engine) -> Folder | Table | None:
-    """Where a release goes, checked before the work: None is a frame, which a cluster alone can keep."""
-    named = _named(store)
-    if to is None and (named or not is_home(store)):
-        raise PolicyError(f"{store_name(store)} is released to a place that has to be named", allowed=f"to={ALLOWED}")
-    if isinstance(to, Table) and not named:
-        raise PolicyError("the release cannot be a table: the original is in no database", allowed=f"to={ALLOWED}")
+def destination(to: Any, engine: Engine) -> Folder | Table | None:
+    """Where a release goes, checked before the work: None is a frame, where the engine keeps one."""
+    allowed = FOLDER if engine.in_memory else ALLOWED
+    if to is None and engine.keeps != "frame":
+        raise PolicyError(f"{engine.called} is released to a place that has to be named", allowed=f"to={allowed}")
+    if isinstance(to, Table) and engine.keeps != "table":
+        raise PolicyError("the release cannot be a table: the original is in no database", allowed=f"to={allowed}")
     if to is None:
         return None
     if not isinstance(to, Folder | Table | str | Path):
-        raise PolicyError("to must say where the release goes", got=type(to).__name__, allowed=ALLOWED)
+        raise PolicyError("to must say where the release goes", got=type(to).__name__, allowed=allowed)
     place = Folder(to) if isinstance(to, str | Path) else to
     if isinstance(place, Folder):
-        refuse_format(place.format)
+        place = replace(place, format=_format(place.format, engine))
     elif not isinstance(place.name, str) or not place.name:
         raise PolicyError("a table needs a name", got=type(place.name).__name__)
-    elif is_home(store):
-        store.check_target(place.name, place.overwrite)
-    folder = place.path if isinstance(place, Folder) else place.beside
-    if folder is not None:
-        target = path_of(folder)
+    else:
+        engine.check_target(place.name, place.overwrite)
+    if (target := folder_of(place)) is not None:
         check_target(target, place.overwrite)
-        if any(source.path.resolve().is_relative_to(target.resolve()) for source in getattr(store, "files", ())):
+        if any(source.path.resolve().is_relative_to(target.resolve()) for source in getattr(engine, "files", ())):
             raise OutputError(f"{target} holds the table that would be released", hint="choose another folder")
     return place
+
+
+def _format(given: Any, engine: Engine) -> str:
+    """The format of a file, checked; the engine's first where none is given."""
+    allowed = engine.formats
+    if given is None:
+        return allowed[0]
+    if not isinstance(given, str) or given not in allowed:
+        what = "unknown output format" if given not in NAMES else f"{engine.called} cannot be released in this format"
+        hint = did_you_mean(str(given), allowed)
+        raise OutputError(what, got=repr(given), allowed=", ".join(allowed), hint=hint)
+    return given
+
+
+def refuse_row_order(order: str, engine: Engine, place: Folder | Table | None) -> None:
+    """Raise a PolicyError where rows cannot be had in an order: not every table has one, or keeps one."""
+    allowed = (CANONICAL,) if isinstance(place, Table) else engine.orders
+    if order not in allowed:
+        what = f"the rows of {engine.called} cannot be released in this order"
+        raise PolicyError(what, got=order, allowed=", ".join(allowed))
+
+
+def folder_of(to: Folder | Table | None) -> Path | None:
+    """The folder that is made, or None."""
+    name = to.path if isinstance(to, Folder) else to.beside if isinstance(to, Table) else None
+    return None if name is None else path_of(name)
+
+
+@dataclass(frozen=True, eq=False)
+class StagedOutput:
+    """What was made and not yet kept: the rows, what the manifest says of them, what users get, the folder beside."""
+
+    written: StagedRelease
+    describe: Callable[[], Mapping[str, Any]]
+    data: Any
+    folder: Path | None = None  # under its temporary name
+
+    def publish(self, manifest: Mapping[str, Any], page: str, pdf: bytes | None = None) -> Path:
+        """Put the manifest and the report into the folder."""
+        assert self.folder is not None
+        write_manifest(self.folder, manifest)
+        (self.folder / "report.html").write_text(page, encoding="utf-8")
+        if pdf is not None:
+            (self.folder / "report.pdf").write_bytes(pdf)
+        return self.folder
+
+
+@contextmanager
+def stage_release(engine: Engine, plan: Plan, to: Folder | Table | None, say: Progress) -> Iterator[StagedOutput]:
+    """The release as the plan says; it stays where the block ends, and is gone where it raises."""
+    target = folder_of(to)
+    if isinstance(to, Folder):
+        assert target is not None
+        format = _format(to.format, engine)
+        with atomic_folder(target, to.overwrite) as folder:
+            file = folder / NAMES[format]
+            written = engine.recode(plan, file, format, say)
+            yield StagedOutput(written, lambda: _of_file(file, format), target / file.name, folder)
+        return
+    name, overwrite = (None, False) if to is None else (to.name, to.overwrite)
+    beside: AbstractContextManager[Path | None]
+    beside = nullcontext() if target is None else atomic_folder(target, overwrite)
+    # the folder gets its name after the database has committed: it never tells of a table that is not there
+    with beside as folder, engine.release(plan, name, overwrite, say) as kept:
+        yield StagedOutput(kept, lambda: kept.place, kept.data, folder)
+
+
+def _of_file(file: Path, format: str) -> dict[str, Any]:
+    return {"file": file.name, "format": format, "sha256": sha256(file), "guarded": format in GUARDED}

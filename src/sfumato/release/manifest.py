@@ -1,29 +1,44 @@
-"""What is published of a release: every value that enters a manifest enters it here.
+"""The manifest of a release: every value that is published enters it here, and whoever verifies reads it here.
 
 What is measured comes from a `Shown`: counts of the released rows, and how many others there were. The rest is the
 policy and how the release was made. The table behind the release is out of reach: nothing here can ask for it.
+
+Manifests outlive versions. `FORMAT` is the number of the form that is written, `READ` are those that are read: a number
+once written is read for good. A field may be added within a format, where a reader that ignores it still verifies all
+that is promised. What changes the meaning of a field, or takes one away, gets a new number. A manifest whose number is
+not known is refused, not half understood.
 """
 
 from __future__ import annotations
 
+import json
 import platform
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
-from typing import Any, NewType
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from sfumato.core.hierarchy import Hierarchy, Recipe, kind_of
-from sfumato.core.policy import Policy
-from sfumato.core.printed import printed
-from sfumato.core.roles import Roles
+from sfumato.core.hierarchy import Recipe, kind_of
+from sfumato.criteria import Model, criterion
 from sfumato.criteria.audit import Wide
-from sfumato.losses import loss_name
-from sfumato.losses.released import Figure, ReleasedColumn, released_loss
-from sfumato.release.verify import Verification
+from sfumato.engines.documents import canonical, read_document
+from sfumato.errors import PolicyError, ReadError
 
-Audit = NewType("Audit", Verification)  # what verify says of the released rows against what is published of others
+if TYPE_CHECKING:
+    from sfumato.core.policy import Policy
+    from sfumato.core.roles import Roles
+    from sfumato.losses.released import Losses, ReleasedColumn
+    from sfumato.release.verify import Audit
+
+NAME = "manifest.json"
+FORMAT = 1  # that is written
+READ = (1,)  # that are read
+MOST_ROWS = 1 << 53  # of any table
+MOST_PROMISES = 100_000
+MOST_LEVELS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,30 +68,12 @@ class Method:
     wildcard: bool
     normalise: tuple[str, ...]  # sensitive columns in one spelling per value
     order: str  # of the released rows
-
-
-def counted(
-    column: pl.Series, times: pl.Series | None, recipe: Recipe | None, tree: Hierarchy | None, wildcard: bool
-) -> ReleasedColumn:
-    """The labels of a released column; with `times` an entry stands for so many rows."""
-    rows = pl.lit(1, pl.Int64) if times is None else times.cast(pl.Int64)
-    table = pl.DataFrame({"label": printed(column)}).with_columns(rows.alias("rows"))
-    table = table.group_by("label").agg(pl.col("rows").sum()).sort("label", nulls_last=True)
-    label, count = table.get_column("label"), table.get_column("rows").to_numpy()
-    return ReleasedColumn(column.name, label, count, recipe, tree, wildcard)
-
-
-def class_counts(frame: pl.DataFrame, times: pl.Series | None, names: Iterable[str]) -> dict[int, int]:
-    """How many classes there are of each size, by these columns together."""
-    keys = pl.DataFrame([printed(frame.get_column(name)).alias(f"q{i}") for i, name in enumerate(names)])
-    rows = pl.lit(1, pl.Int64) if times is None else times.cast(pl.Int64)
-    sizes = keys.with_columns(size=rows).group_by(keys.columns).agg(pl.col("size").sum()).get_column("size")
-    return dict(sizes.value_counts(name="classes").sort("size").iter_rows())
+    loss: Mapping[str, Any]  # its name and parameters
 
 
 def manifest(
     shown: Shown, policy: Policy, roles: Roles, recipes: Mapping[str, Recipe], levels: Mapping[str, tuple[int, int]],
-    method: Method, seed: int | None, fingerprint: str | None, data: Mapping[str, Any],
+    method: Method, losses: Losses, seed: int | None, fingerprint: str | None, data: Mapping[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
     """The manifest of a release: no clock, no duration, so that the same input gives the same bytes.
 
@@ -89,10 +86,9 @@ def manifest(
     kinds |= {name: column.kind for name, column in shown.columns.items()}
     columns = [{"name": n, "role": role.get(n, "insensitive"), "kind": kinds[n]} for n in shown.schema]
     before = shown.audit.rows + shown.suppressed
-    loss, per_column = losses(shown, policy)
     return {
         "sfumato": version("sfumato"),
-        "format": 1,
+        "format": FORMAT,
         "data": {**data, "rows": shown.audit.rows, "columns": columns, "order": method.order},
         "policy": {
             "identifying": list(roles.identifying),
@@ -104,7 +100,7 @@ def manifest(
             "require": [{"model": c.model, **c.parameters()} for c in policy.require],
             "suppression": policy.suppression,
             "wildcard": method.wildcard,
-            "loss": {"name": loss_name(policy.loss), **policy.loss.parameters()},
+            "loss": dict(method.loss),
             "search": dict(method.search),
             "chosen": None if method.chosen is None else dict(zip(("why", "runner_up"), method.chosen, strict=True)),
             "hierarchies": {name: recipe.describe() for name, recipe in recipes.items()},
@@ -125,8 +121,8 @@ def manifest(
             "reproducible": method.reproducible,
             "suppressed": shown.suppressed,
             "suppression_limit": policy.limit(before),
-            "loss": loss,
-            "loss_per_attribute": per_column,
+            "loss": losses[0],
+            "loss_per_attribute": losses[1],
         },
         "promises": [asdict(promise) for promise in shown.audit.promises],
         "measured": list(shown.audit.classes),
@@ -135,7 +131,177 @@ def manifest(
     }  # fmt: skip
 
 
-def losses(shown: Shown, policy: Policy) -> tuple[Figure | None, dict[str, Figure | None]]:
-    """The loss that may be published and that of each quasi-identifier; None where released rows do not tell it."""
-    quasi = {name: shown.columns.get(name) for name in policy.columns}
-    return released_loss(policy.loss, quasi, shown.sizes, shown.suppressed, policy.k)
+@dataclass(frozen=True)
+class ManifestColumn:
+    name: str
+    role: str = ""
+
+
+@dataclass(frozen=True)
+class Data:
+    """The released table: a file of the folder, or, without `file`, a table that lies elsewhere."""
+
+    rows: int
+    columns: list[ManifestColumn]
+    format: str = ""
+    file: str | None = None
+    sha256: str = ""
+    guarded: bool = True
+    order: Literal["canonical", "random", "input"] | None = None
+
+
+@dataclass(frozen=True)
+class ManifestPolicy:
+    quasi: list[list[str]]
+    require: list[dict[str, Any]]
+    identifying: list[str] = field(default_factory=list)
+    sensitive: list[str] = field(default_factory=list)
+    wildcard: bool = False
+
+
+@dataclass(frozen=True)
+class Claim:
+    model: str
+    parameters: dict[str, Any]
+    quasi: list[str]
+    measured: float | None = None
+    bound: float | None = None
+    holds: bool = True
+
+
+@dataclass(frozen=True)
+class ManifestInput:
+    rows: int
+
+
+@dataclass(frozen=True)
+class ManifestSolution:
+    suppressed: int | None = None
+    suppression_limit: int | None = None
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What verify reads of a manifest."""
+
+    format: int
+    data: Data
+    policy: ManifestPolicy
+    input: ManifestInput | None = None
+    solution: ManifestSolution | None = None
+    promises: list[Claim] = field(default_factory=list)
+    measured: list[dict[str, Any]] = field(default_factory=list)
+    whole: dict[str, dict[str, int]] | None = None
+    sensitive_hierarchies: dict[str, list[list[str]]] | None = None
+
+
+def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Put a manifest into a folder: the same one always as the same bytes."""
+    text = json.dumps(manifest, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    (folder / NAME).write_text(text, encoding="utf-8")
+
+
+def load_manifest(folder: Path) -> dict[str, Any]:
+    """What the manifest of a folder says, as it stands; a ReadError where there is none, or no JSON."""
+    if not (folder / NAME).exists():
+        hint = "name the folder that holds the data and its manifest"
+        raise ReadError(f'"{folder}" is no release: there is no {NAME} to read in it', hint=hint)
+    found: dict[str, Any] = read_document(folder / NAME)
+    return found
+
+
+def is_release(folder: Path) -> bool:
+    """Whether a folder has a manifest that Sfumato wrote.
+
+    >>> is_release(Path("/"))
+    False
+    """
+    try:
+        return "sfumato" in load_manifest(folder)
+    except (ReadError, TypeError):
+        return False
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a release folder, or a ReadError that says what is wrong with it."""
+    from pydantic import TypeAdapter, ValidationError
+
+    file = folder / NAME
+    try:
+        manifest = TypeAdapter(Manifest).validate_json(canonical(load_manifest(folder)), strict=True)
+    except ValidationError as error:
+        faults = []
+        for e in error.errors(include_input=False, include_url=False)[:5]:
+            place = e["loc"][:2] if e["loc"][:1] == ("whole",) else e["loc"]  # deeper down are values
+            faults.append(": ".join(filter(None, [".".join(map(str, place)), e["msg"]])))
+        raise ReadError(f'"{file}" is no manifest of a release: {"; ".join(faults)}') from None
+    if manifest.format not in READ:
+        allowed = ", ".join(map(str, READ))
+        raise ReadError(f'"{file}" has a format that this version does not know', got=manifest.format, allowed=allowed)
+    if fault := _fault(manifest):
+        raise ReadError(f'"{file}" is no manifest of a release: {fault}')
+    return manifest
+
+
+def _fault(manifest: Manifest) -> str | None:
+    """What no release says of itself, though its types are right; None where there is nothing of the kind."""
+    data, policy = manifest.data, manifest.policy
+    lacking = [name for name in ("format", "sha256") if not getattr(data, name)]
+    if data.file is not None and lacking:
+        return f"data.{lacking[0]}: Field required"
+    if not policy.quasi or not all(policy.quasi) or not all(claim.quasi for claim in manifest.promises):
+        return "policy.quasi or a promise has no columns"
+    if len(manifest.promises) + len(policy.require) * len(policy.quasi) > MOST_PROMISES:
+        return f"it makes more than {MOST_PROMISES} promises"
+    counts = {"data.rows": data.rows, "input.rows": 0 if manifest.input is None else manifest.input.rows}
+    counts |= {f"solution.{name}": n or 0 for name, n in vars(manifest.solution or ManifestSolution()).items()}
+    for name, of in (manifest.whole or {}).items():
+        counts |= {f"whole.{name}": n for n in (sum(of.values()), *of.values()) if not 0 <= n <= MOST_ROWS}
+        if not any(of.values()):
+            return f"whole.{name} counts no rows"
+    beyond = [name for name, n in counts.items() if not 0 <= n <= MOST_ROWS]
+    if beyond:
+        return f"{beyond[0]} is no number of rows"
+    return next((f for item in (manifest.sensitive_hierarchies or {}).items() if (f := _tree_fault(*item))), None)
+
+
+def _tree_fault(name: str, rows: Sequence[Sequence[str]]) -> str | None:
+    """Why the rows, a label per level from the value to the root, are no tree; None where they are one."""
+    where = f"sensitive_hierarchies.{name}"
+    if not rows or not rows[0]:
+        return f"{where} is empty"
+    if len(rows[0]) > MOST_LEVELS or any(len(row) != len(rows[0]) for row in rows):
+        return f"{where} must have rows of one length, of at most {MOST_LEVELS} levels"
+    if len({row[0] for row in rows}) < len(rows):
+        return f"{where} has a value twice"
+    if len({row[-1] for row in rows}) > 1:
+        return f"{where} has more than one root"
+    for level in range(len(rows[0]) - 1):
+        if len({(row[level], row[level + 1]) for row in rows}) > len({row[level] for row in rows}):
+            return f"{where} is not nested: labels that are equal at level {level} differ at level {level + 1}"
+    return None
+
+
+def wanted(manifest: Manifest) -> dict[tuple[Model, tuple[str, ...]], Claim | None]:
+    """Every criterion over every set of quasi-identifiers, of the policy and of the promises, with what is claimed."""
+
+    def built(where: str, model: object, parameters: Mapping[str, Any]) -> Any:
+        try:
+            return criterion(str(model), **parameters)
+        except PolicyError as error:
+            raise ReadError(f"manifest.json: {where} makes no sense: {error.what[:300]}") from None
+
+    sets = [once(names) for names in manifest.policy.quasi]
+    found: dict[tuple[Model, tuple[str, ...]], Claim | None] = {}
+    for i, entry in enumerate(manifest.policy.require):
+        rest = {key: value for key, value in entry.items() if key != "model"}
+        made = built(f"policy.require.{i}", entry.get("model"), rest)
+        found |= {(made, names): None for names in sets}
+    for i, claim in enumerate(manifest.promises):
+        found[built(f"promises.{i}", claim.model, claim.parameters), once(claim.quasi)] = claim
+    return found
+
+
+def once(names: Iterable[str]) -> tuple[str, ...]:
+    """Names, each once, in order."""
+    return tuple(dict.fromkeys(names))

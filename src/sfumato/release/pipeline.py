@@ -1,22 +1,30 @@
-"""Anonymize an out-of-core table: count, search, recode, and prove it from a count of what was written."""
+"""The one order of steps to a release, of whatever table: count, search, recode, verify, manifest, write.
+
+The verb has parsed the request. An engine counts the distinct tuples of the quasi-identifiers, with the sensitive
+attributes that a criterion looks at; the search runs on those; the engine applies what it decided, and what it made is
+verified before it is kept. Memory follows the number of tuples, not of rows. Rows in memory are their own tuples.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from sfumato.core import compiled as kernels
+from sfumato.core import parameters
 from sfumato.core.fingerprint import key
-from sfumato.core.microdata import microdata
-from sfumato.core.spelling import warn_of_spellings
+from sfumato.core.microdata import Microdata, microdata
+from sfumato.core.spelling import one_spelling, refuse_order, respelled, warn_of_spellings
 from sfumato.engines.atomic import PREFIX
-from sfumato.engines.protocol import COUNT, Engine, Progress, is_cluster
+from sfumato.engines.protocol import COUNT, Engine, Plan
 from sfumato.errors import BrokenPromise, EmptyTable, TooManyCells
-from sfumato.measures.table import TupleCounts
+from sfumato.measures.table import SAMPLE, TupleCounts, estimate
 from sfumato.release import arguments
 from sfumato.release.checks import (
     check_size,
@@ -28,148 +36,198 @@ from sfumato.release.checks import (
     refuse_hidden,
     trees_of,
 )
-from sfumato.release.counted_search import SAMPLE, estimate, gigabytes, memory, plan_of, refuse_size, solve
-from sfumato.release.destination import Folder, Table, destination, refuse_row_order
-from sfumato.release.in_parts import released_in_parts
-from sfumato.release.manifest import Audit, Shown, class_counts
-from sfumato.release.release import Release, paths_of, shown_columns
-from sfumato.release.request import Request, parse_request
-from sfumato.release.staged import folder_of, stage_release
-from sfumato.release.stored import StoredRelease
-from sfumato.release.verify import verify_counts
+from sfumato.release.counted_search import gigabytes, memory, plan_of, refuse_size, solve
+from sfumato.release.destination import Folder, StagedOutput, Table, folder_of, refuse_row_order, stage_release
+from sfumato.release.manifest import Shown
+from sfumato.release.recode import recode
+from sfumato.release.release import Release
+from sfumato.release.request import Request
+from sfumato.release.verify import Verification, verify_table
+from sfumato.report import report
 from sfumato.search.interruptible import interruptible
+from sfumato.search.problem import Solution
 
 
-def anonymize_store(store: Engine, to: Any = None, **given: Any) -> StoredRelease:
-    """Blur an out-of-core table until it satisfies the criteria; write it, and prove it from what was written.
+@dataclass(frozen=True, eq=False)
+class Recoding:
+    """What a search decided: a plan, the engine that carries it out, and what verify and manifest need of both."""
 
-    The store counts the distinct tuples of the quasi-identifiers, with the sensitive attributes that a criterion looks
-    at; the search runs on those; the store applies what it decided. Memory follows the number of tuples, not of rows.
+    request: Request
+    engine: Engine
+    plan: Plan
+    solution: Solution
+    microdata: Microdata
+    cell_codes: np.ndarray
+    overall: Mapping[str, Mapping[str, int]]  # distributions of the whole table that criteria look at
+    spelled: Mapping[str, pl.Series]  # columns of rows in memory that are released in one spelling per value
+    staged: StagedOutput | None = None  # what a cluster made in parts, and has verified
+    shown: Shown | None = None
+    verification: Verification | None = None
 
-    Parameters
-    ----------
-    store: the table, such as `FileTable("admissions/*.parquet")`.
-    to: a folder to make (data, manifest.json and report.html, all of them or nothing), a `Folder` or a `Table`.
-    given: the other arguments of `sfumato.anonymize`. A search that gives rows with equal values different labels is
-        refused.
 
-    >>> from sfumato.engines.files.table import FileTable
-    >>> anonymize_store(FileTable("in/*.parquet"), "out", quasi=["age"], require="k-anonymity 10")  # doctest: +SKIP
-    <StoredRelease of 100000000 rows, 0 suppressed, loss 0.2500, k-anonymity>
+def make_release(table: Engine, engine: Engine, request: Request, to: Folder | Table | None) -> Release:
+    """Blur a table until it satisfies the request, write it, and prove it from what was written.
+
+    `engine` has the table as it is now, and `table` is what the user gave. `to` is None for a frame.
     """
-    place = destination(to, store)
-    with store.snapshot(write=isinstance(place, Table)) as now:  # writers do not matter
-        return replace(_anonymized(now, place, **given), home=store)
+    refuse_row_order(request.order, engine, to)
+    found = find_recoding(engine, request, to, look(engine, request))
+    say = request.say
+    save = to if engine.in_memory else None  # rows in memory are handed back, and saved too
+    with _staged(found, None if engine.in_memory else to) as staged:
+        release = _verified(table, engine, found, staged, folder_of(to))
+        if release.counts is not None:
+            say("counting what is not covered", None)
+            folder = staged.publish(release.manifest, report(release.manifest, reach=release.reach))
+            if release.row_counts is not None:
+                release.check_folder(folder, release.counts)
+    if isinstance(save, Folder):
+        say("writing", None)
+        release.save(save.path, save.format, save.overwrite)
+    return release
 
 
-def _anonymized(store: Engine, place: Folder | Table | None, **given: Any) -> StoredRelease:
-    """Look at the table before the work, and release it in one piece or in parts."""
-    asked = parse_request(store, **given)
-    refuse_row_order(asked.order, store, place)
-    max_cells = asked.max_cells
-    asked.say("looking at a sample", None)
-    sample = store.sample(SAMPLE)
-    arguments.refuse_undecided(sample, asked.roles, asked.policy.require, store.rows())
-    warn_of_spellings(sample, asked.roles.sensitive)
-    arguments.warn_of_unprotected(asked.roles, asked.policy.needs)
-    cells = estimate(sample, asked.counted_by, asked.schema, store.rows())
-    cluster = store if is_cluster(store) else None
-    if cluster is None:
-        refuse_size(sample, asked.counted_by, cells, max_cells)
-    del sample
-    check_weights(store, asked.roles.weight)
-    kernels.warn_of_compiling(asked.say)
-    if cluster is not None and cells > max_cells:
-        return released_in_parts(cluster, asked, place)
-    needed = gigabytes(memory(cells, len(asked.counted_by)))
-    asked.say(f"about {cells:,} combinations of values, {needed} of memory", None)
-    try:
-        return _released(store, asked, place)
-    except TooManyCells:  # the sample promised fewer
-        if cluster is None:
-            raise
-        return released_in_parts(cluster, asked, place)
+def look(engine: Engine, request: Request) -> bool:
+    """Look at the table before the work, and refuse what cannot be released; whether it is released in parts."""
+    policy, roles, say = request.policy, request.roles, request.say
+    if not engine.in_memory:
+        say("looking at a sample", None)
+    sample = engine.sample(SAMPLE)
+    arguments.refuse_undecided(sample, roles, policy.require, None if engine.in_memory else engine.rows())
+    warn_of_spellings(sample, [name for name in roles.sensitive if name not in request.normalised])
+    arguments.warn_of_unprotected(roles, policy.needs)
+    check_weights(engine, roles.weight)
+    kernels.warn_of_compiling(say)
+    if engine.in_memory:
+        return False
+    cells = estimate(sample, request.counted_by, request.schema, engine.rows())
+    if engine.in_parts:
+        return cells > request.max_cells
+    refuse_size(sample, request.counted_by, cells, request.max_cells)
+    needed = gigabytes(memory(cells, len(request.counted_by)))
+    say(f"about {cells:,} combinations of values, {needed} of memory", None)
+    return False
 
 
-def _released(store: Engine, asked: Request, to: Folder | Table | None) -> StoredRelease:
-    """Count, search, recode, and verify what was made before it is kept."""
-    policy, say = asked.policy, asked.say
-    counted = _count(store, asked.counted_by, say, asked.max_cells, folder_of(to))
-    times = counted.get_column(COUNT)
-    rows = int(times.sum())
+def find_recoding(engine: Engine, request: Request, to: Folder | Table | None, parts: bool) -> Recoding:
+    """Count and search, in one piece or in parts."""
+    if not parts:
+        try:
+            return _recoding(engine, request, to)
+        except TooManyCells:  # the sample promised fewer
+            if not engine.in_parts:
+                raise
+    from sfumato.release.parts.search import recoding_in_parts
+
+    return recoding_in_parts(engine, request)
+
+
+def _recoding(engine: Engine, request: Request, to: Folder | Table | None) -> Recoding:
+    """Count, search, and plan what becomes of the rows."""
+    policy, say, target = request.policy, request.say, folder_of(to)
+    spelled: dict[str, pl.Series] = {}
+    if engine.in_memory:
+        entries, often = engine.sample(engine.rows()), None
+        spelled = one_spelling([entries.get_column(name) for name in request.normalised], policy.require)
+        entries = entries.with_columns(spelled.values())
+        rows, needed = entries.height, (*request.counted_by, *request.roles.sensitive)
+    else:  # what is counted is saved beside the target: there after an interrupt, gone once all is counted
+        work = None if target is None else target.parent / f"{PREFIX}count-{target.name}"
+        entries = engine.count(request.counted_by, say, request.max_cells, work)
+        often = entries.get_column(COUNT)
+        rows, needed = int(often.sum()), request.counted_by
     if not rows:
         raise EmptyTable("the table has no rows")
-    arguments.refuse_empty(counted, asked.counted_by)
+    arguments.refuse_empty(entries, needed)
     check_size(policy, rows)
     say("reading the columns", None)
-    wanted = dict.fromkeys(policy.columns, "quasi") | dict.fromkeys(asked.histogram_columns, "sensitive")
-    micro = microdata(counted, wanted, asked.recipes, None, times.to_numpy())
-    found = interruptible(
-        lambda tell: solve(asked.search, micro, policy, asked.histogram_columns, asked.levels, tell), say
-    )
+    wanted = dict.fromkeys(policy.columns, "quasi") | dict.fromkeys(request.histogram_columns, "sensitive")
+    weights = parameters.weights_of(entries, request.roles.weight) if engine.in_memory else None
+    micro = microdata(entries, wanted, request.recipes, weights, None if often is None else often.to_numpy())
+    refuse_order(request.normalised, micro, policy.require)
+    others = entries.drop(*policy.columns, *request.roles.identifying) if engine.in_memory else None
+    found = interruptible(lambda tell: solve(request, micro, others, tell), say)
     solution = found.solution
-    check_solution(solution, asked.search, policy, rows)
-    plan = plan_of(counted, micro, solution, found.of_entry, policy.columns, found.keys, asked.released)
-    plan = replace(plan, order=asked.row_order, rows=rows - solution.verdict.suppressed)
-    nothing = counted.clear()
-    del counted
-    whole = {name: distribution(micro, name) for name in policy.needs}
-    trees = trees_of(micro, policy.needs)
-    with stage_release(store, plan, to, say) as place:
-        del plan
-        again = place.written.count(asked.counted_by, say)
-        published = publishable(policy, whole, solution.verdict.suppressed)
-        verification = verify_counts(again, policy.quasi, policy.require, whole=whole, hierarchies=trees)
-        kept_all = verification.rows == rows - solution.verdict.suppressed
-        if not verification.holds or not kept_all or tuple(place.written.schema()) != asked.released:
-            broken = ", ".join(promise.model for promise in verification.promises if not promise.holds)
-            what = f"keep {broken}" if broken else "have the rows and columns that it should have"
-            raise BrokenPromise(
-                f"the release does not {what}, so it is not released. Either the table was changed while it was read, "
-                "or this is a fault of Sfumato"
-            )
-        refuse_changed(whole, {name: _distribution(again, name) for name in policy.needs})
-        released, often = again.drop(COUNT), again.get_column(COUNT)
-        columns = shown_columns(released, often, policy, asked.recipes, micro.schema)
-        paths = paths_of(policy, asked.recipes, columns)
-        audit = Audit(verify_counts(again, policy.quasi, policy.require, whole=published, hierarchies=paths))
-        if published is None:
-            refuse_hidden(policy, audit)
-        sizes, suppressed = class_counts(released, often, policy.columns), solution.verdict.suppressed
-        shown = Shown(asked.types, columns, sizes, audit, suppressed, published, paths)
-        of_cells = Release(
-            data=None,
-            solution=solution,
-            policy=policy,
-            verification=verification,
-            table=released,
-            microdata=micro,
-            cell_codes=found.cells.codes,
-            roles=asked.roles,
-            search=asked.search if solution.choice is None else solution.choice.search,
-            recipes=asked.recipes,
-            levels=asked.levels,
-            whole=published,
-            original=nothing,
-            rows=found.of_entry,
-            seed=asked.seed,
-            counts=shown,
-            order=asked.order,
+    check_solution(solution, request.search, policy, rows)
+    if engine.in_memory:
+        taken, labels = recode(entries, micro, solution, found.of_entry, policy.columns)
+        own = engine.sample(rows).select(request.normalised)
+        labels |= one_spelling([column.gather(taken) for column in own], policy.require)
+        plan = Plan(request.released, taken=taken, labels=labels)
+    else:
+        plan = plan_of(entries, micro, solution, found.of_entry, policy.columns, found.keys, request.released)
+    plan = replace(plan, order=request.row_order, rows=rows - solution.verdict.suppressed)
+    overall = {name: distribution(micro, name) for name in policy.needs}
+    return Recoding(request, engine, plan, solution, micro, found.cells.codes, overall, spelled)
+
+
+def _staged(found: Recoding, to: Folder | Table | None) -> AbstractContextManager[StagedOutput]:
+    if to is None and found.staged is not None:
+        return nullcontext(found.staged)
+    return stage_release(found.engine, found.plan, to, found.request.say)
+
+
+def _verified(table: Engine, engine: Engine, found: Recoding, staged: StagedOutput, path: Path | None) -> Release:
+    """The release as its rows, counted anew, prove it; a BrokenPromise where they do not."""
+    request, policy, written, overall = found.request, found.request.policy, staged.written, dict(found.overall)
+    trees, suppressed = trees_of(found.microdata, policy.needs), found.solution.verdict.suppressed
+    counted: pl.DataFrame | None = None
+    often: pl.Series | None = None
+    rows: np.ndarray | None = None
+    if table.in_memory:
+        made: Any = written
+        entries, rows = made.frame, made.came_from
+        for name in (name for name in policy.needs if name in found.spelled):
+            overall[name] = respelled(overall[name], found.spelled[name].gather(rows), entries.get_column(name))
+        request.say("verifying", None)
+    elif found.verification is not None:  # made in parts, where the classes may be too many for one machine
+        entries = pl.DataFrame(schema={name: request.schema[name] for name in request.counted_by})
+    else:
+        counted = written.count(request.counted_by, request.say)
+        entries, often = counted.drop(COUNT), counted.get_column(COUNT)
+    if found.verification is not None:
+        from sfumato.release.parts.search import verified_in_parts
+
+        verification = verified_in_parts(found, staged, overall, trees)
+    else:
+        verification = verify_table(
+            entries, policy.quasi, policy.require,
+            row_counts=often, whole=overall, hierarchies=trees, wildcard=request.wildcard,
+        )  # fmt: skip
+    complete = verification.rows == found.plan.rows and tuple(written.schema()) == request.released
+    if not verification.holds or not complete:
+        broken = ", ".join(promise.model for promise in verification.promises if not promise.holds)
+        what = f"keep {broken}" if broken else "have the rows and columns that it should have"
+        changed = "" if table.in_memory else "Either the table was changed while it was read, or this"
+        raise BrokenPromise(
+            f"the release does not {what}, so it is not released. {changed or 'This'} is a fault of Sfumato"
         )
-        mark = store.fingerprint(key())
-        manifest = of_cells.published(shown, asked.roles, mark, place.describe())
-        say("counting what is not covered", None)
-        reach = place.finish(manifest, TupleCounts(place.written, asked.max_cells, known=again))
-        data = place.data
-    return StoredRelease(folder_of(to), data, manifest, of_cells, store, reach)
+    if often is not None:
+        refuse_changed(overall, {name: _distribution(entries, often, name) for name in policy.needs})
+    release = Release(
+        data=staged.data,
+        solution=found.solution,
+        verification=verification,
+        request=request,
+        engine=table,
+        entries=entries,
+        row_counts=often,
+        microdata=found.microdata,
+        cell_codes=found.cell_codes,
+        whole=publishable(policy, overall, suppressed),
+        rows=rows,
+        path=path,
+        place={} if table.in_memory else staged.describe(),
+        fingerprint=None if table.in_memory else engine.fingerprint(key()),
+        told=found.shown,
+        counts=None if staged.folder is None else TupleCounts(written, request.max_cells, known=counted),
+    )
+    if release.whole is None and not table.in_memory:
+        refuse_hidden(policy, release.shown.audit)
+    return release
 
 
-def _distribution(counted: pl.DataFrame, name: str) -> dict[str, int]:
+def _distribution(entries: pl.DataFrame, often: pl.Series, name: str) -> dict[str, int]:
     """Printed value to rows; the empty text stands for missing."""
-    found = counted.group_by(pl.col(name).fill_null("")).agg(pl.col(COUNT).sum())
-    return dict(found.rows())
-
-
-def _count(store: Engine, columns: Sequence[str], say: Progress, most: int, target: Path | None) -> pl.DataFrame:
-    """Count, with what is counted saved beside the target: there after an interrupt, gone once all is counted."""
-    return store.count(columns, say, most, None if target is None else target.parent / f"{PREFIX}count-{target.name}")
+    table = pl.DataFrame({"value": entries.get_column(name).fill_null(""), "rows": often})
+    return dict(table.group_by("value").agg(pl.col("rows").sum()).iter_rows())

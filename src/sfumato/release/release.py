@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,116 +11,171 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.core.fingerprint import fingerprint, key
+from sfumato.core.fingerprint import key
 from sfumato.core.hierarchy import Recipe, bind_hierarchy
 from sfumato.core.microdata import Attribute, Microdata, encode
 from sfumato.core.parameters import path_of
 from sfumato.core.policy import Policy
 from sfumato.core.roles import Roles
-from sfumato.engines.files.bytes import FORMATS, atomic_folder, sha256, write_table
-from sfumato.engines.order import CANONICAL
-from sfumato.errors import BrokenPromise, OutputError, PolicyError, did_you_mean
+from sfumato.engines.order import RowOrder
+from sfumato.engines.protocol import COUNT, Engine, Plan
+from sfumato.errors import BrokenPromise, OutputError, PolicyError, SfumatoError
 from sfumato.hierarchies.learned import Learned
 from sfumato.hierarchies.redact import Redact
 from sfumato.hierarchies.spec import written
-from sfumato.losses.released import ReleasedColumn
+from sfumato.losses import loss_name
+from sfumato.losses.released import Losses, ReleasedColumn, class_counts, released_column, released_loss
 from sfumato.measures.reach import Reach, reach_of
 from sfumato.measures.standards.finding import Profile
-from sfumato.release.checks import refuse_hidden
-from sfumato.release.manifest import Audit, Method, Shown, class_counts, counted, losses, manifest
+from sfumato.measures.table import TupleCounts
+from sfumato.release.checks import refuse_hidden, trees_of
+from sfumato.release.destination import Folder, destination, stage_release
+from sfumato.release.manifest import Method, Shown, manifest
 from sfumato.release.recode import global_labels, texts_of_labels
+from sfumato.release.request import Request
 from sfumato.release.value_map import ValueMap
-from sfumato.release.verify import Verification, verify_folder, verify_table
+from sfumato.release.verify import Audit, Verification, verify_folder, verify_manifest, verify_table
 from sfumato.report import internal_report as internal_page
 from sfumato.report import report
 from sfumato.report.pdf import pdf_of
-from sfumato.report.sections.headline import brief
+from sfumato.report.sections.headline import brief, reach_from
 from sfumato.report.sections.standards import profiles
 from sfumato.report.sources import private_report
 from sfumato.search import OLA, TupleSuppression, search_name
-from sfumato.search.problem import Levels, Partition, Solution
+from sfumato.search.problem import Levels, Partition, Progress, Solution, quiet
 
 BY_LOSS = (OLA, TupleSuppression)  # that no better one exists follows from losses of the original, if rows may go
-NAMES = {"csv": "data.csv", "tsv": "data.tsv", "parquet": "data.parquet", "xlsx": "data.xlsx"}
 
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """A table that satisfies its policy, verified from its own rows."""
+    """A table that satisfies its policy, verified from its own rows.
 
-    data: Any  # the kind of frame that came in
+    `data` is what leaves: a frame of the kind that came in, the file in its folder, the name of a table, or a frame of
+    a cluster. `path` is the folder, where there is one. What was made in memory has its rows in `table`.
+    """
+
+    data: Any
     solution: Solution
-    policy: Policy
     verification: Verification
-    table: pl.DataFrame  # the released rows, as Polars
+    request: Request
+    engine: Engine  # of the table that it was made from
+    entries: pl.DataFrame  # the released rows; out of core their distinct tuples
+    row_counts: pl.Series | None  # out of core, how many rows have each of them
     microdata: Microdata
     cell_codes: np.ndarray  # codes of each cell, as in `Cells`
-    roles: Roles
-    search: Any
-    recipes: Mapping[str, Recipe]  # column to how its hierarchy is made
-    levels: Mapping[str, tuple[int, int]]
     whole: Mapping[str, Mapping[str, int]] | None  # distributions that may be published
-    original: pl.DataFrame
-    rows: np.ndarray  # which rows of the original the released ones are, in released order
-    seed: int | None = None
-    normalised: tuple[str, ...] = ()  # sensitive columns in one spelling per value
-    counts: Shown | None = None  # what the released rows show, where they were counted elsewhere
-    order: str = CANONICAL  # of the released rows
+    rows: np.ndarray | None = None  # in memory, which rows of the original the released ones are
+    path: Path | None = None
+    place: Mapping[str, Any] = field(default_factory=dict)  # what the manifest says of where the data are
+    fingerprint: str | None = None  # of the original, where it is out of core
+    told: Shown | None = None  # what the released rows show, where only a cluster can tell
+    counts: TupleCounts | None = None  # of what was written, for the report
+
+    @property
+    def policy(self) -> Policy:
+        """What was promised."""
+        return self.request.policy
+
+    @property
+    def roles(self) -> Roles:
+        """The roles of the columns."""
+        return self.request.roles
+
+    @property
+    def search(self) -> Any:
+        """The search that was used: where none was named, the one that was picked."""
+        return self.request.search if self.solution.choice is None else self.solution.choice.search
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether its rows are in memory."""
+        return self.engine.in_memory
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """The released rows, as Polars; a PolicyError where they are not in memory."""
+        self._needs_rows()
+        return self.entries
+
+    @property
+    def original(self) -> pl.DataFrame:
+        """The table that it was made from, as Polars; a PolicyError where that is not in memory."""
+        self._needs_rows()
+        return self.engine.sample(self.engine.rows())
+
+    def _needs_rows(self) -> None:
+        if not self.in_memory:
+            hint = "read its data with sf.read, sf.scan or sf.Database; the verbs take the release as it is"
+            raise PolicyError("the rows of this release are not in memory", hint=hint)
+
+    @property
+    def location(self) -> Engine | Path:
+        """The released table as the verbs take it: the folder that it is in, or where it was kept."""
+        if self.engine.keeps is not None and "file" not in self.place:
+            return self.engine.kept(self.entries if self.in_memory else self.data)
+        assert self.path is not None
+        return self.path
+
+    @property
+    def hierarchies(self) -> dict[str, Any]:
+        """The hierarchies of the columns that have one."""
+        return {a.name: a.hierarchy for a in self.microdata.schema if a.hierarchy is not None}
 
     def __repr__(self) -> str:
         verdict = self.solution.verdict
         promises = ", ".join(c.model for c in self.policy.require)
-        rows = f"{self.table.height} rows, {verdict.suppressed} suppressed"
+        rows = f"{self.verification.rows} rows, {verdict.suppressed} suppressed"
         loss = losses(self.shown, self.policy)[0]  # what may be published: people paste this
         return f"<Release of {rows}, {'' if loss is None else f'loss {loss:.4f}, '}{promises}{brief(self.reach)}>"
 
     @cached_property
     def reach(self) -> Reach:
         """What the promises do not cover, and what the released rows tell of it: worked out when first asked for."""
+        if self.counts is not None:
+            return reach_from(self.manifest, self.counts)
+        if not self.in_memory:
+            from sfumato.measures.source import source_of
+
+            try:
+                return reach_from(self.manifest, source_of(self.location).table)
+            except SfumatoError:  # the table is gone, or nobody may read it any more
+                return reach_from(self.manifest, None)
         return reach_of(
             self.table,
             roles={name: self.roles.role(name) or "insensitive" for name in self.table.columns},
             quasi=self.policy.quasi,
             promises=[asdict(promise) for promise in self.verification.promises],
             accepted=self.roles.unprotected,
-            order=self.order,
+            order=self.request.order,
         )
 
     @cached_property
     def standards(self) -> tuple[Profile, ...]:
         """What the standards say of the released rows, first the one that the release is held to."""
-        return profiles(self.manifest, self.table)
+        return profiles(self.manifest, self.table if self.in_memory else None)
 
     @cached_property
     def shown(self) -> Shown:
         """What the released rows show: all that may be published is made of it."""
-        if self.counts is not None:
-            return self.counts
-        columns = shown_columns(self.table, None, self.policy, self.recipes, self.microdata.schema, self.wildcard)
-        paths = paths_of(self.policy, self.recipes, columns)
-        quasi, require = self.policy.quasi, self.policy.require
-        found = self.verification
-        if any(c.uses_overall_distribution for c in require):  # then it looked at what is not published
+        if self.told is not None:
+            return self.told
+        entries, often, policy, recipes = self.entries, self.row_counts, self.policy, self.request.recipes
+        columns = shown_columns(entries, often, policy, recipes, self.microdata.schema, self.request.wildcard)
+        paths, found = paths_of(policy, recipes, columns), self.verification
+        if any(c.uses_overall_distribution for c in policy.require):  # then it looked at what is not published
             found = verify_table(
-                self.table, quasi, require, whole=self.whole, hierarchies=paths, wildcard=self.wildcard
-            )
-        sizes = class_counts(self.table, None, self.policy.columns)
-        suppressed = self.solution.verdict.suppressed
-        return Shown(dict(self.table.schema), columns, sizes, Audit(found), suppressed, self.whole, paths)
-
-    @property
-    def wildcard(self) -> bool:
-        """Whether a missing value matches any value."""
-        return bool(getattr(self.search, "wildcard", False))
+                entries, policy.quasi, policy.require,
+                row_counts=often, whole=self.whole, hierarchies=paths, wildcard=self.request.wildcard,
+            )  # fmt: skip
+        schema = dict(entries.schema) if self.in_memory else {n: self.request.schema[n] for n in self.request.released}
+        sizes = class_counts(entries, often, policy.columns)
+        return Shown(schema, columns, sizes, Audit(found), self.solution.verdict.suppressed, self.whole, paths)
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """What is published beside the data; `save` adds the file and its hash."""
-        return self.published(self.shown, self.roles, fingerprint(self.original, key()), {})
-
-    def published(self, shown: Shown, roles: Roles, mark: str | None, data: Mapping[str, Any]) -> dict[str, Any]:
-        """The manifest of a release that was made like this one, and shows that."""
-        solution, choice = self.solution, self.solution.choice
+        """What is published beside the data; of rows in memory `save` adds the file and its hash."""
+        solution, choice, asked = self.solution, self.solution.choice, self.request
         method = Method(
             search={"name": search_name(self.search), **_given(self.search)},
             chosen=None if choice is None else (choice.why, choice.runner_up),
@@ -130,11 +184,25 @@ class Release:
             optimal=solution.optimal and not (self.policy.suppression and isinstance(self.search, BY_LOSS)),
             proven=solution.proven,
             reproducible=solution.reproducible,
-            wildcard=self.wildcard,
-            normalise=self.normalised,
-            order=self.order,
+            wildcard=asked.wildcard,
+            normalise=asked.normalised,
+            order=asked.order,
+            loss={"name": loss_name(self.policy.loss), **self.policy.loss.parameters()},
         )
-        return manifest(shown, self.policy, roles, self.recipes, self.levels, method, self.seed, mark, data)
+        figures = losses(self.shown, self.policy)
+        mark = self.engine.fingerprint(key()) if self.in_memory else self.fingerprint
+        return manifest(
+            self.shown,
+            self.policy,
+            self.roles,
+            asked.recipes,
+            asked.levels,
+            method,
+            figures,
+            asked.seed,
+            mark,
+            self.place,
+        )
 
     def _levels(self) -> dict[str, int | None] | None:
         """The lowest level at which the released labels stand; None where the hierarchy was made from the table."""
@@ -147,7 +215,7 @@ class Release:
             codes, level = np.unique(self.cell_codes[i, kept]), self.solution.recoding.levels[name]
             texts = [[ladder.text[at][ladder.of[at, code]] for code in codes] for at in range(level + 1)]
             lowest = next(at for at in range(level + 1) if texts[at] == texts[level])
-            recipe = self.recipes.get(name, Learned())
+            recipe = self.request.recipes.get(name, Learned())
             if isinstance(recipe, Redact):  # counted from the longest value that is released
                 longest = [max(len(text or "") for text in some) for some in (ladder.text[0], texts[0])]
                 lowest = max(0, lowest - longest[0] + longest[1])
@@ -157,63 +225,68 @@ class Release:
     def save(
         self,
         path: str | Path,
-        format: str = "csv",
+        format: str | None = None,
         overwrite: bool = False,
         internal_report: str | Path | None = None,
         pdf: bool = False,
+        progress: Progress | None = None,
     ) -> Path:
         """Write data, manifest.json and report.html into a new folder: all of it, verified from the file, or none.
 
-        `internal_report` is a file outside of the folder, for its owner's eyes: the comparison with the original. With
-        `pdf`, each report is printed beside itself, by Chromium.
+        `format` is csv without one, and parquet where the rows are not in memory. `internal_report` is a file outside
+        of the folder, for its owner's eyes: the comparison with the original. With `pdf`, each report is printed beside
+        itself, by Chromium.
         """
-        if not isinstance(format, str) or format not in FORMATS:
-            raise OutputError(
-                "unknown output format",
-                got=repr(format),
-                allowed=", ".join(FORMATS),
-                hint=did_you_mean(format, FORMATS),
-            )
-        target = path_of(path)
+        table, say = self.location, progress or quiet
+        if isinstance(table, Path):
+            raise OutputError(f"the release is in {table} already", hint="copy the folder")
+        if internal_report is not None and not self.in_memory:
+            what = "the internal report compares rows, and those of this release are not in memory"
+            raise PolicyError(what, hint="leave internal_report out")
+        to = destination(Folder(path_of(path), format, overwrite), table)
+        columns = tuple(str(column["name"]) for column in self.manifest["data"]["columns"])
+        order = RowOrder(quasi=self.policy.columns)
+        plan = Plan(columns, (), columns, order=order, rows=self.verification.rows)
+        assert isinstance(to, Folder)
         with (
-            private_report(internal_report, target, overwrite, pdf) as keep,
-            atomic_folder(target, overwrite) as folder,
+            private_report(internal_report, to.path, overwrite, pdf) as keep,
+            stage_release(table, plan, to, say) as staged,
         ):
-            file = folder / NAMES[format]
-            write_table(self.table, file, format)
-            data = {
-                "file": file.name,
-                "format": format,
-                "sha256": sha256(file),
-                "guarded": format in ("csv", "tsv", "xlsx"),
-            }
-            manifest = self.manifest | {"data": data | self.manifest["data"]}
-            (folder / "manifest.json").write_text(
-                json.dumps(manifest, ensure_ascii=False, indent=1, allow_nan=False) + "\n", encoding="utf-8"
-            )
-            page = report(manifest, self.table, self.reach, self.standards)
-            (folder / "report.html").write_text(page, encoding="utf-8")
-            if pdf:
-                (folder / "report.pdf").write_bytes(pdf_of(page))
-            self._verify_written(folder)
+            own = {key: self.manifest["data"][key] for key in ("rows", "columns", "order")}
+            published = {**self.manifest, "data": {**staged.describe(), **own}}
+            counts = None if self.in_memory else self._counted_again(staged.written, say)
+            reach = self.reach if counts is None else reach_from(published, counts)
+            page = report(published, self.table if counts is None else None, reach, self.standards)
+            self.check_folder(staged.publish(published, page, pdf_of(page) if pdf else None), counts)
             if internal_report is not None:
-                trees = {a.name: a.hierarchy for a in self.microdata.schema if a.hierarchy is not None}
-                exact = self.solution.verdict
-                keep(internal_page(manifest, self.table, self.original, rows=self.rows, hierarchies=trees, exact=exact))
-        return target
+                exact, trees = self.solution.verdict, self.hierarchies
+                keep(
+                    internal_page(published, self.table, self.original, rows=self.rows, hierarchies=trees, exact=exact)
+                )
+        return Path(to.path)
 
-    def _verify_written(self, folder: Path) -> None:
-        """The folder must prove its promises alone, as an auditor would have it."""
-        found = verify_folder(folder)
+    def _counted_again(self, table: Any, say: Progress) -> TupleCounts:
+        """Counts of a copy of a release that was kept elsewhere; a BrokenPromise where it is not what was verified."""
+        policy, again = self.policy, table.count(self.request.counted_by, say)
+        trees = trees_of(self.microdata, policy.needs)
+        found = verify_table(
+            again.drop(COUNT), policy.quasi, policy.require,
+            row_counts=again.get_column(COUNT), whole=self.whole or {}, hierarchies=trees,
+        )  # fmt: skip
+        if not found.holds or found.rows != self.verification.rows:
+            raise BrokenPromise("the release no longer is the table that was verified, so it cannot be saved")
+        return TupleCounts(table, known=again)
+
+    def check_folder(self, folder: Path, counts: TupleCounts | None = None) -> None:
+        """The folder must prove its promises alone, as an auditor would have it; `counts` are of its data."""
+        found = verify_folder(folder) if counts is None else verify_manifest(folder, counts)
         if found.holds:
             return
         if self.whole is None:
             refuse_hidden(self.policy, found)
-        broken = [promise for promise in found.promises if not promise.holds]
+        broken = "; ".join(promise.model for promise in found.promises if not promise.holds)
         raise BrokenPromise(
-            "the written release does not keep: "
-            + "; ".join(p.model for p in broken)
-            + ". Nothing was written; this is a fault of Sfumato"
+            f"the written release does not keep: {broken}. Nothing was written; this is a fault of Sfumato"
         )
 
     def value_map(self) -> ValueMap:
@@ -239,19 +312,25 @@ class Release:
         return ValueMap(columns)
 
 
+def losses(shown: Shown, policy: Policy) -> Losses:
+    """The loss that may be published and that of each quasi-identifier; None where released rows do not tell it."""
+    quasi = {name: shown.columns.get(name) for name in policy.columns}
+    return released_loss(policy.loss, quasi, shown.sizes, shown.suppressed, policy.k)
+
+
 def shown_columns(
     table: pl.DataFrame,
-    times: pl.Series | None,
+    row_counts: pl.Series | None,
     policy: Policy,
     recipes: Mapping[str, Recipe],
     schema: Iterable[Attribute],
     wildcard: bool = False,
 ) -> dict[str, ReleasedColumn]:
-    """The released labels of the columns that matter and are there; `times` as for `published.counted`."""
+    """The released labels of the columns that matter and are there; `row_counts` as for `released_column`."""
     trees = {a.name: a.hierarchy for a in schema if a.hierarchy is not None and written(recipes.get(a.name))}
     there = set(table.columns)
     names = [name for name in dict.fromkeys((*policy.columns, *policy.needs)) if name in there]
-    return {n: counted(table.get_column(n), times, recipes.get(n), trees.get(n), wildcard) for n in names}
+    return {n: released_column(table.get_column(n), row_counts, recipes.get(n), trees.get(n), wildcard) for n in names}
 
 
 def paths_of(

@@ -88,10 +88,16 @@ class Released(Protocol):
 
 
 class RowTable:
-    """Released rows, each column printed once."""
+    """Released rows, each column printed once; with `row_counts` each stands for so many."""
 
-    def __init__(self, table: pl.DataFrame, whole: Mapping[str, Whole], trees: Mapping[str, Wide]) -> None:
-        self.table, self.whole, self.trees = table, whole, trees
+    def __init__(
+        self,
+        table: pl.DataFrame,
+        whole: Mapping[str, Whole],
+        trees: Mapping[str, Wide],
+        row_counts: pl.Series | None = None,
+    ) -> None:
+        self.table, self.whole, self.trees, self.row_counts = table, whole, trees, row_counts
         self._text: dict[str, pl.Series] = {}
 
     @property
@@ -102,7 +108,7 @@ class RowTable:
     @property
     def rows(self) -> int:
         """How many rows it has."""
-        return self.table.height
+        return self.table.height if self.row_counts is None else int(self.row_counts.sum())
 
     def _printed(self, name: str) -> pl.Series:
         if name not in self._text:
@@ -112,12 +118,14 @@ class RowTable:
     def grouped(self, names: Sequence[str], attributes: Sequence[str]) -> GroupsOf:
         """One grouping, for all attributes."""
         keys = pl.DataFrame([self._printed(name) for name in names])
-        groups = Groups(keys, {a: self._printed(a) for a in attributes}, self.whole, self.trees)
+        groups = Groups(keys, {a: self._printed(a) for a in attributes}, self.whole, self.trees, self.row_counts)
         return lambda needs: groups
 
     def marginal(self, name: str) -> dict[str | None, int]:
         """The rows of each printed value of a column."""
-        return dict(self._printed(name).alias("value").value_counts(name="number of rows").iter_rows())
+        rows = pl.repeat(1, self.table.height, eager=True) if self.row_counts is None else self.row_counts
+        table = pl.DataFrame({"value": self._printed(name), "rows": rows})
+        return dict(table.group_by("value").agg(pl.col("rows").sum()).iter_rows())
 
 
 class CountedTable:

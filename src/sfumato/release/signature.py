@@ -27,7 +27,7 @@ from sfumato.engines.files.bytes import sha256
 from sfumato.engines.memory.table import enter
 from sfumato.engines.tables import store_of
 from sfumato.errors import BrokenPromise, MissingExtra, OutputError, PolicyError, ReadError
-from sfumato.release.read import read_manifest
+from sfumato.release.manifest import load_manifest, read_manifest
 from sfumato.release.verify import Verification, verify_folder, verify_manifest
 
 if TYPE_CHECKING:
@@ -382,7 +382,7 @@ def _shown(name: str) -> str:
 
 
 def _manifest_hash(folder: Path) -> str:
-    return hashlib.sha256(canonical(read_document(folder / "manifest.json"))).hexdigest()
+    return hashlib.sha256(canonical(load_manifest(folder))).hexdigest()
 
 
 def _text(field: str, value: Any) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NewType
 
 import polars as pl
 
@@ -15,11 +15,11 @@ from sfumato.criteria.audit import Counts as Whole
 from sfumato.criteria.audit import Groups, Wide, WildcardGroups
 from sfumato.criteria.model import Promise, broken, examined
 from sfumato.engines.order import CANONICAL, is_canonical, sorted_by
-from sfumato.engines.protocol import COUNT, Engine, Progress
+from sfumato.engines.protocol import Engine, Progress
 from sfumato.errors import ColumnError, InputError, PolicyError, ReadError, did_you_mean
-from sfumato.measures.table import DEFAULT_MAX_CELLS, Counting, TupleCounts, quiet
+from sfumato.measures.table import DEFAULT_MAX_CELLS, SAMPLE, Counting, TupleCounts, estimate, quiet
 from sfumato.release import arguments
-from sfumato.release.read import Claim, Manifest, once, read_manifest, wanted
+from sfumato.release.manifest import Claim, Manifest, once, read_manifest, wanted
 from sfumato.release.released import (
     CountedTable,
     GroupsOf,
@@ -79,11 +79,15 @@ class Verification:
         return {"outcome": self.outcome, "holds": self.holds, **asdict(self)}
 
 
+Audit = NewType("Audit", Verification)  # of the released rows against what is published of others
+
+
 def verify_table(
     released: pl.DataFrame,
     quasi: Sequence[Sequence[str]],
     require: Sequence[Any],
     *,
+    row_counts: pl.Series | None = None,
     whole: Mapping[str, Whole] | None = None,
     hierarchies: Mapping[str, Hierarchy | Wide] | None = None,
     wildcard: bool = False,
@@ -105,6 +109,8 @@ def verify_table(
         The sets of quasi-identifying columns.
     require
         The criteria.
+    row_counts
+        How many rows each row stands for, where an engine counted them.
     whole
         For each sensitive attribute the count of each printed value in the table before suppression (missing as None or
         the empty text). An attribute that is not given is compared with its distribution in the released rows, and the
@@ -129,7 +135,7 @@ def verify_table(
     (False, 1, '1 of 2 classes fails')
     """
     trees = {a: wide_of(h) for a, h in (hierarchies or {}).items()}
-    rows = RowTable(released, whole or {}, trees)
+    rows = RowTable(released, whole or {}, trees, row_counts)
     return verify_released(rows, quasi, require, wildcard=wildcard, wildcards=wildcards)
 
 
@@ -213,7 +219,7 @@ def verify_folder(path: str | Path, most: int = EVERY) -> Verification:
     return _checked(manifest, released, faults, "data file")
 
 
-def verify_manifest(path: str | Path, table: Counting | pl.DataFrame, most: int = EVERY) -> Verification:
+def verify_manifest(path: str | Path, table: Counting | TupleCounts | pl.DataFrame, most: int = EVERY) -> Verification:
     """Check a table that lies elsewhere, as in a database, against the manifest in a folder.
 
     Its number of rows, its columns and its class sizes are compared with those of the manifest, and every promise is
@@ -225,7 +231,8 @@ def verify_manifest(path: str | Path, table: Counting | pl.DataFrame, most: int 
     whole, trees = manifest.whole or {}, manifest.sensitive_hierarchies or {}
     if isinstance(table, pl.DataFrame):
         return _checked(manifest, RowTable(table, whole, trees), [], "table")
-    return _checked(manifest, CountedTable(TupleCounts(table, most), whole, trees), [], "table")
+    counts = table if isinstance(table, TupleCounts) else TupleCounts(table, most)
+    return _checked(manifest, CountedTable(counts, whole, trees), [], "table")
 
 
 def _checked(manifest: Manifest, released: Released, faults: Sequence[str], what: str) -> Verification:
@@ -379,35 +386,6 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
 
 
-def verify_counts(
-    counted: pl.DataFrame,
-    quasi: Sequence[Sequence[str]],
-    require: Sequence[Any],
-    *,
-    whole: Mapping[str, Whole] | None = None,
-    hierarchies: Mapping[str, Any] | None = None,
-) -> Verification:
-    """The same as `verify_table`, of a table that an engine counted.
-
-    `counted` has the distinct tuples of printed texts, null where missing, and in `COUNT` the rows of each.
-
-    >>> from sfumato.criteria import KAnonymity
-    >>> table = pl.DataFrame({"age": ["2*", "3*"], COUNT: [2, 1]})
-    >>> verify_counts(table, [["age"]], [KAnonymity(2)]).promises[0].measured
-    1
-    """
-    trees = {name: wide_of(tree) for name, tree in (hierarchies or {}).items()}
-    needed = dict.fromkeys(name for criterion in require for name in criterion.needs)
-    times = counted.get_column(COUNT)
-    promises, classes = [], []
-    for names in quasi:
-        groups = Groups(counted.select(names), {a: counted.get_column(a) for a in needed}, whole or {}, trees, times)
-        classes.append(summary(groups.sizes["size"], names))
-        promises += [examined(criterion, names, groups) for criterion in require]
-    rows = int(times.sum())
-    return Verification(rows, tuple(promises), tuple(classes))
-
-
 def verify_store(
     store: Engine,
     *,
@@ -422,7 +400,7 @@ def verify_store(
     """Which promises an out-of-core table keeps: what `sfumato.verify` says of it in memory.
 
     The store counts the distinct tuples of each set of quasi-identifiers, with each sensitive attribute that a
-    criterion looks at; more than `max_cells` of them are refused.
+    criterion looks at; more than `max_cells` of them are refused, or audited in parts where the engine can.
 
     >>> from sfumato.engines.files.table import FileTable
     >>> verify_store(FileTable("out/*.parquet"), quasi=["age"], require="k-anonymity 5").holds  # doctest: +SKIP
@@ -432,6 +410,13 @@ def verify_store(
     nothing = pl.DataFrame(schema=counts.schema)
     needed = [name for criterion in promised for name in criterion.needs]
     roles = arguments.roles_of(nothing, quasi, (), sensitive, (), None, needed)
+    if store.in_parts and not wildcard and not hierarchies:
+        sample, rows = store.sample(SAMPLE), store.rows()
+        together = [tuple(dict.fromkeys((*names, *needed))) for names in roles.quasi]
+        if max(estimate(sample, columns, counts.schema, rows) for columns in together) > max_cells:
+            from sfumato.release.parts.verify import verify_on
+
+            return verify_on(store.frame, roles.quasi, promised)  # type: ignore[attr-defined]
     trees = {}
     for name, recipe in arguments.recipes_of(nothing, hierarchies).items():
         frame, times = counts.entries([name])

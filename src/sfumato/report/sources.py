@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -18,9 +17,9 @@ from sfumato.core.hierarchy import kind_of
 from sfumato.core.parameters import path_of
 from sfumato.core.printed import printed
 from sfumato.engines.atomic import atomic_file
-from sfumato.engines.documents import read_document
 from sfumato.engines.files.bytes import read_back, sha256
 from sfumato.errors import OutputError
+from sfumato.release.manifest import is_release, load_manifest
 from sfumato.release.verify import INTEGRITY, Verification, verify_folder, verify_table
 from sfumato.report.look import Manifest, roles_of
 from sfumato.report.pdf import browser, pdf_of
@@ -59,7 +58,7 @@ def check_reports(
     targets = [target, target.with_suffix(".pdf")] if pdf and target.suffix != ".pdf" else [target]
     place = target.resolve()
     inside = release is not None and place.is_relative_to(Path(release).resolve())
-    if inside or any(_is_release(parent) for parent in place.parents):
+    if inside or any(is_release(parent) for parent in place.parents):
         raise OutputError(
             f"the internal report cannot be {target}: it compares with the original, and that is inside a release",
             hint="name a file outside of every folder that is published",
@@ -70,13 +69,6 @@ def check_reports(
         if one.exists() and not overwrite:
             raise OutputError(f"{one} exists", hint="choose another place, or overwrite it")
     return targets
-
-
-def _is_release(folder: Path) -> bool:
-    try:
-        return "sfumato" in json.loads((folder / "manifest.json").read_text("utf-8"))
-    except (OSError, ValueError, TypeError):
-        return False
 
 
 @contextmanager
@@ -93,7 +85,7 @@ FOREIGN = "foreign"  # the key of a manifest that Sfumato made up for another to
 def of_folder(folder: Path) -> tuple[dict[str, Any], pl.DataFrame, Verification]:
     """The manifest and the table of a release, and what verify says, which is told in its words."""
     found = verify_folder(folder)
-    manifest: dict[str, Any] = read_document(folder / "manifest.json")
+    manifest = load_manifest(folder)
     data = manifest["data"]
     told = [promise for promise in found.promises if found.outcome == "broken" or promise.model != INTEGRITY]
     manifest |= {"promises": [asdict(promise) for promise in told], "measured": list(found.classes)}

@@ -2,52 +2,37 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from sfumato.core import compiled as kernels
 from sfumato.core import parameters
-from sfumato.core.cells import Cells
-from sfumato.core.fingerprint import secret_seed
-from sfumato.core.microdata import Microdata, encode, microdata
+from sfumato.core.microdata import encode
 from sfumato.core.policy import Policy
-from sfumato.core.roles import Roles
-from sfumato.core.spelling import normalised, one_spelling, refuse_order, respelled, warn_of_spellings
+from sfumato.core.spelling import normalised
 from sfumato.engines.files.read import read
-from sfumato.engines.memory.table import enter, forget_others, leave
-from sfumato.engines.order import CANONICAL, INPUT, RANDOM, RowOrder, numbered, order_of
-from sfumato.engines.tables import store_of
-from sfumato.errors import BrokenPromise, PolicyError
+from sfumato.engines.memory.table import enter
+from sfumato.engines.order import CANONICAL, order_of
+from sfumato.engines.protocol import refuse_types
+from sfumato.engines.tables import engine_of, store_of
+from sfumato.errors import PolicyError
 from sfumato.losses import loss as parse_loss
 from sfumato.measures.standards import profile_named
 from sfumato.measures.table import DEFAULT_MAX_CELLS
 from sfumato.release import arguments
-from sfumato.release.checks import (
-    check_size,
-    check_solution,
-    distribution,
-    find_histogram_columns,
-    publishable,
-    trees_of,
-)
-from sfumato.release.destination import folder_for
-from sfumato.release.ends import ends_named, with_ends
-from sfumato.release.in_parts import verified
-from sfumato.release.pipeline import anonymize_store
-from sfumato.release.recode import recode
+from sfumato.release.checks import find_histogram_columns
+from sfumato.release.counted_search import refuse_out_of_core
+from sfumato.release.destination import Table, destination
+from sfumato.release.ends import ends_named
+from sfumato.release.pipeline import make_release
 from sfumato.release.release import Release
+from sfumato.release.request import Request
 from sfumato.release.signature import signed
-from sfumato.release.stored import StoredRelease
-from sfumato.release.verify import Verification, verify_folder, verify_manifest, verify_table
+from sfumato.release.verify import Verification, verify_folder, verify_manifest, verify_store, verify_table
 from sfumato.search import search as parse_search
-from sfumato.search.interruptible import interruptible
-from sfumato.search.problem import Partition, Problem, Progress, Solution, apply_split, counted, deal, quiet
+from sfumato.search.problem import Progress, quiet
 
 __all__ = ["anonymize", "read", "verify"]
 
@@ -80,7 +65,7 @@ def anonymize(
     progress: Progress | None = None,
     to: Any = None,
     max_cells: int = DEFAULT_MAX_CELLS,
-) -> Release | StoredRelease:
+) -> Release:
     """Blur a table until it satisfies the criteria, and prove it from the released rows.
 
     Parameters
@@ -106,12 +91,12 @@ def anonymize(
     profile: the standard that the release is held to, "hipaa", "clinical" or "gdpr": the report says first whether it
         is met; nothing else changes, and a release that does not meet it is made all the same.
     progress: called with a message and a share of the work.
-    to: where the release goes: a folder, `Folder`, or for a table of a database `Table`. A release of a frame is handed
-        back too. max_cells: of an out-of-core table, how many different combinations of values may be held in memory.
+    to: where the release goes: a folder, `Folder`, or for a table of a database `Table`. A frame is handed back in any
+        case. max_cells: of an out-of-core table, how many different combinations of values may be held in memory.
 
     Returns
     -------
-    A `Release`; of an out-of-core table, a `StoredRelease`.
+    A `Release`: its `data` is a frame of the kind that came in, or what was made elsewhere.
 
     Raises
     ------
@@ -123,114 +108,43 @@ def anonymize(
     >>> sf.anonymize(table, quasi=["age", "sex"], k=2).table["age"].to_list()
     ['[30, 34]', '[30, 34]', '[55, 59]', '[55, 59]']
     """
-    if progress is not None and not callable(progress):
-        raise PolicyError("progress must be a function of a message and a share", got=type(progress).__name__)
+    parameters.check_progress(progress)
     promised = arguments.criteria(require, k)
-    if (store := store_of(data)) is not None:
-        if normalise:
-            what = "the values of an out-of-core table cannot be brought to one spelling"
-            raise PolicyError(what, hint="do so in the table, and leave normalise out")
-        return anonymize_store(
-            store,
-            to,
-            quasi=quasi,
-            identifying=identifying,
-            sensitive=sensitive,
-            insensitive=insensitive,
-            weight=weight,
-            unprotected=unprotected,
-            rest=rest,
-            require=promised,
-            search=search,
-            keep=keep,
-            loss=loss,
-            suppression=suppression,
-            hierarchies=hierarchies,
-            levels=levels,
-            ends=ends,
-            seed=seed,
-            order=order,
-            profile=profile,
-            progress=progress,
-            max_cells=max_cells,
+    table = engine_of(data)
+    place = destination(to, table)
+    with table.snapshot(write=isinstance(place, Table)) as engine:  # writers do not matter
+        schema = engine.schema()
+        nothing = pl.DataFrame(schema=schema)
+        needed = [name for criterion in promised for name in criterion.needs]
+        roles = arguments.roles_of(
+            nothing, quasi, identifying, sensitive, insensitive, weight, needed, unprotected, rest
         )
-    folder = None if to is None else folder_for(to)
-    say = progress or quiet
-    frame, kind = enter(data)
-    needed = [name for criterion in promised for name in criterion.needs]
-    roles = arguments.roles_of(frame, quasi, identifying, sensitive, insensitive, weight, needed, unprotected, rest)
-    arguments.refuse_undecided(frame, roles, promised)
-    arguments.warn_of_unprotected(roles, needed)
-    standard = None if profile is None else profile_named(profile)
-    policy = Policy(roles.quasi, promised, suppression, parse_loss(loss), ends_named(ends), standard)
-    policy.limit(frame.height)
-    method = arguments.kept(parse_search(search), keep)
-    histogram_columns = find_histogram_columns(frame.columns, method, policy, roles)
-    arguments.refuse_empty(frame, (*policy.columns, *roles.sensitive, *histogram_columns))
-    parameters.check_weights(policy.loss, policy.columns)
-    recipes = arguments.recipes_of(frame, hierarchies)
-    merged = normalised(normalise, frame, roles, recipes)
-    warn_of_spellings(frame, [name for name in roles.sensitive if name not in merged])
-    bounds = parameters.levels_of(levels, policy.columns)
-    seed, order = parameters.seed_of(seed), order_of(order)
-    weights = parameters.weights_of(frame, roles.weight)
-    check_size(policy, frame.height)
-    kernels.warn_of_compiling(say)
-    say("reading the columns", None)
-    wanted = dict.fromkeys(policy.columns, "quasi") | dict.fromkeys(histogram_columns, "sensitive")
-    spelled = one_spelling([frame.get_column(name) for name in merged], promised)
-    as_spelled = frame.with_columns(spelled.values())
-    micro = microdata(as_spelled, wanted, recipes, weights)
-    refuse_order(merged, micro, promised)
-    others = as_spelled.drop(*policy.columns, *roles.identifying)
-    cells, of_row, solution = interruptible(
-        lambda tell: _solve(method, micro, policy, histogram_columns, bounds, others, tell), say
-    )
-    check_solution(solution, method, policy, frame.height)
-    say("recoding", None)
-    rows, released = recode(frame, micro, solution, of_row, policy.columns)
-    released |= one_spelling([frame.get_column(name).gather(rows) for name in merged], promised)
-    dropped = set(roles.identifying)
-    untouched = [name for name in frame.columns if name not in released and name not in dropped]
-    table = _assemble(frame, rows, released, roles)
-    if order != INPUT:
-        secret = secret_seed(seed) if order == RANDOM else None
-        places = RowOrder(order, policy.columns, secret).places(table)
-        rows, table = rows[places], table[places]
-    table = forget_others(table)
-    say("verifying", None)
-    whole = {name: distribution(micro, name) for name in policy.needs}
-    for name in policy.needs:
-        if name in spelled:
-            whole[name] = respelled(whole[name], spelled[name].gather(rows), table.get_column(name))
-    trees = trees_of(micro, policy.needs)
-    wildcard = bool(getattr(method, "wildcard", False))
-    verification = verify_table(table, policy.quasi, promised, whole=whole, hierarchies=trees, wildcard=wildcard)
-    if not verification.holds:
-        broken = ", ".join(promise.model for promise in verification.promises if not promise.holds)
-        raise BrokenPromise(f"the release does not keep {broken}, so it is not released. This is a fault of Sfumato")
-    release = Release(
-        data=leave(table, data, kind, rows, untouched),
-        solution=solution,
-        policy=policy,
-        verification=verification,
-        table=table,
-        microdata=micro,
-        cell_codes=cells.codes,
-        roles=roles,
-        search=method if solution.choice is None else solution.choice.search,
-        recipes=recipes,
-        levels=bounds,
-        whole=publishable(policy, whole, solution.verdict.suppressed),
-        original=frame,
-        rows=rows,
-        seed=seed,
-        normalised=merged,
-        order=order,
-    )
-    if folder is not None:
-        release.save(folder.path, folder.format, folder.overwrite)
-    return release
+        released = tuple(name for name in schema if name not in roles.identifying)
+        refuse_types(schema, released)
+        standard = None if profile is None else profile_named(profile)
+        policy = Policy(roles.quasi, promised, suppression, parse_loss(loss), ends_named(ends), standard)
+        policy.limit(engine.rows())
+        method = arguments.kept(parse_search(search), keep)
+        recipes = arguments.recipes_of(nothing, hierarchies)
+        parameters.check_weights(policy.loss, policy.columns)
+        if not engine.in_memory:
+            refuse_out_of_core(method, normalise)
+        request = Request(
+            policy=policy,
+            roles=roles,
+            search=method,
+            schema=schema,
+            released=released,
+            histogram_columns=find_histogram_columns(schema, method, policy, roles),
+            recipes=recipes,
+            levels=parameters.levels_of(levels, policy.columns),
+            normalised=normalised(normalise, nothing, roles, recipes),
+            seed=parameters.seed_of(seed),
+            order=order_of(order),
+            max_cells=parameters.max_cells_of(max_cells),
+            say=progress or quiet,
+        )
+        return make_release(table, engine, request, place)
 
 
 def verify(
@@ -274,7 +188,7 @@ def verify(
         raise PolicyError("verify needs a release folder, or a table with quasi and require, or with a manifest")
     promised = arguments.criteria(require)
     if store is not None:
-        found = verified(
+        found = verify_store(
             store,
             quasi=quasi,
             require=promised,
@@ -293,39 +207,3 @@ def verify(
     for name, recipe in arguments.recipes_of(frame, hierarchies).items():
         trees[name] = recipe.build(encode(frame.get_column(name))[0])
     return verify_table(frame, roles.quasi, promised, whole=None, hierarchies=trees or None, wildcard=wildcard)
-
-
-def _solve(
-    method: Any,
-    micro: Microdata,
-    policy: Policy,
-    histogram_columns: tuple[str, ...],
-    bounds: Mapping[str, Any],
-    others: pl.DataFrame,
-    say: Progress,
-) -> tuple[Cells, np.ndarray, Solution]:
-    """Count and search; the cells, the cell of each row, and the solution with the seconds of both."""
-    began = time.perf_counter()
-    jointly = bool(histogram_columns) and getattr(method, "splits", False)
-    cells, of_row = counted(micro, policy.columns, histogram_columns, jointly)
-    counting = time.perf_counter() - began
-    attributes = tuple(micro.attribute(name) for name in policy.columns)
-    say("searching", None)
-    solution: Solution = method(Problem(attributes, cells, policy, micro.rows, bounds, say))
-    if isinstance(solution.recoding, Partition) and (split := solution.recoding.split) is not None:
-        alike = numbered(others, others.columns) if others.width else np.zeros(len(of_row), np.int64)
-        cells, of_row = apply_split(cells, split), deal(of_row, split, alike)
-    solution = with_ends(Problem(attributes, cells, policy, micro.rows, bounds), solution)
-    return cells, of_row, replace(solution, seconds=solution.seconds + counting)
-
-
-def _assemble(frame: pl.DataFrame, rows: np.ndarray, released: Mapping[str, pl.Series], roles: Roles) -> pl.DataFrame:
-    """The released table: columns in input order, identifying ones dropped."""
-    every = len(rows) == frame.height
-    columns, dropped = {}, set(roles.identifying)
-    for name in frame.columns:
-        if name in released:
-            columns[name] = released[name]
-        elif name not in dropped:
-            columns[name] = frame.get_column(name) if every else frame.get_column(name).gather(rows)
-    return pl.DataFrame(columns)

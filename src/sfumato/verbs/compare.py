@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import secrets
 import threading
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -28,13 +27,12 @@ from sfumato.core.microdata import encode
 from sfumato.core.roles import Roles
 from sfumato.core.spelling import normalised, one_spelling
 from sfumato.engines.memory.table import enter
-from sfumato.errors import MissingExtra, PolicyError
+from sfumato.errors import MissingExtra, PolicyError, warn
 from sfumato.hierarchies.learned import Learned
 from sfumato.measures.risk.keys import keys_of
 from sfumato.release import arguments
 from sfumato.release.ends import ends_named
-from sfumato.release.manifest import losses
-from sfumato.release.release import Release
+from sfumato.release.release import Release, losses
 from sfumato.search.problem import Progress, quiet
 from sfumato.verbs import Names, anonymize
 
@@ -147,7 +145,7 @@ def compare(
         try:
             write_maps(folder, document)
         except MissingExtra as error:  # all but the png is there
-            warnings.warn(CompareWarning(f"map.png is not drawn: {error}"), stacklevel=2)
+            warn(CompareWarning(f"map.png is not drawn: {error}"))
     return pl.DataFrame(document["points"], schema=SCHEMA)
 
 
@@ -199,10 +197,11 @@ class _Task:
             loss=point.loss, suppression=point.suppression, hierarchies=self.trees, levels=self.levels, ends=self.ends,
             seed=self.seed, progress=tell,
         )  # fmt: skip
-        assert isinstance(release, Release)  # the table is in memory
+        assert release.rows is not None  # the table is in memory
         tell("measuring", None)
         verdict = release.solution.verdict
-        told = partial(_told, replace(release, recipes=self.recipes))  # a tree that was built has all values as leaves
+        asked = replace(release.request, recipes=self.recipes)  # a tree that was built has all values as leaves
+        told = partial(_told, replace(release, request=asked))
         case = self.case(release.table, release.rows, point.k, told)
         return {
             "risk": finite(self.risk.measure(case)),
@@ -302,11 +301,11 @@ def _ledger(task: _Task, planned: ComparisonPlan, folder: Path | None) -> tuple[
         secret = secrets.token_bytes(32)
         if folder is not None:
             message = "there is no place for a key, so that a later run cannot use these points; set SFUMATO_KEY"
-            warnings.warn(CompareWarning(message), stacklevel=3)
+            warn(CompareWarning(message))
     source = identity(secret, {"version": __version__, "table": fingerprint(task.frame, secret)})
     ledger, why = open_ledger(folder, source)
     if why is not None:
-        warnings.warn(CompareWarning(why), stacklevel=3)
+        warn(CompareWarning(why))
     shared = {"source": source, **task.identity()}
     points = [{"original": True}, *(point.identity() for point in planned.points)]
     return ledger, [identity(secret, shared | {"point": point}) for point in points]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,6 @@ from sfumato.measures.source import MeasuredTable, Sets, in_order, source_of
 from sfumato.measures.table import DEFAULT_MAX_CELLS, LOAD, Table, TupleCounts, refuse, rows_of, table_of
 from sfumato.release.arguments import warn_of_unmeasured
 from sfumato.release.release import Release
-from sfumato.release.stored import StoredRelease
 
 if TYPE_CHECKING:
     from sfumato.measures.attacks.summary import AttackResults
@@ -32,25 +32,10 @@ NO_NUMBERS = "the most exposed rows are not named: rows of an out-of-core table 
 PROFILES = ("hipaa", "gdpr")  # those that look at rows or at every cell
 
 
-def stored_source(release: StoredRelease, most: int) -> MeasuredTable:
-    """A release that never was in memory, with what it knows of itself."""
-    known, place = release.cells, release.table()
-    table = source_of(place, most).table if isinstance(place, Path) else TupleCounts(place, most)
-    return MeasuredTable(
-        table=table,
-        quasi=known.policy.quasi,
-        sensitive=known.roles.sensitive,
-        weight=known.roles.weight,
-        wildcard=bool(getattr(known.search, "wildcard", False)),
-        k=next((int(c.parameters()["k"]) for c in known.policy.require if c.model == "k-anonymity"), None),
-        hierarchies={a.name: a.hierarchy for a in known.microdata.schema if a.hierarchy is not None},
-        came_from=int(release.manifest["input"]["rows"]),
-    )
-
-
 def in_memory(data: Any, what: str) -> Any:
     """The table as it is, or a PolicyError that names what cannot be done with one that is not in memory."""
-    if isinstance(data, StoredRelease | TupleCounts) or store_of(data) is not None:
+    stored = isinstance(data, Release) and not data.in_memory
+    if stored or isinstance(data, TupleCounts) or store_of(data) is not None:
         refuse(what)
     return data
 
@@ -483,18 +468,19 @@ def _trees(source: MeasuredTable, given: Mapping[str, Any] | None) -> dict[str, 
 
 def _source(data: Any, most: int = DEFAULT_MAX_CELLS) -> MeasuredTable:
     """A table with what is known of it; a Release knows everything."""
-    if isinstance(data, StoredRelease):
-        return stored_source(data, most)
     if not isinstance(data, Release):
         return source_of(data, most)
-    return MeasuredTable(
-        table=data.table,
+    known = MeasuredTable(
+        table=data.entries,
         quasi=data.policy.quasi,
         sensitive=data.roles.sensitive,
         weight=data.roles.weight,
-        wildcard=bool(getattr(data.search, "wildcard", False)),
+        wildcard=data.request.wildcard,
         k=next((int(c.parameters()["k"]) for c in data.policy.require if c.model == "k-anonymity"), None),
-        hierarchies={a.name: a.hierarchy for a in data.microdata.schema if a.hierarchy is not None},
-        original=data.original,
-        rows=data.rows,
+        hierarchies=data.hierarchies,
     )
+    if data.in_memory:
+        return replace(known, original=data.original, rows=data.rows)
+    place = data.location
+    table = source_of(place, most).table if isinstance(place, Path) else TupleCounts(place, most)
+    return replace(known, table=table, came_from=int(data.manifest["input"]["rows"]))

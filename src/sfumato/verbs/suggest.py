@@ -10,7 +10,6 @@ from sfumato.errors import PolicyError
 from sfumato.measures.suggestion import Cost, Suggested
 from sfumato.measures.table import refuse
 from sfumato.release.release import Release
-from sfumato.release.stored import StoredRelease
 from sfumato.search.problem import Progress
 from sfumato.verbs import anonymize
 
@@ -40,12 +39,12 @@ def suggest(release: Any, *, cost: bool = False, progress: Progress | None = Non
     >>> [one.shell for one in sf.suggest(release)]
     ['entropy-l-diversity stroke 1.02']
     """
-    if not isinstance(release, Release | StoredRelease):
+    if not isinstance(release, Release):
         raise PolicyError("suggest looks at a release", got=type(release).__name__, hint="pass what anonymize gives")
     found = release.reach.suggested
     if not cost or not found:
         return found
-    if isinstance(release, StoredRelease):
+    if not release.in_memory:
         refuse("what a criterion costs")
     again = _again(release, found, progress)
     before, after = release.solution.verdict, again.solution.verdict
@@ -62,10 +61,10 @@ def suggest(release: Any, *, cost: bool = False, progress: Progress | None = Non
 
 def _again(release: Release, found: tuple[Suggested, ...], progress: Progress | None) -> Release:
     """The same release with the suggested criteria required too."""
-    roles, policy = release.roles, release.policy
+    roles, policy, asked = release.roles, release.policy, release.request
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # all was told when the release was made
-        again = anonymize(
+        return anonymize(
             release.original,
             quasi=[list(names) for names in policy.quasi],
             identifying=roles.identifying,
@@ -73,19 +72,17 @@ def _again(release: Release, found: tuple[Suggested, ...], progress: Progress | 
             insensitive=roles.insensitive,
             weight=roles.weight,
             rest="release",  # what is released has been decided on
-            normalise=list(release.normalised),
+            normalise=list(asked.normalised),
             ends=policy.ends,
             require=[*policy.require, *(one.criterion for one in found)],
             search=release.search,
             loss=policy.loss,
             suppression=policy.suppression,
-            hierarchies={a.name: a.hierarchy for a in release.microdata.schema if a.hierarchy is not None},
-            levels=release.levels,
-            seed=release.seed,
+            hierarchies=release.hierarchies,
+            levels=asked.levels,
+            seed=asked.seed,
             progress=progress,
         )
-    assert isinstance(again, Release)  # the table is in memory
-    return again
 
 
 def _attacks(release: Release, again: Release, column: str) -> dict[str, tuple[float, float, float]]:

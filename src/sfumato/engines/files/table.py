@@ -19,13 +19,13 @@ from sfumato.engines.files.recode import Mapper
 from sfumato.engines.files.source import sources, unchanged, written
 from sfumato.engines.files.text import BLOCK
 from sfumato.engines.files.write import write
-from sfumato.engines.protocol import COUNT, Plan, Progress
+from sfumato.engines.protocol import COUNT, Engine, Plan, Progress
 from sfumato.errors import ColumnError, EmptyTable, ReadError
 
 PIECES = 8  # places of a table that a sample is taken from
 
 
-class FileTable:
+class FileTable(Engine):
     """A table in CSV or Parquet files: one file, a pattern, a folder (also a partitioned one), or a list of those.
 
     Parameters

@@ -1,24 +1,132 @@
-"""Frames in and out: any kind of frame to Polars, and a release back to the kind that came in."""
+"""MemoryTable: a frame of any library, or a file that was read; a release of it is again a frame of that kind."""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import narwhals as nw
 import numpy as np
 import polars as pl
 
-from sfumato.core.printed import refuse_unprintable
+from sfumato.core.fingerprint import fingerprint
+from sfumato.core.printed import plain, refuse_unprintable
+from sfumato.engines.files.bytes import FORMATS, read_back, write_table
+from sfumato.engines.files.count import singled
 from sfumato.engines.files.read import read
 from sfumato.engines.memory.pandas import from_pandas, objects, plain_categories, to_pandas
+from sfumato.engines.order import INPUT
+from sfumato.engines.protocol import COUNT, Engine, Plan, Progress, refuse_many
 from sfumato.errors import ColumnError, EmptyTable, InputError
 
 Kind = Literal["polars", "lazy", "pandas", "arrow", "dict"]
 ALLOWED = "a frame of pandas, Polars (eager or lazy) or PyArrow, a dict of lists, or the path of a file"
+
+
+class MemoryTable(Engine):
+    """A table in memory: a frame of pandas, Polars or PyArrow, a dict of lists, or a file that is read.
+
+    Each row can be told from the others here, so that what is decided is a label per row: `Plan.taken` and
+    `Plan.labels`. `came_from` are the rows of the original that the rows of a release are.
+
+    >>> MemoryTable({"age": [30, 30, 41]}).count(["age"], lambda message, share: None, 9).sort("age").rows()
+    [(30, 2), (41, 1)]
+    """
+
+    in_memory: ClassVar[bool] = True
+    keeps: ClassVar = "frame"
+    formats: ClassVar = tuple(FORMATS)
+    called: ClassVar = "a table in memory"
+    place: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, data: Any, came_from: np.ndarray | None = None) -> None:
+        self.frame, self.kind = enter(data)
+        self.data, self.came_from = data, came_from
+
+    def schema(self) -> dict[str, pl.DataType]:
+        """Column to type, in order."""
+        return dict(self.frame.schema)
+
+    def snapshot(self, write: bool) -> AbstractContextManager[MemoryTable]:
+        """The frame itself, which nobody changes."""
+        return nullcontext(self)
+
+    def rows(self) -> int:
+        """How many rows there are."""
+        return self.frame.height
+
+    def sample(self, rows: int) -> pl.DataFrame:
+        """All rows."""
+        return self.frame
+
+    def positive(self, column: str) -> bool:
+        """Whether every row has a finite number above 0 in a column."""
+        values = self.frame.get_column(column)
+        if not values.dtype.is_numeric() and values.dtype != pl.String:
+            return False
+        number = values.cast(pl.Float64, strict=False)
+        return bool((number.is_finite() & (number > 0)).fill_null(False).all())
+
+    def fingerprint(self, secret: bytes | None) -> str | None:
+        """HMAC-SHA256 of the column names and printed values, in order."""
+        return fingerprint(self.frame, secret)
+
+    def count(
+        self, columns: Sequence[str], say: Progress, most: int = sys.maxsize, work: Path | None = None
+    ) -> pl.DataFrame:
+        """Distinct tuples of columns, and in `COUNT` how many rows have them."""
+        keys = [str(i) for i in range(len(columns))]  # a column may be called "*"
+        frame = pl.DataFrame([self.frame.get_column(name).alias(key) for name, key in zip(columns, keys, strict=True)])
+        frame = frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
+        values = frame.select(plain(key, frame.schema[key]) for key in keys)
+        found = values.group_by(keys).agg(pl.len().cast(pl.Int64).alias(COUNT))
+        refuse_many(found.height, most)
+        found.columns = [*columns, COUNT]
+        return found
+
+    def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
+        """For each set of columns how many rows have values of them that no other row has."""
+        return singled(self.frame.lazy().with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)), sets)
+
+    def recode(self, plan: Plan, file: Path, format: str, say: Progress) -> MemoryTable:
+        """Write the rows as the plan says; what comes back is what the file holds."""
+        write_table(self._recoded(plan)[0], file, format)
+        return MemoryTable(read_back(file, format))
+
+    @contextmanager
+    def release(self, plan: Plan, name: str | None, overwrite: bool, say: Progress) -> Iterator[MemoryTable]:
+        """The rows as the plan says; `data` is a frame of the kind that came in."""
+        say("recoding", None)
+        table, rows = self._recoded(plan)
+        table = forget_others(table)
+        untouched = [column for column in table.columns if column not in plan.labels]
+        released = MemoryTable(table, rows)
+        released.data = leave(table, self.data, self.kind, rows, untouched)
+        yield released
+
+    def _recoded(self, plan: Plan) -> tuple[pl.DataFrame, np.ndarray]:
+        """The released table, in its order, and which rows of this one its rows are."""
+        if plan.taken is None:
+            return self.frame.select(plan.columns), np.arange(self.frame.height)
+        rows, every = plan.taken, len(plan.taken) == self.frame.height
+        columns = {}
+        for name in plan.columns:
+            own = self.frame.get_column(name)
+            columns[name] = plan.labels.get(name, own if every else own.gather(rows))
+        table = pl.DataFrame(columns)
+        if plan.order.name == INPUT:
+            return table, rows
+        places = plan.order.places(table)
+        return table[places], rows[places]
+
+    def kept(self, data: Any) -> MemoryTable:
+        """A released frame."""
+        return MemoryTable(data)
 
 
 def enter(data: Any) -> tuple[pl.DataFrame, Kind]:

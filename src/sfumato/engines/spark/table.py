@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from sfumato.engines.order import CANONICAL
-from sfumato.engines.protocol import Plan, Progress, refuse_names
+from sfumato.engines.protocol import Engine, Plan, Progress, refuse_names
 from sfumato.engines.spark.count import SparkFrame
 from sfumato.engines.spark.job import job
 from sfumato.engines.spark.recode import mapped
@@ -61,17 +61,7 @@ def fingerprint(table: SparkFrame, secret: bytes) -> str:
     return "hmac-sha256-rows:" + hmac.new(secret, repr(whole).encode(), hashlib.sha256).hexdigest()
 
 
-def is_spark(data: Any) -> bool:
-    """Whether something is a frame of Spark, classic or Spark Connect, found out without importing Spark.
-
-    >>> is_spark(pl.DataFrame())
-    False
-    """
-    frame = ("pyspark.sql.dataframe", "DataFrame")
-    return any((kind.__module__, kind.__name__) == frame for kind in type(data).__mro__)
-
-
-class SparkTable:
+class SparkTable(Engine):
     """A frame of PySpark, classic or Spark Connect, on any cluster that its session points at.
 
     Only the DataFrame API is used; the counted tuples come here, and the rows stay on the cluster. The frame is read
@@ -81,9 +71,10 @@ class SparkTable:
     100000000
     """
 
-    named = False  # a release is a frame
     in_parts: ClassVar[bool] = True
-    orders = (CANONICAL,)  # that a release can have
+    keeps: ClassVar = "frame"
+    orders: ClassVar = (CANONICAL,)
+    called: ClassVar = "a Spark frame"
 
     def __init__(self, frame: Any) -> None:
         self.frame, self._table = frame, SparkFrame(frame)

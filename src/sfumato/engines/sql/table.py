@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from copy import copy
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 
@@ -18,7 +18,7 @@ from sfumato.engines.callbacks import Pulled
 from sfumato.engines.files.table import ScannedFile
 from sfumato.engines.files.write import write
 from sfumato.engines.order import CANONICAL, RANDOM, RowOrder
-from sfumato.engines.protocol import COUNT, Plan, Progress, refuse_many
+from sfumato.engines.protocol import COUNT, Engine, Plan, Progress, refuse_many
 from sfumato.engines.sql.catalogue import columns as columns_of
 from sfumato.engines.sql.catalogue import lacking, refuse_unwritable
 from sfumato.engines.sql.catalogue import table as table_of
@@ -33,7 +33,7 @@ from sfumato.errors import EmptyTable, OutputError, PolicyError, ReadError
 SUM = "hmac-sha256-sum:"
 
 
-class Database:
+class Database(Engine):
     """A table of a database. Each piece of work has a connection of its own, which ends with it.
 
     Parameters
@@ -47,7 +47,9 @@ class Database:
     10000000
     """
 
-    orders = (CANONICAL, RANDOM)  # that a release to files can have
+    keeps: ClassVar = "table"
+    orders: ClassVar = (CANONICAL, RANDOM)
+    called: ClassVar = "a table of a database"
 
     def __init__(self, source: Any, table: str, *, schema: str | None = None) -> None:
         if not isinstance(table, str) or not table:

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.wording import percent
 from sfumato.measures.attacks.classes import View, share_of, view
-from sfumato.measures.attacks.result import MOST, Attack, outcome, records, worst
+from sfumato.measures.attacks.result import MOST, Attack, outcome, percent, records, worst
 
 
 def homogeneity(released: Any, quasi: Any, sensitive: str, *, share: float = 1.0, most: int = MOST) -> Attack:

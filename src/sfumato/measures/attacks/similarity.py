@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.wording import percent
 from sfumato.errors import PolicyError
 from sfumato.measures.attacks.classes import View, share_of, view
-from sfumato.measures.attacks.result import MOST, Attack, outcome, records, worst
+from sfumato.measures.attacks.result import MOST, Attack, outcome, percent, records, worst
 
 
 def similarity(

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from sfumato.engines.memory.table import MemoryTable
 from sfumato.errors import ColumnError, PolicyError, did_you_mean
-from sfumato.measures.table import LOAD, Held, Table, TupleCounts
+from sfumato.measures.table import LOAD, Table, TupleCounts
 from sfumato.measures.utility.column import ComparedColumn
 from sfumato.measures.utility.pair import Pair
 
@@ -70,7 +71,7 @@ def counted_pair(
     >>> counted_pair(pl.DataFrame({"age": [30, 41]}), pl.DataFrame({"age": ["*"]}), {}).suppressed
     1
     """
-    before, after = (TupleCounts(Held(t)) if isinstance(t, pl.DataFrame) else t for t in (original, released))
+    before, after = (TupleCounts(MemoryTable(t)) if isinstance(t, pl.DataFrame) else t for t in (original, released))
     for name in hierarchies:
         if name not in before.columns:
             what = f'there is a hierarchy for column "{name}", which the original does not have'
