@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,7 @@ from sfumato.core import compiled
 def test_kernels_compiled_from_other_sources_are_forgotten(tmp_path: Path) -> None:
     sources = compiled._sources()
     assert len(sources) >= 20
-    old = [tmp_path / name for name in ("cells.merge-1.py311.nbi", "cells.merge-1.py311.1.nbc")]
+    old = [tmp_path / name for name in ("keys.rank-1.py311.nbi", "keys.rank-1.py311.1.nbc")]
     for file in old:
         file.write_bytes(b"old")
     other = tmp_path / "other.txt"
@@ -23,8 +26,13 @@ def test_kernels_compiled_from_other_sources_are_forgotten(tmp_path: Path) -> No
     old[0].write_bytes(b"new")
     compiled._forget_older([tmp_path], sources)  # the sources are the same
     assert old[0].exists()
-    compiled._forget_older([tmp_path, tmp_path / "absent"], sources[1:])
+    absent = tmp_path / "absent"
+    compiled._forget_older([tmp_path, absent], sources[1:])
     assert not old[0].exists()
+    new = absent / old[0].name
+    new.write_bytes(b"new")
+    compiled._forget_older([absent], sources[1:])  # a folder that was new then
+    assert new.exists()
 
 
 def test_the_cache_is_found_where_numba_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,8 +40,21 @@ def test_the_cache_is_found_where_numba_keeps_it(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     assert not compiled.compiled()
-    file = compiled.ROOT / "core" / "cells.py"
+    file = compiled.ROOT / "core" / "keys.py"
     place = tmp_path / _CacheLocator.get_suitable_cache_subpath(str(file))
     place.mkdir()
-    (place / "cells.merge-1.nbi").write_bytes(b"x")
+    (place / "keys.rank-1.nbi").write_bytes(b"x")
     assert compiled.compiled()
+
+
+@pytest.mark.slow
+def test_the_demo_compiles_few_kernels_and_each_once(tmp_path: Path) -> None:
+    """A signature more is a kernel that got an array of another type, layout or writability than before."""
+    cache, start = tmp_path / "cache", [sys.executable, "-c", "from sfumato.cli import main; main()", "demo"]
+    found = []
+    for name in ("first", "second"):
+        command = [*start, "-o", str(tmp_path / name)]
+        subprocess.run(command, check=True, capture_output=True, env={**os.environ, "NUMBA_CACHE_DIR": str(cache)})
+        found.append({file: file.stat().st_mtime_ns for file in cache.rglob("*.nbc")})
+    assert len(found[0]) == 13
+    assert found[1] == found[0]

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+import sfumato as sf
+from sfumato.core.registry import Variant
 from sfumato.report import report
 from sfumato.report.charts.svg import bar, bins, histogram, mark
 
@@ -192,7 +194,7 @@ def test_the_first_figures(manifest: dict[str, Any]) -> None:
         "Rows suppressed12400 allowed",
         "Smallest class10",
         "Highest risk10%1 in 10",
-        "Information lost0.065",
+        "Information lost0.0648",
     ):
         assert said in text
 
@@ -269,6 +271,30 @@ def test_reproduction_and_method(manifest: dict[str, Any]) -> None:
     ):
         assert said in text
     assert "Level chosen" not in text
+
+
+def test_a_variant_of_a_stranger_is_named_by_its_own_words(
+    manifest: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Swap:
+        """Exchange neighbours until nobody stands out (_, heuristic)."""
+
+    class CloseNeighbours(sf.KAnonymity):
+        """Every record has neighbours."""
+
+    monkeypatch.setitem(sf.SEARCHES, "near-swap", Variant(Swap, example=Swap(), cite=""))
+    monkeypatch.setitem(sf.CRITERIA, "close-neighbours", Variant(CloseNeighbours, CloseNeighbours(3), cite=""))
+    monkeypatch.setitem(sf.LOSSES, "far-walk", Variant(Swap, example=Swap(), cite=""))
+    manifest["policy"] |= {"search": {"name": "near-swap"}, "loss": {"name": "far-walk"}}
+    manifest["promises"][0]["model"] = "close-neighbours"
+    page = report(manifest)
+    for words in ("Near swap: exchange neighbours until nobody stands out<", "Close neighbours, k = 10", ">far walk<"):
+        assert words in page
+    assert "at least 10" in page
+
+
+def test_every_criterion_says_on_which_side_of_its_bound_it_is_kept() -> None:
+    assert {variant.example.side for variant in sf.CRITERIA.values()} == {"at least", "at most", "below"}
 
 
 def test_levels_of_a_level_vector(manifest: dict[str, Any]) -> None:

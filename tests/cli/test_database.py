@@ -254,8 +254,9 @@ def test_nothing_repeats_a_user_or_a_password(
 
 
 def test_a_user_in_an_address_is_not_written_into_a_policy() -> None:
+    from sfumato.cli.inputs import named
     from sfumato.cli.inspect import _input
-    from sfumato.cli.sources import named
+    from sfumato.cli.options import ReadingOptions
 
-    told = _input(named(None, ["postgresql://ann@host/db"], "t"), Path("p.toml"), {})
+    told = _input(named(None, ReadingOptions(["postgresql://ann@host/db"], "t")), Path("p.toml"))
     assert told == {"path": "postgresql://host/db", "table": "t"}

@@ -39,7 +39,7 @@ def test_a_file_by_hand(run: Run, tmp_path: Path) -> None:
     assert done.code == 0
     assert "4 rows in 2 classes by age" in done.out
     assert "prosecutor highest risk: 1 (0 to 1; baseline 0.25)" in done.out
-    assert "25.00% of the records are above the threshold of 0.5" in done.out
+    assert "25% of the records are above the threshold of 0.5" in done.out
     assert "individual risk: " in done.out
     assert "household risk: " in done.out
 
@@ -62,7 +62,7 @@ def test_a_population_that_does_not_hold_the_sample_is_told(run: Run, tmp_path: 
     (tmp_path / "t.csv").write_text("age,ill\n30,a\n40,c\n")
     (tmp_path / "all.csv").write_text("age\n30\n50\n60\n")
     shown = run("risk", "t.csv", "--quasi", "age", "--population", "all.csv").out
-    assert "holds 50.00% of the records less often" in shown
+    assert "holds 50% of the records less often" in shown
 
 
 def test_wildcards_suda_and_subsets(run: Run, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from sfumato.cli import sources as memory
+from sfumato.cli import inputs as memory
 
 from .conftest import Run, admissions, policy_text
 from .test_anonymize import FLAGS, manifest

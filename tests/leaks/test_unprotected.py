@@ -248,7 +248,7 @@ def test_the_shell_tells_what_it_would_cost(run: Run) -> None:
     assert code == 0
     assert "suggested: --require '" in out
     assert "homogeneity of stroke: " in out
-    assert " would become 0.0%, guessing 0.0%" in out
+    assert " would become 0%, guessing 0%" in out
     code, out, _ = run("anonymize", "patients.csv", *ASKED, "--sensitive", "stroke", "-o", "two", "--suggest", "--json")
     (one,) = json.loads(out)["suggested"]
     assert one["require"]["attribute"] == "stroke"

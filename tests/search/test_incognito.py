@@ -17,7 +17,7 @@ from sfumato.core.registry import Variant
 from sfumato.search import SEARCHES
 from sfumato.search.lattice import incognito as module
 from sfumato.search.lattice.incognito import Incognito, incognito
-from sfumato.search.lattice.kernels import frequency_set
+from sfumato.search.lattice.kernels import group_room, roll
 from sfumato.search.lattice.minimal import minimal_nodes
 from sfumato.search.lattice.ola import ola
 from sfumato.search.lattice.samarati import Samarati
@@ -186,7 +186,7 @@ def test_keys_wider_than_a_word_stay_exact() -> None:
     fused = np.concatenate([distinct, distinct[:, :1000]], axis=1)
     maps = np.tile(np.arange(5000, dtype=np.int32), 6)
     at, size = np.arange(6) * 5000, np.full(6, 5000)
-    codes, rows = frequency_set(fused, np.ones(5000, np.int64), maps, at, size)
+    codes, rows = roll(fused, np.ones(5000, np.int64), maps, at, size, *group_room(5000))
     expected, count = np.unique(fused, axis=1, return_counts=True)
     order = np.lexsort(codes[::-1])
     assert (codes[:, order] == expected).all()

@@ -18,7 +18,8 @@ from sfumato.core.lattice import lattice
 from sfumato.core.registry import Variant
 from sfumato.search import SEARCHES
 from sfumato.search.iterated.iterated import Iterated
-from sfumato.search.iterated.nodes import LabelCosts, group_rest, nodes_by_cost
+from sfumato.search.iterated.nodes import LabelCosts, nodes_by_cost
+from sfumato.search.lattice.kernels import group_cells
 from sfumato.search.lattice.optimal import Optimal
 from sfumato.search.problem import Levels, Partition, Problem, Solution, judge
 from tests.conformance.test_anonymize_then_verify import CALM, smallest_class, tables
@@ -314,7 +315,7 @@ def test_keys_wider_than_64_bits() -> None:
     maps = np.arange(1001, dtype=np.int32)
     at, size = np.zeros(40, np.int64), np.full(40, 1001)
     slot, rows, keys = np.empty(300, np.uint64), np.empty(1200, np.int64), np.empty(1200, np.uint64)
-    group_rest(codes, np.ones(300, np.int64), 300, maps, at, size, slot, rows, keys)
+    group_cells(codes, np.ones(300, np.int64), 300, maps, at, size, slot, rows, keys)
     assert (slot[:150] == slot[150:]).all()
     assert len(set(slot.tolist())) == len({tuple(column) for column in codes.T.tolist()})
     assert (rows[slot] == 2).all()

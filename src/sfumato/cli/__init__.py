@@ -12,14 +12,15 @@ from sfumato.cli.anonymize import anonymize
 from sfumato.cli.attack import attack
 from sfumato.cli.compare import compare
 from sfumato.cli.demo import demo
-from sfumato.cli.faults import INTERRUPTED, interrupts, quiet_pipe, told
+from sfumato.cli.exits import INTERRUPTED, interrupts, quiet_pipe, told
 from sfumato.cli.inspect import inspect_table
 from sfumato.cli.lattice import lattice
-from sfumato.cli.listing import list_variants
+from sfumato.cli.options import grouped
 from sfumato.cli.report import report
 from sfumato.cli.risk import risk
 from sfumato.cli.sign import sign
 from sfumato.cli.utility import utility
+from sfumato.cli.variants import list_variants
 from sfumato.cli.verify import verify
 
 HELP = ["-h", "--help"]
@@ -45,7 +46,7 @@ for name, command in (
     ("lattice", lattice),
     ("list", list_variants),
 ):
-    app.command(name, context_settings={"help_option_names": HELP})(command)
+    app.command(name, context_settings={"help_option_names": HELP})(grouped(command))
 
 
 def _version(wanted: bool) -> None:

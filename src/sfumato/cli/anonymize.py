@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from sfumato.cli import options
-from sfumato.cli.console import complain, number, say, say_command, say_json
-from sfumato.cli.options import PROMISES, SEARCH, WRITING, option
+from sfumato.cli import inputs, options
+from sfumato.cli.console import Progress, complain, notes, say, say_command, say_json, say_written, tell
+from sfumato.cli.options import PROMISES, ROLES, SEARCH, WRITING, option
+from sfumato.core.wording import apart, number, percent
 
 if TYPE_CHECKING:
     from sfumato.measures.reach import Reach
@@ -20,87 +21,50 @@ if TYPE_CHECKING:
 
 def anonymize(
     source: options.Files = None,
-    quasi: options.Quasi = None,
-    identifying: options.Identifying = None,
-    sensitive: options.Sensitive = None,
-    insensitive: options.Insensitive = None,
-    unprotected: options.Unprotected = None,
-    weight: options.Weight = None,
-    rest: options.Rest = None,
-    normalise: options.Normalise = None,
-    hierarchy: options.Hierarchies = None,
-    levels: options.Levels = None,
-    k: options.K = None,
-    require: options.Require = None,
-    suppression: Annotated[
-        str | None,
-        option(
-            "--suppression", help="Rows that may be dropped: 0.02 is a share, 20 a count.", panel=PROMISES, shape="N"
-        ),
+    *,
+    roles: options.RoleOptions,
+    unprotected: Annotated[
+        options.Texts, option("--unprotected", "Sensitive columns that nothing protects, on purpose.", ROLES, "A,B")
     ] = None,
+    promises: options.PromiseOptions,
+    suppression: options.Suppression = None,
     search: Annotated[
-        str | None,
-        option("--search", help='auto (default) picks one; or as "optimal seconds=10".', panel=SEARCH, shape="NAME"),
+        str | None, option("--search", 'auto (default) picks one; or as "optimal seconds=10".', SEARCH, "NAME")
     ] = None,
     keep: Annotated[
-        str | None,
-        option(
-            "--keep", help="What auto shall keep: consistent-columns or hierarchy-labels.", panel=SEARCH, shape="NAME"
-        ),
+        str | None, option("--keep", "What auto shall keep: consistent-columns or hierarchy-labels.", SEARCH, "NAME")
     ] = None,
-    loss: Annotated[
-        str | None,
-        option("--loss", help='What is kept low: lm (default), or as "lm aggregate=sum".', panel=SEARCH, shape="NAME"),
-    ] = None,
-    seed: Annotated[int | None, option("--seed", help="Of anything random.", panel=SEARCH, shape="N")] = None,
+    loss: options.Loss = None,
+    seed: options.Seed = None,
     max_cells: options.MaxCells = None,
-    output: Annotated[
-        Path | None, option("-o", "--output", help="Folder of the release.", panel=WRITING, shape="FOLDER")
-    ] = None,
+    output: Annotated[str | None, options.output("Folder of the release.", "FOLDER")] = None,
     output_table: Annotated[
-        str | None,
-        option("--output-table", help="Release to this table of the database.", panel=WRITING, shape="NAME"),
+        str | None, option("--output-table", "Release to this table of the database.", WRITING, "NAME")
     ] = None,
     format: Annotated[
-        str | None,
-        option("--format", help="csv (default; parquet for streamed Parquet), tsv, xlsx.", panel=WRITING, shape="NAME"),
+        str | None, option("--format", "csv (default; parquet for streamed Parquet), tsv, xlsx.", WRITING, "NAME")
     ] = None,
     overwrite: Annotated[
-        bool | None, option("--overwrite/--no-overwrite", help="Replace an earlier release.", panel=WRITING, shape="")
+        bool | None, option("--overwrite/--no-overwrite", "Replace an earlier release.", WRITING)
     ] = None,
     order: Annotated[
-        str | None,
-        option("--order", help="Of the rows: canonical (default), random, input.", panel=WRITING, shape="NAME"),
+        str | None, option("--order", "Of the rows: canonical (default), random, input.", WRITING, "NAME")
     ] = None,
     ends: options.Ends = None,
     profile: Annotated[
-        str | None,
-        option("--profile", help="Held to hipaa, clinical or gdpr: told, not enforced.", panel=PROMISES, shape="NAME"),
+        str | None, option("--profile", "Held to hipaa, clinical or gdpr: told, not enforced.", PROMISES, "NAME")
     ] = None,
     internal_report: Annotated[
-        Path | None,
+        str | None,
         option(
-            "--internal-report",
-            help="Also compare with the original, in this file outside of the release.",
-            panel=WRITING,
-            shape="FILE",
+            "--internal-report", "Also compare with the original, in this file outside of the release.", WRITING, "FILE"
         ),
     ] = None,
-    pdf: Annotated[
-        bool | None, option("--pdf/--no-pdf", help="Reports as PDF too, by Chromium.", panel=WRITING, shape="")
-    ] = None,
+    pdf: Annotated[bool | None, option("--pdf/--no-pdf", "Reports as PDF too, by Chromium.", WRITING)] = None,
     suggest: Annotated[
-        bool,
-        option("--suggest", help="Search again for what would protect unprotected columns.", panel=PROMISES, shape=""),
+        bool, option("--suggest", "Search again for what would protect unprotected columns.", PROMISES)
     ] = False,
-    place: options.Input = None,
-    table: options.Table = None,
-    stream: options.Stream = None,
-    separator: options.Separator = None,
-    quote: options.Quote = None,
-    encoding: options.Encoding = None,
-    header: options.Header = None,
-    sheet: options.Sheet = None,
+    reading: options.ReadingOptions,
     as_json: options.Json = False,
 ) -> int:
     """Release a table so that it keeps its promises: by a policy file, or by flags.
@@ -109,48 +73,32 @@ def anonymize(
 
     Several files, a pattern or a folder are streamed; --input and --table name a table of a database.
     """
-    from sfumato.cli import options as flags
-    from sfumato.cli import sources
     from sfumato.errors import UndecidedColumns
     from sfumato.losses import LOSSES
     from sfumato.search import SEARCHES
 
     faults: list[str] = []
-
-    def named(text: str | None, key: str, table: Mapping[str, Any], flag: str) -> dict[str, Any] | None:
-        return None if text is None else flags.named(text, key, table, flag, faults)
-
     given: dict[tuple[str | int, ...], Any] = {
-        **options.reading(separator, quote, encoding, header, sheet),
-        ("roles", "quasi"): flags.names(quasi),
-        ("roles", "identifying"): flags.joined(identifying),
-        ("roles", "sensitive"): flags.joined(sensitive),
-        ("roles", "insensitive"): flags.joined(insensitive),
-        ("roles", "unprotected"): flags.joined(unprotected),
-        ("roles", "weight"): weight,
-        ("roles", "rest"): rest,
-        ("roles", "normalise"): flags.columns(normalise),
-        ("search", "method"): named(search, "method", SEARCHES, "--search"),
+        **roles.keys(faults),
+        ("roles", "unprotected"): options.joined(unprotected),
+        ("search", "method"): options.named(search, "method", SEARCHES, "--search", faults),
         ("search", "keep"): keep,
-        ("search", "loss"): named(loss, "name", LOSSES, "--loss"),
-        ("search", "suppression"): None if suppression is None else flags.scalar(suppression),
+        ("search", "loss"): options.named(loss, "name", LOSSES, "--loss", faults),
+        ("search", "suppression"): options.scalar(suppression),
         ("search", "seed"): seed,
         ("search", "max_cells"): max_cells,
-        ("output", "path"): None if output is None else str(output),
+        ("output", "path"): output,
         ("output", "table"): output_table,
         ("output", "format"): format,
         ("output", "overwrite"): overwrite,
         ("output", "order"): order,
         ("output", "ends"): ends,
         ("output", "profile"): profile,
-        ("output", "internal_report"): None if internal_report is None else str(internal_report.absolute()),
+        ("output", "internal_report"): internal_report,
         ("output", "pdf"): pdf,
     }
-    given |= flags.hierarchies(hierarchy, faults)
-    for column, text in flags.pairs(levels, "--levels", faults).items():
-        given["levels", column] = flags.level_range(text)
-    data = sources.named(source, place, table, stream)
-    draft = flags.draft(data, given, flags.models(k, require or (), faults), faults)
+    data = inputs.named(source, reading, policies=True)
+    draft = options.draft(data, given, promises.models(faults), faults)
     try:
         made = release(draft)
     except KeyboardInterrupt:
@@ -164,7 +112,6 @@ def anonymize(
 def _suggested(found: Any) -> tuple[Suggested, ...] | str:
     """What would protect the unprotected columns, with its cost; a sentence where that is not known."""
     import sfumato as sf
-    from sfumato.cli.console import Progress
     from sfumato.errors import SfumatoError
 
     try:
@@ -177,13 +124,11 @@ def _suggested(found: Any) -> tuple[Suggested, ...] | str:
 def release(draft: Draft) -> tuple[Any, PolicyFile, Path | None, list[str]]:
     """Check the policy against the table, anonymise, save; the release, its policy, its folder, and notes."""
     import sfumato as sf
-    from sfumato.cli import sources
-    from sfumato.cli.console import Progress, notes
     from sfumato.engines.atomic import check_target
     from sfumato.report.sources import check_reports
 
     with Progress("reading") as progress, notes() as told:
-        opened, policy = sources.checked(draft)
+        opened, policy = inputs.checked(draft)
         if policy.output is not None:
             check_target(policy.output, policy.overwrite)  # before the work, not after
         if opened.stored:
@@ -200,7 +145,7 @@ def release(draft: Draft) -> tuple[Any, PolicyFile, Path | None, list[str]]:
 
 def _interrupted(draft: Draft, as_json: bool) -> int:
     """What an interrupted run left: counts of files, which the same command goes on from."""
-    from sfumato.cli.faults import interrupted
+    from sfumato.cli.exits import interrupted
     from sfumato.engines.atomic import PREFIX
 
     output = draft.tables.get("output", {}).get("path")
@@ -228,6 +173,7 @@ def show(
     suggested: tuple[Suggested, ...] | str | None = None,
 ) -> None:
     """What was done and what it promises."""
+    from sfumato.report.sections.headline import title
     from sfumato.report.sections.standards import held_to
 
     manifest = found.manifest
@@ -254,8 +200,7 @@ def show(
             }
         )
         return
-    for note in told:
-        complain(f"note: {note}")
+    tell(told)
     rows, of = manifest["data"]["rows"], manifest["input"]["rows"]
     say(f"{number(rows)} of {number(of)} rows released, {number(solution['suppressed'])} suppressed")
     best = ", the least there is" if solution["optimal"] else ""
@@ -266,7 +211,7 @@ def show(
     if chosen := manifest["policy"]["chosen"]:
         say(f"  picked because {chosen['why']}")
         say(f"  runner-up {chosen['runner_up']}")
-    say_headline(found.reach, held)
+    say(title(found.reach, held))
     say_promises(promises)
     say_reach(found.reach, held)
     if suggested is not None:
@@ -276,9 +221,7 @@ def show(
             if one.column not in found.reach.accepted:
                 say(f"    --require {shlex.quote(one.shell)} asks for it, --suggest tells what it costs,")
                 say(f"    --unprotected {shlex.quote(one.column)} accepts that nothing protects it")
-    say("written:")
-    for line in [*([] if policy.table is None else [f"table {policy.table}"]), *files]:
-        say(f"  {line}")
+    say_written([*([] if policy.table is None else [f"table {policy.table}"]), *files])
     if (command := _verify(policy, folder, manifest)) is not None:
         say_command("verify it with", command)
     else:
@@ -290,8 +233,6 @@ def _verify(policy: PolicyFile, folder: Path | None, manifest: Mapping[str, Any]
 
     None where a command cannot say it: values of the table, hierarchies, the distribution before rows were suppressed.
     """
-    from sfumato.cli.options import written
-
     asked = manifest["policy"]
     words = ["sfumato", "verify", *([] if folder is None else [str(folder)])]
     if policy.table is not None:
@@ -301,7 +242,11 @@ def _verify(policy: PolicyFile, folder: Path | None, manifest: Mapping[str, Any]
         listed = any(isinstance(v, list | tuple) or v == "hierarchical" for m in asked["require"] for v in m.values())
         if against or listed:
             return None
-        words += ["--table", policy.table, *(word for names in asked["quasi"] for word in ("--quasi", written(names)))]
+        words += [
+            "--table",
+            policy.table,
+            *(word for names in asked["quasi"] for word in ("--quasi", options.written(names))),
+        ]
         for model in asked["require"]:
             given = {key: value for key, value in model.items() if key != "model" and value is not None}
             words += [
@@ -329,18 +274,12 @@ def _say_suggested(found: tuple[Suggested, ...] | str) -> None:
     for one in found:
         assert one.cost is not None
         for name, (now, then, guess) in one.cost.attacks.items():
-            say(f"  {name} of {one.column}: {now:.1%} would become {then:.1%}, guessing {guess:.1%}")
+            change = f"{percent(now)} would become {percent(then)}, guessing {percent(guess)}"
+            say(f"  {name} of {one.column}: {change}")
 
 
 def _plain(found: tuple[Suggested, ...] | str) -> Any:
     return found if isinstance(found, str) else [{"require": one.require, "cost": vars(one.cost)} for one in found]
-
-
-def say_headline(reach: Reach, held: HeldTo | None = None) -> None:
-    """Whether the promises hold, and what they leave out, in a line."""
-    from sfumato.report.sections.headline import title
-
-    say(title(reach, held))
 
 
 def say_reach(reach: Reach, held: HeldTo | None = None) -> None:
@@ -360,7 +299,7 @@ def say_promises(promises: Iterable[Mapping[str, Any]]) -> None:
         about = (f" ({given})" if given else "") + (f" on {', '.join(promise['quasi'])}" if promise["quasi"] else "")
         say(f"  {verdict}  {promise['model']}{about}")
         note = f"; {promise['note']}" if promise["note"] else ""
-        measured, bound = number(promise["measured"]), number(promise["bound"])
+        measured, bound = apart(promise["measured"], promise["bound"])
         say(f"         {promise['sentence']} Measured {measured}, bound {bound}{note}.")
 
 

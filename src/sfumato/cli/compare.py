@@ -8,14 +8,14 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from sfumato.cli import options
-from sfumato.cli.console import complain, number, say, say_json, say_table
-from sfumato.cli.options import PROMISES, SEARCH, WRITING, option
+from sfumato.cli import inputs, options
+from sfumato.cli.console import Progress, notes, say, say_json, say_table, say_written, tell
+from sfumato.cli.options import PROMISES, SEARCH, option
+from sfumato.core.wording import number
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from sfumato.cli.sources import NamedSource
     from sfumato.policyfile.file import PolicyFile
 
 Given = dict[tuple[str | int, ...], Any]
@@ -23,61 +23,34 @@ Given = dict[tuple[str | int, ...], Any]
 
 def compare(
     source: options.Files = None,
-    quasi: options.Quasi = None,
-    identifying: options.Identifying = None,
-    sensitive: options.Sensitive = None,
-    insensitive: options.Insensitive = None,
-    weight: options.Weight = None,
-    rest: options.Rest = None,
-    normalise: options.Normalise = None,
-    hierarchy: options.Hierarchies = None,
-    levels: options.Levels = None,
+    *,
+    roles: options.RoleOptions,
     k: Annotated[
-        list[str] | None,
-        option("--k", help="Least numbers of rows that look alike: 2,5,10.", panel=PROMISES, shape="N,N"),
+        options.Texts, option("--k", "Least numbers of rows that look alike: 2,5,10.", PROMISES, "N,N")
     ] = None,
     require: Annotated[
-        list[str] | None,
-        option(
-            "--require", help='As "t-closeness disease 0.1,0.2": each number is tried.', panel=PROMISES, shape="MODEL"
-        ),
+        options.Texts, option("--require", 'As "t-closeness disease 0.1,0.2": each number is tried.', PROMISES, "MODEL")
     ] = None,
     suppression: Annotated[
-        list[str] | None,
-        option("--suppression", help="Rows that may be dropped: 0,0.02 are shares.", panel=PROMISES, shape="N,N"),
+        options.Texts, option("--suppression", "Rows that may be dropped: 0,0.02 are shares.", PROMISES, "N,N")
     ] = None,
     search: Annotated[
-        list[str] | None,
-        option("--search", help="Methods: mondrian,optimal if not given.", panel=SEARCH, shape="NAME,NAME"),
+        options.Texts, option("--search", "Methods: mondrian,optimal if not given.", SEARCH, "NAME,NAME")
     ] = None,
     loss: Annotated[
-        list[str] | None,
-        option("--loss", help="What the methods keep low: lm (default).", panel=SEARCH, shape="NAME,NAME"),
+        options.Texts, option("--loss", "What the methods keep low: lm (default).", SEARCH, "NAME,NAME")
     ] = None,
     utility: Annotated[
-        str,
-        option("--utility", help='On x: a loss (lm), or as "learning target=pay".', panel=SEARCH, shape="NAME"),
+        str, option("--utility", 'On x: a loss (lm), or as "learning target=pay".', SEARCH, "NAME")
     ] = "lm",
     risk: Annotated[
-        str, option("--risk", help="On y: average (default), highest, or an attack.", panel=SEARCH, shape="NAME")
+        str, option("--risk", "On y: average (default), highest, or an attack.", SEARCH, "NAME")
     ] = "average",
-    seed: Annotated[int | None, option("--seed", help="Of anything random.", panel=SEARCH, shape="N")] = None,
-    workers: Annotated[
-        int, option("--workers", help="Releases made at the same time: 2 if not given.", panel=SEARCH, shape="N")
-    ] = 2,
+    seed: options.Seed = None,
+    workers: Annotated[int, option("--workers", "Releases made at the same time: 2 if not given.", SEARCH, "N")] = 2,
     ends: options.Ends = None,
-    output: Annotated[
-        Path | None,
-        option("-o", "--output", help="Folder of the map; a second run goes on in it.", panel=WRITING, shape="FOLDER"),
-    ] = None,
-    place: options.NoInput = None,
-    table: options.NoTable = None,
-    stream: options.NoStream = None,
-    separator: options.Separator = None,
-    quote: options.Quote = None,
-    encoding: options.Encoding = None,
-    header: options.Header = None,
-    sheet: options.Sheet = None,
+    output: Annotated[Path | None, options.output("Folder of the map; a second run goes on in it.", "FOLDER")] = None,
+    reading: options.MemoryReadingOptions,
     as_json: options.Json = False,
 ) -> int:
     """Release a table in many ways, measure each, and map risk against utility.
@@ -85,35 +58,23 @@ def compare(
     Nothing is kept of the releases but their figures. Lists stand between commas; those beside a policy file override
     it. Ctrl-C keeps the finished points of the folder.
     """
-    from sfumato.cli import options as flags
-    from sfumato.cli import sources
     from sfumato.losses import LOSSES
     from sfumato.search import SEARCHES
 
     faults: list[str] = []
-    named = sources.named(source, place, table, stream)
+    named = inputs.named(source, reading, policies=True)
     policy = named.policy is not None
     given: Given = {
-        **options.reading(separator, quote, encoding, header, sheet),
-        ("roles", "quasi"): flags.names(quasi),
-        ("roles", "identifying"): flags.joined(identifying),
-        ("roles", "sensitive"): flags.joined(sensitive),
-        ("roles", "insensitive"): flags.joined(insensitive),
-        ("roles", "weight"): weight,
-        ("roles", "rest"): rest,
-        ("roles", "normalise"): flags.columns(normalise),
+        **roles.keys(faults),
         ("search", "seed"): seed,
         ("output", "ends"): ends,
         ("output", "path"): ".",  # no release is written
     }
-    given |= flags.hierarchies(hierarchy, faults)
-    for column, text in flags.pairs(levels, "--levels", faults).items():
-        given["levels", column] = flags.level_range(text)
     searches = listed(search, SEARCHES) or ([] if policy else ["mondrian", "optimal"])
     lists: dict[str, list[Any]] = {
-        "method": [flags.named(text, "method", SEARCHES, "--search", faults) for text in searches],
-        "loss": [flags.named(text, "name", LOSSES, "--loss", faults) for text in listed(loss, LOSSES)],
-        "suppression": [flags.scalar(text) for text in listed(suppression, ())],
+        "method": [options.named(text, "method", SEARCHES, "--search", faults) for text in searches],
+        "loss": [options.named(text, "name", LOSSES, "--loss", faults) for text in listed(loss, LOSSES)],
+        "suppression": [options.scalar(text) for text in listed(suppression, ())],
     }
     ks = _whole(listed(k, ()), faults)
     if not ks and not require and not policy:
@@ -176,7 +137,7 @@ def _whole(texts: Sequence[str], faults: list[str]) -> list[int]:
 
 
 def _run(
-    named: NamedSource,
+    named: inputs.NamedSource,
     given: Given,
     lists: Mapping[str, list[Any]],
     ks: list[int],
@@ -187,27 +148,16 @@ def _run(
 ) -> tuple[list[str], pl.DataFrame, list[str]]:
     """Check everything, compare; notes, the points, and the files written."""
     import sfumato as sf
-    from sfumato.cli import options as flags
-    from sfumato.cli import sources
-    from sfumato.cli.console import Progress, notes
-    from sfumato.errors import InputError
     from sfumato.policyfile.file import check
 
     with Progress("reading") as progress, notes() as told:
-        models = [flags.models(ks[0] if ks else None, one, faults) for one in alternatives(require)]
+        models = [options.models(ks[0] if ks else None, one, faults) for one in alternatives(require)]
         first = {("search", name): values[0] for name, values in lists.items() if values}
-        draft = flags.draft(named, given | first, models[0], faults)
-        frame, unread, origin = None, None, draft.source()
-        sources.refuse_stored("compare", origin)
-        try:
-            frame = sf.read(origin.paths[0], **origin.reader) if origin is not None else None
-        except InputError as error:
-            unread = error
-        columns = None if frame is None else frame.columns
-        base = check(draft, columns, unread)
+        draft = options.draft(named, given | first, models[0], faults)
+        table, base = inputs.checked(draft, "compare")
 
         def other(changed: Given, models: Sequence[Mapping[str, Any]] = models[0]) -> PolicyFile:
-            return check(flags.draft(named, given | first | changed, models, faults), columns, unread)
+            return check(options.draft(named, given | first | changed, models, faults), table.columns)
 
         keywords = base.keywords()
         for name in ("order", "require", "unprotected", "profile"):
@@ -220,13 +170,13 @@ def _run(
             keywords["k"] = ks
             asked = [tuple(c for c in one if not isinstance(c, sf.KAnonymity)) for one in asked]
         keywords["require"] = [list(one) for one in asked]
-        found = sf.compare(frame, **keywords, **more, output=output, progress=progress)
+        found = sf.compare(table.data, **keywords, **more, output=output, progress=progress)
     files = [] if output is None else sorted(str(path) for path in output.iterdir())
     return told, found, files
 
 
 def _interrupted(output: Path | None, as_json: bool) -> int:
-    from sfumato.cli.faults import interrupted
+    from sfumato.cli.exits import interrupted
     from sfumato.comparing.run import FILE
 
     message = "interrupted, nothing written"
@@ -236,14 +186,13 @@ def _interrupted(output: Path | None, as_json: bool) -> int:
 
 
 def _show(found: pl.DataFrame, told: list[str], files: list[str], output: Path | None, as_json: bool) -> None:
-    from sfumato.cli.faults import in_flags
+    from sfumato.cli.exits import in_flags
 
     rows = found.to_dicts()
     if as_json:
         say_json({"points": rows, "folder": None if output is None else str(output), "files": files, "notes": told})
         return
-    for note in told:
-        complain(f"note: {note}")
+    tell(told)
     done = [row for row in rows if row["status"] == "done"]
     optional = [name for name in ("parameters", "minimised", "k", "require", "suppression") if _tells(rows, name)]
     figures = ("utility", "risk", "loss", "suppressed", "classes", "seconds")
@@ -260,9 +209,7 @@ def _show(found: pl.DataFrame, told: list[str], files: list[str], output: Path |
     for reason in dict.fromkeys(row["reason"] for row in rows if row["reason"]):
         say(f"  {next(row['status'] for row in rows if row['reason'] == reason)}: {in_flags(reason)}")
     if files:
-        say("written:")
-        for file in files:
-            say(f"  {file}")
+        say_written(files)
 
 
 def _tells(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
@@ -272,4 +219,4 @@ def _tells(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
 
 
 def _cell(value: Any) -> str:
-    return f"{value:.4f}" if isinstance(value, float) and 0.001 <= abs(value) < 1000 else number(value)
+    return f"{value:.4f}" if isinstance(value, float) and 0.001 <= abs(value) < 1000 else number(value, "-")

@@ -9,14 +9,20 @@ import sys
 import threading
 import unicodedata
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
+
+from sfumato.core.wording import number
+from sfumato.errors import OutputError
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
+
+    from sfumato.cli.options import DocumentOptions
 
 
 # who stands in an address, with or without a password; but not where a message shows how one is written
@@ -95,13 +101,67 @@ def say_table(head: Sequence[str], rows: Sequence[Sequence[object]], right: Sequ
     Console(width=width, highlight=False, emoji=False, markup=False).print(table)
 
 
-def number(value: object) -> str:
-    """A number as people read it."""
-    if isinstance(value, bool) or value is None:
-        return "-" if value is None else str(value)
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+def tell(notes: Iterable[str]) -> None:
+    """Notes, on standard error."""
+    for note in notes:
+        complain(f"note: {note}")
+
+
+def say_written(files: Iterable[object], how: str = "") -> None:
+    """The files that a command wrote."""
+    say(f"written{how}:")
+    for file in files:
+        say(f"  {file}")
+
+
+def say_measures(measures: Iterable[Mapping[str, Any]]) -> None:
+    """Two lines per measure: the figure with what it can be, and the sentence."""
+    for measure in measures:
+        say(f"  {measure['name']}: {number(measure['value'], 'not defined')} ({about(measure)})")
+        say(f"      {measure['sentence']}")
+
+
+def about(measure: Mapping[str, Any]) -> str:
+    """The range of a measure, and its interval and baseline where it has one.
+
+    >>> about({"range": [0.0, 1.0], "interval": [0.1, 0.3], "baseline": 0.05})
+    '0 to 1; 95% interval 0.1 to 0.3; baseline 0.05'
+    """
+    low, high = measure["range"]
+    words = [f"{number(low)} to {number(high)}" if high is not None else f"{number(low)} or more"]
+    if measure["interval"] is not None:
+        words.append("95% interval {} to {}".format(*map(number, measure["interval"])))
+    if measure["baseline"] is not None:
+        words.append(f"baseline {number(measure['baseline'])}")
+    return "; ".join(words)
+
+
+def refuse_existing(path: Path | None, overwrite: bool, what: str = "file") -> None:
+    """Refuse to replace a file before the work, not after it."""
+    if path is not None and path.exists() and not overwrite:
+        raise OutputError(f'the {what} "{path}" exists already', hint="choose another name, or give --overwrite")
+
+
+def publish(
+    found: Mapping[str, Any], document: DocumentOptions, notes: Iterable[str], as_json: bool, show: Callable[[], None]
+) -> None:
+    """What a command measured: in a file where one is named, and for machines or, by `show`, for people."""
+    if document.output is not None:
+        from sfumato.engines.atomic import atomic_file
+
+        with (
+            atomic_file(document.output, document.overwrite) as part,
+            part.open("w", encoding="utf-8", newline="\n") as file,
+            redirect_stdout(file),
+        ):
+            say_json(found)
+    if as_json:
+        say_json(found)
+        return
+    tell(notes)
+    show()
+    if document.output is not None:
+        say(f"written: {document.output}")
 
 
 def _plain(value: Any) -> Any:

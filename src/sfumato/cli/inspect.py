@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli import figures, options
-from sfumato.cli.console import number, say, say_json, say_table, without_user
+from sfumato.cli import inputs, options
+from sfumato.cli.console import Progress, notes, refuse_existing, say, say_json, say_table, tell, without_user
 from sfumato.cli.options import WRITING, option
+from sfumato.core.wording import number, percent
 
 if TYPE_CHECKING:
-    from sfumato.cli.sources import NamedSource
     from sfumato.verbs.inspect import Inspection
 
 SECRETS = "\nThe weakest promises that keep attacks on a sensitive column near guessing, read off classes of k records."
@@ -22,21 +22,13 @@ SAMPLE = 100_000  # rows looked at of a table that is not read into memory
 
 
 def inspect_table(
-    source: Annotated[list[str] | None, typer.Argument(help="Data.", metavar="FILE")] = None,
+    source: Annotated[options.Texts, typer.Argument(help="Data.", metavar="FILE")] = None,
+    *,
     init: Annotated[
-        Path | None, option("--init", help="Write a policy file with these suggestions.", panel=WRITING, shape="FILE")
+        Path | None, option("--init", "Write a policy file with these suggestions.", WRITING, "FILE")
     ] = None,
-    overwrite: Annotated[
-        bool, option("--overwrite", help="Replace that policy file.", panel=WRITING, shape="")
-    ] = False,
-    place: options.Input = None,
-    table: options.Table = None,
-    stream: options.Stream = None,
-    separator: options.Separator = None,
-    quote: options.Quote = None,
-    encoding: options.Encoding = None,
-    header: options.Header = None,
-    sheet: options.Sheet = None,
+    overwrite: Annotated[bool, option("--overwrite", "Replace that policy file.", WRITING)] = False,
+    reading: options.ReadingOptions,
     as_json: options.Json = False,
 ) -> int:
     """Show the columns of a table, suggested roles and hierarchies, and how many people they single out.
@@ -45,20 +37,15 @@ def inspect_table(
 
     Of several files, and of a table of a database, a sample is inspected.
     """
-    from sfumato.cli import sources
-    from sfumato.cli.console import Progress, notes
     from sfumato.engines.atomic import atomic_file
     from sfumato.engines.protocol import is_engine
-    from sfumato.errors import ColumnError, OutputError
+    from sfumato.errors import ColumnError
     from sfumato.verbs.inspect import inspect
 
-    if init is not None and init.exists() and not overwrite:
-        raise OutputError(f'the policy file "{init}" exists already', hint="choose another name, or give --overwrite")
-    reader = options.reading(separator, quote, encoding, header, sheet)
-    chosen = {str(key[1]): value for key, value in reader.items() if value is not None}
-    named = sources.named(source, place, table, stream, policies=False)
+    refuse_existing(init, overwrite, "policy file")
+    named = inputs.named(source, reading)
     with Progress("inspecting"), notes() as told:
-        data = sources.measured(named, chosen)
+        data = inputs.measured(named)
         stored = is_engine(data)
         frame = data.sample(SAMPLE) if stored else data
         found = inspect(frame)
@@ -73,13 +60,13 @@ def inspect_table(
     if init is not None:
         with atomic_file(init, overwrite) as part:
             part.write_text(
-                _policy(found, protection, _input(named, init, chosen), init, stored), encoding="utf-8", newline="\n"
+                _policy(found, protection, _input(named, init), init, stored), encoding="utf-8", newline="\n"
             )
     if as_json:
         more = ({"policy": str(init)} if init else {}) | ({"notes": told} if told else {})
         say_json(found.as_dict() | more)
     else:
-        figures.tell(told)
+        tell(told)
         _show(found)
         if init is not None:
             say(f"written: {init}. Read it, correct it, then: sfumato anonymize {init}")
@@ -90,7 +77,7 @@ def _show(found: Inspection) -> None:
     say(f"{number(found.rows)} rows, {len(found.columns)} columns")
     head = ["column", "kind", "distinct", "missing", "unique", "suggested role", "hierarchy", "why"]
     rows = [
-        [c.name, c.kind, number(c.distinct), number(c.missing), _share(c.unique), c.role, _words(c.hierarchy), c.why]
+        [c.name, c.kind, number(c.distinct), number(c.missing), percent(c.unique), c.role, _words(c.hierarchy), c.why]
         for c in found.columns
     ]
     say_table(head, rows, right=(2, 3, 4))
@@ -101,14 +88,10 @@ def _show(found: Inspection) -> None:
     alone = [r for r in found.risks if len(r.columns) == 1]
     whole = [r for r in found.risks if len(r.columns) == len(alone) > 1]
     pairs = [r for r in found.risks if r not in alone and r not in whole]
-    told = [[", ".join(r.columns), number(r.rows), _share(r.share)] for r in [*alone, *pairs[:SHOWN], *whole]]
+    told = [[", ".join(r.columns), number(r.rows), percent(r.share)] for r in [*alone, *pairs[:SHOWN], *whole]]
     say_table(["columns", "rows", "share"], told, right=(1, 2))
     if len(pairs) > SHOWN:
         say(f"and {len(pairs) - SHOWN} pairs with fewer; --json has them all")
-
-
-def _share(share: float) -> str:
-    return f"{share:.1%}"
 
 
 def _words(hierarchy: dict[str, Any] | None) -> str:
@@ -118,11 +101,11 @@ def _words(hierarchy: dict[str, Any] | None) -> str:
     return kind if value is True else f"{kind} {', '.join(map(str, value)) if isinstance(value, list) else value}"
 
 
-def _input(named: NamedSource, init: Path, chosen: dict[str, Any]) -> dict[str, Any]:
+def _input(named: inputs.NamedSource, init: Path) -> dict[str, Any]:
     """The table [input] of a policy file: paths as seen from its folder, addresses without their user."""
     paths = [without_user(path) if "://" in path else os.path.relpath(path, init.parent) for path in named.data]
-    given = {str(key[1]): value for key, value in named.keys().items() if value is not None and key[1] != "path"}
-    return {"path": paths[0] if len(paths) == 1 else paths, **given, **chosen}
+    given = {str(key[1]): value for key, value in named.keys().items() if key[1] != "path"}
+    return {"path": paths[0] if len(paths) == 1 else paths, **given}
 
 
 def _k(found: Inspection) -> int:

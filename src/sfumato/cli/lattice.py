@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from sfumato.cli import options
-from sfumato.cli.console import number, say, say_json, say_table
-from sfumato.cli.figures import tell
-from sfumato.cli.options import PROMISES, SEARCH, WRITING, option
+from sfumato.cli import inputs, options
+from sfumato.cli.console import Progress, notes, refuse_existing, say, say_json, say_table, tell
+from sfumato.cli.options import SEARCH, WRITING, option
+from sfumato.core.wording import count, number
 
 if TYPE_CHECKING:
     from sfumato.policyfile.file import PolicyFile
@@ -22,50 +22,24 @@ LISTED = 10_000  # nodes of a lattice that machines are told one by one
 
 def lattice(
     source: options.Files = None,
-    quasi: options.Quasi = None,
-    sensitive: options.Sensitive = None,
-    hierarchy: options.Hierarchies = None,
-    levels: options.Levels = None,
-    k: options.K = None,
-    require: options.Require = None,
-    suppression: Annotated[
-        str | None,
-        option(
-            "--suppression", help="Rows that may be dropped: 0.02 is a share, 20 a count.", panel=PROMISES, shape="N"
-        ),
-    ] = None,
+    *,
+    columns: options.LevelOptions,
+    promises: options.PromiseOptions,
+    suppression: options.Suppression = None,
     search: Annotated[
-        str,
-        option("--search", help="Which search marks its choice: optimal (default).", panel=SEARCH, shape="NAME"),
+        str, option("--search", "Which search marks its choice: optimal (default).", SEARCH, "NAME")
     ] = "optimal",
-    loss: Annotated[
-        str | None,
-        option("--loss", help='What is kept low: lm (default), or as "lm aggregate=sum".', panel=SEARCH, shape="NAME"),
-    ] = None,
-    subsets: Annotated[
-        bool, option("--subsets", help="Also what each set of the columns takes.", panel=SEARCH, shape="")
-    ] = False,
-    output: Annotated[
-        Path | None, option("-o", "--output", help="Draw the lattice, as SVG.", panel=WRITING, shape="FILE")
-    ] = None,
-    overwrite: Annotated[bool, option("--overwrite", help="Replace that drawing.", panel=WRITING, shape="")] = False,
-    place: options.NoInput = None,
-    table: options.NoTable = None,
-    stream: options.NoStream = None,
-    separator: options.Separator = None,
-    quote: options.Quote = None,
-    encoding: options.Encoding = None,
-    header: options.Header = None,
-    sheet: options.Sheet = None,
+    loss: options.Loss = None,
+    subsets: Annotated[bool, option("--subsets", "Also what each set of the columns takes.", SEARCH)] = False,
+    output: Annotated[Path | None, options.output("Draw the lattice, as SVG.", "FILE")] = None,
+    overwrite: Annotated[bool, option("--overwrite", "Replace that drawing.", WRITING)] = False,
+    reading: options.MemoryReadingOptions,
     as_json: options.Json = False,
 ) -> int:
     """Show the minimal generalisations of a table: the level vectors that satisfy while no smaller one does.
 
     Nothing is released. With --subsets also what every combination of the columns takes, and which are dangerous.
     """
-    from sfumato.cli import options as flags
-    from sfumato.cli import sources
-    from sfumato.cli.console import Progress, notes
     from sfumato.engines.atomic import atomic_file
     from sfumato.errors import OutputError
     from sfumato.losses import LOSSES
@@ -76,27 +50,21 @@ def lattice(
     from sfumato.search.lattice.minimal import minimal_nodes
     from sfumato.search.problem import quiet, refuse_unprunable
 
-    if output is not None and output.exists() and not overwrite:
-        raise OutputError(f'the drawing "{output}" exists already', hint="choose another name, or give --overwrite")
+    refuse_existing(output, overwrite, "drawing")
     faults: list[str] = []
     given: dict[tuple[str | int, ...], Any] = {
-        **options.reading(separator, quote, encoding, header, sheet),
-        ("roles", "quasi"): flags.names(quasi),
-        ("roles", "sensitive"): flags.joined(sensitive),
-        ("search", "method"): flags.named(search, "method", SEARCHES, "--search", faults),
-        ("search", "loss"): None if loss is None else flags.named(loss, "name", LOSSES, "--loss", faults),
-        ("search", "suppression"): None if suppression is None else flags.scalar(suppression),
+        **columns.keys(faults),
+        ("search", "method"): options.named(search, "method", SEARCHES, "--search", faults),
+        ("search", "loss"): options.named(loss, "name", LOSSES, "--loss", faults),
+        ("search", "suppression"): options.scalar(suppression),
         ("output", "path"): ".",  # no release is written
     }
-    given |= flags.hierarchies(hierarchy, faults)
-    for column, text in flags.pairs(levels, "--levels", faults).items():
-        given["levels", column] = flags.level_range(text)
-    asked = flags.models(k, require or (), faults)
+    asked = promises.models(faults)
     if output is not None and output.suffix.lower() != ".svg":
         raise OutputError("the lattice is drawn as SVG", got=f'"{output.name}"', allowed="a name that ends in .svg")
-    named = sources.named(source, place, table, stream)
+    named = inputs.named(source, reading, policies=True)
     with Progress("reading") as progress, notes() as told:
-        problem, policy = _pose(flags.draft(named, given, asked, faults), progress)
+        problem, policy = _pose(options.draft(named, given, asked, faults), progress)
         if subsets:
             refuse_unprunable(problem, "--subsets")
         solution = interruptible(lambda _: _choose(problem, policy), quiet)
@@ -121,24 +89,14 @@ def lattice(
 
 def _pose(draft: Any, progress: Any) -> tuple[Problem, PolicyFile]:
     """The table and the checked policy as the problem of a search."""
-    import sfumato as sf
-    from sfumato.cli.sources import refuse_stored
     from sfumato.core.policy import Policy
     from sfumato.core.printed import printed
-    from sfumato.errors import ColumnError, InputError
-    from sfumato.policyfile.file import check
+    from sfumato.errors import ColumnError
     from sfumato.release.arguments import warn_of_unmeasured
     from sfumato.search.problem import make_problem
 
-    source = draft.source()
-    refuse_stored("lattice", source)
-    frame, unread = None, None
-    try:
-        frame = sf.read(source.paths[0], **source.reader) if source else None
-    except InputError as error:
-        unread = error
-    checked = check(draft, None if frame is None else frame.columns, unread)
-    assert frame is not None  # a table that cannot be read is a fault
+    table, checked = inputs.checked(draft, "lattice")
+    frame = table.data
     policy = Policy(checked.roles.quasi, checked.require, checked.suppression, checked.loss)
     for name in (*policy.columns, *policy.needs):
         if printed(frame.get_column(name)).null_count() == frame.height:
@@ -181,11 +139,11 @@ def _plain(parameters: dict[str, Any]) -> list[object]:
 def _show(problem: Problem, policy: PolicyFile, found: Minimal, solution: Solution) -> None:
     from sfumato.search import search_name
 
-    good, count, checked = int(found.satisfied.sum()), len(found.satisfied), int(found.checked.sum())
+    good, every, checked = int(found.satisfied.sum()), len(found.satisfied), int(found.checked.sum())
     say(_about(problem))
-    say(f"{number(count)} level vectors: {number(good)} satisfy, {number(count - good)} do not")
-    say(f"{number(checked)} of them were checked, {number(count - checked)} follow from those")
-    say(f"{_count(len(found.nodes), 'k-minimal generalisation')}:")
+    say(f"{number(every)} level vectors: {number(good)} satisfy, {number(every - good)} do not")
+    say(f"{number(checked)} of them were checked, {number(every - checked)} follow from those")
+    say(f"{count(len(found.nodes), 'k-minimal generalisation')}:")
     ranked = sorted(found.nodes, key=lambda node: (node.loss, node.height, node.levels))
     chosen = tuple((solution.levels or {}).values())
     head = [*found.columns, "height", "suppressed", "loss", "classes", ""]
@@ -208,7 +166,7 @@ def _show_subsets(every: Incognita) -> None:
     risky = [s for s in subsets if not s.safe]
     safe = len(subsets) - len(risky)
     told = {0: "none satisfies as it is", 1: "1 satisfies as it is"}.get(safe, f"{number(safe)} satisfy as they are")
-    say(f"{_count(len(subsets), 'set')} of columns: {told}")
+    say(f"{count(len(subsets), 'set')} of columns: {told}")
     if not risky:
         return
     say("the others, with what they take:")
@@ -224,10 +182,6 @@ def _show_subsets(every: Incognita) -> None:
     say_table(["columns", "satisfy", "minimal levels", ""], rows, right=(1,))
     if len(risky) > SHOWN:
         say(f"and {number(len(risky) - SHOWN)} larger sets; --json has them all")
-
-
-def _count(count: int, what: str) -> str:
-    return f"{number(count)} {what}{'' if count == 1 else 's'}"
 
 
 def _vectors(nodes: tuple[tuple[int, ...], ...], most: int = 4) -> str:

@@ -1,124 +1,213 @@
-"""Options that several commands share."""
+"""Options: each worded once, alone or in the groups that several commands share; and what their texts mean."""
 
 from __future__ import annotations
 
+import inspect
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 if TYPE_CHECKING:
-    from sfumato.cli.sources import NamedSource
+    from sfumato.cli.inputs import NamedSource
     from sfumato.policyfile.file import Draft
     from sfumato.policyfile.places import Path as Key
 
-
 READING, ROLES, PROMISES, SEARCH, WRITING = "Reading", "Roles", "Promises", "Search", "Writing"
+MEASURES = "Measures"
 
 
-def option(*names: str, help: str, panel: str, shape: str | None = None) -> typer.models.OptionInfo:
-    """An option under a heading of the help page; `shape` says what it takes."""
+def option(name: str, help: str, panel: str, shape: str = "", *names: str) -> typer.models.OptionInfo:
+    """An option under a heading of the help page; `shape` says what it takes, nothing where it is a switch."""
     found: typer.models.OptionInfo = typer.Option(
-        *names, help=help, rich_help_panel=panel, show_default=False, metavar=shape
+        name, *names, help=help, rich_help_panel=panel, show_default=False, metavar=shape
     )
     return found
 
 
-Files = Annotated[list[str] | None, typer.Argument(help="A policy file (.toml), or data.", metavar="FILE")]
-Targets = Annotated[list[str] | None, typer.Argument(help="The folder of a release, or data.", metavar="TARGET")]
-Input = Annotated[
-    list[str] | None,
-    option("--input", help="The data by name: files, or the address of a database.", panel=READING, shape="PLACE"),
+def output(help: str, shape: str) -> typer.models.OptionInfo:
+    """The option -o."""
+    return option("-o", help, WRITING, shape, "--output")
+
+
+Texts = list[str] | None
+Files = Annotated[Texts, typer.Argument(help="A policy file (.toml), or data.", metavar="FILE")]
+Targets = Annotated[Texts, typer.Argument(help="The folder of a release, or data.", metavar="TARGET")]
+Suppression = Annotated[
+    str | None, option("--suppression", "Rows that may be dropped: 0.02 is a share, 20 a count.", PROMISES, "N")
 ]
-Table = Annotated[
-    str | None, option("--table", help="Of the database, NAME or SCHEMA.NAME.", panel=READING, shape="NAME")
+Loss = Annotated[
+    str | None, option("--loss", 'What is kept low: lm (default), or as "lm aggregate=sum".', SEARCH, "NAME")
 ]
-Stream = Annotated[
-    bool | None,
-    option("--stream/--no-stream", help="Whether a file is never held in memory.", panel=READING, shape=""),
-]
-# commands that need the table in memory take these to say so
-NoInput = Annotated[list[str] | None, typer.Option("--input", hidden=True)]
-NoTable = Annotated[str | None, typer.Option("--table", hidden=True)]
-NoStream = Annotated[bool | None, typer.Option("--stream/--no-stream", hidden=True)]
-Separator = Annotated[
-    str | None, option("--separator", help="Between fields; guessed if not given.", panel=READING, shape="CHAR")
-]
-Quote = Annotated[str | None, option("--quote", help='Around fields; "" for none.', panel=READING, shape="CHAR")]
-Encoding = Annotated[
-    str | None, option("--encoding", help="Of the text; guessed if not given.", panel=READING, shape="NAME")
-]
-Header = Annotated[
-    bool | None,
-    option("--header/--no-header", help="Whether the first line names the columns.", panel=READING, shape=""),
-]
-Sheet = Annotated[
-    str | None, option("--sheet", help="Of an Excel file; the first if not given.", panel=READING, shape="NAME")
-]
-Quasi = Annotated[
-    list[str] | None,
-    option("--quasi", help="Quasi-identifying columns; again for another set of them.", panel=ROLES, shape="A,B"),
-]
-Sensitive = Annotated[list[str] | None, option("--sensitive", help="Sensitive columns.", panel=ROLES, shape="A,B")]
-Identifying = Annotated[list[str] | None, option("--identifying", help="Columns to drop.", panel=ROLES, shape="A,B")]
-Insensitive = Annotated[
-    list[str] | None, option("--insensitive", help="Columns to release as they are.", panel=ROLES, shape="A,B")
-]
-Unprotected = Annotated[
-    list[str] | None,
-    option("--unprotected", help="Sensitive columns that nothing protects, on purpose.", panel=ROLES, shape="A,B"),
-]
-Weight = Annotated[str | None, option("--weight", help="Column of survey weights.", panel=ROLES, shape="A")]
-Normalise = Annotated[
-    list[str] | None,
-    option(
-        "--normalise", help="Sensitive columns to bring to one spelling per value; * for all.", panel=ROLES, shape="A,B"
-    ),
-]
-Rest = Annotated[
-    str | None,
-    option(
-        "--rest",
-        help="Columns without a role that look telling: refuse (default), release.",
-        panel=ROLES,
-        shape="NAME",
-    ),
-]
-Levels = Annotated[
-    list[str] | None,
-    option("--levels", help="Least and greatest level, age=1:3; may be repeated.", panel=ROLES, shape="A=N:N"),
-]
-K = Annotated[int | None, option("--k", help="Least number of rows that look alike.", panel=PROMISES, shape="N")]
-Require = Annotated[
-    list[str] | None,
-    option("--require", help='As "entropy-l-diversity disease 3"; may be repeated.', panel=PROMISES, shape="MODEL"),
-]
-Hierarchies = Annotated[
-    list[str] | None,
-    option("--hierarchy", help="As age=intervals:5,10 or job=job.csv; may be repeated.", panel=ROLES, shape="A=KIND"),
-]
-Ends = Annotated[
-    str | None,
-    option("--ends", help="Of ranges: rounded to a step (default), or exact.", panel=WRITING, shape="NAME"),
-]
-MaxCells = Annotated[
-    int | None,
-    option("--max-cells", help="Combinations of values that streaming may hold.", panel=SEARCH, shape="N"),
-]
+Seed = Annotated[int | None, option("--seed", "Of anything random.", SEARCH, "N")]
+QUASI = option("--quasi", "Quasi-identifying columns; again for another set of them.", ROLES, "A,B")
+HIERARCHY = option("--hierarchy", "As age=intervals:5,10 or job=job.csv; may be repeated.", ROLES, "A=KIND")
+WEIGHT = option("--weight", "Column of survey weights.", ROLES, "A")
+Ends = Annotated[str | None, option("--ends", "Of ranges: rounded to a step (default), or exact.", WRITING, "NAME")]
+MaxCells = Annotated[int | None, option("--max-cells", "Combinations of values that streaming may hold.", SEARCH, "N")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document, for machines.", metavar="")]
 
 
-def reading(
-    separator: str | None, quote: str | None, encoding: str | None, header: bool | None, sheet: str | None
-) -> dict[tuple[str | int, ...], object]:
-    """The reader's options as keys of [input]; a tab can be written \\t."""
-    found = {"separator": "\t" if separator in ("\\t", "tab") else separator, "quote": quote, "encoding": encoding}
-    found |= {"sheet": sheet}
-    return {("input", key): value for key, value in {**found, "header": header}.items()}
+@dataclass(frozen=True)
+class PlaceOptions:
+    """The table by another way than its path."""
+
+    place: Annotated[
+        Texts, option("--input", "The data by name: files, or the address of a database.", READING, "PLACE")
+    ] = None
+    table: Annotated[str | None, option("--table", "Of the database, NAME or SCHEMA.NAME.", READING, "NAME")] = None
+
+
+@dataclass(frozen=True)
+class ReadingOptions(PlaceOptions):
+    """The same, and how a file is read."""
+
+    stream: Annotated[
+        bool | None, option("--stream/--no-stream", "Whether a file is never held in memory.", READING)
+    ] = None
+    separator: Annotated[
+        str | None, option("--separator", "Between fields; guessed if not given.", READING, "CHAR")
+    ] = None
+    quote: Annotated[str | None, option("--quote", 'Around fields; "" for none.', READING, "CHAR")] = None
+    encoding: Annotated[str | None, option("--encoding", "Of the text; guessed if not given.", READING, "NAME")] = None
+    header: Annotated[
+        bool | None, option("--header/--no-header", "Whether the first line names the columns.", READING)
+    ] = None
+    sheet: Annotated[str | None, option("--sheet", "Of an Excel file; the first if not given.", READING, "NAME")] = None
+
+    @property
+    def reader(self) -> dict[str, Any]:
+        """The options for reading that were given, as keywords of `read`; a tab can be written \\t."""
+        separator = "\t" if self.separator in ("\\t", "tab") else self.separator
+        found = {"separator": separator, "quote": self.quote, "encoding": self.encoding, "sheet": self.sheet}
+        return {key: value for key, value in {**found, "header": self.header}.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class MemoryReadingOptions(ReadingOptions):
+    """The same for commands that need the table in memory: they take what else there is to refuse it by name."""
+
+    place: Annotated[Texts, typer.Option("--input", hidden=True)] = None
+    table: Annotated[str | None, typer.Option("--table", hidden=True)] = None
+    stream: Annotated[bool | None, typer.Option("--stream/--no-stream", hidden=True)] = None
+
+
+@dataclass(frozen=True)
+class ColumnOptions:
+    """What the columns are to a measure or a check."""
+
+    quasi: Annotated[Texts, QUASI] = None
+    sensitive: Annotated[Texts, option("--sensitive", "Sensitive columns.", ROLES, "A,B")] = None
+    hierarchy: Annotated[Texts, HIERARCHY] = None
+
+    def keys(self, faults: list[str]) -> dict[Key, Any]:
+        """The same as keys of a policy file."""
+        found: dict[Key, Any] = {("roles", "quasi"): names(self.quasi), ("roles", "sensitive"): joined(self.sensitive)}
+        return found | hierarchies(self.hierarchy, faults)
+
+    def recipes(self) -> dict[str, Any] | None:
+        """The hierarchies; all faults at once."""
+        return recipes(self.hierarchy)
+
+
+@dataclass(frozen=True)
+class LevelOptions(ColumnOptions):
+    """The same for commands that generalise."""
+
+    levels: Annotated[
+        Texts, option("--levels", "Least and greatest level, age=1:3; may be repeated.", ROLES, "A=N:N")
+    ] = None
+
+    def keys(self, faults: list[str]) -> dict[Key, Any]:
+        found = super().keys(faults)
+        for column, text in pairs(self.levels, "--levels", faults).items():
+            found["levels", column] = level_range(text)
+        return found
+
+
+@dataclass(frozen=True)
+class RoleOptions(LevelOptions):
+    """The role of every column, for commands that release."""
+
+    identifying: Annotated[Texts, option("--identifying", "Columns to drop.", ROLES, "A,B")] = None
+    insensitive: Annotated[Texts, option("--insensitive", "Columns to release as they are.", ROLES, "A,B")] = None
+    weight: Annotated[str | None, WEIGHT] = None
+    rest: Annotated[
+        str | None,
+        option("--rest", "Columns without a role that look telling: refuse (default), release.", ROLES, "NAME"),
+    ] = None
+    normalise: Annotated[
+        Texts,
+        option("--normalise", "Sensitive columns to bring to one spelling per value; * for all.", ROLES, "A,B"),
+    ] = None
+
+    def keys(self, faults: list[str]) -> dict[Key, Any]:
+        return super().keys(faults) | {
+            ("roles", "identifying"): joined(self.identifying),
+            ("roles", "insensitive"): joined(self.insensitive),
+            ("roles", "weight"): self.weight,
+            ("roles", "rest"): self.rest,
+            ("roles", "normalise"): True if self.normalise == ["*"] else joined(self.normalise),
+        }
+
+
+@dataclass(frozen=True)
+class PromiseOptions:
+    """What is asked of the equivalence classes."""
+
+    k: Annotated[int | None, option("--k", "Least number of rows that look alike.", PROMISES, "N")] = None
+    require: Annotated[
+        Texts, option("--require", 'As "entropy-l-diversity disease 3"; may be repeated.', PROMISES, "MODEL")
+    ] = None
+
+    def models(self, faults: list[str]) -> list[dict[str, Any]]:
+        """The same as tables of a policy file."""
+        return models(self.k, self.require or (), faults)
+
+
+@dataclass(frozen=True)
+class DocumentOptions:
+    """A file for the document that --json prints."""
+
+    output: Annotated[Path | None, output("Also write the JSON document here.", "FILE")] = None
+    overwrite: Annotated[bool, option("--overwrite", "Replace that file.", WRITING)] = False
+
+
+def grouped(command: Callable[..., int]) -> Callable[..., int]:
+    """A command with the fields of its groups, which are dataclasses of options, as options of their own."""
+    own = inspect.signature(command, eval_str=True).parameters
+    groups: dict[str, Any] = {name: p.annotation for name, p in own.items() if is_dataclass(p.annotation)}
+    flat: list[inspect.Parameter] = []
+    for name, parameter in own.items():
+        if name not in groups:
+            flat.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        hints = get_type_hints(groups[name], include_extras=True)
+        flat += [
+            inspect.Parameter(
+                field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+            )
+            for field in fields(groups[name])
+        ]
+
+    @wraps(command)
+    def run(**given: Any) -> int:
+        made = {name: group(**{f.name: given.pop(f.name) for f in fields(group)}) for name, group in groups.items()}
+        return command(**given, **made)
+
+    run.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in flat}
+    return run
+
+
+def most(max_cells: int | None) -> dict[str, Any]:
+    """--max-cells as a keyword, where it is given."""
+    return {} if max_cells is None else {"max_cells": max_cells}
 
 
 NAME = re.compile(r'(?:^|,)\s*(?:"((?:[^"]|"")*)"\s*(?=,|\Z)|([^,]*?)\s*(?=,|\Z))', re.DOTALL)
@@ -152,7 +241,7 @@ def draft(
             _other_method(table, value)
         else:
             # a path in a flag starts where the command is typed, those of a file at its folder
-            if policy and path == ("output", "path"):
+            if policy and path in (("output", "path"), ("output", "internal_report")):
                 value = str(Path(value).absolute())
             elif policy and path == ("input", "path"):
                 value = [str(anchored(one, Path.cwd())) for one in value]
@@ -204,10 +293,10 @@ def models(k: int | None, require: Sequence[str], faults: list[str]) -> list[dic
     return found
 
 
-def named(text: str, key: str, table: Mapping[str, Any], flag: str, faults: list[str]) -> dict[str, Any] | None:
+def named(text: str | None, key: str, table: Mapping[str, Any], flag: str, faults: list[str]) -> dict[str, Any] | None:
     """A variant written as "name value ... key=value ...", as a table of a policy file, or None and a fault."""
-    import inspect
-
+    if text is None:
+        return None
     try:
         name, *words = shlex.split(text)
     except ValueError:
@@ -259,15 +348,6 @@ def joined(texts: Sequence[str] | None) -> list[str] | None:
     return None if rows is None else [name for row in rows for name in row]
 
 
-def columns(texts: Sequence[str] | None) -> list[str] | bool | None:
-    """The same where * stands for all of them.
-
-    >>> columns(["*"]), columns(["a,b"])
-    (True, ['a', 'b'])
-    """
-    return True if texts == ["*"] else joined(texts)
-
-
 def pairs(texts: Sequence[str] | None, flag: str, faults: list[str]) -> dict[str, str]:
     """`column=text` flags; a column that holds "=" stands in double quotes."""
     found = {}
@@ -292,14 +372,27 @@ def hierarchies(texts: Sequence[str] | None, faults: list[str]) -> dict[Key, Any
     return found
 
 
+def recipes(texts: Sequence[str] | None) -> dict[str, Any] | None:
+    """The hierarchies of --hierarchy; all faults at once."""
+    from sfumato.errors import PolicyError
+
+    faults: list[str] = []
+    found = {str(key[1]): recipe for key, recipe in hierarchies(texts, faults).items()}
+    if faults:
+        raise PolicyError("the hierarchies make no sense:", faults)
+    return found or None
+
+
 def level_range(text: str) -> list[object]:
     """`1:3` as [1, 3], `2` as [2, 2]; what is no number stays text and is told when the policy is checked."""
     low, colon, high = text.partition(":")
     return [scalar(low), scalar(high if colon else low)]
 
 
-def scalar(text: str) -> int | float | str:
+def scalar(text: str | None) -> int | float | str | None:
     """A whole number, a decimal, or the text itself: "20" is a count, "0.02" a share."""
+    if text is None:
+        return None
     text = text.strip()
     for kind in (int, float):
         try:

@@ -5,72 +5,60 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from sfumato.cli import figures, options
+from sfumato.cli import inputs, options
 from sfumato.cli.anonymize import say_promises
-from sfumato.cli.console import number, say, say_json
+from sfumato.cli.console import Progress, say, say_json, say_written
 from sfumato.cli.options import READING, WRITING, option
 from sfumato.cli.verify import verdict_of
+from sfumato.core.wording import count
 
 
 def report(
     targets: options.Targets = None,
+    *,
     original: Annotated[
-        Path | None,
-        option("--original", help="Compare with this table: an internal report.", panel=READING, shape="FILE"),
+        Path | None, option("--original", "Compare with this table: an internal report.", READING, "FILE")
     ] = None,
-    quasi: options.Quasi = None,
-    sensitive: options.Sensitive = None,
-    hierarchy: options.Hierarchies = None,
-    k: options.K = None,
-    require: options.Require = None,
-    output: Annotated[
-        Path | None,
-        option("-o", "--output", help="The report; in the folder if not given.", panel=WRITING, shape="FILE"),
-    ] = None,
-    pdf: Annotated[bool, option("--pdf", help="As PDF too, by Chromium.", panel=WRITING, shape="")] = False,
-    overwrite: Annotated[
-        bool, option("--overwrite", help="Replace an earlier report.", panel=WRITING, shape="")
-    ] = False,
-    place: options.NoInput = None,
-    table: options.NoTable = None,
-    stream: options.NoStream = None,
-    separator: options.Separator = None,
-    quote: options.Quote = None,
-    encoding: options.Encoding = None,
-    header: options.Header = None,
-    sheet: options.Sheet = None,
+    columns: options.ColumnOptions,
+    promises: options.PromiseOptions,
+    output: Annotated[Path | None, options.output("The report; in the folder if not given.", "FILE")] = None,
+    pdf: Annotated[bool, option("--pdf", "As PDF too, by Chromium.", WRITING)] = False,
+    overwrite: Annotated[bool, option("--overwrite", "Replace an earlier report.", WRITING)] = False,
+    reading: options.MemoryReadingOptions,
     as_json: options.Json = False,
 ) -> int:
     """Write the report that a data protection officer signs: of a release folder, or of another tool's file.
 
     With --original it compares with the table behind the release, and only its owner can read it: never publish it.
     """
-    from sfumato.cli.console import Progress
-    from sfumato.cli.sources import in_memory
     from sfumato.core import compiled as kernels
     from sfumato.errors import PolicyError, ReadError
     from sfumato.report import sources
 
-    target = in_memory("report", targets, place, table, stream)
+    target = inputs.in_memory("report", targets, reading)
     if not target.exists():
         raise ReadError(f"{target} does not exist", allowed="the folder of a release, or a data file")
     folder = target.is_dir()
-    given = {"--quasi": quasi, "--sensitive": sensitive, "--k": k, "--require": require}
+    given = {
+        "--quasi": columns.quasi,
+        "--sensitive": columns.sensitive,
+        "--k": promises.k,
+        "--require": promises.require,
+    }
     asked = [name for name, value in given.items() if value]
     if folder and asked:
         raise PolicyError(f"a release folder says itself what it promises; got {', '.join(asked)}")
     file = _place(target, output, original is not None)
     replaced = overwrite or (folder and output is None)  # the folder's own report is made anew from the same bytes
     _check(file, target if folder else None, original is not None, replaced, pdf)
-    given_reading = figures.chosen(options.reading(separator, quote, encoding, header, sheet))
     with Progress("measuring") as progress:
         kernels.warn_of_compiling(progress)
-        before = None if original is None else figures.table(original, given_reading, other=True)
+        before = inputs.table(original, reading.reader)
         if folder:
             manifest, frame, found = sources.of_folder(target)
         else:
-            frame = figures.table(target, given_reading)
-            manifest, found = sources.of_table(target, frame, **_asked(frame, quasi, sensitive, hierarchy, k, require))
+            frame = inputs.table(target, reading.reader, other=False)
+            manifest, found = sources.of_table(target, frame, **_asked(frame, columns, promises))
         _write(file, manifest, frame, before, replaced, pdf)
     files = [str(file), *([str(file.with_suffix(".pdf"))] if pdf else [])]
     if as_json:
@@ -83,11 +71,9 @@ def report(
         say_json(told | {"promises": manifest["promises"], "files": files})
         return 1 if found.outcome == "broken" else 0
     verdict = "measured, nothing was promised" if found.outcome == "nothing promised" else verdict_of(found)
-    say(f"{number(manifest['data']['rows'])} rows: {verdict}")
+    say(f"{count(manifest['data']['rows'], 'row')}: {verdict}")
     say_promises(manifest["promises"])
-    say("written (internal, do not publish):" if original is not None else "written:")
-    for name in files:
-        say(f"  {name}")
+    say_written(files, " (internal, do not publish)" if original is not None else "")
     return 1 if found.outcome == "broken" else 0
 
 
@@ -112,24 +98,25 @@ def _check(place: Path, release: Path | None, internal: bool, replaced: bool, pd
             raise OutputError(f"{one} exists", hint="choose another place with -o, or --overwrite it")
 
 
-def _asked(frame: Any, quasi: Any, sensitive: Any, hierarchy: Any, k: int | None, require: Any) -> dict[str, Any]:
+def _asked(frame: Any, columns: options.ColumnOptions, promises: options.PromiseOptions) -> dict[str, Any]:
     """The checked questions to the table of another tool."""
-    from sfumato.cli import options as flags
     from sfumato.core.microdata import encode
     from sfumato.criteria import criterion
     from sfumato.errors import PolicyError
     from sfumato.release.arguments import roles_of
 
     faults: list[str] = []
-    models = flags.models(k, require or (), faults)
+    models = promises.models(faults)
     if faults:
         raise PolicyError("what is asked makes no sense:", faults)
-    if not quasi:
+    if not columns.quasi:
         raise PolicyError("a file of another tool needs its quasi-identifying columns", hint="give --quasi")
     asked = [criterion(str(model.pop("model")), **model) for model in models]
     needed = [name for one in asked for name in one.needs]
-    roles = roles_of(frame, flags.names(quasi) or (), (), flags.joined(sensitive) or (), (), None, needed)
-    recipes = figures.recipes(hierarchy) or {}
+    roles = roles_of(
+        frame, options.names(columns.quasi) or (), (), options.joined(columns.sensitive) or (), (), None, needed
+    )
+    recipes = columns.recipes() or {}
     trees = {name: recipe.build(encode(frame.get_column(name))[0]) for name, recipe in recipes.items()}
     return {"quasi": roles.quasi, "sensitive": roles.sensitive, "require": asked, "hierarchies": trees or None}
 

@@ -6,67 +6,46 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from sfumato.cli import figures, options
-from sfumato.cli.console import number, say, say_json, say_table
-from sfumato.cli.options import ROLES, option
+from sfumato.cli import inputs, options
+from sfumato.cli.console import Progress, notes, publish, refuse_existing, say, say_measures, say_table, tell
+from sfumato.cli.options import MEASURES, ROLES, option
+from sfumato.core.wording import number, percent
 
-MEASURES = "Measures"
 SHOWN = 20  # subsets told to people; machines get all
 
 
 def risk(
     target: options.Targets = None,
-    quasi: options.Quasi = None,
-    sensitive: options.Sensitive = None,
-    weight: options.Weight = None,
-    household: Annotated[
-        str | None, option("--household", help="Column that names the household.", panel=ROLES, shape="A")
-    ] = None,
-    hierarchy: options.Hierarchies = None,
+    *,
+    columns: options.ColumnOptions,
+    weight: Annotated[str | None, options.WEIGHT] = None,
+    household: Annotated[str | None, option("--household", "Column that names the household.", ROLES, "A")] = None,
     population: Annotated[
-        str | None,
-        option("--population", help="A file of the population, or its size.", panel=MEASURES, shape="FILE"),
+        str | None, option("--population", "A file of the population, or its size.", MEASURES, "FILE")
     ] = None,
     sampling_fraction: Annotated[
-        float | None,
-        option("--sampling-fraction", help="Share of the population in the table.", panel=MEASURES, shape="N"),
+        float | None, option("--sampling-fraction", "Share of the population in the table.", MEASURES, "N")
     ] = None,
     threshold: Annotated[
-        float, option("--threshold", help="Records above it are at risk: 0.2 (default).", panel=MEASURES, shape="N")
+        float, option("--threshold", "Records above it are at risk: 0.2 (default).", MEASURES, "N")
     ] = 0.2,
-    wildcard: Annotated[
-        bool, option("--wildcard", help="A missing value (and *) matches any value.", panel=MEASURES, shape="")
-    ] = False,
-    suda: Annotated[
-        bool, option("--suda", help="Also SUDA: how special a unique record is.", panel=MEASURES, shape="")
-    ] = False,
+    wildcard: Annotated[bool, option("--wildcard", "A missing value (and *) matches any value.", MEASURES)] = False,
+    suda: Annotated[bool, option("--suda", "Also SUDA: how special a unique record is.", MEASURES)] = False,
     suda_up_to: Annotated[
-        int | None,
-        option("--suda-up-to", help="The same on sets of up to N columns, for wide tables.", panel=MEASURES, shape="N"),
+        int | None, option("--suda-up-to", "The same on sets of up to N columns, for wide tables.", MEASURES, "N")
     ] = None,
     subsets: Annotated[
-        int | None,
-        option("--subsets", help="Also what each set of up to N columns tells apart.", panel=MEASURES, shape="N"),
+        int | None, option("--subsets", "Also what each set of up to N columns tells apart.", MEASURES, "N")
     ] = None,
     profile: Annotated[
-        str | None,
-        option("--profile", help="Hold it against hipaa, gdpr or clinical.", panel=MEASURES, shape="NAME"),
+        str | None, option("--profile", "Hold it against hipaa, gdpr or clinical.", MEASURES, "NAME")
     ] = None,
     original: Annotated[
-        Path | None,
-        option("--original", help="The table behind it: interval disclosure, gdpr.", panel=MEASURES, shape="FILE"),
+        Path | None, option("--original", "The table behind it: interval disclosure, gdpr.", MEASURES, "FILE")
     ] = None,
     max_cells: options.MaxCells = None,
-    output: figures.Output = None,
-    overwrite: figures.Overwrite = False,
-    place: options.Input = None,
-    table: options.Table = None,
-    stream: options.Stream = None,
-    separator: options.Separator = None,
-    quote: options.Quote = None,
-    encoding: options.Encoding = None,
-    header: options.Header = None,
-    sheet: options.Sheet = None,
+    document: options.DocumentOptions,
+    reading: options.ReadingOptions,
     as_json: options.Json = False,
 ) -> int:
     """Measure what a table gives away: how easily people are found in it, and which privacy models it satisfies.
@@ -78,26 +57,22 @@ def risk(
     Exits 1 where a profile does not hold.
     """
     import sfumato as sf
-    from sfumato.cli import kept
-    from sfumato.cli import options as flags
-    from sfumato.cli.console import Progress, notes
     from sfumato.core import compiled as kernels
 
-    figures.check_output(output, overwrite)
-    given = figures.chosen(options.reading(separator, quote, encoding, header, sheet))
+    refuse_existing(document.output, document.overwrite)
     with Progress("reading") as progress, notes() as told:
-        data, roles = kept.target(target, place, table, stream, quasi or (), given)
-        people = None if population is None else _population(population, given)
-        before = None if original is None else figures.table(original, given, other=True)
+        data, roles = inputs.target(target, reading, columns.quasi or ())
+        people = None if population is None else _population(population, reading.reader)
+        before = inputs.table(original, reading.reader)
         kernels.warn_of_compiling(progress)
         progress("measuring", None)
         found = sf.risk(
             data,
-            quasi=flags.names(quasi) or roles.get("quasi"),
-            sensitive=flags.joined(sensitive) or roles.get("sensitive"),
+            quasi=options.names(columns.quasi) or roles.get("quasi"),
+            sensitive=options.joined(columns.sensitive) or roles.get("sensitive"),
             weight=weight or roles.get("weight"),
             household=household,
-            hierarchies=figures.recipes(hierarchy),
+            hierarchies=columns.recipes(),
             population=people,
             sampling_fraction=sampling_fraction,
             threshold=threshold,
@@ -106,27 +81,23 @@ def risk(
             subsets=subsets,
             profile=profile,
             original=before,
-            **({} if max_cells is None else {"max_cells": max_cells}),
+            **options.most(max_cells),
         )
-    figures.write(found, output, overwrite)
-    if as_json:
-        say_json(found)
-    else:
-        figures.tell(told)
-        for entry in found.get("sets", [found]):
-            _show(entry)
-            figures.tell(entry.get("notes", ()))
-        if output is not None:
-            say(f"written: {output}")
-    return 0 if all(entry.get("profile", {}).get("holds", True) for entry in found.get("sets", [found])) else 1
+    entries = found.get("sets", [found])
+    publish(found, document, told, as_json, lambda: _show_sets(entries))
+    return 0 if all(entry.get("profile", {}).get("holds", True) for entry in entries) else 1
+
+
+def _show_sets(entries: list[Mapping[str, Any]]) -> None:
+    for entry in entries:
+        _show(entry)
+        tell(entry.get("notes", ()))
 
 
 def _population(text: str, given: Mapping[str, Any]) -> Any:
     """The size of the population where it is a number, else its table."""
-    from sfumato.cli import options as flags
-
-    size = flags.scalar(text.replace(",", "").replace("_", ""))
-    return figures.table(Path(text), given, other=True) if isinstance(size, str) else size
+    size = options.scalar(text.replace(",", "").replace("_", ""))
+    return inputs.table(Path(text), given) if isinstance(size, str) else size
 
 
 def _show(found: Mapping[str, Any]) -> None:
@@ -134,7 +105,7 @@ def _show(found: Mapping[str, Any]) -> None:
     say(f"{number(found['rows'])} rows{by}")
     others = ("journalist", "marketer")
     same = all(_chances(found, who) == _chances(found, "prosecutor") for who in others if who in found)
-    figures.say_measures(m for m in found["measures"] if not (same and m["name"].startswith(others)))
+    say_measures(m for m in found["measures"] if not (same and m["name"].startswith(others)))
     if found["measures"] and same:
         say("  journalist and marketer: the same as the prosecutor; a --population table may lower them")
     if found.get("suda", {}).get("with_score"):
@@ -163,9 +134,9 @@ def _show_subsets(found: list[dict[str, Any]]) -> None:
     rows = [
         [
             ", ".join(subset["columns"]),
-            figures.figure(subset["distinction"]),
-            figures.figure(subset["separation"]),
-            figures.percent(subset["uniqueness"]),
+            number(subset["distinction"]),
+            number(subset["separation"]),
+            percent(subset["uniqueness"]),
             "minimal" if subset["minimal"] else "yes" if subset["key"] else "",
         ]
         for subset in order[:SHOWN]
@@ -180,8 +151,8 @@ def _show_profile(profile: Mapping[str, Any]) -> None:
     say(f"  {profile['statement']}")
     for check in profile["checks"]:
         if "limit" in check:
-            verdict, limit = "holds" if check["holds"] else "FAILS", figures.figure(check["limit"])
-            say(f"  {verdict}  {check['name']}: {figures.figure(check['value'])}, limit {limit}")
+            verdict, limit = "holds" if check["holds"] else "FAILS", number(check["limit"])
+            say(f"  {verdict}  {check['name']}: {number(check['value'])}, limit {limit}")
         else:
             say(f"  FAILS  {check['identifier']}. {check['title']}, by {check['how']}")
         say(f"         {check['sentence']}")

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli import options
-from sfumato.cli.console import say, say_json
+from sfumato.cli.console import Progress, say, say_json
+from sfumato.cli.inputs import rows_of
 from sfumato.cli.options import WRITING, option
 
 KEY, SIGNATURE = "Key", "Signature"
@@ -20,29 +21,21 @@ ENVIRONMENT = "SFUMATO_PASSPHRASE"
 
 def sign(
     folder: Annotated[Path | None, typer.Argument(help="The folder of a release.", metavar="FOLDER")] = None,
-    key: Annotated[Path | None, option("--key", help="The file of your key.", panel=KEY, shape="FILE")] = None,
-    new_key: Annotated[bool, option("--new-key", help="Make the key.", panel=KEY, shape="")] = False,
+    *,
+    key: Annotated[Path | None, option("--key", "The file of your key.", KEY, "FILE")] = None,
+    new_key: Annotated[bool, option("--new-key", "Make the key.", KEY)] = False,
     passphrase_file: Annotated[
-        Path | None, option("--passphrase-file", help="Holds the passphrase of the key.", panel=KEY, shape="FILE")
+        Path | None, option("--passphrase-file", "Holds the passphrase of the key.", KEY, "FILE")
     ] = None,
     no_passphrase: Annotated[
-        bool, option("--no-passphrase", help="Make a key that everybody can use who has it.", panel=KEY, shape="")
+        bool, option("--no-passphrase", "Make a key that everybody can use who has it.", KEY)
     ] = False,
-    trust: Annotated[
-        Path | None, option("--trust", help="Trust this public key when verifying.", panel=KEY, shape="FILE")
-    ] = None,
-    name: Annotated[str | None, option("--name", help="Who signs.", panel=SIGNATURE, shape="TEXT")] = None,
-    statement: Annotated[
-        str | None, option("--statement", help="What is said by signing.", panel=SIGNATURE, shape="TEXT")
-    ] = None,
-    date: Annotated[
-        str | None, option("--date", help="Today if not given.", panel=SIGNATURE, shape="YYYY-MM-DD")
-    ] = None,
-    overwrite: Annotated[
-        bool, option("--overwrite", help="Replace an earlier signature.", panel=WRITING, shape="")
-    ] = False,
-    place: options.Input = None,
-    table: options.Table = None,
+    trust: Annotated[Path | None, option("--trust", "Trust this public key when verifying.", KEY, "FILE")] = None,
+    name: Annotated[str | None, option("--name", "Who signs.", SIGNATURE, "TEXT")] = None,
+    statement: Annotated[str | None, option("--statement", "What is said by signing.", SIGNATURE, "TEXT")] = None,
+    date: Annotated[str | None, option("--date", "Today if not given.", SIGNATURE, "YYYY-MM-DD")] = None,
+    overwrite: Annotated[bool, option("--overwrite", "Replace an earlier signature.", WRITING)] = False,
+    place: options.PlaceOptions,
     as_json: options.Json = False,
 ) -> int:
     """Sign a release: who stands for it. It is verified first, and not signed where a promise is broken.
@@ -53,8 +46,6 @@ def sign(
 
     Of a release that is a table, --input is the database.
     """
-    from sfumato.cli.console import Progress
-    from sfumato.cli.kept import rows_of
     from sfumato.errors import PolicyError
     from sfumato.release.signature import FILE, STATEMENT, key_id, public_key
     from sfumato.release.signature import new_key as make_key
@@ -75,7 +66,7 @@ def sign(
         public = make_key(key, passphrase=given)
         told |= {"key": str(key), "public_key": str(public), "key_id": key_id(public_key(public))}
     if folder is not None and key is not None and name is not None:
-        rows = rows_of(folder, place, table)
+        rows = rows_of(folder, place)
         with Progress("verifying"):
             found = sign_release(
                 folder,

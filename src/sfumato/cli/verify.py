@@ -6,10 +6,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from sfumato.cli import figures, options
+from sfumato.cli import inputs, options
 from sfumato.cli.anonymize import say_promises, say_reach
-from sfumato.cli.console import number, say, say_json
+from sfumato.cli.console import Progress, notes, say, say_json, tell
 from sfumato.cli.options import PROMISES, option
+from sfumato.core.wording import count
 
 if TYPE_CHECKING:
     from sfumato.core.roles import Roles
@@ -26,30 +27,17 @@ VERDICTS = {
 
 def verify(
     target: options.Targets = None,
-    quasi: options.Quasi = None,
-    sensitive: options.Sensitive = None,
-    hierarchy: options.Hierarchies = None,
-    k: options.K = None,
-    require: options.Require = None,
+    *,
+    columns: options.ColumnOptions,
+    promises: options.PromiseOptions,
     wildcard: Annotated[
-        bool,
-        option(
-            "--wildcard", help="A missing value matches any value (k and distinct l only).", panel=PROMISES, shape=""
-        ),
+        bool, option("--wildcard", "A missing value matches any value (k and distinct l only).", PROMISES)
     ] = False,
     signer: Annotated[
-        Path | None,
-        option("--signer", help="A public key: the folder must be signed by it.", panel=PROMISES, shape="FILE"),
+        Path | None, option("--signer", "A public key: the folder must be signed by it.", PROMISES, "FILE")
     ] = None,
     max_cells: options.MaxCells = None,
-    place: options.Input = None,
-    table: options.Table = None,
-    stream: options.Stream = None,
-    separator: options.Separator = None,
-    quote: options.Quote = None,
-    encoding: options.Encoding = None,
-    header: options.Header = None,
-    sheet: options.Sheet = None,
+    reading: options.ReadingOptions,
     as_json: options.Json = False,
 ) -> int:
     """Check promises from released rows alone: a release folder, or a table of any tool with --quasi and --k.
@@ -62,64 +50,56 @@ def verify(
 
     Exits 0 where every promise holds, 1 where one does not, and 2 where nothing is promised.
     """
-    import sfumato as sf
-    from sfumato.cli import kept, sources
-    from sfumato.cli import options as flags
-    from sfumato.cli.console import Progress, notes
-    from sfumato.errors import PolicyError, ReadError
+    from sfumato.errors import PolicyError
     from sfumato.report.sections.headline import beyond, plain
 
-    faults: list[str] = []
-    models = flags.models(k, require or (), faults)
-    given_flags = {
-        "--quasi": quasi,
-        "--sensitive": sensitive,
-        "--hierarchy": hierarchy,
-        "--k": k,
-        "--require": require,
-        "--wildcard": wildcard,
-    }
-    asked = [name for name, value in given_flags.items() if value]
-    folder = kept.release_folder(target, asked, stream)
+    given = {**vars(columns), **vars(promises), "wildcard": wildcard}
+    asked = [f"--{name}" for name, value in given.items() if value]
+    folder = inputs.release_folder(target, asked, reading.stream)
     with Progress("verifying"), notes() as told:
         if folder is not None:
             if asked:
                 hint = "name the data file inside to ask other questions of it"
                 raise PolicyError(f"a release folder says itself what to verify; got {', '.join(asked)}", hint=hint)
-            found = kept.verify(folder, place, table, max_cells, signer)
-            reach = kept.reach(folder, found, place, table)
+            found, reach = inputs.verify(folder, reading, max_cells, signer)
         else:
             if signer is not None:
                 raise PolicyError("--signer is for the folder of a release", hint="name the folder")
-            named = sources.named(target, place, table, stream, what="TARGET", policies=False)
-            if not named.exists():
-                raise ReadError(f"{named.data[0]} does not exist", allowed="the folder of a release, or data")
-            reader = options.reading(separator, quote, encoding, header, sheet)
-            given: dict[tuple[str | int, ...], Any] = {**reader, ("roles", "quasi"): flags.names(quasi)}
-            given["roles", "sensitive"] = flags.joined(sensitive)
-            given |= flags.hierarchies(hierarchy, faults)
-            given["output", "path"] = "."  # nothing is written
-            opened, policy = sources.checked(flags.draft(named, given, models, faults))
-            most: dict[str, Any] = {} if max_cells is None else {"max_cells": max_cells}
-            found = sf.verify(
-                opened.data,
-                quasi=[list(names) for names in policy.roles.quasi],
-                require=list(policy.require),
-                hierarchies=policy.hierarchies or None,
-                wildcard=wildcard,
-                **most,
-            )
-            reach = _reach(opened.data, policy.roles, found)
+            source = inputs.named(target, reading, what="TARGET")
+            found, reach = _verify(source, columns, promises, wildcard=wildcard, **options.most(max_cells))
     if as_json:
         say_json(found.to_dict() | {"reach": reach.to_dict() if found.holds else None})
     else:
-        figures.tell(told)
-        say(f"{number(found.rows)} rows: {verdict_of(found)}{plain(beyond(reach)) if found.holds else ''}")
+        tell(told)
+        say(f"{count(found.rows, 'row')}: {verdict_of(found)}{plain(beyond(reach)) if found.holds else ''}")
         say_promises([asdict(promise) for promise in found.promises])
         if found.holds:  # else nothing goes anywhere
             say_reach(reach)
         say_signature(found)
     return EXIT[found.outcome]
+
+
+def _verify(
+    source: inputs.NamedSource, columns: options.ColumnOptions, promises: options.PromiseOptions, **more: Any
+) -> tuple[Verification, Reach]:
+    """Which promises hold on a table of any tool, and how far they go."""
+    import sfumato as sf
+    from sfumato.errors import ReadError
+
+    if not source.exists():
+        raise ReadError(f"{source.data[0]} does not exist", allowed="the folder of a release, or data")
+    faults: list[str] = []
+    models = promises.models(faults)
+    given = {**columns.keys(faults), ("output", "path"): "."}  # nothing is written
+    opened, policy = inputs.checked(options.draft(source, given, models, faults))
+    found = sf.verify(
+        opened.data,
+        quasi=[list(names) for names in policy.roles.quasi],
+        require=list(policy.require),
+        hierarchies=policy.hierarchies or None,
+        **more,
+    )
+    return found, _reach(opened.data, policy.roles, found)
 
 
 def _reach(data: Any, roles: Roles, found: Verification) -> Reach:

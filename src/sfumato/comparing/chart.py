@@ -19,7 +19,7 @@ from sfumato.comparing.scene import (
     scale,
     written,
 )
-from sfumato.report.words import count, number
+from sfumato.core.wording import count, number
 
 TITLE = "Risk and utility"
 _RIGHT, _BOTTOM, _EDGE = 18.0, 52.0, 22.0

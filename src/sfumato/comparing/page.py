@@ -11,10 +11,10 @@ from typing import Any
 from sfumato.comparing.chart import chart, described, point_name
 from sfumato.comparing.picture import png
 from sfumato.comparing.scene import css, svg
+from sfumato.core.wording import count, number
 from sfumato.engines.atomic import atomic_file
 from sfumato.report.charts.svg import mark
 from sfumato.report.markup import Markup, facts, join, names, section, tag
-from sfumato.report.words import count, number
 
 _WIDTHS = {"wide": 944, "narrow": 350}
 READING = (
@@ -131,7 +131,7 @@ def _figure_of(value: float | None) -> str:
     """A figure with four places, so that a column can be read downwards; very small and large ones as they need."""
     if value is None:
         return "undefined"
-    return f"{value:.4f}" if value == 0 or 0.001 <= abs(value) < 1000 else number(value, 4)
+    return f"{value:.4f}" if value == 0 or 0.001 <= abs(value) < 1000 else number(value)
 
 
 def _left_out(document: Mapping[str, Any]) -> Markup | None:

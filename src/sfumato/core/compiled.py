@@ -35,8 +35,9 @@ def _forget_older(places: Iterable[Path], sources: Sequence[Path]) -> None:
     for place in places:
         mark = place / "kernels.sources"
         try:
-            if not place.is_dir() or (mark.exists() and mark.read_text(encoding="utf-8") == stamp):
+            if mark.exists() and mark.read_text(encoding="utf-8") == stamp:
                 continue
+            place.mkdir(parents=True, exist_ok=True)  # one without a mark would be taken for older next time
             for file in place.glob("*.nb[ci]"):
                 file.unlink(missing_ok=True)
             mark.write_text(stamp, encoding="utf-8")
@@ -52,9 +53,9 @@ kernel: Callable[..., Any] = numba.njit(cache=True, nogil=True)
 def warn_of_compiling(say: Callable[[str, float | None], None]) -> None:
     """Explain the wait that comes once on a machine."""
     if not compiled():
-        say("compiling kernels, once on this machine (about 20 seconds)", None)
+        say("compiling kernels, once on this machine (about 10 seconds)", None)
 
 
 def compiled() -> bool:
     """Whether compiled kernels are in the cache, so that the first call is quick."""
-    return any(_cache(ROOT / "core").glob("cells*.nbi"))
+    return any(_cache(ROOT / "core").glob("keys*.nbi"))

@@ -16,6 +16,7 @@ class Variant:
     make: Callable[..., Any]
     example: Any
     cite: str
+    words: str = ""  # what a report calls it, where its name alone would not do
 
     @property
     def summary(self) -> str:

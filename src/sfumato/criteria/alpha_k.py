@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
+from sfumato.core.wording import count
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
 from sfumato.criteria.model import (
     TOLERANCE,
@@ -46,6 +47,7 @@ class AlphaK(Model):
 
     monotonicity: ClassVar[Monotonicity] = "merge"
     bounded_by: ClassVar[str] = "alpha"
+    side: ClassVar[str] = "at most"
 
     def __post_init__(self) -> None:
         check_real(self, "alpha", 0, 1, open_below=True)
@@ -81,7 +83,7 @@ class AlphaK(Model):
         )
         if self.k == 1:
             return share[0].upper() + share[1:]
-        others = f"{self.k - 1} other{'s' if self.k > 2 else ''}"
+        others = count(self.k - 1, "other")
         return f"Every record shares its quasi-identifiers with at least {others}, and {share}"
 
     def holds(self, classes: ClassesView) -> Flags:
@@ -121,7 +123,7 @@ class AlphaK(Model):
         smallest, largest, failing = shares.select(
             pl.col("size").min(), pl.col("share").max(), fails.sum().alias("failing")
         ).row(0)
-        note = f"the smallest class has {smallest} record{'s' if smallest > 1 else ''}, k is {self.k}"
+        note = f"the smallest class has {count(smallest, 'record')}, k is {self.k}"
         named = set(self.values or ())
         absent = len(named.difference(counts["value"].unique()))
         if absent:

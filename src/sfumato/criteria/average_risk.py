@@ -31,6 +31,7 @@ class AverageRisk(Model):
 
     monotonicity: ClassVar[Monotonicity] = "merge"
     bounded_by: ClassVar[str] = "t"
+    side: ClassVar[str] = "at most"
 
     def __post_init__(self) -> None:
         check_real(self, "t", 0, 1, open_below=True)

@@ -43,6 +43,7 @@ class BetaLikeness(Model):
 
     monotonicity: ClassVar[Monotonicity] = "merge"  # p of a union lies between those of its parts
     bounded_by: ClassVar[str] = "beta"
+    side: ClassVar[str] = "at most"
     uses_overall_distribution: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -44,6 +44,7 @@ class DeltaDisclosure(Model):
     absent: str = "violates"
 
     bounded_by: ClassVar[str] = "delta"
+    side: ClassVar[str] = "below"
     uses_overall_distribution: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

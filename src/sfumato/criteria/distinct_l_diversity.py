@@ -27,6 +27,7 @@ class DistinctLDiversity(Model):
 
     monotonicity: ClassVar[Monotonicity] = "superset"
     bounded_by: ClassVar[str] = "l"
+    side: ClassVar[str] = "at least"
     wildcard: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -31,6 +31,7 @@ class EntropyLDiversity(Model):
 
     monotonicity: ClassVar[Monotonicity] = "merge"
     bounded_by: ClassVar[str] = "l"
+    side: ClassVar[str] = "at least"
 
     def __post_init__(self) -> None:
         check_column(self)

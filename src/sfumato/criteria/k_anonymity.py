@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import polars as pl
 
+from sfumato.core.wording import count
 from sfumato.criteria.audit import Finding, Groups
 from sfumato.criteria.model import ClassesView, Flags, Model, Monotonicity, check_integer
 
@@ -25,6 +26,7 @@ class KAnonymity(Model):
 
     monotonicity: ClassVar[Monotonicity] = "superset"
     bounded_by: ClassVar[str] = "k"
+    side: ClassVar[str] = "at least"
     wildcard: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -39,7 +41,7 @@ class KAnonymity(Model):
         """The promise in words."""
         if self.k == 1:
             return "Every record may stand alone: k = 1 promises nothing."
-        return f"Every record shares its quasi-identifiers with at least {self.k - 1} other{'s' if self.k > 2 else ''}."
+        return f"Every record shares its quasi-identifiers with at least {count(self.k - 1, 'other')}."
 
     def holds(self, classes: ClassesView) -> Flags:
         """Which classes satisfy it."""

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
+from sfumato.core.wording import count
 from sfumato.criteria.audit import SLACK, Finding, Groups
 from sfumato.criteria.model import (
     SMALLEST_FRACTION,
@@ -51,6 +52,7 @@ class KMap(Model):
 
     monotonicity: ClassVar[Monotonicity] = "superset"
     bounded_by: ClassVar[str] = "k"
+    side: ClassVar[str] = "at least"
 
     def __post_init__(self) -> None:
         check_integer(self, "k", 1)
@@ -84,7 +86,7 @@ class KMap(Model):
         smallest = int(groups.sizes.select(size.min()).item())
         small = groups.sizes.filter(size < self.k).get_column("size").value_counts(name="classes")
         failing = sum(count for n, count in small.iter_rows() if self._tail(n, self.k) > self.significance + SLACK)
-        note = f"the smallest class has {smallest} record{'s' if smallest > 1 else ''}"
+        note = f"the smallest class has {count(smallest, 'record')}"
         return Finding(failing == 0, self._supported(smallest), self.k, int(failing), note)
 
     def _supported(self, n: int) -> int:

@@ -53,6 +53,7 @@ class Model:
 
     monotonicity: ClassVar[Monotonicity] = "none"
     bounded_by: ClassVar[str]  # the parameter that what is measured is compared with
+    side: ClassVar[str] = ""  # on which what is measured has to be: at least, at most or below the bound
     uses_overall_distribution: ClassVar[bool] = False  # whether it compares with the distribution in the whole table
     wildcard: ClassVar[bool] = False  # whether it is defined where a missing value matches any value
 

@@ -275,6 +275,7 @@ class PopulationUniqueness(Model):
 
     monotonicity: ClassVar[Monotonicity] = "none"
     bounded_by: ClassVar[str] = "t"
+    side: ClassVar[str] = "at most"
 
     def __post_init__(self) -> None:
         check_real(self, "t", 0, 1)

@@ -42,6 +42,7 @@ class RecursiveCLDiversity(Model):
 
     monotonicity: ClassVar[Monotonicity] = "merge"
     bounded_by: ClassVar[str] = "c"
+    side: ClassVar[str] = "below"
 
     def __post_init__(self) -> None:
         check_column(self)

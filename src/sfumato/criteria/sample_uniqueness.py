@@ -30,6 +30,7 @@ class SampleUniqueness(Model):
 
     monotonicity: ClassVar[Monotonicity] = "merge"
     bounded_by: ClassVar[str] = "t"
+    side: ClassVar[str] = "at most"
 
     def __post_init__(self) -> None:
         check_real(self, "t", 0, 1)

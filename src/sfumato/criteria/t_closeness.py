@@ -45,6 +45,7 @@ class TCloseness(Model):
 
     monotonicity: ClassVar[Monotonicity] = "merge"
     bounded_by: ClassVar[str] = "t"
+    side: ClassVar[str] = "at most"
     uses_overall_distribution: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

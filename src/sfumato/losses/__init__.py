@@ -29,13 +29,15 @@ __all__ = [
 ]
 
 LOSSES = {
-    "lm": Variant(LM, example=LM(), cite="Iyengar 2002"),
-    "ncp": Variant(NCP, example=NCP(), cite="Xu et al. 2006"),
+    "lm": Variant(LM, example=LM(), cite="Iyengar 2002", words="loss metric (LM)"),
+    "ncp": Variant(NCP, example=NCP(), cite="Xu et al. 2006", words="normalised certainty penalty (NCP)"),
     "discernibility": Variant(Discernibility, example=Discernibility(), cite="Bayardo and Agrawal 2005"),
-    "c-avg": Variant(CAvg, example=CAvg(), cite="LeFevre et al. 2006"),
-    "precision": Variant(Precision, example=Precision(), cite="Sweeney 2002"),
-    "height": Variant(Height, example=Height(), cite="Samarati 2001"),
-    "non-uniform-entropy": Variant(NonUniformEntropy, example=NonUniformEntropy(), cite="Gionis and Tassa 2009"),
+    "c-avg": Variant(CAvg, example=CAvg(), cite="LeFevre et al. 2006", words="average class size (C-avg)"),
+    "precision": Variant(Precision, example=Precision(), cite="Sweeney 2002", words="precision, as a loss"),
+    "height": Variant(Height, example=Height(), cite="Samarati 2001", words="height in the lattice"),
+    "non-uniform-entropy": Variant(
+        NonUniformEntropy, example=NonUniformEntropy(), cite="Gionis and Tassa 2009", words="non-uniform entropy"
+    ),
 }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-Z = 1.959963984540054  # of a 95 % interval
+Z = 1.959963984540054  # of a 95% interval
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Measure:
 
 
 def wilson(successes: int, trials: int) -> tuple[float, float]:
-    """The 95 % interval of a share. Wilson, JASA 1927.
+    """The 95% interval of a share. Wilson, JASA 1927.
 
     >>> [round(end, 4) for end in wilson(5, 10)]
     [0.2366, 0.7634]

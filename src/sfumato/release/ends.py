@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.cells import total
 from sfumato.core.hierarchy import Categories
+from sfumato.core.keys import tally
 from sfumato.core.labels import LONGEST_SET, Labels, at_level, ends_of, of_ranges, over_codes, set_text
 from sfumato.core.microdata import Attribute
 from sfumato.core.policy import ClassStatistics, Verdict, check, table_criteria
@@ -80,10 +80,10 @@ def _released(problem: Problem, solution: Solution) -> _Released:
     if kept.all() and all(a.categories.count.sum() == problem.rows for a in problem.attributes):
         count = [a.categories.count for a in problem.attributes]
     else:
-        count = [total(codes[i], weight, len(a.categories)) for i, a in enumerate(problem.attributes)]
+        count = [tally(codes[i], len(a.categories), weight) for i, a in enumerate(problem.attributes)]
     if isinstance(recoding, Partition):
         labels = [recoding.labels[name] for name in names]
-        rows = total(recoding.of_cell, weight, len(labels[0].of))
+        rows = tally(recoding.of_cell, len(labels[0].of), weight)
         if not kept.all():
             labels = [_of_kept(label, recoding.of_cell, codes[i], kept) for i, label in enumerate(labels)]
         return _Released(solution, labels, [recoding.of_cell] * len(names), [rows] * len(names), count)

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.cells import Cells, Classes, classes_of, count_cells, count_histogram, roll_up
+from sfumato.core.keys import first_of
 from sfumato.core.labels import Labels, at_level
 from sfumato.core.microdata import Attribute, Microdata, microdata
 from sfumato.core.policy import ClassStatistics, Policy, Verdict, check, class_statistics, label_losses
@@ -281,9 +282,7 @@ def project(cells: Cells, columns: Sequence[int]) -> Cells:
     """The cells over some columns, with their rows; histograms are left out."""
     keep = list(columns)
     rolled = roll_up(cells, [np.arange(cells.sizes[c]) for c in keep], keep)
-    first = np.empty(len(rolled.size), np.int64)
-    first[rolled.of_cell[::-1]] = np.arange(len(cells) - 1, -1, -1)
-    codes = np.ascontiguousarray(cells.codes[keep][:, first])
+    codes = np.ascontiguousarray(cells.codes[keep][:, first_of(rolled.of_cell, len(rolled.size))])
     return Cells(tuple(cells.names[c] for c in keep), codes, rolled.size, tuple(cells.sizes[c] for c in keep))
 
 

@@ -23,7 +23,7 @@ def of_sizes(sizes):
 def test_sample_uniqueness_by_hand():
     found = sample_uniqueness({"age": [20, 30, 40, 40]}, ["age"])
     assert (found.value, found.details) == (0.5, {"uniques": 2, "rows": 4})
-    assert found.sentence == "2 records of 4 (50.00%) are unlike any other in the quasi-identifiers."
+    assert found.sentence == "2 records of 4 (50%) are unlike any other in the quasi-identifiers."
     assert sample_uniqueness({"age": [20]}, ["age"]).value == 1
 
 

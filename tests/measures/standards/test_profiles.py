@@ -115,7 +115,7 @@ def test_gdpr_takes_the_upper_end_of_a_sample() -> None:
     link = next(check for check in found.checks if check.measure.name == "linkability")
     assert link.measure.value < 0.09 < link.measure.interval[1]
     assert not link.holds
-    assert "the upper end of its 95 % interval counts" in link.measure.sentence
+    assert "the upper end of its 95% interval counts" in link.measure.sentence
     assert "at the upper end of its interval" in found.statement
     assert gdpr(released, ["q", "r"], ["ill"], original=original, trials=1300).holds  # everybody was tried
 

@@ -58,7 +58,7 @@ def test_entropy_says_that_values_moved():
     """Noise on every value: nothing is left open, and nothing is right."""
     found = entropy_loss({"x": [1.5, 2.5, 3.5]}, {"x": [1.6, 2.4, 3.3]})
     assert (found.value, found.details["moved"]) == (0, 1)
-    assert "100.0% of the released cells" in found.sentence
+    assert "100% of the released cells" in found.sentence
 
 
 def test_ranks_by_hand():

@@ -136,7 +136,7 @@ def test_a_loss_of_detail_says_that_values_moved(after):
         found = information_loss(table, release, "age", loss=loss)
         assert found.value == 0
         assert found.details["moved"] == 1
-        assert "100.0% of the released cells do not hold their original value" in found.sentence
+        assert "100% of the released cells do not hold their original value" in found.sentence
     assert information_loss(table, table, "age").details["moved"] == 0
     assert "do not hold" not in information_loss(table, table, "age").sentence
 

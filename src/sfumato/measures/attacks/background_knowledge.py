@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.wording import count, percent
 from sfumato.errors import PolicyError
 from sfumato.measures.attacks.classes import View, of_values, share_of, view
-from sfumato.measures.attacks.result import MOST, Attack, outcome, percent, records, worst
+from sfumato.measures.attacks.result import MOST, Attack, outcome, records, worst
 
 
 def background_knowledge(
@@ -65,7 +66,7 @@ def background_knowledge(
     hit, hit_alone = (attacked & (p >= certainty - 1e-12) for p in (chance, alone))
     trials, successes = int(seen.total(attacked)), int(seen.total(hit))
     ruled = int(rule_out) if out is None else int(out.sum())
-    knows = f"{ruled} value{'s' * (ruled != 1)} that {'a record has not' if out is None else 'nobody has'}"
+    knows = f"{count(ruled, 'value')} that {'a record has not' if out is None else 'nobody has'}"
     sure = "for certain" if certainty == 1 else f"with at least {percent(certainty)} certainty"
     sentence = f'An attacker who rules out {knows} learns "{sensitive}" of {records(successes, trials)} {sure}.'
     details = {

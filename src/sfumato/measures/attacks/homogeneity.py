@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.wording import percent
 from sfumato.measures.attacks.classes import View, share_of, view
-from sfumato.measures.attacks.result import MOST, Attack, outcome, percent, records, worst
+from sfumato.measures.attacks.result import MOST, Attack, outcome, records, worst
 
 
 def homogeneity(released: Any, quasi: Any, sensitive: str, *, share: float = 1.0, most: int = MOST) -> Attack:

@@ -11,24 +11,14 @@ import polars as pl
 from sfumato.core.cells import count_histogram
 from sfumato.core.microdata import encode
 from sfumato.core.parameters import column_names
+from sfumato.core.wording import percent, quoted
 from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError
 from sfumato.measures.attacks.classes import require, share_of
 from sfumato.measures.attacks.linkability import beyond
 from sfumato.measures.attacks.matching import Matching, gather
 from sfumato.measures.attacks.nearest import DistanceSpace
-from sfumato.measures.attacks.result import (
-    MOST,
-    TRIALS,
-    Attack,
-    drawing,
-    listed,
-    outcome,
-    percent,
-    records,
-    sample,
-    worst,
-)
+from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, outcome, records, sample, worst
 from sfumato.measures.labels_cover import NUMBER, read_labels
 
 
@@ -100,7 +90,7 @@ def inference(
     hit, sure, alone = attack.run(people, rows, rng)
     successes, baseline = int(hit.sum()), float(alone.mean())
     sentence = (
-        f'From {listed(names)} and the nearest released records, "{secret}" of {records(successes, len(rows))} is '
+        f'From {quoted(names)} and the nearest released records, "{secret}" of {records(successes, len(rows))} is '
         f"guessed; always guessing its most frequent value gives {percent(baseline)}."
     )
     details: dict[str, Any] = {"known": list(names), "secret": secret, "tolerance": tolerance}

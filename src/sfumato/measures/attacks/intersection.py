@@ -12,11 +12,12 @@ import polars as pl
 from sfumato.core.cells import count_histogram
 from sfumato.core.parameters import column_names
 from sfumato.core.printed import printed
+from sfumato.core.wording import percent
 from sfumato.engines.memory.table import enter
 from sfumato.errors import ColumnError, PolicyError
 from sfumato.measures.attacks.classes import Encoded, require
 from sfumato.measures.attacks.matching import Matching, gather
-from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, outcome, percent, records, sample, worst
+from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, outcome, records, sample, worst
 
 
 def intersection(

@@ -13,12 +13,13 @@ import polars as pl
 
 from sfumato.core.cells import count_cells
 from sfumato.core.parameters import column_names
+from sfumato.core.wording import percent, quoted
 from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError
 from sfumato.measures.attacks.classes import Encoded, require
 from sfumato.measures.attacks.matching import Matching
 from sfumato.measures.attacks.nearest import DistanceSpace
-from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, listed, outcome, percent, records, sample
+from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, outcome, records, sample
 
 POWER = 0.09  # columns that join fewer people through an unprotected copy cannot tell what a release adds
 ALL = 6  # columns up to which every balanced split is looked at
@@ -105,7 +106,7 @@ def linkability(
     baseline = 1 - math.comb(frame.height - k, k) / math.comb(frame.height, k)
     successes = int(hit.sum())
     ceiling = _joined(people, parts, encoded)
-    sources = f"wo sources, one with {listed(parts[0])} and one with {listed(parts[1])}, "
+    sources = f"wo sources, one with {quoted(parts[0])} and one with {quoted(parts[1])}, "
     sentence = (
         f"T{sources}can be joined through the release for {records(successes, len(rows))}; blind guessing joins "
         f"{percent(baseline)}, an unprotected copy {percent(ceiling)}."

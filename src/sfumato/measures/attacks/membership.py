@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from sfumato.core.parameters import column_names
+from sfumato.core.wording import percent, quoted
 from sfumato.engines.memory.table import enter
 from sfumato.measures.attacks.classes import require
 from sfumato.measures.attacks.matching import Matching
-from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, listed, outcome, percent, sample, worst
+from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, outcome, sample, worst
 
 
 def membership(
@@ -83,8 +84,8 @@ def membership(
     successes = int((found > 0).sum() + (taken == 0).sum())
     hits, alarms = float((found > 0).mean()), float((taken > 0).mean())
     sentence = (
-        f"An attacker who knows {listed(names)} tells people in the data from others in "
-        f"{percent(successes / (2 * each))} of {2 * each} cases, where guessing gives 50.0 %: "
+        f"An attacker who knows {quoted(names)} tells people in the data from others in "
+        f"{percent(successes / (2 * each))} of {2 * each} cases, where guessing gives 50%: "
         f"{percent(hits)} of the members are recognised, and {percent(alarms)} of the others are taken for members."
     )
     details: dict[str, Any] = {"members found": hits, "others taken": alarms, "advantage": hits - alarms}

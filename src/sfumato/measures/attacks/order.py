@@ -10,12 +10,13 @@ import polars as pl
 
 from sfumato.core.cells import count_histogram
 from sfumato.core.parameters import column_names
+from sfumato.core.wording import percent
 from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError
 from sfumato.measures.attacks.classes import Encoded, require
 from sfumato.measures.attacks.kernels import align
 from sfumato.measures.attacks.matching import Matching, gather
-from sfumato.measures.attacks.result import MOST, Attack, outcome, percent, records, worst
+from sfumato.measures.attacks.result import MOST, Attack, outcome, records, worst
 
 PEOPLE = 20_000  # of the list, the first ones; their rows are among as many released ones
 PAIRS = 20_000_000  # of a person and a place, at most

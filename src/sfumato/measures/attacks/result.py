@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.wording import percent
 from sfumato.errors import PolicyError
 from sfumato.measures.measure import Measure, wilson
 
@@ -19,7 +20,7 @@ MOST = 20  # row numbers named
 class Attack:
     """The outcome of one attack.
 
-    `success` is the share of the `trials` that succeeded, `interval` its 95 % Wilson interval, `baseline` the share
+    `success` is the share of the `trials` that succeeded, `interval` its 95% Wilson interval, `baseline` the share
     that the same attacker reaches without what the release tells. `exposed` are row numbers (from 0) of the records
     most exposed, worst first, in the table that `of` names ("released", "original", "external"); never their content.
     """
@@ -92,27 +93,13 @@ def worst(score: np.ndarray, hit: np.ndarray, most: int = MOST, rows: np.ndarray
     return order if rows is None else rows[order]
 
 
-def percent(share: float) -> str:
-    """A share as it stands in a sentence.
-
-    >>> percent(1 / 3)
-    '33.3 %'
-    """
-    return f"{100 * share:.1f} %"
-
-
 def records(count: int, rows: int) -> str:
     """So many of all records, as it stands in a sentence.
 
     >>> records(3, 9)
-    '3 of 9 records (33.3 %)'
+    '3 of 9 records (33.3%)'
     """
     return f"{count} of {rows} records ({percent(count / rows if rows else 0.0)})"
-
-
-def listed(names: Sequence[str]) -> str:
-    """Column names as they stand in a sentence."""
-    return ", ".join(f'"{name}"' for name in names)
 
 
 def drawing(trials: object, seed: object) -> tuple[int, np.random.Generator]:

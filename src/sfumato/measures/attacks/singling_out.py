@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from sfumato.core.parameters import column_names
+from sfumato.core.wording import percent, quoted
 from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError
 from sfumato.measures.attacks.classes import Encoded, require
 from sfumato.measures.attacks.linkability import beyond, shared_of
 from sfumato.measures.attacks.predicates import Side, blind, multivariate, rarest, univariate
-from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, listed, outcome, percent
+from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, outcome
 
 MODES = ("univariate", "multivariate")
 TRIES = 4  # predicates drawn per one that is wanted: those that fit one released record are kept
@@ -102,7 +103,7 @@ def singling_out(
     successes = sum(len(rows) == 1 for rows in found)
     baseline = sum(len(elsewhere[0].rows_of(blind(elsewhere[0], rng, width))) == 1 for _ in range(trials)) / trials
     sentence = (
-        f"Of {len(predicates)} {mode} predicates on {listed(names)} made from the release, {successes} "
+        f"Of {len(predicates)} {mode} predicates on {quoted(names)} made from the release, {successes} "
         f"({percent(successes / len(predicates))}) single out one person of the original; of {trials} blind ones "
         f"{percent(baseline)} do."
     )

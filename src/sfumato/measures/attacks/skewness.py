@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.wording import percent
 from sfumato.errors import PolicyError
 from sfumato.measures.attacks.classes import View, of_values, view
-from sfumato.measures.attacks.result import MOST, Attack, outcome, percent, records, worst
+from sfumato.measures.attacks.result import MOST, Attack, outcome, records, worst
 
 SCALES = ("difference", "ratio")
 THRESHOLD = 0.25  # a gain above which a record counts as exposed

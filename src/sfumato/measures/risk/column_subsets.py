@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.core.cells import LARGEST_KEY, rank_keys
+from sfumato.core.keys import rank_tuples
 from sfumato.errors import PolicyError
 from sfumato.measures.risk.keys import Keys, keys_of, shown
 from sfumato.measures.table import table_of
@@ -63,7 +63,8 @@ def subsets_frame(keys: Keys, up_to: Any) -> pl.DataFrame:
                     same += 1
                 del path[same + 1 :]
                 for column in subset[same:]:
-                    path.append((column, *_refined(path[-1][1], path[-1][2], codes[column], keys.cells.sizes[column])))
+                    both = [path[-1][2], keys.cells.sizes[column]]
+                    path.append((column, *rank_tuples([path[-1][1], codes[column]], both, len(count))))
                 _, of, distinct = path[-1]
                 tuples = np.bincount(of, weights=count, minlength=distinct)
                 pairs, alone = float((tuples * (tuples - 1)).sum()), int((tuples == 1).sum())
@@ -93,10 +94,3 @@ COLUMNS: dict[str, Any] = {
     "key": pl.Boolean,
     "minimal": pl.Boolean,
 }
-
-
-def _refined(of: np.ndarray, groups: int, code: np.ndarray, size: int) -> tuple[np.ndarray, int]:
-    """Groups split by one more column; groups are at most the rows and so are its values, which fits in 64 bits."""
-    assert groups * size < LARGEST_KEY
-    distinct, found = rank_keys(of.astype(np.int64) * size + code, groups * size)
-    return found, len(distinct)

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.core.cells import Cells, count_cells, tally
+from sfumato.core.cells import Cells, count_cells
 from sfumato.core.hierarchy import Categories
+from sfumato.core.keys import tally
 from sfumato.core.microdata import encode
 from sfumato.core.parameters import column_names
 from sfumato.core.printed import printed

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from sfumato.core.cells import Cells
+from sfumato.core.keys import rank_tuples
 from sfumato.measures.risk.kernels import fit_pairs
 from sfumato.measures.risk.keys import Keys, keys_of, share
-from sfumato.measures.risk.matching import grouped
 from sfumato.measures.table import table_of
 
 SWEEPS, TOLERANCE = 1000, 1e-7
@@ -119,7 +119,7 @@ def _two_way(cells: Cells, possible: np.ndarray) -> tuple[np.ndarray, int, float
 def _places(possible: np.ndarray, wanted: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
     """Where the wanted combinations stand among the possible ones."""
     both = np.concatenate([possible, wanted], axis=1)
-    group, groups = grouped(list(both), sizes, both.shape[1])
+    group, groups = rank_tuples(list(both), sizes, both.shape[1])
     place = np.empty(groups, np.int64)
     place[group[: possible.shape[1]]] = np.arange(possible.shape[1])
     return place[group[possible.shape[1] :]]

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.core.cells import LARGEST_KEY, Cells, count_cells, rank_keys
+from sfumato.core.cells import Cells, count_cells
+from sfumato.core.keys import LARGEST_KEY, rank_tuples
 from sfumato.core.microdata import encode
 from sfumato.measures.labels_cover import read_labels
 from sfumato.measures.risk.kernels import add_met, project
@@ -33,7 +34,7 @@ def matched(codes: np.ndarray, sizes: Sequence[int], known: np.ndarray, count: n
     starred = np.flatnonzero(~known.all(axis=1))
     if not len(starred):
         return count.copy()
-    of, patterns = grouped(list(known[starred]), [2] * len(starred), codes.shape[1])
+    of, patterns = rank_tuples(list(known[starred]), [2] * len(starred), codes.shape[1])
     order = np.argsort(of, kind="stable")
     ends = np.cumsum(np.bincount(of, minlength=patterns))
     starts = np.concatenate([[0], ends[:-1]])
@@ -60,7 +61,7 @@ def matched(codes: np.ndarray, sizes: Sequence[int], known: np.ndarray, count: n
         else:  # the keys are too wide for subtraction: rank the columns that both know
             bits = [bit for bit in range(len(starred)) if both >> bit & 1]
             columns = [key, *(stars[bit] for bit in bits)]
-            group, groups = grouped(columns, [len(key), *(sizes[starred[bit]] for bit in bits)], len(key))
+            group, groups = rank_tuples(columns, [len(key), *(sizes[starred[bit]] for bit in bits)], len(key))
         tally = np.zeros(groups, count.dtype)
         for own, others in of_own.items():
             add_met(group, weight, starts[own], ends[own], starts[others], ends[others], tally, found)
@@ -77,7 +78,7 @@ def _key(
     Where such a key does not fit in 64 bits, the key of the columns without wildcards alone, and None.
     """
     fixed = [i for i in range(len(codes)) if i not in set(starred.tolist())]
-    base, groups = grouped([codes[i] for i in fixed], [sizes[i] for i in fixed], codes.shape[1])
+    base, groups = rank_tuples([codes[i] for i in fixed], [sizes[i] for i in fixed], codes.shape[1])
     key, strides, domain = base[order].astype(np.int64), [], groups
     for i in starred:
         strides.append(domain)
@@ -87,24 +88,6 @@ def _key(
     for i, stride in zip(starred, strides, strict=True):
         key += codes[i][order].astype(np.int64) * stride
     return key, np.array(strides, dtype=np.int64)
-
-
-def grouped(codes: Sequence[np.ndarray], sizes: Sequence[int], length: int) -> tuple[np.ndarray, int]:
-    """The group of each entry under some columns, in lexicographic order, and the number of groups; keys are exact.
-
-    >>> of, groups = grouped([np.array([1, 0, 1])], [2], 3)
-    >>> of.tolist(), groups
-    ([1, 0, 1], 2)
-    """
-    key, domain = np.zeros(length, np.int64), 1
-    for code, size in zip(codes, sizes, strict=True):
-        if domain * size >= LARGEST_KEY:  # a wider key would wrap and merge different tuples
-            distinct, spent = rank_keys(key, domain)
-            key, domain = spent.astype(np.int64), len(distinct)
-        key = key * size + code
-        domain *= size
-    distinct, of = rank_keys(key, domain)
-    return of, len(distinct)
 
 
 STAR = "*"  # a released value that says nothing

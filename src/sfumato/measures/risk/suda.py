@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.cells import count_cells
+from sfumato.core.wording import quoted
 from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError
 from sfumato.measures.measure import Measure
@@ -216,7 +217,7 @@ def suda_risk(
         exposed = [int(i) for i in np.argsort(-of_record, kind="stable")[:10] if of_record[i] > 0]
     some = "some of these columns" if up_to is None else f"up to {up_to} of these columns"
     sentence = (
-        f"{special} of {records} records stand alone on {_listed(found.names)} or on {some}; a link to "
+        f"{special} of {records} records stand alone on {quoted(found.names)} or on {some}; a link to "
         f"such a record is correct with probability {dis.max():.3f} at most, and {expected / records:.5f} on average "
         f"over all, where the table holds {sampling_fraction:.4g} of the population."
     )
@@ -257,7 +258,3 @@ def _dis(score: np.ndarray, columns: int, pairs: int, fraction: float) -> np.nda
     if len(power):
         dis[scored] = 1 / (1 + pairs * (1 - fraction) / fraction / (power * (1 / power).sum()))
     return dis
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(f'"{name}"' for name in names)

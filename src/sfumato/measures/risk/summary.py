@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.parameters import mapping
+from sfumato.core.wording import count, percent
 from sfumato.errors import PolicyError
 from sfumato.measures.measure import Measure
 from sfumato.measures.risk.achievement import achieved_figures
@@ -29,7 +30,7 @@ ATTACKERS = {
 SENSITIVE: dict[str, tuple[tuple[float, float], str]] = {
     "distinct_l": ((1.0, math.inf), '"{1}" takes at least {0} different value{2}'),
     "entropy_l": ((1.0, math.inf), '"{1}" is at least as varied as {0:.4g} equally frequent value{2}'),
-    "alpha": (SHARE, 'no value of "{1}" has a share above {0:.2%}'),
+    "alpha": (SHARE, 'no value of "{1}" has a share above {3}'),
     "beta": ((0.0, math.inf), 'no value of "{1}" gains more than {0:.4g} times its share in the table in a class'),
 }
 
@@ -45,12 +46,14 @@ def attacker_measures(found: Mapping[str, Any], with_population: bool) -> list[M
         outside = of.get("outside", 0.0)
         place = "" if name == "prosecutor" or outside else where  # records outside of it are counted as in the table
         if name != "marketer":
-            looks = f"looks like {of['smallest']} record{'s' if of['smallest'] > 1 else ''}{place}, itself included"
-            highest = f"Somebody {who} finds the most exposed record with a chance of {of['highest']:.2%}: it {looks}."
+            looks = f"looks like {count(of['smallest'], 'record')}{place}, itself included"
+            highest = (
+                f"Somebody {who} finds the most exposed record with a chance of {percent(of['highest'])}: it {looks}."
+            )
             measures.append(
                 Measure(f"{name} highest risk", of["highest"], SHARE, highest, baseline=guess, details=details)
             )
-        average = f"Somebody {who} finds {of['average']:.2%} of the records on average."
+        average = f"Somebody {who} finds {percent(of['average'])} of the records on average."
         if outside == 1:
             average += (
                 " The population table holds no record as often as this table does, so this says no more than the "
@@ -58,13 +61,13 @@ def attacker_measures(found: Mapping[str, Any], with_population: bool) -> list[M
             )
         elif outside:
             average += (
-                f" The population table holds {of['outside']:.2%} of the records less often than this table does; "
+                f" The population table holds {percent(of['outside'])} of the records less often than this table does; "
                 "they are counted as here."
             )
         measures.append(Measure(f"{name} average risk", of["average"], SHARE, average, baseline=guess, details=details))
         if name != "marketer":
             at_risk = (
-                f"{of['records_at_risk']:.2%} of the records are above the threshold of {of['threshold']:g} for "
+                f"{percent(of['records_at_risk'])} of the records are above the threshold of {of['threshold']:g} for "
                 f"somebody {who}."
             )
             measures.append(Measure(f"{name} records at risk", of["records_at_risk"], SHARE, at_risk, details=details))
@@ -78,8 +81,8 @@ def table_measures(counted: Mapping[str, Any]) -> list[Measure]:
         sentence = "No record is unique in the sample, so none of them can be unique in the population."
     else:
         sentence = (
-            f"{counted['both']} of the {counted['sample_uniques']} records that are unique in the sample ({given:.2%}) "
-            "are unique in the population."
+            f"{counted['both']} of the {counted['sample_uniques']} records that are unique in the sample "
+            f"({percent(given)}) are unique in the population."
         )
     counts = {key: counted[key] for key in ("population_uniques", "sample_uniques", "both", "population_size")}
     people = f"{counted['population_uniques']} of {counted['population_size']}"
@@ -88,7 +91,7 @@ def table_measures(counted: Mapping[str, Any]) -> list[Measure]:
             "population unique",
             counted["pu"],
             SHARE,
-            f"{people} records of the population ({counted['pu']:.2%}) are unique in the quasi-identifiers.",
+            f"{people} records of the population ({percent(counted['pu'])}) are unique in the quasi-identifiers.",
             details=counts,
         ),
         Measure("population unique given sample unique", given, SHARE, sentence, details=counts),
@@ -104,11 +107,11 @@ def expected_measures(name: str, found: Mapping[str, Any]) -> list[Measure]:
             f"{name} risk",
             average,
             SHARE,
-            f"The risk of {whose} is {average:.4%} on average and {found['highest']:.2%} at most; {expected:.2f} "
-            f"re-identifications are expected, by survey weights."
+            f"The risk of {whose} is {percent(average)} on average and {percent(found['highest'])} at most; "
+            f"{expected:.2f} re-identifications are expected, by survey weights."
             if name == "individual"
-            else f"The risk that somebody of {whose} is found is {average:.4%} on average and {found['highest']:.2%} "
-            "at most.",
+            else f"The risk that somebody of {whose} is found is {percent(average)} on average and "
+            f"{percent(found['highest'])} at most.",
             details=dict(found),
         )
     ]
@@ -158,8 +161,8 @@ def interval_measures(found: Mapping[str, Any]) -> list[Measure]:
             f"interval disclosure of {name} by {window}",
             of[window],
             SHARE,
-            f'{of[window]:.2%} of the original values of "{name}" lie within {width} of the released one; for somebody '
-            f"else's released value it is {of[f'{window}_baseline']:.2%}.",
+            f'{percent(of[window])} of the original values of "{name}" lie within {width} of the released one; for '
+            f"somebody else's released value it is {percent(of[f'{window}_baseline'])}.",
             baseline=of[f"{window}_baseline"],
             details={"attribute": name, "rows": of["rows"]},
         )
@@ -179,14 +182,18 @@ def achieved_measures(found: Mapping[str, Any]) -> list[Measure]:
             (1.0, math.inf),
             "Some record looks like no other: k is 1."
             if k == 1
-            else f"Every record looks like at least {k - 1} other{'s' if k > 2 else ''}: k is {k}.",
+            else f"Every record looks like at least {count(k - 1, 'other')}: k is {k}.",
         )
     ]
     for name, values in found["sensitive"].items():
         for key, (bounds, sentence) in SENSITIVE.items():
             if key in values:
                 value = values[key]
-                text = "In every group of records that look alike, " + sentence.format(value, name, _s(value)) + "."
+                text = (
+                    "In every group of records that look alike, "
+                    + sentence.format(value, name, "s" * (value != 1), percent(value))
+                    + "."
+                )
                 label = f"achieved {key.replace('_', ' ')} of {name}"
                 measures.append(Measure(label, float(value), bounds, text, details={"attribute": name}))
         for distance, t in values.get("t", {}).items():
@@ -210,10 +217,6 @@ def achieved_measures(found: Mapping[str, Any]) -> list[Measure]:
                 Measure(f"achieved delta of {name}", value, (0.0, math.inf), text, details={"attribute": name})
             )
     return measures
-
-
-def _s(number: float) -> str:
-    return "" if number == 1 else "s"
 
 
 SMALL_TABLE = 20_000  # combinations of key values up to which the summary fits the two-way model

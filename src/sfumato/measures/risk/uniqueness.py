@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from sfumato.core.wording import count, percent
 from sfumato.criteria.population_uniqueness import ESTIMATORS
 from sfumato.errors import PolicyError, did_you_mean
 from sfumato.measures.measure import Measure
@@ -91,7 +92,7 @@ def sample_measure(keys: Keys) -> Measure:
         "sample uniqueness",
         value,
         (0.0, 1.0),
-        f"{_counted(uniques, 'record')} of {keys.rows} ({value:.2%}) {'is' if uniques == 1 else 'are'} unlike any "
+        f"{count(uniques, 'record')} of {keys.rows} ({percent(value)}) {'is' if uniques == 1 else 'are'} unlike any "
         "other in the quasi-identifiers.",
         details={"uniques": uniques, "rows": keys.rows},
     )
@@ -108,8 +109,8 @@ def population_measure(keys: Keys, fraction: float, model: str) -> Measure:
         sentence = f"The model {model} has no solution for these class sizes, so it gives no population uniqueness."
     else:
         sentence = (
-            f"An estimated {value:.2%} of the population (about {value * size:.0f} of {size:.0f} people) are unique in "
-            f"the quasi-identifiers ({model})."
+            f"An estimated {percent(value)} of the population (about {value * size:.0f} of {size:.0f} people) are "
+            f"unique in the quasi-identifiers ({model})."
         )
     details = {
         "model": model,
@@ -140,7 +141,3 @@ def table_figures(keys: Keys) -> dict[str, float | int]:
         "both": both,
         "population_size": rows,
     }
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

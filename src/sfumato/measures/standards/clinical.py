@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sfumato.core.parameters import column_names
+from sfumato.core.wording import count
 from sfumato.errors import PolicyError
 from sfumato.measures.attacks.classes import share_of
 from sfumato.measures.measure import Measure
@@ -70,7 +71,7 @@ def from_sizes(
     """The same from the sizes of the classes: their rows, the least of them, how many, and the average risk."""
     risk = {"highest": 1 / least, "average": average_risk}
     details = {"smallest": least, "classes": classes}
-    alike = "no other record" if least == 1 else f"{least - 1} other record{'s' * (least != 2)}"
+    alike = "no other record" if least == 1 else count(least - 1, "other record")
     highest = Measure(
         "highest risk",
         risk["highest"],

@@ -10,13 +10,14 @@ import polars as pl
 
 from sfumato.core.cells import count_cells
 from sfumato.core.parameters import column_names
+from sfumato.core.wording import percent, quoted
 from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError
 from sfumato.measures.attacks.classes import Encoded, require, share_of
 from sfumato.measures.attacks.homogeneity import homogeneity
 from sfumato.measures.attacks.inference import inference
 from sfumato.measures.attacks.linkability import across_splits, shared_of
-from sfumato.measures.attacks.result import TRIALS, Attack, listed, percent, records
+from sfumato.measures.attacks.result import TRIALS, Attack, records
 from sfumato.measures.attacks.singling_out import widest
 from sfumato.measures.measure import Measure
 from sfumato.measures.risk.keys import keys_of
@@ -44,7 +45,7 @@ def gdpr(
     With the original, the three attacks are carried out. What linkability and inference achieve beyond guessing, and
     beyond what succeeds on the holdout where there is one, is their risk: (success - reference) / (1 - reference); of
     singling out only what succeeds on the holdout is taken off. Where an attack tried a sample, the upper end of its
-    95 % interval is held against the limit. Without the original, the classes of the release stand in: singling out is
+    95% interval is held against the limit. Without the original, the classes of the release stand in: singling out is
     the share of records alone in their class; linkability the highest 1/n of a class; inference the share of records
     whose class has one sensitive value, beyond the whole table, or what the best guess in each class gains over the
     best for the whole table, whichever is more.
@@ -155,7 +156,7 @@ def _risk(attack: Attack) -> Measure:
     risk, sampled = beyond(attack.success), bool(attack.details.get("sampled"))
     sentence = f"{attack.sentence} Beyond a reference of {percent(reference)} the risk is {percent(risk)}."
     if sampled:
-        sentence += f" A sample was tried, so the upper end of its 95 % interval counts: {percent(high)}."
+        sentence += f" A sample was tried, so the upper end of its 95% interval counts: {percent(high)}."
     name = attack.name if "secret" not in attack.details else f'inference of "{attack.details["secret"]}"'
     details = {"success": attack.success, "reference": reference, "trials": attack.trials, "seed": attack.seed}
     for key in ("columns", "first", "second", "ceiling"):
@@ -171,9 +172,9 @@ def _from_classes(
     by_quasi, by_all = (keys_of(frame, columns, wildcard=wildcard) for columns in (names, every))
     least, rows = int(by_quasi.size.min()), frame.height
     some, alone = (int((keys.size[keys.of_row] == 1).sum()) for keys in (by_quasi, by_all))
-    sentence = f"{records(some, rows)} are alone in their class by the quasi-identifiers {listed(names)}"
+    sentence = f"{records(some, rows)} are alone in their class by the quasi-identifiers {quoted(names)}"
     if len(every) > len(names):
-        sentence += f", {alone} ({percent(alone / rows)}) by all released columns, {listed(every)}, which counts"
+        sentence += f", {alone} ({percent(alone / rows)}) by all released columns, {quoted(every)}, which counts"
     details: dict[str, Any] = {"quasi": some / rows, "columns": list(every)}
     if alone > some and alone / rows > limit:
         details["drivers"] = list(_drivers(frame, every, limit))
@@ -236,10 +237,10 @@ def _statement(checks: tuple[Check, ...], examined: tuple[str, ...], secrets: tu
         part = f"the risk of {word} is {percent(value)}{up_to} ({'within' if worst.holds else 'above'} the limit)"
         if drivers := worst.measure.details.get("drivers"):
             part += (
-                f" by all released columns, of which {listed(drivers)} {'is' if len(drivers) == 1 else 'are'} enough"
+                f" by all released columns, of which {quoted(drivers)} {'is' if len(drivers) == 1 else 'are'} enough"
             )
         elif word == "singling out":
-            part += f" by {listed(worst.measure.details['columns'])}"
+            part += f" by {quoted(worst.measure.details['columns'])}"
         elif word == "linkability" and alone:
             part += " for the worst record"
         parts.append(part)

@@ -9,6 +9,7 @@ import polars as pl
 
 from sfumato.core.printed import printed
 from sfumato.core.roles import FEW_VALUES, QUASI, SENSITIVE, name_runs, reasons
+from sfumato.core.wording import percent
 from sfumato.engines.memory.table import enter
 from sfumato.measures.standards.finding import Objection
 from sfumato.measures.standards.precision import COMPACT, age_fault, birth_year_fault, date_fault, zip_fault
@@ -162,7 +163,7 @@ class _Column:
         return int(self.count.filter(some).filter(hits).sum()) / self.rows
 
     def finding(self, identifier: int, how: str, share: float, why: str) -> Objection:
-        sentence = f'"{self.name}" holds {TITLES[identifier]} {why} in {100 * share:.1f} % of the rows.'
+        sentence = f'"{self.name}" holds {TITLES[identifier]} {why} in {percent(share)} of the rows.'
         return Objection(self.name, identifier, TITLES[identifier], how, share, sentence.replace("  ", " "))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.printed import printed
+from sfumato.core.wording import percent
 from sfumato.errors import ColumnError, did_you_mean
 from sfumato.measures.measure import Measure, wilson
 from sfumato.measures.utility.pair import pair_of
@@ -56,7 +57,7 @@ def classification_metric(
     baseline = 1 - most / pair.original_rows
     sentence = (
         f'For {wrong} of {n} records the most frequent "{target}" of their class is not their own, or they are '
-        f"suppressed: {wrong / n * 100:.1f}%, against {baseline * 100:.1f}% when guessing without any other column."
+        f"suppressed: {percent(wrong / n)}, against {percent(baseline)} when guessing without any other column."
     )
     details = {"target": target, "suppressed": pair.suppressed}
     return Measure("classification-metric", wrong / n, (0.0, 1.0), sentence, wilson(wrong, n), baseline, details)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.core.cells import tally
 from sfumato.core.hierarchy import Categories, Hierarchy
+from sfumato.core.keys import tally
 from sfumato.core.microdata import Attribute, encode
 from sfumato.core.printed import printed
 from sfumato.hierarchies import parse

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.wording import count, percent, quoted
 from sfumato.errors import ColumnError, PolicyError
 from sfumato.measures.measure import Measure
 from sfumato.measures.utility.column import ComparedColumn
-from sfumato.measures.utility.notes import many, percent
 from sfumato.measures.utility.pair import Pair, pair_of, whole
 
 MOST_VALUES = 100  # columns with more values are left out unless named
@@ -68,8 +68,8 @@ def contingency(
             means[str(size)] = float(np.mean(found))
     value = float(np.mean(every)) if every else math.nan
     sentence = (
-        f"In {many(len(every), 'table')} of up to {many(dimension)}, {percent(value)} of the records are counted in "
-        f"another cell than before, on average; in the worst, of {_listed(worst[1])}, {percent(worst[0])}."
+        f"In {count(len(every), 'table')} of up to {count(dimension, 'column')}, {percent(value)} of the records are "
+        f"counted in another cell than before, on average; in the worst, of {quoted(worst[1])}, {percent(worst[0])}."
         if every
         else "There is no contingency table: all of them are too large."
     )
@@ -109,7 +109,3 @@ def _weights(column: ComparedColumn) -> np.ndarray:
         1 / np.maximum(column.size, 1), column.size
     )
     return weights
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(f'"{name}"' for name in names)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.wording import count, percent
 from sfumato.errors import PolicyError
 from sfumato.measures.measure import Measure
 from sfumato.measures.utility.column import ComparedColumn
-from sfumato.measures.utility.notes import many
 from sfumato.measures.utility.pair import pair_of
 
 
@@ -42,8 +42,8 @@ def direct_comparison(
     value = float(np.mean(list(per_column.values())))
     baseline = float(np.mean([_hidden(pair.column(name), of, distance) for name in names]))
     sentence = (
-        f"Compared cell by cell, values of {many(len(names))} are on average {value * 100:.1f}% off (0%: all as "
-        f"before, 100%: as far off as can be); with every value hidden it would be {baseline * 100:.1f}%."
+        f"Compared cell by cell, values of {count(len(names), 'column')} are on average {percent(value)} off (0%: all "
+        f"as before, 100%: as far off as can be); with every value hidden it would be {percent(baseline)}."
     )
     details = {"per_column": per_column, "distance": distance, "percent": 100 * value}
     return Measure("direct-comparison", value, (0.0, 1.0), sentence, baseline=baseline, details=details)

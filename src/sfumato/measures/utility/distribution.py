@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.wording import count
 from sfumato.errors import PolicyError, did_you_mean
 from sfumato.measures.measure import Measure
 from sfumato.measures.utility.boxes import boxes_of, implied
 from sfumato.measures.utility.column import ComparedColumn
-from sfumato.measures.utility.notes import many
 from sfumato.measures.utility.pair import pair_of
 
 MEANING = {
@@ -62,8 +62,8 @@ def distribution_distance(
     value = float(np.mean(list(per_column.values())))
     worst = max(per_column, key=per_column.__getitem__)
     sentence = (
-        f"The distributions of {many(len(per_column))} moved by {value:.3f} on average, on a scale from 0 to 1 "
-        f'({distance}: {MEANING[distance]}); that of "{worst}" most, by {per_column[worst]:.3f}.'
+        f"The distributions of {count(len(per_column), 'column')} moved by {value:.3f} on average, on a scale from 0 "
+        f'to 1 ({distance}: {MEANING[distance]}); that of "{worst}" most, by {per_column[worst]:.3f}.'
     )
     details: dict[str, Any] = {"per_column": per_column, "percent": 100 * value}
     if distance == "wasserstein":
@@ -153,7 +153,7 @@ def kl_divergence(
         )
     else:
         sentence = (
-            f"The distribution of {many(len(names))} together that the release implies is {value:.4g} nats away from "
-            f"the original (0: the same); a release that says nothing would be {most:.4g} away."
+            f"The distribution of {count(len(names), 'column')} together that the release implies is {value:.4g} nats "
+            f"away from the original (0: the same); a release that says nothing would be {most:.4g} away."
         )
     return Measure("kl-divergence", value, (0.0, math.inf), sentence, baseline=most, details={"columns": list(names)})

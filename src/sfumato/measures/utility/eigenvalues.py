@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.wording import count, percent
 from sfumato.measures.measure import Measure
-from sfumato.measures.utility.notes import many
 from sfumato.measures.utility.numeric_error import Numbers, correlation, numbers_of
 from sfumato.measures.utility.pair import pair_of
 
@@ -51,7 +51,7 @@ def eigenvalues_of(found: Numbers) -> Measure:
     known = before > 1e-12 * d
     relative = float((np.abs(before - after)[known] / before[known]).sum()) if known.any() else math.nan
     sentence = (
-        f"{value * 100:.1f}% of the common variation of {many(d, 'numeric column')} moved: 0% where they vary "
+        f"{percent(value)} of the common variation of {count(d, 'numeric column')} moved: 0% where they vary "
         "together as before (eigenvalues of their correlations)."
     )
     details = {

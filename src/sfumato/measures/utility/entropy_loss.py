@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.wording import count, percent
 from sfumato.errors import ColumnError, PolicyError, did_you_mean
 from sfumato.measures.measure import Measure
 from sfumato.measures.utility.column import ComparedColumn
-from sfumato.measures.utility.notes import many, moved_share
+from sfumato.measures.utility.notes import moved_share
 from sfumato.measures.utility.pair import Pair, pair_of
 
 
@@ -57,8 +58,8 @@ def entropy_loss(
     value = float(np.mean(list(per_column.values())))
     moved, beside = moved_share(pair, map(pair.column, names))
     sentence = (
-        f"Who sees a released value of {many(len(names))} still lacks {value * 100:.1f}% of what there is to know "
-        f"about the original one, on average (0%: it is certain, 100%: nothing is known).{beside}"
+        f"Who sees a released value of {count(len(names), 'column')} still lacks {percent(value)} of what there is to "
+        f"know about the original one, on average (0%: it is certain, 100%: nothing is known).{beside}"
     )
     details = {"per_column": per_column, "bits": bits, "percent": 100 * value, "moved": moved}
     return Measure("entropy-loss", value, (0.0, 1.0), sentence, details=details)

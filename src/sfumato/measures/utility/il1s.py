@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.wording import count
 from sfumato.measures.measure import Measure
-from sfumato.measures.utility.notes import many
 from sfumato.measures.utility.numeric_error import Numbers, numbers_of
 from sfumato.measures.utility.pair import pair_of
 
@@ -51,11 +51,11 @@ def il1s_of(found: Numbers) -> Measure:
     names = [name for name, there in zip(found.names, known, strict=True) if there]
     sentence = (
         f"On average a number is {value * math.sqrt(2):.4g} standard deviations away from its release "
-        f"(il1s {value:.4g}, over {many(len(names))}); were each released as the mean of its column, "
+        f"(il1s {value:.4g}, over {count(len(names), 'column')}); were each released as the mean of its column, "
         f"{baseline * math.sqrt(2):.4g}."
     )
     if found.left_out:
-        sentence += f" Left out: {many(found.left_out, 'released row')} with a missing value."
+        sentence += f" Left out: {count(found.left_out, 'released row')} with a missing value."
     details = {
         "percent": min(100.0, 100 * value),
         "per_column": dict(zip(names, each.mean(axis=0).tolist(), strict=True)),

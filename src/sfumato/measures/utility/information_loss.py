@@ -12,11 +12,12 @@ import polars as pl
 from sfumato.core.labels import Labels, at_level, ends_of, of_nodes, of_ranges, over_codes
 from sfumato.core.policy import ClassStatistics
 from sfumato.core.printed import printed
+from sfumato.core.wording import count, percent
 from sfumato.losses import LabelLoss, loss_name
 from sfumato.losses import loss as parse_loss
 from sfumato.measures.measure import Measure
 from sfumato.measures.utility.column import ComparedColumn
-from sfumato.measures.utility.notes import many, moved_share, unread_words
+from sfumato.measures.utility.notes import moved_share, unread_words
 from sfumato.measures.utility.pair import Pair, pair_of, whole
 
 
@@ -242,10 +243,12 @@ def information_loss(
     if asked.aggregate == "sum" and name != "height":
         top = float(len(names))
     if name in WORDS and asked.aggregate == "mean":
-        sentence = f"{value * 100:.1f}% {WORDS[name]} (0%: as in the original, 100%: nothing is left)"
+        sentence = f"{percent(value)} {WORDS[name]} (0%: as in the original, 100%: nothing is left)"
         sentence += f"; suppressed rows counted as lost: {gone}." if gone else "."
     else:
-        sentence = f"The loss {name} ({asked.aggregate} over {many(len(names))}) is {value:.4g}, 0 being no loss."
+        sentence = (
+            f"The loss {name} ({asked.aggregate} over {count(len(names), 'column')}) is {value:.4g}, 0 being no loss."
+        )
     value = min(value, top) if value < top + 1e-9 else value  # sums of shares may pass 1 by their last digit
     return Measure(name, value, (0.0, float(max(top, value))), sentence + unread + beside, details=details)
 

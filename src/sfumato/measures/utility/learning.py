@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.wording import percent
 from sfumato.errors import ColumnError, MissingExtra, PolicyError, did_you_mean
 from sfumato.measures.measure import Measure, wilson
 from sfumato.measures.utility.column import ComparedColumn
@@ -163,8 +164,8 @@ def learning(
     gain = f"; the release keeps {part} of the gain over guessing" if math.isfinite(kept) else ""
     drew = f" ({n} of {len(truth)} records, drawn at random)" if n < len(truth) else ""
     sentence = (
-        f'Models trained on the release predict "{target}" of original records right in {value * 100:.1f}% of cases'
-        f"{drew}, against {plain * 100:.1f}% when trained on the original and {majority * 100:.1f}% by always guessing "
+        f'Models trained on the release predict "{target}" of original records right in {percent(value)} of cases'
+        f"{drew}, against {percent(plain)} when trained on the original and {percent(majority)} by always guessing "
         f"the most frequent value{gain}."
     )
     details: dict[str, Any] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from sfumato.core.wording import percent, quoted
 from sfumato.measures.utility.column import ComparedColumn
 from sfumato.measures.utility.pair import Pair
 
@@ -19,15 +20,15 @@ def notes_of(pair: Pair) -> list[str]:
     columns = [pair.column(name) for name in pair.shared]
     found = [REORDERED] if pair.reordered else []
     if names := [column.name for column in columns if column.unread]:
-        found.append(f"labels of {listed(names)} could not be read and count as no information: {TELL}")
+        found.append(f"labels of {quoted(names)} could not be read and count as no information: {TELL}")
     if names := [column.name for column in columns if column.strange]:
         found.append(
-            f"values of {listed(names)} that the original does not have could not be read either and count as wrong "
+            f"values of {quoted(names)} that the original does not have could not be read either and count as wrong "
             f"ones: {TELL}"
         )
     if names := [column.name for column in columns if column.learnt]:
         found.append(
-            f"labels of {listed(names)} could not be read and are taken for groups of the values that their rows have "
+            f"labels of {quoted(names)} could not be read and are taken for groups of the values that their rows have "
             f"in the original: {TELL}"
         )
     shares = {column.name: column.moved(pair.rows) for column in columns}
@@ -39,29 +40,6 @@ def notes_of(pair: Pair) -> list[str]:
             "such as lm and ncp, do not count that; direct-comparison, errors of numbers and query-error do"
         )
     return found
-
-
-def listed(names: Iterable[str]) -> str:
-    """Column names as they stand in a sentence."""
-    return ", ".join(f'"{name}"' for name in names)
-
-
-def many(count: int, what: str = "column") -> str:
-    """A number of things in words.
-
-    >>> many(1), many(2, "numeric column")
-    ('1 column', '2 numeric columns')
-    """
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
-def percent(share: float) -> str:
-    """A share above 0 never as 0.0%.
-
-    >>> percent(0.25), percent(0.0001)
-    ('25.0%', 'below 0.1%')
-    """
-    return f"{share * 100:.1f}%" if share >= 0.001 or share == 0 else "below 0.1%"
 
 
 def moved_share(pair: Pair, columns: Iterable[ComparedColumn]) -> tuple[float, str]:

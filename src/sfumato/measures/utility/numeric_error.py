@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.wording import count
 from sfumato.errors import ColumnError, PolicyError, did_you_mean
 from sfumato.measures.measure import Measure
 from sfumato.measures.utility.column import Times
-from sfumato.measures.utility.notes import many
 from sfumato.measures.utility.pair import Pair, pair_of
 
 
@@ -185,7 +185,7 @@ def _measured(found: Numbers, error: str, on: str, name: str) -> Measure:
     words = error.replace("-", " ")
     worst = WORST["covariances" if error == "mean-variation" else on]
     sentence = (
-        f"The {words} of the {on} of {many(len(found.names), 'numeric column')} is {value:.4g} "
+        f"The {words} of the {on} of {count(len(found.names), 'numeric column')} is {value:.4g} "
         f"({percent:.1f} on a scale from 0, as in the original, to 100, {worst})."
     )
     if math.isnan(value):
@@ -193,7 +193,7 @@ def _measured(found: Numbers, error: str, on: str, name: str) -> Measure:
         why = f"all original {on} are 0" if zero else "the numbers are too large to be squared"
         sentence = f"There is no {name}: {why}."
     elif found.left_out:
-        sentence += f" Left out: {many(found.left_out, 'released row')} with a missing value."
+        sentence += f" Left out: {count(found.left_out, 'released row')} with a missing value."
     baseline = _mean(error, x, np.abs(x - x.mean(axis=0))) if on == "values" and not math.isnan(value) else None
     details: dict[str, Any] = {
         "percent": percent,

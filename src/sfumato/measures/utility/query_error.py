@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.wording import count, percent
 from sfumato.errors import PolicyError
 from sfumato.measures.measure import Measure
 from sfumato.measures.utility.boxes import boxes_of
 from sfumato.measures.utility.column import ComparedColumn
-from sfumato.measures.utility.notes import many
 from sfumato.measures.utility.pair import pair_of, whole
 
 
@@ -70,9 +70,9 @@ def query_error(
     half = 1.96 * math.sqrt(queries) / 2
     low, high = max(math.floor(queries / 2 - half), 0), min(math.ceil(queries / 2 + half), queries - 1)
     sentence = (
-        f"Asked {queries} times how many records lie in random ranges of up to {many(dimension)}, the release is at "
-        f"most {value * 100:.1f}% off in half of the answers; one that hides every value, {baseline * 100:.1f}% "
-        f"(counts below {sanity * 100:g}% of the records are measured against that)."
+        f"Asked {queries} times how many records lie in random ranges of up to {count(dimension, 'column')}, the "
+        f"release is at most {percent(value)} off in half of the answers; one that hides every value, "
+        f"{percent(baseline)} (counts below {sanity * 100:g}% of the records are measured against that)."
     )
     details = {
         "mean": float(errors.mean()), "upper_decile": float(np.quantile(errors, 0.9)), "queries": queries,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.wording import quoted
 from sfumato.errors import ColumnError, MissingExtra
 from sfumato.measures.measure import Measure
 from sfumato.measures.utility.classification_metric import classification_metric
@@ -21,7 +22,7 @@ from sfumato.measures.utility.entropy_loss import entropy_loss
 from sfumato.measures.utility.il1s import il1s_of
 from sfumato.measures.utility.information_loss import information_loss
 from sfumato.measures.utility.learning import learning
-from sfumato.measures.utility.notes import listed, notes_of
+from sfumato.measures.utility.notes import notes_of
 from sfumato.measures.utility.numeric_error import ERRORS, STATISTICS, error_of, numbers_of
 from sfumato.measures.utility.pair import Pair, pair_of, whole
 from sfumato.measures.utility.query_error import query_error
@@ -132,12 +133,12 @@ def _left_out(pair: CountedPair, target: str | None) -> list[str]:
     found = []
     if pair.too_many:
         found.append(
-            f"columns with too many different values to be held in memory are left out: {listed(pair.too_many)}"
+            f"columns with too many different values to be held in memory are left out: {quoted(pair.too_many)}"
         )
     numeric = [name for name in pair.shared if pair.column(name).numeric]
     if numeric and not pair.holds(numeric):
         found.append(
-            f"numbers are left out: {listed(numeric)} have too many different combinations to be held in memory"
+            f"numbers are left out: {quoted(numeric)} have too many different combinations to be held in memory"
         )
     if target is not None:
         found.append(f'learning to predict "{target}" is left out: it trains on rows')

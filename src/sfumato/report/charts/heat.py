@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from sfumato.core.wording import percent
 from sfumato.report.markup import Markup, join, name, section, tag
 from sfumato.report.sections.evidence import Heat
-from sfumato.report.words import percent
 
 SHADES = 8
 LONG = 44  # characters of a label

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.wording import count, percent
 from sfumato.errors import SfumatoError
 from sfumato.measures.utility import Pair
 from sfumato.report.look import Manifest, table
 from sfumato.report.markup import Markup, join, names, section, tag
 from sfumato.report.markup import name as name_
 from sfumato.report.markup import table as html_table
-from sfumato.report.words import count, percent
 
 THRESHOLDS = ((0.05, 20), (0.09, 12), (0.2, 5), (0.33, 4))  # a risk, and the least class whose records are not above
 ATTACKERS = {

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sfumato.core.wording import count, number, one_in, percent
 from sfumato.report.charts.svg import bar, bins, histogram
 from sfumato.report.look import Manifest, look, measured, of_set, promises, rows, table
 from sfumato.report.markup import Markup, facts, join, names, section, tag
 from sfumato.report.markup import table as html_table
 from sfumato.report.sections.attacks import attackers
-from sfumato.report.words import count, number, one_in, percent
 
 _WIDTHS = {"wide": 704, "narrow": 350}
 
@@ -55,7 +55,7 @@ def _nothing() -> Markup:
 
 def _sizes(manifest: Manifest, entry: Manifest, number_: int) -> Markup:
     shown = facts(
-        (term, number(entry[key], 1))
+        (term, number(entry[key]))
         for term, key in (
             ("Classes", "classes"),
             ("Smallest", "smallest"),

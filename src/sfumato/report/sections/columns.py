@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sfumato.core.wording import count, number, percent
+from sfumato.losses import LOSSES
 from sfumato.report.charts.svg import bar
 from sfumato.report.look import Manifest, look, promises, quasi, rows, table
 from sfumato.report.markup import Markup, join, name, names, section, tag
 from sfumato.report.markup import table as html_table
 from sfumato.report.sections.evidence import ColumnShape
-from sfumato.report.words import LOSSES, count, number, percent
+from sfumato.report.words import called
 
 if TYPE_CHECKING:
     from sfumato.core.policy import Verdict
@@ -77,7 +79,7 @@ def losses(manifest: Manifest, exact: Verdict | None = None) -> Markup:
     whole = look(manifest, "solution", "loss") if exact is None else exact.loss
     lost = {key: value for key, value in per_column.items() if _is_number(value)}
     kind = look(manifest, "policy", "loss", "name")
-    measure = LOSSES.get(str(kind), str(kind)) if kind else "the policy's measure"
+    measure = called(LOSSES, str(kind)) if kind else "the policy's measure"
     base = "the released rows and labels alone" if exact is None else "the original values"
     untold = [key for key in per_column if key not in lost]
     parts = []

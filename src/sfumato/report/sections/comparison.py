@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.printed import printed
+from sfumato.core.wording import number
 from sfumato.errors import ColumnError, SfumatoError, did_you_mean
 from sfumato.measures.utility import Pair, pair_of, utility_summary
 from sfumato.measures.utility.column import ComparedColumn
@@ -21,7 +22,6 @@ from sfumato.report.markup import Markup, join, section, tag
 from sfumato.report.markup import table as html_table
 from sfumato.report.sections.attacks import attacks_with_original
 from sfumato.report.sections.evidence import COLUMNS, LABELS, SIDE, ColumnShape, Evidence, Heat, axes
-from sfumato.report.words import number
 
 MEASURED = 200_000  # rows up to which utility is measured
 COVERED = 20_000_000  # values times labels up to which a heat map is spread

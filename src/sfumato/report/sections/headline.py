@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sfumato.core.wording import count, number, percent
 from sfumato.engines.order import INPUT
 from sfumato.measures.reach import Reach, reach_of
 from sfumato.measures.standards.finding import Check, Objection
 from sfumato.report.look import Manifest, look, promises, quasi, roles_of, rows
 from sfumato.report.sections.attacks import described
 from sfumato.report.sections.standards import NOT_LOOKED_AT, THIS, HeldTo
-from sfumato.report.words import count, model, number, percent
+from sfumato.report.words import model
 
 if TYPE_CHECKING:
     import polars as pl

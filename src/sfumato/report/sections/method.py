@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from sfumato.core.wording import count, number, parameter, percent
+from sfumato.losses import LOSSES
 from sfumato.report.look import Manifest, look, promises, quasi, rows, table
 from sfumato.report.markup import Markup, facts, join, name, names, section, tag
 from sfumato.report.markup import table as html_table
-from sfumato.report.words import LOSSES, SEARCHES, count, model, number, parameter, percent
+from sfumato.report.words import called, model, titled
 
 INPUT = "INPUT"  # the manifest does not name the input, for a path may tell something
 _WAYS = {  # how a manifest describes a hierarchy, and the flag that asks for it
@@ -118,14 +120,14 @@ def method(manifest: Manifest) -> Markup:
     asked = [_as_promise(one) for one in rows(manifest, "policy", "require")] or promises(manifest)
     recoding, optimal = look(manifest, "solution", "recoding"), look(manifest, "solution", "optimal")
     pairs = [
-        ("Search", _variant_line(look(manifest, "policy", "search"), SEARCHES)),
+        ("Search", _variant_line(look(manifest, "policy", "search"), _search)),
         ("Picked because", _chosen(look(manifest, "policy", "chosen"))),
         ("Recoding", RECODINGS.get(str(recoding), recoding)),
         ("Optimal", OPTIMAL.get(optimal) if isinstance(optimal, bool) else None),
         ("Proven", look(manifest, "solution", "proven")),
         ("Required", join([model(one) for one in asked], tag("br")) or None),
         ("Quasi-identifiers", join([names(one, most=99) for one in quasi(manifest)], tag("br")) or None),
-        ("Loss to keep small", _variant_line(look(manifest, "policy", "loss"), LOSSES)),
+        ("Loss to keep small", _variant_line(look(manifest, "policy", "loss"), lambda name: called(LOSSES, name))),
         ("Ends of ranges", ENDS.get(str(look(manifest, "policy", "ends")))),
         ("Suppression allowed", _limit(look(manifest, "policy", "suppression"))),
     ]
@@ -137,12 +139,22 @@ def _as_promise(asked: Any) -> dict[str, Any]:
     return {"model": given.pop("model", None), "parameters": given}
 
 
-def _variant_line(given: Any, known: Mapping[str, str]) -> str | None:
+def _search(name: str) -> str:
+    """A search and what it does, by the first line of its own documentation without its code."""
+    from sfumato.search import SEARCHES
+
+    if name not in SEARCHES:
+        return name
+    summary = re.sub(r"( \([^()]*\))?\.?$", "", SEARCHES[name].summary)
+    return f"{titled(SEARCHES, name)}: {summary[:1].lower()}{summary[1:]}"
+
+
+def _variant_line(given: Any, words: Callable[[str], str]) -> str | None:
     """A search or a loss: what it is, and the parameters it was given."""
     given = dict(given) if isinstance(given, Mapping) else {"name": given}
     title = given.pop("name", None)
     more = [f"{key} = {parameter(value)}" for key, value in given.items() if value is not None]
-    return None if title is None else "; ".join([known.get(str(title), str(title)), *more])
+    return None if title is None else "; ".join([words(str(title)), *more])
 
 
 def _chosen(chosen: Any) -> str | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from sfumato.core.wording import apart
+from sfumato.criteria import CRITERIA
 from sfumato.report.charts.svg import mark
 from sfumato.report.look import Manifest, promises, quasi, rows
 from sfumato.report.markup import Markup, facts, names, section, tag
-from sfumato.report.words import AT_LEAST, AT_MOST, BELOW, model, number
+from sfumato.report.words import model
 
 
 def promised(manifest: Manifest) -> Markup:
@@ -25,9 +25,9 @@ def promised(manifest: Manifest) -> Markup:
 def _item(promise: Manifest, several: bool) -> Markup:
     holds = bool(promise.get("holds"))
     word = tag("span", mark(holds), "Holds" if holds else "Does not hold", class_="verdict")
-    measured, bound = pair(promise.get("measured"), promise.get("bound"))
+    measured, bound = apart(promise.get("measured"), promise.get("bound"))
     name = str(promise.get("model"))
-    side = "at least " if name in AT_LEAST else "at most " if name in AT_MOST else "below " if name in BELOW else ""
+    side = f"{CRITERIA[name].example.side} ".lstrip() if name in CRITERIA else ""
     columns = rows(promise, "quasi")
     pairs = [
         ("Measured", measured if promise.get("measured") is not None else None),
@@ -42,16 +42,3 @@ def _item(promise: Manifest, several: bool) -> Markup:
         tag("p", "Note: ", promise["note"], class_="quiet") if promise.get("note") else None,
         class_=None if holds else "broken",
     )
-
-
-def pair(measured: Any, bound: Any) -> tuple[str, str]:
-    """Two numbers with as many digits as it takes to tell them apart.
-
-    >>> pair(2.99997, 3)
-    ('2.99997', '3')
-    """
-    for digits in range(3, 10):
-        shown = number(measured, digits), number(bound, digits)
-        if shown[0] != shown[1] or measured == bound:
-            return shown
-    return number(measured), number(bound)

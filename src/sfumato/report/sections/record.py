@@ -5,12 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from sfumato.core.wording import count, number, percent
 from sfumato.report.look import Manifest, look, quasi, rows, table
 from sfumato.report.markup import Markup, facts, join, name, names, section, tag
 from sfumato.report.markup import table as html_table
 from sfumato.report.sections.columns import ROLES
 from sfumato.report.sections.method import asked, command, listed
-from sfumato.report.words import count, number, percent
 
 REPEAT = "The same input, policy and seed give the same bytes."
 ORDERS = {

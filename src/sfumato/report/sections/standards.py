@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.printed import printed_frame
+from sfumato.core.wording import percent
 from sfumato.errors import SfumatoError
 from sfumato.measures.standards.finding import Check, Profile
 from sfumato.report.charts.svg import mark
@@ -14,7 +15,6 @@ from sfumato.report.look import Manifest, look, measured, of_set, quasi, roles_o
 from sfumato.report.markup import Markup, section, tag, text
 from sfumato.report.markup import name as name_
 from sfumato.report.markup import table as html_table
-from sfumato.report.words import percent
 
 if TYPE_CHECKING:
     import polars as pl

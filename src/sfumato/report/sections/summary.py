@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sfumato.core.wording import NOT_RECORDED, count, number, one_in, percent
+from sfumato.losses import LOSSES
 from sfumato.measures.reach import Reach
 from sfumato.measures.standards.finding import Profile
 from sfumato.report.look import Manifest, look, measured, of_set, promises
 from sfumato.report.markup import Markup, facts, join, name, names, tag
 from sfumato.report.sections.headline import ColumnName, beyond, lines, verdict
 from sfumato.report.sections.standards import HeldTo, in_short
-from sfumato.report.words import LOSSES, NOT_RECORDED, count, model, number, one_in, percent
+from sfumato.report.words import called, model
 
 
 def head(manifest: Manifest, reach: Reach, standards: Sequence[Profile] = (), standard: HeldTo | None = None) -> Markup:
@@ -88,4 +90,4 @@ def _scale(manifest: Manifest) -> str | None:
     loss, kind = look(manifest, "solution", "loss"), look(manifest, "policy", "loss", "name")
     if isinstance(loss, int | float) and 0 <= loss <= 1 and kind not in ("discernibility", "c-avg", "height"):
         return "0 is none, 1 is all"
-    return LOSSES.get(str(kind), str(kind)) if kind else None
+    return called(LOSSES, str(kind)) if kind else None

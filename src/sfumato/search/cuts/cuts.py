@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.cells import rank_keys, roll_up
+from sfumato.core.cells import roll_up
+from sfumato.core.keys import first_of, rank_tuples
 from sfumato.core.labels import Labels, of_nodes, of_ranges
 from sfumato.core.lattice import Lattice, lattice
 from sfumato.core.microdata import Attribute
@@ -446,8 +447,7 @@ def _sheet(space: CutSpace, limit: int) -> Sheet:
     """
     problem, columns, loss = space.problem, space.columns, space.problem.policy.loss
     stood = roll_up(problem.cells, [c.leaf for c in columns], range(len(columns)))
-    first = np.empty(len(stood.size), np.int64)
-    first[stood.of_cell[::-1]] = np.arange(len(stood.of_cell) - 1, -1, -1)
+    first = first_of(stood.of_cell, len(stood.size))
     leaf = [c.leaf[problem.cells.codes[a, first]] for a, c in enumerate(columns)]
     leaves = [len(c.code) for c in columns]
     leaf_at = _starts(leaves)
@@ -460,13 +460,9 @@ def _sheet(space: CutSpace, limit: int) -> Sheet:
             group.append(a)
     fused, parts = [], []
     for group in groups:
-        key = np.zeros(len(first), np.int64)
-        for a in group:
-            key = key * leaves[a] + leaf[a]
-        keys, of = rank_keys(key, math.prod(leaves[a] for a in group))
+        of, tuples = rank_tuples([leaf[a] for a in group], [leaves[a] for a in group], len(first))
         fused.append(of.astype(np.uint32))
-        some = np.empty(len(keys), np.int64)
-        some[of] = np.arange(len(of))
+        some = first_of(of, tuples)
         parts.append(np.concatenate([leaf_at[a] + leaf[a][some] for a in group]))
     gone = []
     for column in columns:

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sfumato.core.cells import EMPTY, SPREAD
 from sfumato.core.compiled import kernel
+from sfumato.core.keys import EMPTY, LARGEST_KEY, SPREAD
 
-LARGEST_KEY = 2**62
 NO_SUM, MEAN, SUM, GEOMETRIC, MAXIMUM = -1, 0, 1, 2, 3  # how the losses of the columns are put together
 BRED, MOVED = 6, 5  # random numbers for a crossing, for a move
 MUTATIONS = 3  # at most, per child

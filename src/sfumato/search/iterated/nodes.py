@@ -13,61 +13,10 @@ from sfumato.core.labels import at_level, of_ranges
 from sfumato.core.lattice import Lattice
 from sfumato.core.microdata import Attribute
 from sfumato.losses import LM, LabelLoss
+from sfumato.search.lattice.kernels import group_cells
 from sfumato.search.problem import Problem
 
-FREE = np.uint64(2**64 - 1)
-SCATTER = np.uint64(11400714819323198485)  # Fibonacci hashing
-WIDEST = np.uint64(2**62)  # keys stay below
-
-
-@kernel
-def hash_slots(slot: np.ndarray, rest: int, keys: np.ndarray) -> int:
-    """Replace the key of each of the first cells by its place in a hash table of the keys; how many places it has."""
-    places = 16
-    while places < 2 * rest:
-        places *= 2
-    mask = np.uint64(places - 1)
-    keys[:places] = FREE
-    for i in range(rest):
-        key = slot[i]
-        j = ((key * SCATTER) >> np.uint64(32)) & mask
-        while keys[j] != FREE and keys[j] != key:
-            j = (j + np.uint64(1)) & mask
-        keys[j] = key
-        slot[i] = j
-    return places
-
-
-@kernel
-def group_rest(
-    fused: np.ndarray,
-    count: np.ndarray,
-    rest: int,
-    maps: np.ndarray,
-    map_at: np.ndarray,
-    map_size: np.ndarray,
-    slot: np.ndarray,
-    rows: np.ndarray,
-    keys: np.ndarray,
-) -> int:
-    """Give each of the first `rest` cells the slot of its class at a node, and each slot its rows; how many slots."""
-    domain = np.uint64(1)
-    for g in range(len(map_at)):
-        at, size = np.uint64(map_at[g]), np.uint64(map_size[g])
-        if domain >= WIDEST // size:  # a wider key would wrap
-            domain = np.uint64(hash_slots(slot, rest, keys))
-        if g == 0:
-            for i in range(rest):
-                slot[i] = np.uint64(maps[at + np.uint64(fused[g, i])])
-        else:
-            for i in range(rest):
-                slot[i] += np.uint64(maps[at + np.uint64(fused[g, i])]) * domain
-        domain *= size
-    slots = int(domain) if domain <= np.uint64(4 * rest) else hash_slots(slot, rest, keys)
-    rows[:slots] = 0
-    for i in range(rest):
-        rows[slot[i]] += count[i]
-    return slots
+NEVER = np.iinfo(np.int64).max
 
 
 @kernel
@@ -107,9 +56,9 @@ def next_node(
     the number of nodes), and the nodes looked at.
     """
     columns, last, looked = codes.shape[0], len(nodes), 0
-    never = np.iinfo(np.int64).max
+    room = rows[: max(16, 4 * rest)]  # a wider table would take longer to clear
     while True:
-        following = never
+        following = NEVER
         for b in range(first, last):
             if pending[b] > due:
                 following = min(following, pending[b])
@@ -120,13 +69,13 @@ def next_node(
                 return due, b, 0, looked
             budget -= rest + 64
             looked += 1
-            slots = group_rest(fused, count, rest, maps, map_at[b], map_size[b], slot, rows, keys)
+            slots = group_cells(fused, count, rest, maps, map_at[b], map_size[b], slot, room, keys)
             large = 0
             for j in range(slots):
                 if rows[j] >= least:
                     large += rows[j]
             if step > 0:
-                pending[b] = never
+                pending[b] = NEVER
             most[b] = large
             if large < need or large == 0:
                 continue
@@ -157,13 +106,13 @@ def next_node(
                 return due, b, classes, looked
         whole = first == 0
         first = 0
-        if following == never and whole:
+        if following == NEVER and whole:
             return due, last, 0, looked
         if not whole:  # nodes before the first were not looked at
             for b in range(last):
                 if pending[b] > due:
                     following = min(following, pending[b])
-        if following == never:
+        if following == NEVER:
             return due, last, 0, looked
         due = following
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.core.cells import LARGEST_KEY, Cells, Classes, roll_up
+from sfumato.core.cells import Cells, Classes, roll_up
+from sfumato.core.keys import first_of, number_tuples
 from sfumato.core.microdata import Attribute
-from sfumato.search.lattice.kernels import check_nodes, label_map
+from sfumato.search.lattice.kernels import check_nodes, group_room
 
 FUSED = 8192  # values of a fused column; its maps then stay in the processor's cache
 WORTH_A_THREAD = 100_000  # cells to look at before a second core pays
@@ -37,6 +38,11 @@ class Ladders:
         flat = np.concatenate([a.ladder.of.reshape(-1) for a in attributes]).astype(np.int32)
         size = tuple(np.array([len(text) for text in a.ladder.text]) for a in attributes)
         return Ladders(flat, tuple(at), size, tuple(a.ladder.of.shape[1] for a in attributes))
+
+    def table(self, attribute: int, level: int) -> np.ndarray:
+        """The label of each code of an attribute at a level."""
+        at = self.at[attribute][level]
+        return self.flat[at : at + self.values[attribute]]
 
 
 class NodeChecker:
@@ -69,13 +75,9 @@ class NodeChecker:
         values = [self.ladders.values[self.members[j]] for j in column]
         if len(column) == 1:
             return self.cells.codes[column[0]], np.arange(values[0], dtype=np.int32)[None, :]
-        codes = np.ascontiguousarray(self.cells.codes[column])
-        of = np.empty(len(self.cells), np.int32)
-        identity = np.arange(max(values), dtype=np.int32)
-        classes = label_map(codes, identity, np.zeros(len(column), np.int64), np.array(values), of)
-        first = np.empty(classes, np.int64)
-        first[of[::-1]] = np.arange(len(of) - 1, -1, -1)
-        return of, np.ascontiguousarray(codes[:, first])
+        codes = self.cells.codes[column]
+        of, classes = number_tuples(codes, [np.arange(size) for size in values], len(self.cells))
+        return of, np.ascontiguousarray(codes[:, first_of(of, classes)])
 
     def prepare(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Where the map of each fused column lies for each node, and how many labels it has."""
@@ -97,9 +99,8 @@ class NodeChecker:
         while used + width > len(self.maps):
             self.maps = np.concatenate([self.maps, np.zeros_like(self.maps)])
         members = self.members[column]
-        at = np.array([self.ladders.at[m][level] for m, level in zip(members, levels, strict=True)])
-        size = np.array([self.ladders.size[m][level] for m, level in zip(members, levels, strict=True)])
-        self.size[g][number] = label_map(values, self.ladders.flat, at, size, self.maps[used : used + width])
+        tables = [self.ladders.table(m, level) for m, level in zip(members, levels, strict=True)]
+        self.maps[used : used + width], self.size[g][number] = number_tuples(values, tables, width)
         self.at[g][number] = used
         self.used += width
 
@@ -113,18 +114,14 @@ class NodeChecker:
     def check(
         self, nodes: np.ndarray, least: int, limit: int, gaps: np.ndarray, gap_at: np.ndarray, pool: ThreadPoolExecutor
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Class sizes, suppression and loss of nodes; see `kernels.nodes.check_nodes`."""
+        """Class sizes, suppression and loss of nodes; see `kernels.check_nodes`."""
         where, size = self.prepare(nodes)
         found, extra = np.zeros((len(nodes), 5)), np.zeros(gap_at.shape)
-        if np.prod(size.astype(np.float64), axis=1).max() >= LARGEST_KEY:  # keys of the kernel would wrap: one by one
-            for b, node in enumerate(nodes):
-                found[b], extra[b] = self._check_wide(self.classes(node), least, limit, gaps, gap_at[b])
-            return found, extra
 
         def run(part: slice) -> None:
             check_nodes(
-                self.fused, self.cells.count, self.maps, where[part], size[part], least, limit,
-                self.cells.codes, gaps, gap_at[part], self.members, found[part], extra[part],
+                self.fused, self.cells.count, self.maps, where[part], size[part], least, limit, self.cells.codes,
+                gaps, gap_at[part], self.members, *group_room(len(self.cells)), found[part], extra[part],
             )  # fmt: skip
 
         if len(nodes) < 2 or len(nodes) * len(self.cells) < WORTH_A_THREAD:
@@ -135,18 +132,6 @@ class NodeChecker:
             run(slice(half, len(nodes)))
             other.result()
         return found, extra
-
-    def _check_wide(
-        self, classes: Classes, least: int, limit: int, gaps: np.ndarray, gap_at: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """One node by exact grouping in steps."""
-        small = classes.size < least
-        squares = classes.size.astype(np.float64) ** 2
-        suppressed = int(classes.size[small].sum())
-        extra = np.zeros(len(gap_at))
-        if 0 < suppressed <= limit:
-            extra = self.extra(np.flatnonzero(small[classes.of_cell]), gaps, gap_at)
-        return np.array([suppressed, len(small), squares.sum(), (~small).sum(), squares[~small].sum()]), extra
 
     def extra(self, gone: np.ndarray, gaps: np.ndarray, gap_at: np.ndarray) -> np.ndarray:
         """What suppressing the cells `gone` adds to the cost of each attribute of this source."""
@@ -161,8 +146,7 @@ class NodeChecker:
         keep = [i for i, m in enumerate(self.members) if m not in members]
         tables = [np.arange(self.ladders.values[self.members[i]]) for i in keep]
         rolled = roll_up(self.cells, tables, keep)
-        first = np.empty(len(rolled.size), np.int64)
-        first[rolled.of_cell[::-1]] = np.arange(len(self.cells) - 1, -1, -1)
+        first = first_of(rolled.of_cell, len(rolled.size))
         histograms = {name: rolled.histogram(name) for name in self.cells.histograms}
         cells = Cells((), np.ascontiguousarray(self.cells.codes[keep][:, first]), rolled.size, (), histograms)
         return NodeChecker(self.ladders, cells, [int(self.members[i]) for i in keep])

@@ -13,11 +13,12 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.core.cells import Cells, roll_up
+from sfumato.core.keys import first_of
 from sfumato.core.lattice import Lattice, Node, lattice
 from sfumato.core.policy import check
 from sfumato.errors import PolicyError
 from sfumato.search.lattice.checker import Ladders, NodeChecker
-from sfumato.search.lattice.kernels import frequency_set, sweep
+from sfumato.search.lattice.kernels import group_room, roll, sweep
 from sfumato.search.lattice.state import LISTED, LatticeState
 from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns, refuse_unprunable
 
@@ -228,17 +229,15 @@ class _BySize:
         roots = [job[0] for job in jobs if job is not None]
         if roots:  # every later candidate generalises this node: its frequency set serves from now on
             at, size = self.source.prepare(np.min(roots, axis=0)[None, :])
-            self.fused, self.count = frequency_set(self.fused, self.count, self.source.maps, at[0], size[0])
+            room = group_room(len(self.count))
+            self.fused, self.count = roll(self.fused, self.count, self.source.maps, at[0], size[0], *room)
 
         def run(pair: tuple[_Candidates, tuple[np.ndarray, ...] | None]) -> int:
             candidates, job = pair
             if job is None:
                 return 0
-            return int(
-                sweep(
-                    self.fused, self.count, self.source.maps, *job[1:], self.least, self.limit, candidates.good.ravel()
-                )
-            )
+            how = self.least, self.limit, candidates.good.ravel()
+            return int(sweep(self.fused, self.count, self.source.maps, *job[1:], *how, *group_room(len(self.count))))
 
         with ThreadPoolExecutor(2) as pool:
             return list(pool.map(run, zip(waiting, jobs, strict=True)))
@@ -290,8 +289,7 @@ class _ByCriteria:
         cells, attributes = self.problem.cells, self.problem.attributes
         tables = [attributes[m].ladder.of[level] for m, level in zip(members, levels, strict=True)]
         rolled = roll_up(cells, tables, members)
-        first = np.empty(len(rolled.size), np.int64)
-        first[rolled.of_cell[::-1]] = np.arange(len(cells) - 1, -1, -1)
+        first = first_of(rolled.of_cell, len(rolled.size))
         histograms = {name: rolled.histogram(name) for name in cells.histograms}
         codes = np.ascontiguousarray(cells.codes[list(members)][:, first])
         shared = [tuple(i for i, m in enumerate(members) if m in names) for names in self.problem.sets]

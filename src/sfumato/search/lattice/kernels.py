@@ -4,11 +4,72 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.core.cells import EMPTY, SPREAD
 from sfumato.core.compiled import kernel
+from sfumato.core.keys import FREE, LARGEST_KEY, SCATTER
 
-FREE = np.uint64(2**64 - 1)
-SCATTER = np.uint64(11400714819323198485)  # Fibonacci hashing
+WIDEST = np.uint64(LARGEST_KEY)
+TABLE = 1 << 16  # keys that are always counted in a table
+
+
+def group_room(cells: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Room to group so many cells: `slot`, `rows` and `keys`; rows come as zeros."""
+    places = 1 << max(4, (2 * cells - 1).bit_length())
+    return np.empty(cells, np.uint64), np.zeros(max(TABLE, 4 * cells), np.int64), np.empty(places, np.uint64)
+
+
+@kernel
+def hash_slots(slot: np.ndarray, cells: int, keys: np.ndarray) -> int:
+    """Replace the key of each of the first cells by its place in a hash table of the keys; how many places it has."""
+    places = 16
+    while places < 2 * cells:
+        places *= 2
+    mask = np.uint64(places - 1)
+    keys[:places] = FREE
+    for i in range(cells):
+        key = slot[i]
+        j = ((key * SCATTER) >> np.uint64(32)) & mask
+        while keys[j] != FREE and keys[j] != key:
+            j = (j + np.uint64(1)) & mask
+        keys[j] = key
+        slot[i] = j
+    return places
+
+
+@kernel
+def group_cells(
+    fused: np.ndarray,
+    count: np.ndarray,
+    cells: int,
+    maps: np.ndarray,
+    map_at: np.ndarray,
+    map_size: np.ndarray,
+    slot: np.ndarray,
+    rows: np.ndarray,
+    keys: np.ndarray,
+) -> int:
+    """Give each of the first cells the slot of its class at a node, and each slot its rows; how many slots.
+
+    The label of a cell in the fused column g is maps[map_at[g] + fused[g, cell]], of map_size[g] labels. Keys are
+    exact: before they leave 62 bits, what there is is hashed, as it is in the end where `rows` has too little room for
+    a table of all keys. All indices are unsigned: numba then leaves out the wrap-around of negatives.
+    """
+    domain = np.uint64(1)
+    for g in range(len(map_at)):
+        at, size = np.uint64(map_at[g]), np.uint64(map_size[g])
+        if domain >= WIDEST // size:
+            domain = np.uint64(hash_slots(slot, cells, keys))
+        if g == 0:
+            for i in range(cells):
+                slot[i] = np.uint64(maps[at + np.uint64(fused[g, i])])
+        else:
+            for i in range(cells):
+                slot[i] += np.uint64(maps[at + np.uint64(fused[g, i])]) * domain
+        domain *= size
+    slots = int(domain) if domain <= np.uint64(len(rows)) else hash_slots(slot, cells, keys)
+    rows[:slots] = 0
+    for i in range(cells):
+        rows[slot[i]] += count[i]
+    return slots
 
 
 @kernel
@@ -24,112 +85,40 @@ def check_nodes(
     gaps: np.ndarray,
     gap_at: np.ndarray,
     members: np.ndarray,
+    slot: np.ndarray,
+    rows: np.ndarray,
+    keys: np.ndarray,
     found: np.ndarray,
     extra: np.ndarray,
 ) -> None:
-    """For each node b, group the cells by the labels maps[map_at[b, g] + fused[g, cell]] of the fused columns g.
+    """For each node b, group the cells by the maps map_at[b] of the fused columns.
 
     found[b] = suppressed rows (in classes smaller than least), classes, squares of sizes, kept classes, their squares.
     extra[b, m] = sum over suppressed cells of count * gaps[gap_at[b, m] + code of column a], m = members[a] >= 0, where
     0 < suppressed <= limit; a negative gap_at adds nothing.
     """
-    nodes, groups = map_at.shape
-    cells = len(count)
-    dense_limit = max(65536, 4 * cells)
-    capacity = np.int64(16)
-    while capacity < 2 * cells:
-        capacity *= 2
-    domains = np.ones(nodes, np.int64)
-    slots_needed = np.int64(1)
-    for b in range(nodes):
-        for g in range(groups):
-            domains[b] *= map_size[b, g]
-        slots_needed = max(slots_needed, domains[b] if domains[b] <= dense_limit else capacity)
-    slot = np.empty(
-        cells, np.uint64
-    )  # unsigned, as all indices here: numba then leaves out the wrap-around of negatives
-    size = np.empty(slots_needed, np.int64)
-    keys = np.empty(0, np.uint64)
-    for b in range(nodes):
-        stride = np.uint64(1)
-        for g in range(groups):
-            at = np.uint64(map_at[b, g])
-            if g == 0:
-                for i in range(cells):
-                    slot[i] = np.uint64(maps[at + np.uint64(fused[g, i])])
-            else:
-                for i in range(cells):
-                    slot[i] += np.uint64(maps[at + np.uint64(fused[g, i])]) * stride
-            stride *= np.uint64(map_size[b, g])
-        if domains[b] <= dense_limit:
-            slots = domains[b]
-            size[:slots] = 0
-            for i in range(cells):
-                size[slot[i]] += count[i]
-        else:
-            slots = capacity
-            mask = np.uint64(capacity - 1)
-            if len(keys) == 0:
-                keys = np.empty(capacity, np.uint64)
-            keys[:] = FREE
-            size[:slots] = 0
-            for i in range(cells):
-                key = slot[i]
-                j = ((key * SCATTER) >> np.uint64(32)) & mask
-                while keys[j] != FREE and keys[j] != key:
-                    j = (j + np.uint64(1)) & mask
-                keys[j] = key
-                slot[i] = j
-                size[j] += count[i]
+    for b in range(len(map_at)):
+        slots = group_cells(fused, count, len(count), maps, map_at[b], map_size[b], slot, rows, keys)
         suppressed = 0
-        classes = 0
-        kept = 0
-        squares = 0.0
-        kept_squares = 0.0
         for j in range(slots):
-            n = size[j]
+            n = rows[j]
             if n > 0:
-                classes += 1
-                squares += float(n) * n
+                square = float(n) * n
+                found[b, 1] += 1
+                found[b, 2] += square
                 if n < least:
                     suppressed += n
                 else:
-                    kept += 1
-                    kept_squares += float(n) * n
+                    found[b, 3] += 1
+                    found[b, 4] += square
         found[b, 0] = suppressed
-        found[b, 1] = classes
-        found[b, 2] = squares
-        found[b, 3] = kept
-        found[b, 4] = kept_squares
         if 0 < suppressed <= limit:
-            for i in range(cells):
-                if size[slot[i]] < least:
-                    for a in range(codes.shape[0]):
+            for i in range(len(count)):
+                if rows[slot[i]] < least:
+                    for a in range(len(codes)):
                         m = members[a]
                         if gap_at[b, m] >= 0:
                             extra[b, m] += count[i] * gaps[gap_at[b, m] + codes[a, i]]
-
-
-@kernel
-def label_map(values: np.ndarray, tables: np.ndarray, at: np.ndarray, size: np.ndarray, out: np.ndarray) -> int:
-    """Number the distinct label tuples of fused values by first occurrence: out[v] for value v; returns how many.
-
-    The label of column a is tables[at[a] + values[a, v]], of size[a] labels.
-    """
-    domain = np.int64(1)
-    for a in range(len(at)):
-        domain *= size[a]
-    seen = np.full(domain, -1, np.int32)
-    classes = 0
-    for v in range(values.shape[1]):
-        key = np.int64(0)
-        for a in range(len(at)):
-            key = key * size[a] + tables[at[a] + values[a, v]]
-        if seen[key] < 0:
-            seen[key] = classes
-            classes += 1
-        out[v] = seen[key]
-    return classes
 
 
 @kernel
@@ -140,23 +129,22 @@ def raise_boxes(floor: np.ndarray, stride: np.ndarray, lows: np.ndarray, highs: 
     for b in range(len(values)):
         if values[b] <= 0:
             continue
-        low, high, value = lows[b], highs[b], values[b]
         place = np.int64(0)
         for a in range(d):
-            at[a] = low[a]
-            place += low[a] * stride[a]
+            at[a] = lows[b, a]
+            place += at[a] * stride[a]
         while True:
-            for step in range(high[d - 1] - low[d - 1] + 1):
-                if floor[place + step] < value:
-                    floor[place + step] = value
+            for step in range(place, place + highs[b, d - 1] - lows[b, d - 1] + 1):
+                if floor[step] < values[b]:
+                    floor[step] = values[b]
             a = d - 2
             while a >= 0:
-                if at[a] < high[a]:
+                if at[a] < highs[b, a]:
                     at[a] += 1
                     place += stride[a]
                     break
-                place -= (at[a] - low[a]) * stride[a]
-                at[a] = low[a]
+                place -= (at[a] - lows[b, a]) * stride[a]
+                at[a] = lows[b, a]
                 a -= 1
             if a < 0:
                 break
@@ -253,67 +241,12 @@ def too_far(
         suppressed[b] = total
 
 
-WIDEST_KEY = 2.0**62
-
-
-@kernel
-def frequencies(
-    fused: np.ndarray,
-    count: np.ndarray,
-    maps: np.ndarray,
-    at: np.ndarray,
-    size: np.ndarray,
-    slot: np.ndarray,
-    keys: np.ndarray,
-    ids: np.ndarray,
-    sums: np.ndarray,
-) -> int:
-    """Group cells by the labels maps[at[g] + fused[g, cell]] of the fused columns g, of which there are size[g].
-
-    slot[cell] is its class, sums[class] its rows, which must come as zeros; returns how many classes were numbered,
-    some of them empty. Keys are exact: before a product of label counts leaves 62 bits, what there is is ranked.
-    `slot`, `keys`, `ids` and `sums` are workspace.
-    """
-    groups, cells = fused.shape
-    capacity = len(keys)
-    domain = 1
-    for g in range(groups + 1):
-        # after the last column: rank only where a table over the keys would not fit
-        wide = domain > len(sums) if g == groups else float(domain) * float(size[g]) >= WIDEST_KEY
-        if wide:
-            keys[:] = EMPTY
-            classes = 0
-            for i in range(cells):
-                key = slot[i]
-                j = ((key * SPREAD) >> 32) & (capacity - 1)
-                while keys[j] != EMPTY and keys[j] != key:
-                    j = (j + 1) & (capacity - 1)
-                if keys[j] == EMPTY:
-                    keys[j] = key
-                    ids[j] = classes
-                    classes += 1
-                slot[i] = ids[j]
-            domain = classes
-        if g < groups:
-            start = at[g]
-            if g == 0:
-                for i in range(cells):
-                    slot[i] = maps[start + fused[g, i]]
-            elif size[g] > 1:
-                for i in range(cells):
-                    slot[i] += maps[start + fused[g, i]] * domain
-            domain *= size[g]
-    for i in range(cells):
-        sums[slot[i]] += count[i]
-    return domain
-
-
 @kernel
 def tally(
     fused: np.ndarray, count: np.ndarray, maps: np.ndarray, at: np.ndarray, size: np.ndarray, sums: np.ndarray
 ) -> int:
-    """The same in one pass without `slot`, for up to three fused columns that are not at their root and a key domain
-    that fits `sums`; -1 where it does not."""
+    """The rows of each key in one pass without `slot`, for up to three fused columns that are not at their root and a
+    key domain that fits `sums`, which come as zeros; -1 where it does not."""
     groups = len(size)
     active = np.zeros(3, np.int64)
     used = 0
@@ -353,15 +286,14 @@ def roll(
     at: np.ndarray,
     size: np.ndarray,
     slot: np.ndarray,
-    keys: np.ndarray,
-    ids: np.ndarray,
     sums: np.ndarray,
+    keys: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The frequency set of a node, each class as the fused codes of one of its cells, and its rows."""
     groups, cells = fused.shape
-    domain = frequencies(fused, count, maps, at, size, slot, keys, ids, sums)
+    slots = group_cells(fused, count, cells, maps, at, size, slot, sums, keys)
     classes = 0
-    for j in range(domain):
+    for j in range(slots):
         if sums[j] > 0:
             classes += 1
     codes = np.empty((groups, classes), np.int32)
@@ -376,25 +308,6 @@ def roll(
             at_class += 1
             sums[slot[i]] = 0
     return codes, rows
-
-
-@kernel
-def workspace(cells: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Room to group so many cells: `slot`, `keys`, `ids` and `sums`."""
-    capacity = 16
-    while capacity < 2 * cells:
-        capacity *= 2
-    keys, ids = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
-    return np.empty(cells, np.int64), keys, ids, np.zeros(max(4 * cells, 4096), np.int64)
-
-
-@kernel
-def frequency_set(
-    fused: np.ndarray, count: np.ndarray, maps: np.ndarray, at: np.ndarray, size: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The frequency set of a node, with room of its own."""
-    slot, keys, ids, sums = workspace(len(count))
-    return roll(fused, count, maps, at, size, slot, keys, ids, sums)
 
 
 @kernel
@@ -415,6 +328,9 @@ def sweep(
     least: int,
     limit: int,
     good: np.ndarray,
+    slot: np.ndarray,
+    sums: np.ndarray,
+    keys: np.ndarray,
 ) -> int:
     """Decide the candidate nodes of one set of columns; returns how many had to be counted.
 
@@ -424,9 +340,8 @@ def sweep(
     from the frequency set of a node that all of them generalise (group_at, group_size), which is itself rolled up from
     that of the node root_at, root_size, which all candidates generalise.
     """
-    slot, keys, ids, sums = workspace(len(count))
     rows = count.sum()
-    base, base_count = roll(fused, count, maps, root_at, root_size, slot, keys, ids, sums)
+    base, base_count = roll(fused, count, maps, root_at, root_size, slot, sums, keys)
     checks = 0
     for b in range(len(group_start) - 1):
         first, last = group_start[b], group_start[b + 1]
@@ -443,11 +358,11 @@ def sweep(
                 continue
             if not rolled:
                 rolled = True
-                here, here_count = roll(base, base_count, maps, group_at[b], group_size[b], slot, keys, ids, sums)
+                here, here_count = roll(base, base_count, maps, group_at[b], group_size[b], slot, sums, keys)
             width = min(len(sums), max(4 * len(here_count), 4096))
             used = tally(here, here_count, maps, at[c], size[c], sums[:width])
             if used < 0:
-                used = frequencies(here, here_count, maps, at[c], size[c], slot, keys, ids, sums[:width])
+                used = group_cells(here, here_count, len(here_count), maps, at[c], size[c], slot, sums[:width], keys)
             small = np.int64(0)
             for j in range(used):
                 if sums[j] < least:

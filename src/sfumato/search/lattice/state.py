@@ -16,7 +16,7 @@ from sfumato.core.policy import TOLERANCE, ClassStatistics, class_statistics, ke
 from sfumato.errors import Infeasible
 from sfumato.losses import LabelLoss
 from sfumato.search.lattice.checker import WORTH_A_THREAD, Ladders, NodeChecker
-from sfumato.search.lattice.kernels import check_nodes, raise_boxes
+from sfumato.search.lattice.kernels import check_nodes, group_room, raise_boxes
 from sfumato.search.problem import Problem, judge, level_columns
 
 LISTED = 1 << 22  # larger lattices are not written down node by node
@@ -328,7 +328,7 @@ class IncrementalChecker(NodeChecker):
     def check(
         self, nodes: np.ndarray, least: int, limit: int, gaps: np.ndarray, gap_at: np.ndarray, pool: ThreadPoolExecutor
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Class sizes, suppression and loss of nodes below the one stood on; see `kernels.nodes.check_nodes`."""
+        """Class sizes, suppression and loss of nodes below the one stood on; see `kernels.check_nodes`."""
         found, extra = np.zeros((len(nodes), 5)), np.zeros(gap_at.shape)
         cells = len(self.cells)
         changed = np.argmax(nodes != self.here, axis=1)
@@ -337,12 +337,13 @@ class IncrementalChecker(NodeChecker):
         size = np.array([[self.groups, self.ladders.size[a][i]] for a, i in zip(changed, level, strict=True)])
 
         def run(part: range, pair: np.ndarray) -> None:
+            room = group_room(cells)
             for b in part:
                 pair[1] = self.cells.codes[changed[b]]
                 one = slice(b, b + 1)
                 check_nodes(
                     pair, self.cells.count, self.tables, where[one], size[one], least, limit,
-                    self.cells.codes, gaps, gap_at[one], self.members, found[one], extra[one],
+                    self.cells.codes, gaps, gap_at[one], self.members, *room, found[one], extra[one],
                 )  # fmt: skip
 
         half = len(nodes) // 2 if len(nodes) * cells >= WORTH_A_THREAD else 0

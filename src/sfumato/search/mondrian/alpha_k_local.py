@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.core.cells import classes_of
+from sfumato.core.keys import first_of
 from sfumato.core.labels import of_nodes
 from sfumato.core.policy import holds
 from sfumato.errors import PolicyError
@@ -155,9 +156,7 @@ class _Tree:
 
     def partition(self, of: np.ndarray, levels: np.ndarray) -> Partition:
         """The classes with a node of each hierarchy as labels."""
-        first = np.zeros(len(levels), np.int64)
-        first[of[::-1]] = np.arange(len(of) - 1, -1, -1)
-        labels = {}
+        first, labels = first_of(of, len(levels)), {}
         for i, a in enumerate(self.problem.attributes):
             label = self.ladders[i][levels[:, i], self.cells.codes[i, first]]
             labels[a.name] = of_nodes(a, levels[:, i], label)

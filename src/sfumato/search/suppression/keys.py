@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.cells import SPREAD
 from sfumato.core.compiled import kernel
+from sfumato.core.keys import SPREAD
 from sfumato.search.clustering.kernels import side
 
 BITS = 62  # of a word

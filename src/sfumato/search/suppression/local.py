@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.cells import SPREAD, Cells, roll_up
+from sfumato.core.cells import Cells, roll_up
 from sfumato.core.compiled import kernel
+from sfumato.core.keys import SPREAD
 
 
 @kernel

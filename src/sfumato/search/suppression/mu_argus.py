@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.core.cells import Cells, roll_up
+from sfumato.core.keys import first_of
 from sfumato.core.labels import Labels, at_level, set_text
 from sfumato.core.lattice import lattice
 from sfumato.core.microdata import Attribute
@@ -195,8 +196,7 @@ class _Step:
         self.levels = [at_level(a, level) for a, level in zip(problem.attributes, node, strict=True)]
         classes = roll_up(problem.cells, [labels.of for labels in self.levels], range(len(node)))
         self.of_cell = classes.of_cell
-        first = np.empty(len(classes.size), np.int64)
-        first[self.of_cell[::-1]] = np.arange(len(problem.cells) - 1, -1, -1)
+        first = first_of(self.of_cell, len(classes.size))
         self.label = np.stack([at.of[problem.cells.codes[i, first]] for i, at in enumerate(self.levels)], axis=1)
         prints = [same_print(labels) for labels in self.levels]
         blank = np.array([_blank_print(labels, number) for labels, number in zip(self.levels, prints, strict=True)])

@@ -145,16 +145,6 @@ def credited(
     )
 
 
-def counted(share: float) -> str:
-    """A share as it stands in a sentence, small ones with the digits they need.
-
-    >>> counted(0.5), counted(1 / 30000)
-    ('50.0 %', '0.0033 %')
-    """
-    percent = 100 * share
-    return f"{percent:.1f} %" if percent >= 1 or percent == 0 else f"{percent:.2g} %"
-
-
 def chunks(n: int, parts: int) -> Sequence[tuple[int, int]]:
     """Start and stop of so many parts of n."""
     edges = np.linspace(0, n, min(parts, n) + 1).astype(np.int64).tolist()

@@ -11,9 +11,10 @@ import polars as pl
 
 from sfumato.core.microdata import encode
 from sfumato.core.parameters import column_names
+from sfumato.core.wording import percent
 from sfumato.errors import PolicyError
 from sfumato.measures.attacks.classes import require
-from sfumato.measures.attacks.linkage import LinkedPair, counted, credited, pair_of
+from sfumato.measures.attacks.linkage import LinkedPair, credited, pair_of
 from sfumato.measures.attacks.result import MOST, Attack
 
 NUMBERS = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -82,8 +83,8 @@ def clusters(
     expected = float(credit.sum())
     sentence = (
         f"Without a common column, matching {theirs.groups} groups of {len(credit)} people with {ours.groups} groups "
-        f"of released records and ranks within them, {expected:.1f} ({counted(expected / len(credit))}) are expected "
-        f"to be found; guessing finds {counted(pair.baseline)}."
+        f"of released records and ranks within them, {expected:.1f} ({percent(expected / len(credit))}) are expected "
+        f"to be found; guessing finds {percent(pair.baseline)}."
     )
     details = {
         "released columns": list(ours_by),

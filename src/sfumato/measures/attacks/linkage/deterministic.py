@@ -11,10 +11,12 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.cells import Cells, count_cells
+from sfumato.core.keys import first_of
 from sfumato.core.microdata import encode
+from sfumato.core.wording import percent, quoted
 from sfumato.measures.attacks.kernels import count_boxes, covered, grow, hulls
-from sfumato.measures.attacks.linkage import THREADS, LinkedPair, chunks, common_columns, counted, credited, pair_of
-from sfumato.measures.attacks.result import MOST, Attack, listed
+from sfumato.measures.attacks.linkage import THREADS, LinkedPair, chunks, common_columns, credited, pair_of
+from sfumato.measures.attacks.result import MOST, Attack
 from sfumato.measures.labels_cover import Cover, ValueRun, read_labels
 
 FITS = 0.9  # share of people whose own record must be among the candidates for the order of the rows to be believed
@@ -79,9 +81,9 @@ def deterministic(
     matched, sole = int((n > 0).sum()), int((n == 1).sum())
     expected = float(credit.sum())
     sentence = (
-        f"Of {len(n)} people known by {listed(names)}, {matched} have candidates among the released records, {sole} a "
-        f"single one{told} {expected:.1f} ({counted(expected / len(n))}) are expected to be found; "
-        f"guessing finds {counted(pair.baseline)}."
+        f"Of {len(n)} people known by {quoted(names)}, {matched} have candidates among the released records, {sole} a "
+        f"single one{told} {expected:.1f} ({percent(expected / len(n))}) are expected to be found; "
+        f"guessing finds {percent(pair.baseline)}."
     )
     sentence += f" {note}" if note else ""
     details: dict[str, Any] = {
@@ -171,9 +173,7 @@ def match(pair: LinkedPair, names: tuple[str, ...], hierarchies: Mapping[str, An
     if pair.truth is not None:
         there = np.flatnonzero(pair.truth >= 0)
         holds[there] = covered(labels, point, cell_of[pair.truth[there]], point_of[there], *table)
-    first = np.full(len(cells), -1, np.int64)
-    first[cell_of[::-1]] = np.arange(len(cell_of) - 1, -1, -1)
-    row = np.where(found == 1, first[sole], -1)
+    row = np.where(found == 1, first_of(cell_of, len(cells))[sole], -1)
     return Matched(found[point_of], row[point_of], holds, unread)
 
 

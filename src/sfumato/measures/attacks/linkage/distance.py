@@ -12,12 +12,14 @@ import polars as pl
 
 from sfumato.core.cells import count_cells
 from sfumato.core.hierarchy import Categories
+from sfumato.core.keys import first_of
 from sfumato.core.microdata import encode
 from sfumato.core.parameters import column_names
+from sfumato.core.wording import percent, quoted
 from sfumato.errors import PolicyError, did_you_mean
 from sfumato.measures.attacks.kernels import ABSOLUTE, NAMED, NIL, SAME, SQUARED, bounds, distances, grow, nearest
-from sfumato.measures.attacks.linkage import THREADS, LinkedPair, chunks, common_columns, counted, credited, pair_of
-from sfumato.measures.attacks.result import MOST, Attack, listed
+from sfumato.measures.attacks.linkage import THREADS, LinkedPair, chunks, common_columns, credited, pair_of
+from sfumato.measures.attacks.result import MOST, Attack
 from sfumato.measures.labels_cover import read_labels
 
 METRICS = ("euclidean", "gower")
@@ -84,7 +86,7 @@ def distance(
     axes = [_axis(pair, name, name in as_names, hierarchies) for name in names]
     mixed = any(axis.named for axis in axes)
     if metric == "euclidean" and mixed:
-        those = listed([name for name, axis in zip(names, axes, strict=True) if axis.named])
+        those = quoted([name for name, axis in zip(names, axes, strict=True) if axis.named])
         raise PolicyError(f"columns without numbers have no Euclidean distance: {those}", hint='metric="gower"')
     gower = metric == "gower" or (metric is None and mixed)
     ours, theirs, kind, weight, blank = _space(axes, gower)
@@ -93,8 +95,8 @@ def distance(
     credit = np.where(right, 1.0 / ties, 0.0)
     expected = float(credit.sum())
     sentence = (
-        f"Linking each of {len(credit)} people to the nearest released record by {listed(names)}, {expected:.1f} "
-        f"({counted(expected / len(credit))}) are expected to be found; guessing finds {counted(pair.baseline)}."
+        f"Linking each of {len(credit)} people to the nearest released record by {quoted(names)}, {expected:.1f} "
+        f"({percent(expected / len(credit))}) are expected to be found; guessing finds {percent(pair.baseline)}."
     )
     details = {
         "columns": list(names),
@@ -232,6 +234,4 @@ def _distinct(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         ranks.append(rank.astype(np.int32))
         sizes.append(int(rank.max()) + 1)
     cells, of_row = count_cells([str(i) for i in range(len(ranks))], ranks, sizes)
-    first = np.empty(len(cells), np.int64)
-    first[of_row[::-1]] = np.arange(len(of_row) - 1, -1, -1)
-    return np.ascontiguousarray(points[first]), cells.count, of_row
+    return np.ascontiguousarray(points[first_of(of_row, len(cells))]), cells.count, of_row

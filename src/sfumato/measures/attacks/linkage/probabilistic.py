@@ -12,10 +12,11 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.microdata import encode
+from sfumato.core.wording import percent, quoted
 from sfumato.errors import MissingExtra, PolicyError
 from sfumato.measures.attacks.classes import share_of
-from sfumato.measures.attacks.linkage import LinkedPair, common_columns, counted, credited, pair_of
-from sfumato.measures.attacks.result import MOST, Attack, listed
+from sfumato.measures.attacks.linkage import LinkedPair, common_columns, credited, pair_of
+from sfumato.measures.attacks.result import MOST, Attack
 from sfumato.measures.labels_cover import read_labels
 
 PAIRS = 2_000_000  # compared at most
@@ -108,10 +109,10 @@ def probabilistic(
     expected = float(credit.sum())
     told = "are expected to be found" if pair.truth is not None else "are expected to be found, as the model has it"
     sentence = (
-        f"Weighing agreement on {listed(names)}, {int(links.sum())} of {len(credit)} people are linked to a released "
+        f"Weighing agreement on {quoted(names)}, {int(links.sum())} of {len(credit)} people are linked to a released "
         f"record, {int(review.sum())} are for review, {int((~links & ~review).sum())} are not linked; taking the best "
-        f"record for each, {expected:.1f} ({counted(expected / len(credit))}) {told}; "
-        f"guessing finds {counted(pair.baseline)}."
+        f"record for each, {expected:.1f} ({percent(expected / len(credit))}) {told}; "
+        f"guessing finds {percent(pair.baseline)}."
     )
     details: dict[str, Any] = {
         "columns": list(names),
@@ -205,7 +206,7 @@ def _linked(
                 _train(linker, tally, max(ours.height, theirs.height), columns, seed)
                 pairs = linker.inference.predict()
             except Exception:  # its message is a page of SQL
-                what = f"no model of agreement can be fitted to {listed(ours.columns)}"
+                what = f"no model of agreement can be fitted to {quoted(ours.columns)}"
                 raise PolicyError(what, hint="use deterministic or distance linkage") from None
         row = np.arange(theirs.height)
         own = row * 0 - 1 if pair.truth is None else pair.truth

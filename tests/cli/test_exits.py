@@ -13,8 +13,9 @@ import pytest
 
 import sfumato as sf
 from sfumato.cli import main
-from sfumato.cli.console import clean, number, say_json
-from sfumato.cli.faults import in_flags, report
+from sfumato.cli.console import clean, say_json
+from sfumato.cli.exits import in_flags, report
+from sfumato.core.wording import number
 from sfumato.errors import BrokenPromise, Infeasible, PolicyError, SfumatoError
 
 MAIN = "import sys; from sfumato.cli import main; sys.exit(main())"
@@ -88,7 +89,7 @@ def test_an_unexpected_fault_names_its_place_only(capsys: pytest.CaptureFixture[
         number(Unprintable())
     assert report(caught.value, as_json=False) == 2
     told = capsys.readouterr().err
-    assert "this is a fault of Sfumato: RuntimeError at sfumato/cli/console.py:" in told
+    assert "this is a fault of Sfumato: RuntimeError at sfumato/core/wording.py:" in told
     assert "secret" not in told
 
 
@@ -142,7 +143,7 @@ def test_text_that_cannot_steer_and_json_that_is_json(capsys: pytest.CaptureFixt
     assert clean("a\x1b]0;x\x07\r\nb") == "a?]0;x??\nb"
     say_json({"a": float("nan"), "b": (1, 2.5, True, None), 3: Path("x")})
     assert json.loads(capsys.readouterr().out) == {"a": None, "b": [1, 2.5, True, None], "3": "x"}
-    assert [number(v) for v in (1234567, 0.25, None, "x")] == ["1,234,567", "0.25", "-", "x"]
+    assert [number(v, "-") for v in (1234567, 0.25, None, "x")] == ["1,234,567", "0.25", "-", "x"]
 
 
 @pytest.mark.parametrize("command", ["inspect", "anonymize", "risk", "attack", "compare", "lattice"])

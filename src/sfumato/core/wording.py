@@ -1,0 +1,115 @@
+"""Wording: numbers, shares, amounts and lists as they stand in a sentence, by one rule each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from numbers import Real
+from typing import Any, TypeGuard
+
+NOT_RECORDED = "not recorded"
+
+
+def number(value: Any, missing: str = NOT_RECORDED, digits: int = 4) -> str:
+    """A number as people read it: whole ones in full, others with four digits that tell.
+
+    >>> number(19988), number(0.0681559), number(3.31543e-05), number(1592.909), number(None)
+    ('19,988', '0.06816', '0.00003315', '1,592.9', 'not recorded')
+    """
+    if value is None:
+        return missing
+    if not _is_real(value):
+        return str(value)
+    if not math.isfinite(value):
+        return "undefined" if math.isnan(value) else "unbounded"
+    if value == round(value) and abs(value) < 1e15:
+        return f"{round(value):,}"
+    if 1000 <= abs(value) < 1e15:
+        return f"{value:,.{digits - 3}f}".rstrip("0").rstrip(".")
+    short = f"{value:.{digits}g}"
+    return short if abs(value) < 1e-6 or abs(value) >= 1e15 else format(Decimal(short), "f")
+
+
+def apart(measured: Any, bound: Any) -> tuple[str, str]:
+    """Two numbers with as many digits as it takes to tell them apart.
+
+    >>> apart(2.999997, 3), apart(3, 3)
+    (('2.999997', '3'), ('3', '3'))
+    """
+    for digits in range(4, 16):
+        shown = number(measured, digits=digits), number(bound, digits=digits)
+        if shown[0] != shown[1] or measured == bound:
+            return shown
+    return number(measured), number(bound)
+
+
+def percent(share: Any, missing: str = NOT_RECORDED) -> str:
+    """A share as a percentage that never rounds something to nothing, nor most to all.
+
+    >>> percent(0.026), percent(0.25), percent(1 / 30000), percent(0), percent(0.9996), percent(0.99999)
+    ('2.6%', '25%', '0.0033%', '0%', '99.96%', 'over 99.99%')
+    """
+    if not _is_real(share) or not math.isfinite(share):
+        return number(share, missing)
+    if 0 < share < 0.001:
+        return f"{number(100 * share, digits=2)}%"
+    if 0.9999 < share < 1:
+        return "over 99.99%"
+    return f"{100 * share:,.{2 if 0.999 < share < 1 else 1}f}".rstrip("0").rstrip(".") + "%"
+
+
+def one_in(risk: Any) -> str:
+    """A risk as a chance; rounded so that it is never stated smaller than it is.
+
+    >>> one_in(0.1), one_in(0.026), one_in(1.0)
+    ('1 in 10', '1 in 38', '1 in 1')
+    """
+    if not _is_real(risk) or not 0 < risk <= 1:
+        return number(risk)
+    return f"1 in {math.floor(1 / risk + 1e-9):,}"
+
+
+def count(amount: Any, noun: str, plural: str | None = None) -> str:
+    """An amount and its noun.
+
+    >>> count(1, "row"), count(2000, "row"), count(3, "class", "classes")
+    ('1 row', '2,000 rows', '3 classes')
+    """
+    return f"{number(amount)} {noun if amount == 1 else plural or noun + 's'}"
+
+
+def listed(words: Iterable[object], between: str = "and") -> str:
+    """Words in a row.
+
+    >>> listed(["a"]), listed(["a", "b"]), listed("abc", "or")
+    ('a', 'a and b', 'a, b or c')
+    """
+    *first, last = [*map(str, words)] or [""]
+    return f"{', '.join(first)} {between} {last}" if first else last
+
+
+def quoted(names: Iterable[object]) -> str:
+    """Names of columns in a row.
+
+    >>> quoted(["age", "zip", "sex"])
+    '"age", "zip" and "sex"'
+    """
+    return listed(f'"{name}"' for name in names)
+
+
+def parameter(value: Any) -> str:
+    """The value of a parameter.
+
+    >>> parameter({"age": 2, "sex": 1}), parameter(["HIV", "flu"]), parameter(True)
+    ('age 2, sex 1', 'HIV, flu', 'yes')
+    """
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {parameter(one)}" for key, one in value.items())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ", ".join(map(parameter, value))
+    return ("yes" if value else "no") if isinstance(value, bool) else number(value)
+
+
+def _is_real(value: object) -> TypeGuard[float]:
+    return isinstance(value, Real) and not isinstance(value, bool)
