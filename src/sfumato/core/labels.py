@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from sfumato.core.exact import EPOCH, zoned
+from sfumato.core.label_grammar import LONGEST_SET, STAR, range_text, read_printed, run_text, set_text
 from sfumato.core.microdata import Attribute
-
-LONGEST_SET = 8  # longer sets print as first..last
-RANGE = re.compile(r"\[(?P<low>[^,]+), (?P<high>[^,]+)(?P<last>[\])])|< (?P<below>\S+)|>= (?P<above>\S+)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,16 +50,11 @@ class Labels:
             if lo == hi:
                 words.append(text[lo])
             elif star:
-                words.append("*")
+                words.append(STAR)
+            elif ordered:
+                words.append(range_text(text[lo], text[hi]))
             else:
-                few = hi - lo < LONGEST_SET
-                words.append(
-                    f"[{text[lo]}, {text[hi]}]"
-                    if ordered
-                    else set_text(text[lo : hi + 1])
-                    if few
-                    else f"{text[lo]}..{text[hi]}"
-                )
+                words.append(set_text(text[lo : hi + 1]) if hi - lo < LONGEST_SET else run_text(text[lo], text[hi]))
         return tuple(words)
 
     @cached_property
@@ -164,29 +155,18 @@ def of_nodes(attribute: Attribute, level: np.ndarray, label: np.ndarray) -> Labe
     )
 
 
-def set_text(values: Sequence[str | None]) -> str:
-    """A set of values as text: `{a, b}`, or `first..last` where it is long.
-
-    >>> set_text(["a", "b"])
-    '{a, b}'
-    """
-    words = [v for v in values if v is not None]
-    return "{" + ", ".join(words) + "}" if len(words) <= LONGEST_SET else f"{words[0]}..{words[-1]}"
-
-
 def ends_of(text: str | None, kind: str) -> tuple[float | None, float | None] | None:
     """The positions of the ends that a range prints, None for an open one; None where it is no range of ours.
 
     >>> ends_of("[30, 39]", "integer"), ends_of("< 20", "integer"), ends_of("[1970-01-02, 1970-01-31]", "date")
     ((30.0, 39.0), (None, 20.0), (1.0, 30.0))
     """
-    found = RANGE.fullmatch(text or "")
+    found = read_printed(text)
     if found is None:
         return None
-    low, high = found["low"] or found["above"], found["high"] or found["below"]
     try:
-        first = None if low is None else _position(low, kind, False)
-        return first, None if high is None else _position(high, kind, found["last"] == "]")
+        first = None if found.low is None else _position(found.low, kind, False)
+        return first, None if found.high is None else _position(found.high, kind, found.right)
     except (ValueError, TypeError, OverflowError):  # TypeError: a time zone
         return None
 

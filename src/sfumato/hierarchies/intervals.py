@@ -11,6 +11,7 @@ import numpy as np
 
 from sfumato.core.exact import exact, ratio, show
 from sfumato.core.hierarchy import Categories, Groups, Hierarchy, grow, leaves_of
+from sfumato.core.label_grammar import range_text
 from sfumato.errors import HierarchyError, PolicyError
 
 Ratios = list[tuple[int, int]]  # numerators and denominators
@@ -121,9 +122,7 @@ def between(low: Fraction | None, high: Fraction | None, text: Callable[[Fractio
     >>> between(Fraction(20), Fraction(30)), between(None, Fraction(20)), between(Fraction(30), None)
     ('[20, 30)', '< 20', '>= 30')
     """
-    if low is None:
-        return "*" if high is None else f"< {text(high)}"
-    return f">= {text(low)}" if high is None else f"[{text(low)}, {text(high)})"
+    return range_text(None if low is None else text(low), None if high is None else text(high), closed=False)
 
 
 def _by_cuts(values: Ratios, cuts: Sequence[Fraction]) -> tuple[list[int], Callable[[int], Bounds]]:

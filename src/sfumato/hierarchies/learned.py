@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from sfumato.core.exact import exact, show, times
 from sfumato.core.hierarchy import Categories, Groups, Hierarchy, grow, leaves_of
+from sfumato.core.label_grammar import set_text
 from sfumato.errors import PolicyError
 from sfumato.hierarchies.intervals import between
-from sfumato.hierarchies.order import group_label
 
 
 class Scale(Protocol):
@@ -276,4 +276,4 @@ def _groups(leaves: tuple[str, ...], order: npt.NDArray[np.int64], cuts: Cuts, s
         edges = [None, *(cuts[start] for start in starts), None]
         return which, [between(low, high, scale.show) for low, high in pairwise(edges)]
     runs = zip([0, *starts], [*starts, len(leaves)], strict=True)
-    return which, [group_label(leaves[start:end]) for start, end in runs]
+    return which, [set_text(leaves[start:end]) for start, end in runs]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from sfumato.core.exact import printed
 from sfumato.core.hierarchy import Categories, Hierarchy, grow, leaves_of
+from sfumato.core.label_grammar import set_text
 from sfumato.errors import HierarchyError, PolicyError
-
-LONGEST_SET = 8  # longer sets print as first..last
 
 
 @dataclass(frozen=True)
@@ -46,23 +45,12 @@ class Order:
             if width >= len(self.values):
                 break
             runs = [self.values[i : i + width] for i in range(0, len(self.values), width)]
-            levels.append((np.arange(len(self.values)) // width, [group_label(run) for run in runs]))
+            levels.append((np.arange(len(self.values)) // width, [set_text(run) for run in runs]))
         return grow(categories.name, self.values, levels)
 
     def describe(self) -> str:
         """A few words for the manifest."""
         return f"order of {len(self.values)} values, fan-outs {', '.join(map(str, self.fanouts))}"
-
-
-def group_label(values: Sequence[str]) -> str:
-    """How a group of values prints: itself, `{a, b}`, or `first..last` where there are more than eight.
-
-    >>> group_label(["a"]), group_label(["a", "b"]), group_label("abcdefghij")
-    ('a', '{a, b}', 'a..j')
-    """
-    if len(values) == 1:
-        return values[0]
-    return "{" + ", ".join(values) + "}" if len(values) <= LONGEST_SET else f"{values[0]}..{values[-1]}"
 
 
 def order(values: Iterable[object], fanouts: Iterable[int] | None = None) -> Order:

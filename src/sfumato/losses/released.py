@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.hierarchy import Hierarchy, Recipe
+from sfumato.core.label_grammar import DECIMAL, STAR, WHOLE, read_set
 from sfumato.core.policy import ClassStatistics
 from sfumato.core.printed import printed
 from sfumato.hierarchies.dates import Dates
@@ -28,7 +29,6 @@ from sfumato.losses.precision import Precision
 Figure = NewType("Figure", float)  # a number that may be published
 Losses = tuple[Figure | None, dict[str, Figure | None]]  # of a release, and of each column
 
-STAR = "*"
 RANGE = r"^\[(.+), (.+)[\])]$"
 OPEN = r"^(?:< |>= )"  # one end is not told
 UNITS = {  # the labels of `hierarchies.dates`: how they read, the first day, and how long they are
@@ -38,8 +38,8 @@ UNITS = {  # the labels of `hierarchies.dates`: how they read, the first day, an
     r"^([0-9]{4})s$": ("{}-01-01", "10y"),
 } | {rf"^([0-9]{{4}})-Q{i}$": (f"{{}}-{3 * i - 2:02d}-01", "3mo") for i in (1, 2, 3, 4)}
 FORMS = {
-    "integer": r"^[+-]?[0-9]+$",
-    "decimal": r"^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?$",
+    "integer": f"^{WHOLE}$",
+    "decimal": f"^{DECIMAL}$",
     "date": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
     "datetime": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}",
     "boolean": r"^(?:true|false)$",
@@ -270,7 +270,7 @@ def _figure(value: float) -> Figure:
 
 def _listed(label: str | None, leaves: set[str]) -> tuple[float, float]:
     """How many leaves a set such as `{a, b}` names, and nan for its level, which it has not; 0 for what is no set."""
-    words = str(label)[1:-1].split(", ") if str(label).startswith("{") else [""]
+    words = read_set(label or "") or [""]
     return (len(words) if leaves.issuperset(words) else 0), np.nan
 
 

@@ -15,14 +15,9 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.hierarchy import Hierarchy, Recipe
+from sfumato.core.label_grammar import NUMBER, Range, read_decade, read_range, read_run, read_set
 from sfumato.hierarchies.dates import UNITS
 
-NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?|inf)\Z")
-BRACKETS = re.compile(r"([\[\](])\s*([^,;]+?)\s*[,;]\s*([^,;]+?)\s*([\])\[])\Z")  # [20, 30), ]20; 30]
-BETWEEN = re.compile(r"(\S+?)\s*(?:-|–|—|\.\.|:)\s*(\S+)\Z|(\S+)\s+(?:to|bis|-|–)\s+(\S+)\Z")  # 20-29, 20..29, 20 to 29
-BEYOND = re.compile(r"(<=|>=|<|>|≤|≥)\s*(\S+)\Z")  # >= 40
-ABOVE = re.compile(r"(\S+)\s*\+\Z")  # 90+
-DECADE = re.compile(r"([0-9]{3}0)s\Z")
 LAST = chr(0x10FFFF)
 
 
@@ -282,40 +277,27 @@ class _Reader:
         return {label: np.array(members, np.int64) for label, members in found.items()}
 
     def _range(self, label: str) -> Found | None:
-        if match := BRACKETS.match(label):
-            first, low, high, last = match.groups()
-            return self._run(low, high, first == "[", last == "]")
-        if match := BEYOND.match(label):
-            sign, bound = match.groups()
-            closed = sign in ("<=", ">=", "≤", "≥")
-            low, high = (None, bound) if sign[0] in "<≤" else (bound, None)
-            return self._run(low, high, closed, closed)
-        if match := ABOVE.match(label):
-            return self._run(match[1], None)
-        if (match := DECADE.match(label)) and self.numbers.keys:
-            return self._run(match[1], str(int(match[1]) + 10), True, False)
-        if match := BETWEEN.match(label):
-            low, high = (bound for bound in match.groups() if bound is not None)
-            return self._run(low, high)
-        return None
+        found = read_range(label) or (read_decade(label) if self.numbers.keys else None)
+        return None if found is None else self._run(found)
 
-    def _run(self, low: str | None, high: str | None, left: bool = True, right: bool = True) -> Found | None:
+    def _run(self, ends: Range) -> Found | None:
+        low, high = ends.low, ends.high
         bounds = [bound for bound in (low, high) if bound is not None]
         if all(NUMBER.match(bound) for bound in bounds) and self.numbers.keys:
             least, most = (None if bound is None else Decimal(bound) for bound in (low, high))
-            return self.numbers.run(least, most, left, right)
+            return self.numbers.run(least, most, ends.left, ends.right)
         if all(_date(bound) is not None for bound in bounds) and self.dates.keys:
             start = None if low is None else _date(low)
             stop = None if high is None else _date(high)
-            if stop is not None and right and len(high or "") == 10:  # a day belongs as a whole
+            if stop is not None and ends.right and len(high or "") == 10:  # a day belongs as a whole
                 stop += dt.timedelta(days=1, microseconds=-1)
-            return self.dates.run(start, stop, left, right)
+            return self.dates.run(start, stop, ends.left, ends.right)
         return None
 
     def _set(self, label: str) -> np.ndarray | None:
-        if not (label.startswith("{") and label.endswith("}")):
+        words = read_set(label)
+        if words is None:
             return None
-        words = label[1:-1].split(", ") if ", " in label else label[1:-1].split(",")
         found, at = [], 0
         while at < len(words):  # a value may itself hold a comma: the longest one that fits
             for end in range(min(len(words), at + 1 + self.commas), at, -1):
@@ -330,10 +312,8 @@ class _Reader:
         return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
 
     def _text_range(self, label: str) -> Found | None:
-        first, dots, last = label.partition("..")
-        if not dots or not first or not last:
-            return None
-        return self.texts.run(first, last)
+        ends = read_run(label)
+        return None if ends is None else self.texts.run(*ends)
 
     def _unit(self, label: str) -> np.ndarray | None:
         if not self.dates.keys:

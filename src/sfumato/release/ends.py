@@ -14,7 +14,8 @@ import numpy as np
 
 from sfumato.core.hierarchy import Categories
 from sfumato.core.keys import tally
-from sfumato.core.labels import LONGEST_SET, Labels, at_level, ends_of, of_ranges, over_codes, set_text
+from sfumato.core.label_grammar import LONGEST_SET, STAR, range_text, run_text, set_text
+from sfumato.core.labels import Labels, at_level, ends_of, of_ranges, over_codes
 from sfumato.core.microdata import Attribute
 from sfumato.core.policy import ClassStatistics, Verdict, check, table_criteria
 from sfumato.errors import Infeasible, PolicyError, did_you_mean
@@ -291,7 +292,7 @@ class _Column:
         (first, first_of), (last, last_of) = self._texts(low), self._texts(high)
         pair = np.where(lost, -1, first_of * len(last) + last_of)
         pairs, one, of_pair = np.unique(pair, return_index=True, return_inverse=True)
-        text = ["*" if n < 0 else f"[{first[n // len(last)]}, {last[n % len(last)]}]" for n in pairs.tolist()]
+        text = [STAR if n < 0 else range_text(first[n // len(last)], last[n % len(last)]) for n in pairs.tolist()]
         others = np.flatnonzero(~self.wide)
         number = np.empty(len(labels.lo), np.int32)
         number[others], number[which] = np.arange(len(others)), len(others) + of_pair
@@ -364,10 +365,10 @@ class _Sets:
                 words = [text[code] for code in self.present[first : last + 1]]
                 named[label] = set_text(words) if len(words) > 1 else words[0]
             elif before[label] < 0 or after[label] == len(self.common):
-                named[label], star[label] = "*", True
+                named[label], star[label] = STAR, True
             else:
                 lo[label], hi[label] = self.common[before[label]], self.common[after[label]]
-                named[label] = f"{text[lo[label]]}..{text[hi[label]]}"
+                named[label] = run_text(text[lo[label]], text[hi[label]])
         made = over_codes(labels.attribute, labels.of, lo, hi)
         return replace(made, star=star, named=tuple(named), fixed_level=labels.fixed_level, publishable=True)
 

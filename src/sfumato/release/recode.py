@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import polars as pl
 
-from sfumato.core.labels import Labels, at_level, set_text
+from sfumato.core.label_grammar import range_text, read_printed, set_text
+from sfumato.core.labels import Labels, at_level
 from sfumato.core.microdata import Attribute, Microdata
 from sfumato.engines.memory.table import forget_others
 from sfumato.hierarchies.redact import Redact
@@ -68,9 +67,6 @@ def _as_it_is(series: pl.Series, rows: np.ndarray) -> pl.Series:
     return taken
 
 
-BOUNDS = re.compile(r"(?:< (?P<below>.*)|>= (?P<above>.*)|\[(?P<low>.*), (?P<high>.*)\))", re.DOTALL)
-
-
 def global_labels(attribute: Attribute, recoding: Levels | Columns) -> Labels:
     """The labels of a column under a level vector or a value cut; `of` is per code."""
     if isinstance(recoding, Columns):
@@ -105,7 +101,7 @@ def texts_of_labels(labels: Labels, kept: np.ndarray) -> list[str | None]:
             texts[label] = values[codes[0]] if len(codes) == 1 else set_text([values[code] for code in codes])
         elif labels.named is None:
             low, high = values[codes[0]], values[codes[-1]]
-            texts[label] = low if low == high else f"[{low}, {high}]"
+            texts[label] = low if low == high else range_text(low, high)
         else:
             texts[label] = _recut(texts[label], gone, values, present)
     return texts
@@ -156,8 +152,8 @@ def _trimmed(labels: Labels, texts: list[str | None], kept: np.ndarray) -> list[
 
 def _recut(text: str | None, gone: set[str | None], values: tuple[str | None, ...], present: np.ndarray) -> str | None:
     """A learned interval whose ends are no values that only suppressed rows have."""
-    found = BOUNDS.fullmatch(text or "")
-    if found is None:
+    found = read_printed(text)
+    if found is None or (found.low is not None and found.high is not None and found.right):
         return text
 
     def moved(cut: str | None) -> str | None:
@@ -166,7 +162,4 @@ def _recut(text: str | None, gone: set[str | None], values: tuple[str | None, ..
         after = present[present > values.index(cut)]
         return values[after[0]] if len(after) else None
 
-    low, high = moved(found["low"] or found["above"]), moved(found["high"] or found["below"])
-    if low is not None and high is not None:
-        return f"[{low}, {high})"
-    return f">= {low}" if low is not None else f"< {high}" if high is not None else "*"
+    return range_text(moved(found.low), moved(found.high), closed=False)

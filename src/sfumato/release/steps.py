@@ -14,9 +14,9 @@ import numpy as np
 
 from sfumato.core.exact import EPOCH, exact, show, zoned
 from sfumato.core.hierarchy import Categories
+from sfumato.core.label_grammar import read_decade, read_range
 from sfumato.core.microdata import Attribute
 from sfumato.hierarchies.spec import fixed
-from sfumato.measures.labels_cover import ABOVE, BETWEEN, BEYOND, BRACKETS, DECADE
 
 SAMPLE = 1000  # values that the resolution of a column is read off
 ON_GRID = 2 / 3  # of the values on a grid: the column is no finer than that
@@ -433,23 +433,12 @@ def cuts_of(label: str | None, kind: str) -> tuple[Cut | None, Cut | None] | Non
 
 def _sides(text: str) -> Sides | None:
     """The ends that a label writes."""
-    if match := BRACKETS.match(text):
-        first, low, high, last = match.groups()
-        ends = (low, first == "["), (high, last == "]")
-        start, stop = (None if INFINITE.fullmatch(end[0]) else end for end in ends)
-        return start, stop
-    if match := BEYOND.match(text):
-        sign, bound = match.groups()
-        end = bound, sign in ("<=", ">=", "≤", "≥")
-        return (None, end) if sign[0] in "<≤" else (end, None)
-    if match := ABOVE.match(text):
-        return (match[1], True), None
-    if match := DECADE.match(text):
-        return (match[1], True), (str(int(match[1]) + 10), False)
-    if match := BETWEEN.match(text):
-        low, high = (bound for bound in match.groups() if bound is not None)
-        return (low, True), (high, True)
-    return None
+    found = read_range(text) or read_decade(text)
+    if found is None:
+        return None
+    ends = (found.low, found.left), (found.high, found.right)
+    start, stop = (None if end is None or INFINITE.fullmatch(end) else (end, belongs) for end, belongs in ends)
+    return start, stop
 
 
 def _plain_number(text: str, belongs: bool, kind: str, side: int) -> Cut:

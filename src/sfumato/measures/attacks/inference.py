@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.cells import count_histogram
+from sfumato.core.label_grammar import NUMBER
 from sfumato.core.microdata import encode
 from sfumato.core.parameters import column_names
 from sfumato.core.wording import percent, quoted
@@ -19,7 +20,7 @@ from sfumato.measures.attacks.linkability import beyond
 from sfumato.measures.attacks.matching import Matching, gather
 from sfumato.measures.attacks.nearest import DistanceSpace
 from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, outcome, records, sample, worst
-from sfumato.measures.labels_cover import NUMBER, read_labels
+from sfumato.measures.labels_cover import read_labels
 
 
 def inference(

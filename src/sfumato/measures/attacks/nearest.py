@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from sfumato.core.label_grammar import NUMBER
 from sfumato.core.microdata import Attribute, encode
 from sfumato.measures.attacks.matching import MatchedColumn, Matching, gather
-from sfumato.measures.labels_cover import NUMBER
 
 TIE = 1e-9  # distances closer than this are the same
 CACHED = 20_000_000  # distances kept in memory per column

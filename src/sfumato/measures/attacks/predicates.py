@@ -9,9 +9,10 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.hierarchy import Categories
+from sfumato.core.label_grammar import NUMBER
 from sfumato.measures.attacks.classes import Encoded
 from sfumato.measures.attacks.matching import gather
-from sfumato.measures.labels_cover import NUMBER, Cover, read_labels
+from sfumato.measures.labels_cover import Cover, read_labels
 
 Condition = tuple[int, str, int]  # column, "=" or "<=" or ">=", released label
 Predicate = tuple[Condition, ...]

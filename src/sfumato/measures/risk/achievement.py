@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.cells import Histogram, count_histogram
+from sfumato.core.label_grammar import STAR
 from sfumato.core.microdata import microdata
 from sfumato.core.parameters import column_names
 from sfumato.core.printed import printed
@@ -17,7 +18,6 @@ from sfumato.criteria.audit import WildcardGroups
 from sfumato.criteria.search_distance import SEARCHED, run_maxima, run_of, run_sums
 from sfumato.errors import ColumnError
 from sfumato.measures.risk.keys import Keys, has_columns, keys_of
-from sfumato.measures.risk.matching import STAR
 from sfumato.measures.table import Table, table_of
 from sfumato.release.arguments import recipes_of
 

@@ -15,11 +15,12 @@ import polars as pl
 from sfumato.core.cells import Cells, count_cells
 from sfumato.core.hierarchy import Categories
 from sfumato.core.keys import tally
+from sfumato.core.label_grammar import STAR
 from sfumato.core.microdata import encode
 from sfumato.core.parameters import column_names
 from sfumato.core.printed import printed
 from sfumato.errors import ColumnError, PolicyError, did_you_mean
-from sfumato.measures.risk.matching import STAR, covered_people, matched
+from sfumato.measures.risk.matching import covered_people, matched
 from sfumato.measures.table import Table, entries
 
 

@@ -10,6 +10,7 @@ import polars as pl
 
 from sfumato.core.cells import Cells, count_cells
 from sfumato.core.keys import LARGEST_KEY, rank_tuples
+from sfumato.core.label_grammar import STAR
 from sfumato.core.microdata import encode
 from sfumato.measures.labels_cover import read_labels
 from sfumato.measures.risk.kernels import add_met, project
@@ -88,9 +89,6 @@ def _key(
     for i, stride in zip(starred, strides, strict=True):
         key += codes[i][order].astype(np.int64) * stride
     return key, np.array(strides, dtype=np.int64)
-
-
-STAR = "*"  # a released value that says nothing
 
 
 def covered_people(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from sfumato.measures.labels_cover import ABOVE, BETWEEN, BEYOND, BRACKETS, NUMBER
+from sfumato.core.label_grammar import NUMBER, Range, read_range, read_set
 
 # Three-digit ZIP areas of 20,000 people or fewer in the census of 2000: they must read 000.
 _RESTRICTED = "036 059 063 102 203 556 692 790 821 823 830 831 878 879 884 890 893"
@@ -46,20 +46,19 @@ def zip_fault(label: str, number: bool = False) -> bool:
     text = label.strip()
     if not text.strip("*xX#?"):
         return False
-    if text.startswith("{") and text.endswith("}"):
-        return any(zip_fault(part, number) for part in text[1:-1].split(","))
+    if words := read_set(text):
+        return any(zip_fault(word, number) for word in words)
     if text.isdecimal():
         return len(text) > 3 or (text.zfill(3) if number else text) in RESTRICTED
     if mask := MASK.match(text):
         return len(mask[1]) > 3 or mask[1] in RESTRICTED
-    if match := BRACKETS.match(text):
-        return _zip_range(match[2], match[3], match[4] == "]")
-    if match := BETWEEN.match(text):
-        low, high = (bound for bound in match.groups() if bound is not None)
-        if low.isdecimal() and high.isdecimal():
-            return len(high) < len(low) or _zip_range(low, high, True)  # 13053-1234 is no range
-    if BEYOND.match(text) or ABOVE.match(text):
+    low, high, _, right = read_range(text) or Range("", "")
+    if low is None or high is None:
         return False
+    if text[0] in "[](":
+        return _zip_range(low, high, right)
+    if low.isdecimal() and high.isdecimal():
+        return len(high) < len(low) or _zip_range(low, high, True)  # 13053-1234 is no range
     if text[0] in "*#?":
         return True  # the last digits tell more than the first
     return len(re.sub(r"[^0-9A-Za-z]", "", text)) > 3
@@ -97,22 +96,10 @@ def age_fault(label: str) -> bool:
         return int(mask[1] + "0" * len(mask[2])) > OLDEST
     if NUMBER.match(text):
         return Decimal(text) > OLDEST
-    if match := BRACKETS.match(text):
-        low, high = match[2], match[3]
-    elif match := BETWEEN.match(text):
-        low, high = (bound for bound in match.groups() if bound is not None)
-    elif match := ABOVE.match(text):
-        return bool(NUMBER.match(match[1])) and Decimal(match[1]) > OLDEST + 1
-    elif match := BEYOND.match(text):
-        bound = match[2]
-        return match[1][0] in ">≥" and bool(NUMBER.match(bound)) and Decimal(bound) > OLDEST + 1
-    else:
+    low, high, _, _ = read_range(text) or Range(None, None)
+    if low is None or not NUMBER.match(low) or (high is not None and not NUMBER.match(high)):
         return False
-    if not NUMBER.match(low) or not NUMBER.match(high):
-        return False
-    if Decimal(high).is_infinite():
-        return Decimal(low) > OLDEST + 1
-    return Decimal(low) > OLDEST
+    return Decimal(low) > OLDEST + (high is None or Decimal(high).is_infinite())
 
 
 def birth_year_fault(label: str, year: int) -> bool:

@@ -13,11 +13,12 @@ import polars as pl
 
 from sfumato.core.hierarchy import Categories, Hierarchy
 from sfumato.core.keys import tally
+from sfumato.core.label_grammar import NUMBER, read_decade, read_range, read_set, says_nothing
 from sfumato.core.microdata import Attribute, encode
 from sfumato.core.printed import printed
 from sfumato.hierarchies import parse
 from sfumato.hierarchies.learned import Learned
-from sfumato.measures.labels_cover import ABOVE, BETWEEN, BEYOND, BRACKETS, DECADE, NUMBER, read_labels
+from sfumato.measures.labels_cover import read_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +54,7 @@ def read_as(
     if code is None:
         groups = several if len(unknown) < values else several[:0]
         return Unread({}, frozenset(groups.tolist()), frozenset(np.setdiff1d(unknown, groups).tolist()))
-    silent = np.array([word is None or not word.strip("*") for word in text])
+    silent = np.array([says_nothing(word) for word in text])
     pairs, rows = np.unique(label * values + code, return_counts=True)
     of, value = pairs // values, pairs % values
     homes = np.bincount(value[~silent[of] & (count[of] > 1)], minlength=values)  # labels that a value stands under
@@ -79,17 +80,9 @@ def read_middle(label: str) -> float:
     (24.5, 25.0, -3.0, 90.0, 1975.0)
     """
     text = label.strip()
-    if match := DECADE.match(text):
-        return float(match[1]) + 5
-    words: Sequence[str | None] = [text]
-    for form in (BRACKETS, BEYOND, ABOVE, BETWEEN):
-        if (match := form.match(text)) and not NUMBER.match(text):
-            words = match.groups()
-            break
-    else:
-        if text.startswith("{") and text.endswith("}"):
-            words = text[1:-1].split(",")
-    ends = [float(word) for word in ((w or "").strip() for w in words) if NUMBER.match(word)]
+    found = read_range(text) or read_decade(text)
+    words = (read_set(text) or [text]) if found is None else [end for end in found[:2] if end is not None]
+    ends = [float(word) for word in map(str.strip, words) if NUMBER.match(word)]
     known = [end for end in ends if math.isfinite(end)]
     return sum(end / len(known) for end in known) if known else math.nan
 
@@ -325,7 +318,7 @@ def _by_text(
     members: list[np.ndarray] = []
     fresh: list[str | None] = []
     places: list[float] = []
-    stars = {i: word for i, word in enumerate(text) if word is not None and not word.strip("*")}
+    stars = {i: word for i, word in enumerate(text) if word is not None and says_nothing(word)}
     for i, (word, found) in enumerate(zip(text, cover.members, strict=True)):
         if i in stars and rows is not None and stars[i] in categories.text:  # the original prints it, too
             own = categories.text.index(stars[i])

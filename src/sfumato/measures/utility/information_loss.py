@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from sfumato.core.label_grammar import says_nothing
 from sfumato.core.labels import Labels, at_level, ends_of, of_nodes, of_ranges, over_codes
 from sfumato.core.policy import ClassStatistics
 from sfumato.core.printed import printed
@@ -53,7 +54,7 @@ def matched_level(column: ComparedColumn, rows: np.ndarray | None) -> tuple[Labe
         return None
     if column.opaque:  # what could not be read is not guessed here either
         return None
-    if any(text is None or not text.strip("*") for text in column.text):  # those groups name their values
+    if any(map(says_nothing, column.text)):  # those groups name their values
         return None
     for level in range(1, ladder.levels):
         group = ladder.of[level, code]
@@ -89,7 +90,7 @@ def _grouped(column: ComparedColumn) -> list[tuple[Labels, np.ndarray]]:
     low, high = np.array([part[0] for part in own]), np.array([part[-1] for part in own])
     size = np.array([len(part) for part in own])
     # a label that says nothing stands at the root, also where a lower node covers all there is
-    everything = np.array([text is None or not text.strip("*") for text in column.text])
+    everything = np.array([says_nothing(text) for text in column.text])
     everything &= (size == values) & (values > 1)
     every = np.arange(len(own))
     by_node = attribute.hierarchy is not None and not attribute.categories.ordered

@@ -12,7 +12,8 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.core.cells import roll_up
-from sfumato.core.labels import Labels, at_level, of_ranges, set_text
+from sfumato.core.label_grammar import STAR, set_text
+from sfumato.core.labels import Labels, at_level, of_ranges
 from sfumato.core.microdata import Attribute
 from sfumato.criteria import KAnonymity, KMap
 from sfumato.errors import Infeasible, PolicyError
@@ -395,4 +396,4 @@ def _set_of_nodes(levels: list[Labels], run: np.ndarray, shown: np.ndarray) -> s
                 words.append(str(labels.text[node]))
                 at += size
                 break
-    return words[0] if len(words) == 1 else set_text(words) if words else "*"
+    return set_text(words) if words else STAR

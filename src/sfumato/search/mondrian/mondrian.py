@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.core.cells import classes_of
+from sfumato.core.label_grammar import STAR, listed
 from sfumato.core.labels import Labels, of_nodes, of_ranges
 from sfumato.core.policy import holds
 from sfumato.errors import Infeasible, PolicyError, did_you_mean
@@ -314,7 +315,7 @@ def _of_sets(column: OrderedColumn, low: np.ndarray, high: np.ndarray) -> Labels
         words = [categories.text[code] for code in members]
         lo.append(members[0])
         hi.append(members[-1])
-        text.append("*" if says_nothing else words[0] if len(words) == 1 else "{" + ", ".join(map(str, words)) + "}")
+        text.append(STAR if says_nothing else words[0] if len(words) == 1 else listed(words))
     below = np.concatenate([[0], np.cumsum(categories.count[codes])])
     covered = below[ranges.hi + 1] - below[ranges.lo]
     return replace(ranges, lo=np.array(lo), hi=np.array(hi), covered=covered, star=star, named=tuple(text))

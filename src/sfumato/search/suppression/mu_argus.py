@@ -11,7 +11,8 @@ import numpy as np
 
 from sfumato.core.cells import Cells, roll_up
 from sfumato.core.keys import first_of
-from sfumato.core.labels import Labels, at_level, set_text
+from sfumato.core.label_grammar import set_text
+from sfumato.core.labels import Labels, at_level
 from sfumato.core.lattice import lattice
 from sfumato.core.microdata import Attribute
 from sfumato.errors import Infeasible, PolicyError

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from sfumato.core.label_grammar import says_nothing
 from sfumato.core.microdata import encode
 from sfumato.core.parameters import column_names
 from sfumato.core.wording import percent
@@ -133,7 +134,7 @@ def _shape(frame: pl.DataFrame, k: int) -> ClusterShape:
 def _ranks(series: pl.Series) -> np.ndarray:
     """Mid-ranks from 0 to 1, missing values in the middle; numbers with the long tail upwards, names by frequency."""
     categories, code = encode(series)
-    known = np.array([text is not None and bool(text.strip("*")) for text in categories.text])
+    known = np.array([not says_nothing(text) for text in categories.text])
     place = categories.position
     if place is None:
         found = [NUMBERS.findall(text) if text and ok else [] for text, ok in zip(categories.text, known, strict=True)]

@@ -13,6 +13,7 @@ import polars as pl
 from sfumato.core.cells import count_cells
 from sfumato.core.hierarchy import Categories
 from sfumato.core.keys import first_of
+from sfumato.core.label_grammar import says_nothing
 from sfumato.core.microdata import encode
 from sfumato.core.parameters import column_names
 from sfumato.core.wording import percent, quoted
@@ -142,7 +143,7 @@ def _positions(categories: Categories) -> np.ndarray | None:
 def _placed(labels: Categories, values: Categories, place: np.ndarray, spec: Any) -> np.ndarray:
     """Where each released label stands: its own number, or the mean of the external values that it covers."""
     times = ("date", "datetime")
-    plain = [text if text and text.strip("*") else None for text in labels.text]
+    plain = [None if says_nothing(text) else text for text in labels.text]
     own = encode(pl.Series(labels.name, plain, dtype=pl.String))
     alike = (own[0].kind in times) == (values.kind in times)
     if own[0].position is not None and alike and (own[0].kind == values.kind or values.kind not in times):

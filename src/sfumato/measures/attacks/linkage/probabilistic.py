@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from sfumato.core.label_grammar import says_nothing
 from sfumato.core.microdata import encode
 from sfumato.core.wording import percent, quoted
 from sfumato.errors import MissingExtra, PolicyError
@@ -147,7 +148,7 @@ def _agreeing(
         known = values.text[: len(values) - values.missing]
         cover = read_labels(labels.text, known, (hierarchies or {}).get(name), wildcard=True, name=name)
         of_value = np.arange(len(values)) + len(labels)  # a value that no label covers agrees with nothing
-        blank = np.array([text is None or not text.strip("*") for text in labels.text])
+        blank = np.array([says_nothing(text) for text in labels.text])
         exact = {text: i for i, text in enumerate(labels.text)}
         for i in np.argsort(labels.count, kind="stable").tolist():  # the most frequent of overlapping labels comes last
             if not blank[i]:
