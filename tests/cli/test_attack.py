@@ -57,7 +57,7 @@ def test_with_an_external_table(run: Run, release: Path, tmp_path: Path) -> None
     (tmp_path / "voters.csv").write_text("who;age;zip;sex\nA;20;80331;f\nB;21;80332;m\nC;22;80333;f\n")
     done = run("attack", release, "--external", "voters.csv")
     assert "deterministic-linkage: " in done.out
-    assert 'Of 3 people known by "age", "zip", "sex"' in done.out
+    assert 'Of 3 people known by "age", "zip" and "sex"' in done.out
     assert "which needs --external" not in done.out
     (tmp_path / "apart.csv").write_text("town,income\nA,3\nB,4\n")
     apart = run("attack", release, "--external", "apart.csv")
@@ -132,7 +132,7 @@ def test_the_document_in_a_file(run: Run, release: Path, tmp_path: Path) -> None
         (("t.csv", "--quasi", "age", "--original", "t.csv", "--trials", "0"), ["trials"]),
         (("t.csv", "--quasi", "age", "--original", "t.csv", "--seed", "-1"), ["seed", "got -1"]),
         (("t.csv", "--quasi", "age", "--sensitive", "ill", "--most", "-3"), ["most", "got -3"]),
-        (("t.csv", "--quasi", "age", "--external", "t.csv", "--upper", "2"), ["upper", "0 to 1"]),
+        (("t.csv", "--quasi", "age", "--external", "t.csv", "--upper", "2"), ["upper", ">= 0 and <= 1"]),
         (("empty",), ["manifest"]),
     ],
 )

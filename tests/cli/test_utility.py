@@ -110,9 +110,9 @@ def test_the_document_in_a_file(run: Run, patients: Path, release: Path, tmp_pat
         (("t.csv", "t.csv", "--key", "id"), ['no key column "id"']),
         (("t.csv", "t.csv", "--key", "age"), ['"age"', "the same in some rows"]),
         (("t.csv", "t.csv", "--queries", "-1"), ["queries"]),
-        (("t.csv", "t.csv", "--seed", "-1"), ["seed must be a whole number of at least 0; got -1"]),
+        (("t.csv", "t.csv", "--seed", "-1"), ["seed is out of range; got -1; allowed: a whole number >= 0"]),
         (("t.csv", "t.csv", "--dimension", "0"), ["dimension"]),
-        (("t.csv", "t.csv", "--k", "0"), ["k must be"]),
+        (("t.csv", "t.csv", "--k", "0"), ["k is out of range"]),
         (("t.csv", "t.csv", "--hierarchy", "age=nothing"), ["nothing"]),
     ],
 )

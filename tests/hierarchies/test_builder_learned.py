@@ -131,7 +131,7 @@ def test_booleans_and_missing(column: Column) -> None:
 def test_parameters_and_describe() -> None:
     assert learned().describe() == "learned"
     assert learned(16).describe() == "learned, 16 groups"
-    with pytest.raises(PolicyError, match="at least 2"):
+    with pytest.raises(PolicyError, match="groups of learned is out of range; got 1; allowed: a whole number >= 2"):
         learned(1)
 
 

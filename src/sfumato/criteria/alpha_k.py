@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 
+from sfumato.core.parameters import is_whole
 from sfumato.core.wording import count
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
 from sfumato.criteria.model import (
@@ -131,6 +132,6 @@ class AlphaK(Model):
         return Finding(failing == 0, rounded(largest), self.alpha, int(failing), note)
 
 
-def _is_short(value: object) -> bool:
+def _is_short(value: Any) -> bool:
     """Whether a value is a whole number that prints."""
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**128
+    return is_whole(value) and abs(value) < 2**128

@@ -9,8 +9,9 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
+from sfumato.core.parameters import LARGEST
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
-from sfumato.criteria.model import LARGEST, TOLERANCE, ClassesView, Flags, Model, Monotonicity, check_column, check_real
+from sfumato.criteria.model import TOLERANCE, ClassesView, Flags, Model, Monotonicity, check_column, check_real
 from sfumato.criteria.search_distance import run_sums
 
 

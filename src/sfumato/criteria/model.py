@@ -6,19 +6,18 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.parameters import one_of, real_number, shown, whole_number
 from sfumato.criteria.audit import Groups
-from sfumato.errors import PolicyError, did_you_mean
+from sfumato.errors import PolicyError
 
 Flags = NDArray[np.bool_]
 Monotonicity = Literal["superset", "merge", "none"]
 
-LARGEST = 2**53  # of whole numbers: more than any table has rows, and still exact as a float
 SMALLEST_FRACTION = 1e-12  # of a population: less than one of all people
 TOLERANCE = 1e-12  # of the search side; the released side has its own, wider one
 
@@ -99,37 +98,24 @@ def model_name(make: type) -> str:
 
 def check_integer(of: Model, name: str, least: int) -> None:
     """Refuse a parameter that is not a whole number of at least `least`."""
-    value = getattr(of, name)
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not whole or not least <= value <= LARGEST:
-        allowed = f"a whole number >= {least}" + (f" and <= {LARGEST}" if whole and value > LARGEST else "")
-        raise PolicyError(f"{of.model}: {name} is out of range", got=_shown(value), allowed=allowed)
-    of._settle(name, int(value))
+    of._settle(name, whole_number(getattr(of, name), f"{of.model}: {name}", least))
 
 
 def check_real(of: Model, name: str, least: float, most: float = math.inf, *, open_below: bool = False) -> None:
     """Refuse a parameter that is not a finite number between `least` and `most`."""
-    value = getattr(of, name)
-    real = isinstance(value, Real) and not isinstance(value, bool) and _finite(value)
-    if not real or value < least or value > most or (open_below and value == least):
-        allowed = f"a number {'>' if open_below else '>='} {least:g}" + (f" and <= {most:g}" if most < math.inf else "")
-        raise PolicyError(f"{of.model}: {name} is out of range", got=_shown(value), allowed=allowed)
-    of._settle(name, int(value) if isinstance(value, Integral) and value <= LARGEST else float(value))
+    of._settle(name, real_number(getattr(of, name), f"{of.model}: {name}", least, most, above=open_below))
 
 
 def check_column(of: Model, name: str = "attribute") -> None:
     """Refuse a parameter that cannot be the name of a column."""
     value = getattr(of, name)
     if not is_text(value) or not value:
-        raise PolicyError(f"{of.model}: {name} must name a sensitive column", got=_shown(value), allowed="a text")
+        raise PolicyError(f"{of.model}: {name} must name a sensitive column", got=shown(value), allowed="a text")
 
 
 def check_choice(of: Model, name: str, options: Sequence[str]) -> None:
     """Refuse a parameter that is none of the options."""
-    value = getattr(of, name)
-    if not isinstance(value, str) or value not in options:
-        hint = did_you_mean(value, options) if isinstance(value, str) else None
-        raise PolicyError(f"{of.model}: unknown {name}", got=_shown(value), allowed=", ".join(options), hint=hint)
+    one_of(getattr(of, name), f"{name} of {of.model}", options)
 
 
 def is_text(value: object) -> bool:
@@ -138,20 +124,6 @@ def is_text(value: object) -> bool:
         return isinstance(value, str) and value.encode("utf-8") is not None
     except UnicodeEncodeError:
         return False
-
-
-def _finite(value: Real) -> bool:
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # a whole number that no float holds
-        return False
-
-
-def _shown(value: object) -> str:
-    """A parameter in a message: numbers and texts as they are, of anything else only the kind."""
-    if isinstance(value, int) and abs(value) > 10**30:
-        return f"a number of about {int(value.bit_length() * math.log10(2)) + 1} digits"
-    return repr(value) if isinstance(value, str | int | float) else f"a value of type {type(value).__name__}"
 
 
 @dataclass(frozen=True)

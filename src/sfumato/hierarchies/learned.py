@@ -18,7 +18,7 @@ import numpy.typing as npt
 from sfumato.core.exact import exact, show, times
 from sfumato.core.hierarchy import Categories, Groups, Hierarchy, grow, leaves_of
 from sfumato.core.label_grammar import set_text
-from sfumato.errors import PolicyError
+from sfumato.core.parameters import whole_number
 from sfumato.hierarchies.intervals import between
 
 
@@ -182,8 +182,7 @@ class Learned:
     groups: int = 256
 
     def __post_init__(self) -> None:
-        if isinstance(self.groups, bool) or not isinstance(self.groups, int) or self.groups < 2:
-            raise PolicyError("groups of learned must be an integer of at least 2", got=repr(self.groups))
+        object.__setattr__(self, "groups", whole_number(self.groups, "groups of learned", 2))
 
     def build(self, categories: Categories) -> Hierarchy:
         """Up to four levels between values and root, from coarse to fine, each splitting the groups above it."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sfumato.core.hierarchy import Categories, Hierarchy, by_label, grow, leaves_of
-from sfumato.errors import HierarchyError, PolicyError, did_you_mean
+from sfumato.core.parameters import one_of
+from sfumato.errors import HierarchyError, PolicyError
 
 SIDES = ("right", "left")
 MOST_CHARACTERS = 400_000_000  # of labels in all levels together
@@ -19,9 +20,7 @@ class Redact:
     char: str = "*"
 
     def __post_init__(self) -> None:
-        if self.side not in SIDES:
-            hint = did_you_mean(str(self.side), SIDES)
-            raise PolicyError("redact masks from one side", got=repr(self.side), allowed="right, left", hint=hint)
+        one_of(self.side, "side of redact", SIDES)
         if not isinstance(self.char, str) or len(self.char) != 1:
             raise PolicyError("char of redact must be one character", got=repr(self.char))
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from sfumato.core.labels import Labels
 from sfumato.core.microdata import Attribute
+from sfumato.core.parameters import one_of, real_number
 from sfumato.errors import PolicyError
 
 AGGREGATES = ("mean", "sum", "geometric", "maximum")
@@ -27,16 +28,13 @@ class LabelLoss:
     weights: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
-        if self.aggregate not in AGGREGATES:
-            raise PolicyError("unknown aggregate of a loss", got=repr(self.aggregate), allowed=", ".join(AGGREGATES))
+        one_of(self.aggregate, "aggregate of a loss", AGGREGATES)
         if self.weights is None:
             return
         if not isinstance(self.weights, Mapping):
             raise PolicyError("weights of a loss must map columns to numbers", got=type(self.weights).__name__)
-        for name, weight in self.weights.items():
-            if not isinstance(weight, int | float | np.number) or not 0 <= weight < float("inf"):
-                raise PolicyError(f'the weight of column "{name}" must be a number >= 0', got=type(weight).__name__)
-        object.__setattr__(self, "weights", {str(name): float(weight) for name, weight in self.weights.items()})
+        weights = {str(name): real_number(w, f'the weight of column "{name}"') for name, w in self.weights.items()}
+        object.__setattr__(self, "weights", {name: float(weight) for name, weight in weights.items()})
 
     def cost(self, labels: Labels) -> np.ndarray:
         """Cost of a row under each label."""

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.core.parameters import path_of, quasi_sets
+from sfumato.core.parameters import known_columns, path_of, quasi_sets
 from sfumato.core.printed import printed
 from sfumato.criteria import KAnonymity
 from sfumato.engines.files.bytes import FORMATS, read_back, sha256
 from sfumato.engines.memory.table import enter
 from sfumato.engines.order import CANONICAL, RANDOM
-from sfumato.errors import ColumnError, PolicyError, ReadError, did_you_mean
+from sfumato.errors import PolicyError, ReadError
 from sfumato.measures.table import DEFAULT_MAX_CELLS, Table, TupleCounts, refuse, table_of
 from sfumato.measures.utility.pair import Pair
 from sfumato.release.manifest import Data, read_manifest, wanted
@@ -55,9 +55,7 @@ class MeasuredTable:
                 allowed='quasi=["age", "zip"], or --quasi age,zip',
                 hint="a release folder names them itself; sfumato inspect suggests some",
             )
-        for name in (name for names in found for name in names):
-            if name not in self.table.columns:
-                raise ColumnError(f'the table has no column "{name}"', hint=did_you_mean(name, self.table.columns))
+        known_columns((name for names in found for name in names), self.table.columns)
         return found
 
     def frame(self, what: str) -> pl.DataFrame:

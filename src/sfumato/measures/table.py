@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.microdata import distinct_in
-from sfumato.core.parameters import max_cells_of
+from sfumato.core.parameters import known_columns, max_cells_of
 from sfumato.core.printed import plain
 from sfumato.engines.memory.table import enter
 from sfumato.engines.protocol import COUNT, Progress, refuse_many, refuse_types
 from sfumato.engines.tables import store_of
-from sfumato.errors import ColumnError, EmptyTable, PolicyError, did_you_mean
+from sfumato.errors import EmptyTable, PolicyError
 
 DEFAULT_MAX_CELLS = 10_000_000  # distinct tuples held in memory
 SAMPLE = 400_000  # rows looked at before the work
@@ -87,9 +87,7 @@ class TupleCounts:
     def entries(self, names: Sequence[str]) -> tuple[pl.DataFrame, np.ndarray]:
         """The distinct tuples of columns, in no order, and how many rows have each."""
         asked = tuple(dict.fromkeys(names))
-        for name in asked:
-            if name not in self.schema:
-                raise ColumnError(f'the table has no column "{name}"', hint=did_you_mean(name, self.schema))
+        known_columns(asked, self.schema)
         refuse_types(self.schema, asked)
         found = self._known(asked)
         if found is None:

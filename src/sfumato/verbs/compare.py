@@ -24,10 +24,11 @@ from sfumato.core import parameters
 from sfumato.core.fingerprint import fingerprint, key
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.microdata import encode
+from sfumato.core.parameters import check_progress, whole_number
 from sfumato.core.roles import Roles
 from sfumato.core.spelling import normalised, one_spelling
 from sfumato.engines.memory.table import enter
-from sfumato.errors import MissingExtra, PolicyError, warn
+from sfumato.errors import MissingExtra, warn
 from sfumato.hierarchies.learned import Learned
 from sfumato.measures.risk.keys import keys_of
 from sfumato.release import arguments
@@ -115,10 +116,8 @@ def compare(
 
     Duncan, Keller-McNulty, Stokes, Disclosure risk vs. data utility: the R-U confidentiality map, 2001.
     """
-    if progress is not None and not callable(progress):
-        raise PolicyError("progress must be a function of a message and a share", got=type(progress).__name__)
-    if isinstance(workers, bool) or not isinstance(workers, int | np.integer) or not 1 <= workers <= 64:
-        raise PolicyError("workers must be a whole number", got=repr(workers), allowed="1 to 64")
+    check_progress(progress)
+    workers = whole_number(workers, "workers", 1, 64)
     say = progress or quiet
     frame = enter(data)[0]
     planned = plan(search, loss, require, suppression, k)

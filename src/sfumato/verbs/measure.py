@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sfumato.core.parameters import column_names, mapping
+from sfumato.core.parameters import column_names, mapping, whole_number
 from sfumato.engines.memory.table import enter
 from sfumato.engines.protocol import is_engine
 from sfumato.engines.tables import store_of
-from sfumato.errors import ColumnError, PolicyError, did_you_mean
+from sfumato.errors import PolicyError
 from sfumato.measures.source import MeasuredTable, Sets, in_order, source_of
 from sfumato.measures.table import DEFAULT_MAX_CELLS, LOAD, Table, TupleCounts, refuse, rows_of, table_of
 from sfumato.release.arguments import warn_of_unmeasured
@@ -208,10 +208,7 @@ def _depth(suda: Any) -> int | bool | None:
     """Up to how many columns SUDA looks at: None for all, False where it is not asked for."""
     if suda is None or isinstance(suda, bool):
         return None if suda else False
-    if not isinstance(suda, int) or suda < 1:
-        got = suda if isinstance(suda, int) else type(suda).__name__
-        raise PolicyError("suda is out of range", got=got, allowed="True, False, or a number of columns, 1 or more")
-    return suda
+    return whole_number(suda, "suda")
 
 
 def _add_intervals(entry: dict[str, Any], source: MeasuredTable, original: pl.DataFrame, names: Names) -> None:
@@ -459,11 +456,7 @@ def _check_trees(source: MeasuredTable, given: Mapping[str, Any] | None, secrets
 
 def _trees(source: MeasuredTable, given: Mapping[str, Any] | None) -> dict[str, Any]:
     """The hierarchies of the release, and those given."""
-    for name in (more := mapping(given, "hierarchies")):
-        if name not in source.table.columns:
-            what = f'there is a hierarchy for column "{name}", which the table does not have'
-            raise ColumnError(what, hint=did_you_mean(name, source.table.columns))
-    return {**source.hierarchies, **more}
+    return {**source.hierarchies, **mapping(given, "hierarchies", source.table.columns)}
 
 
 def _source(data: Any, most: int = DEFAULT_MAX_CELLS) -> MeasuredTable:

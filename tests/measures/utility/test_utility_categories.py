@@ -218,7 +218,7 @@ def test_queries_count_suppressed_rows_as_lost_and_repeat_with_their_seed():
     for wrong in ({"queries": 0}, {"dimension": 0}, {"sanity": 0}, {"seed": -1}, {"seed": "x"}, {"queries": 1.5}):
         with pytest.raises(PolicyError, match=next(iter(wrong))):
             query_error(table, release, **wrong)
-    with pytest.raises(PolicyError, match="at least 0; got -1"):
+    with pytest.raises(PolicyError, match="seed is out of range; got -1; allowed: a whole number >= 0"):
         query_error(table, release, seed=-1)
     assert query_error(table, release, ["x", "y"], seed=np.int64(3)).to_dict() == found.to_dict()
 

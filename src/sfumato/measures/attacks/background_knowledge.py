@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.parameters import share_of, whole_number
 from sfumato.core.wording import count, percent
-from sfumato.errors import PolicyError
-from sfumato.measures.attacks.classes import View, of_values, share_of, view
+from sfumato.measures.attacks.classes import View, of_values, view
 from sfumato.measures.attacks.result import MOST, Attack, outcome, records, worst
 
 
@@ -56,8 +56,7 @@ def background_knowledge(
     knowledge for privacy-preserving data publishing", ICDE 2007.
     """
     certainty = share_of(certainty, "certainty")
-    if isinstance(rule_out, bool) or not isinstance(rule_out, int | np.integer) or rule_out < 0:
-        raise PolicyError("rule_out must be a whole number, 0 or more", got=type(rule_out).__name__)
+    rule_out = whole_number(rule_out, "rule_out", 0)
     seen = view(released, quasi, sensitive)
     out = None if values is None else of_values(seen, values)
     chance = chance_of(seen, int(rule_out), out)[seen.entry_of_row]

@@ -13,9 +13,9 @@ import polars as pl
 from sfumato.core.cells import Histogram, count_cells, count_histogram
 from sfumato.core.hierarchy import Categories
 from sfumato.core.microdata import Attribute, encode
-from sfumato.core.parameters import column_names
+from sfumato.core.parameters import column_names, known_columns
 from sfumato.engines.memory.table import enter
-from sfumato.errors import ColumnError, PolicyError, did_you_mean
+from sfumato.errors import PolicyError
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ def view(released: Any, quasi: Any, sensitive: str, hierarchy: Any = None, *, ti
         tree = hierarchy_of(hierarchy, categories.text, sensitive)
         return replace(released, sensitive=Attribute(sensitive, "sensitive", categories, tree))
     frame = enter(released)[0]
-    require(frame, (*names, sensitive))
+    known_columns((*names, sensitive), frame.columns)
     if sensitive in names:
         raise PolicyError(f'the column "{sensitive}" is both quasi-identifying and sensitive', allowed="one role")
     categories, code = encode(frame.get_column(sensitive))
@@ -115,24 +115,9 @@ class Encoded:
         return self._kept[key][1:]
 
 
-def require(frame: pl.DataFrame, names: Sequence[str], what: str = "the table") -> None:
-    """Every column must be there."""
-    for name in names:
-        if name not in frame.columns:
-            raise ColumnError(f'{what} has no column "{name}"', hint=did_you_mean(name, frame.columns))
-
-
 def of_values(view: View, values: Any) -> np.ndarray:
     """Which codes of the sensitive column are among the values given, by printed form."""
     if isinstance(values, str) or not isinstance(values, Sequence | set | frozenset):
         raise PolicyError("values must be a list of values of the sensitive column", got=type(values).__name__)
     wanted = {None if value is None else str(value) for value in values}
     return np.array([text in wanted for text in view.sensitive.categories.text], np.bool_)
-
-
-def share_of(value: object, name: str) -> float:
-    """A parameter from 0 to 1."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= float(value) <= 1:
-        got = type(value).__name__ if isinstance(value, bool) or not isinstance(value, int | float) else value
-        raise PolicyError(f"{name} must be a number from 0 to 1", got=got)
-    return float(value)

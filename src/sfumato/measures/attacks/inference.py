@@ -11,11 +11,10 @@ import polars as pl
 from sfumato.core.cells import count_histogram
 from sfumato.core.label_grammar import NUMBER
 from sfumato.core.microdata import encode
-from sfumato.core.parameters import column_names
+from sfumato.core.parameters import column_names, known_columns, share_of
 from sfumato.core.wording import percent, quoted
 from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError
-from sfumato.measures.attacks.classes import require, share_of
 from sfumato.measures.attacks.linkability import beyond
 from sfumato.measures.attacks.matching import Matching, gather
 from sfumato.measures.attacks.nearest import DistanceSpace
@@ -84,7 +83,7 @@ def inference(
         raise PolicyError("known must name columns, and the secret must not be one of them", got=f'"{secret}"')
     tables = [people] if control is None else [people, control]
     for table, what in zip([frame, *tables], ["the release", "the original", "the holdout"], strict=False):
-        require(table, (*names, secret), what)
+        known_columns((*names, secret), table.columns, what)
     trials, rng = drawing(trials, seed)
     attack = _Guess(frame, names, secret, tables, hierarchies, tolerance, wildcard)
     rows = sample(rng, people.height, trials)

@@ -10,12 +10,12 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.cells import count_histogram
-from sfumato.core.parameters import column_names
+from sfumato.core.parameters import column_names, known_columns
 from sfumato.core.printed import printed
 from sfumato.core.wording import percent
 from sfumato.engines.memory.table import enter
 from sfumato.errors import ColumnError, PolicyError
-from sfumato.measures.attacks.classes import Encoded, require
+from sfumato.measures.attacks.classes import Encoded
 from sfumato.measures.attacks.matching import Matching, gather
 from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, outcome, records, sample, worst
 
@@ -79,7 +79,7 @@ def intersection(
         raise PolicyError("releases must be a list of tables", got=type(releases).__name__)
     tables, people = [enter(release)[0] for release in releases], enter(original)[0]
     names = tuple(dict.fromkeys(column_names(quasi, "quasi")))
-    require(people, (*names, *([] if key is None else [key])), "the original")
+    known_columns((*names, *([] if key is None else [key])), people.columns, "the original")
     telling = [table for table in tables if sensitive in table.columns]
     if not telling:
         raise ColumnError(f'no release has the column "{sensitive}"')
@@ -136,7 +136,7 @@ def _candidates(
     h = count_histogram(matching.cell_of_row, len(matching.cells), code, categories.text, None)
     here = own_number[h.value]
     if key is not None:
-        require(table, [key], "a release")
+        known_columns([key], table.columns, "a release")
         place = {text: i for i, text in enumerate(printed(table.get_column(key)).to_list())}
         own = [place.get(text) for text in printed(people.get_column(key).gather(rows)).to_list()]
         cells = [None if i is None else np.array([matching.cell_of_row[i]]) for i in own]

@@ -12,11 +12,11 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.cells import count_cells
-from sfumato.core.parameters import column_names
+from sfumato.core.parameters import column_names, known_columns, whole_number
 from sfumato.core.wording import percent, quoted
 from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError
-from sfumato.measures.attacks.classes import Encoded, require
+from sfumato.measures.attacks.classes import Encoded
 from sfumato.measures.attacks.matching import Matching
 from sfumato.measures.attacks.nearest import DistanceSpace
 from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, outcome, records, sample
@@ -92,11 +92,10 @@ def linkability(
     if both or not all(parts):
         what = "first and second must be two sets of columns with none in common"
         raise PolicyError(what, got=", ".join(f'"{name}"' for name in sorted(both)) or "an empty one")
-    if isinstance(neighbours, bool) or not isinstance(neighbours, int | np.integer) or neighbours < 1:
-        raise PolicyError("neighbours must be a whole number, 1 or more", got=type(neighbours).__name__)
+    neighbours = whole_number(neighbours, "neighbours")
     tables = [people] if control is None else [people, control]
     for table, what in zip([frame, *tables], ["the release", "the original", "the holdout"], strict=False):
-        require(table, (*parts[0], *parts[1]), what)
+        known_columns((*parts[0], *parts[1]), table.columns, what)
     trials, rng = drawing(trials, seed)
     k = min(int(neighbours), frame.height)
     encoded = Encoded()

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.parameters import column_names
+from sfumato.core.parameters import column_names, known_columns
 from sfumato.core.wording import percent, quoted
 from sfumato.engines.memory.table import enter
-from sfumato.measures.attacks.classes import require
 from sfumato.measures.attacks.matching import Matching
 from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, outcome, sample, worst
 
@@ -70,7 +69,7 @@ def membership(
     everybody = None if population is None else enter(population)[0]
     for table, what in zip([*tables, everybody], ["release", "original", "holdout", "population"], strict=True):
         if table is not None:
-            require(table, names, f"the {what}")
+            known_columns(names, table.columns, f"the {what}")
     frame, here, others = tables
     trials, rng = drawing(trials, seed)
     targets = [here, others, *([] if everybody is None else [everybody])]

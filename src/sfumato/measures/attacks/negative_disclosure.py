@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.parameters import share_of
 from sfumato.core.wording import percent
-from sfumato.measures.attacks.classes import View, of_values, share_of, view
+from sfumato.measures.attacks.classes import View, of_values, view
 from sfumato.measures.attacks.result import MOST, Attack, outcome, records, worst
 
 COMMON = 0.1  # the share from which on a value is common

@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.cells import count_histogram
-from sfumato.core.parameters import column_names
+from sfumato.core.parameters import column_names, known_columns
 from sfumato.core.wording import percent
 from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError
-from sfumato.measures.attacks.classes import Encoded, require
+from sfumato.measures.attacks.classes import Encoded
 from sfumato.measures.attacks.kernels import align
 from sfumato.measures.attacks.matching import Matching, gather
 from sfumato.measures.attacks.result import MOST, Attack, outcome, records, worst
@@ -80,7 +80,7 @@ def order(
             "quasi must name columns, and the sensitive one must not be one of them", got=f'"{sensitive}"'
         )
     for table, what in ((frame, "the release"), (listed, "the list")):
-        require(table, (*names, sensitive), what)
+        known_columns((*names, sensitive), table.columns, what)
     encoded = Encoded()
     matching = Matching(frame, names, [listed], hierarchies, wildcard, encoded)
     tried = min(PEOPLE, listed.height)

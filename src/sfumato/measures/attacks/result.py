@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.parameters import whole_number
 from sfumato.core.wording import percent
-from sfumato.errors import PolicyError
 from sfumato.measures.measure import Measure, wilson
 
 TRIALS = 1000  # records attacked where an attack samples
@@ -104,11 +104,7 @@ def records(count: int, rows: int) -> str:
 
 def drawing(trials: object, seed: object) -> tuple[int, np.random.Generator]:
     """The number of trials and the source of what is drawn, checked."""
-    if isinstance(trials, bool) or not isinstance(trials, int | np.integer) or trials < 1:
-        raise PolicyError("trials must be a whole number, 1 or more", got=type(trials).__name__)
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise PolicyError("seed must be a whole number, 0 or more", got=type(seed).__name__)
-    return int(trials), np.random.default_rng(int(seed))
+    return whole_number(trials, "trials"), np.random.default_rng(whole_number(seed, "seed", 0))
 
 
 def sample(rng: np.random.Generator, rows: int, trials: int) -> np.ndarray:

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.parameters import share_of
 from sfumato.core.wording import percent
 from sfumato.errors import PolicyError
-from sfumato.measures.attacks.classes import View, share_of, view
+from sfumato.measures.attacks.classes import View, view
 from sfumato.measures.attacks.result import MOST, Attack, outcome, records, worst
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.parameters import column_names
+from sfumato.core.parameters import column_names, known_columns, whole_number
 from sfumato.core.wording import percent, quoted
 from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError
-from sfumato.measures.attacks.classes import Encoded, require
+from sfumato.measures.attacks.classes import Encoded
 from sfumato.measures.attacks.linkability import beyond, shared_of
 from sfumato.measures.attacks.predicates import Side, blind, multivariate, rarest, univariate
 from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, outcome
@@ -81,14 +81,13 @@ def singling_out(
     """
     if mode not in MODES:
         raise PolicyError("unknown mode of singling out", got=repr(mode), allowed=", ".join(MODES))
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-        raise PolicyError("size must be a whole number, 1 or more", got=type(size).__name__)
+    size = whole_number(size, "size")
     frame, people = enter(released)[0], enter(original)[0]
     others = None if holdout is None else enter(holdout)[0]
     tables = [people] if others is None else [people, others]
     names = tuple(dict.fromkeys(column_names(columns, "columns"))) or shared_of(frame, *tables)
     for table, what in zip([frame, *tables], ["the release", "the original", "the holdout"], strict=False):
-        require(table, names, what)
+        known_columns(names, table.columns, what)
     if not names:
         raise PolicyError("the release and the original have no column in common")
     (trials, rng), encoded = drawing(trials, seed), Encoded()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.parameters import real_number
 from sfumato.core.wording import percent
 from sfumato.errors import PolicyError
 from sfumato.measures.attacks.classes import View, of_values, view
@@ -64,8 +65,7 @@ def skewness(
     """
     if scale not in SCALES:
         raise PolicyError("unknown scale of the gain", got=repr(scale), allowed=", ".join(SCALES))
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float | np.number) or not threshold >= 0:
-        raise PolicyError("threshold must be a number, 0 or more", got=type(threshold).__name__)
+    threshold = real_number(threshold, "threshold")
     seen = view(released, quasi, sensitive)
     matters = None if values is None else of_values(seen, values)
     before = _prior(seen, prior)

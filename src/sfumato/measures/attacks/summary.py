@@ -7,14 +7,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from sfumato.core.parameters import column_names
+from sfumato.core.parameters import column_names, known_columns, whole_number
 from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError, SfumatoError
 from sfumato.measures.attacks.background_knowledge import background_knowledge
-from sfumato.measures.attacks.classes import View, require, view
+from sfumato.measures.attacks.classes import View, view
 from sfumato.measures.attacks.homogeneity import homogeneity
 from sfumato.measures.attacks.inference import inference
 from sfumato.measures.attacks.intersection import intersection
@@ -104,7 +103,7 @@ def attack_summary(
     secrets = tuple(dict.fromkeys(column_names(sensitive, "sensitive")))
     if not names:
         raise PolicyError("no quasi-identifying column is given")
-    require(frame, (*names, *secrets), "the release")
+    known_columns((*names, *secrets), frame.columns, "the release")
     trees = dict(hierarchies or {})
     people, outsiders = (None if table is None else enter(table)[0] for table in (original, holdout))
     found = AttackResults()
@@ -189,14 +188,6 @@ class AttackResults(dict[str, dict[str, Any]]):
     def __init__(self) -> None:
         super().__init__()
         self.skipped: dict[str, str] = {}
-
-
-def whole_number(value: Any, name: str, least: int) -> None:
-    """Refuse what is no whole number from `least` on."""
-    number = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not number or value < least:
-        got = int(value) if number else type(value).__name__
-        raise PolicyError(f"{name} must be a whole number, {least} or more", got=got)
 
 
 def listed_releases(given: Any) -> list[Any]:

@@ -12,12 +12,12 @@ import polars as pl
 from sfumato.core.cells import Histogram, count_histogram
 from sfumato.core.label_grammar import STAR
 from sfumato.core.microdata import microdata
-from sfumato.core.parameters import column_names
+from sfumato.core.parameters import column_names, known_columns
 from sfumato.core.printed import printed
 from sfumato.criteria.audit import WildcardGroups
 from sfumato.criteria.search_distance import SEARCHED, run_maxima, run_of, run_sums
 from sfumato.errors import ColumnError
-from sfumato.measures.risk.keys import Keys, has_columns, keys_of
+from sfumato.measures.risk.keys import Keys, keys_of
 from sfumato.measures.table import Table, table_of
 from sfumato.release.arguments import recipes_of
 
@@ -65,7 +65,7 @@ def achieved_figures(
 ) -> dict[str, Any]:
     """The same from counted keys."""
     names = tuple(dict.fromkeys(column_names(sensitive, "sensitive")))
-    has_columns(table, names)
+    known_columns(names, table.columns)
     for name in names:
         if name in keys.cells.names:
             raise ColumnError(f'column "{name}" cannot be both quasi-identifying and sensitive')

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.measures.risk.keys import Keys, keys_of, share
+from sfumato.core.parameters import share_of
+from sfumato.measures.risk.keys import Keys, keys_of
 from sfumato.measures.table import table_of
 
 
@@ -29,7 +30,7 @@ def prosecutor(
     (1.0, 0.5, 1.0, 1)
     """
     keys = keys_of(table_of(df), quasi, wildcard=wildcard)
-    return figures(keys, keys.size, share(threshold, "threshold"))
+    return figures(keys, keys.size, share_of(threshold, "threshold"))
 
 
 def journalist(
@@ -56,7 +57,7 @@ def journalist(
     (0.5, 0.375, 0.0)
     """
     keys = keys_of(table_of(df), quasi, None if population is None else table_of(population), wildcard, hierarchies)
-    return journalist_figures(keys, share(threshold, "threshold"))
+    return journalist_figures(keys, share_of(threshold, "threshold"))
 
 
 def marketer(
@@ -78,7 +79,7 @@ def marketer(
     (0.5, 2.0)
     """
     keys = keys_of(table_of(df), quasi, None if population is None else table_of(population), wildcard, hierarchies)
-    return marketer_figures(keys, share(threshold, "threshold"))
+    return marketer_figures(keys, share_of(threshold, "threshold"))
 
 
 def journalist_figures(keys: Keys, threshold: float) -> dict[str, float | int]:

@@ -14,8 +14,9 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.keys import rank_tuples
+from sfumato.core.parameters import whole_number
 from sfumato.errors import PolicyError
-from sfumato.measures.risk.keys import Keys, keys_of, shown
+from sfumato.measures.risk.keys import Keys, keys_of
 from sfumato.measures.table import table_of
 
 MOST = 20_000  # subsets looked at, at most
@@ -40,10 +41,8 @@ def subsets(df: Any, quasi: Sequence[str], up_to: int = 3) -> pl.DataFrame:
 
 def subsets_frame(keys: Keys, up_to: Any) -> pl.DataFrame:
     """The same from counted keys."""
-    if isinstance(up_to, bool) or not isinstance(up_to, int) or up_to < 1:
-        raise PolicyError("up_to is out of range", got=shown(up_to), allowed="a whole number of at least 1")
     names = keys.cells.names
-    up_to = min(up_to, len(names))
+    up_to = min(whole_number(up_to, "up_to"), len(names))
     if (asked := sum(comb(len(names), size) for size in range(1, up_to + 1))) > MOST:
         raise PolicyError("too many subsets", got=f"{asked}", allowed=f"at most {MOST}", hint="give a smaller up_to")
     mine = np.flatnonzero(keys.sample > 0)

@@ -13,11 +13,10 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.microdata import encode
-from sfumato.core.parameters import weights_of
+from sfumato.core.parameters import column_name, known_columns, weights_of
 from sfumato.engines.memory.table import enter
-from sfumato.errors import PolicyError
 from sfumato.measures.risk.kernels import individual_risks
-from sfumato.measures.risk.keys import Keys, has_columns, keys_of
+from sfumato.measures.risk.keys import Keys, keys_of
 
 
 def individual(df: Any, quasi: Sequence[str], weight: str, *, wildcard: bool = False) -> pl.DataFrame:
@@ -60,9 +59,7 @@ def household(
 
 def weights(frame: pl.DataFrame, weight: Any) -> np.ndarray:
     """The survey weights of a table."""
-    if not isinstance(weight, str):
-        raise PolicyError("weight must be the name of a column", got=type(weight).__name__)
-    has_columns(frame, [weight])
+    known_columns([column_name(weight, "weight")], frame.columns)
     found = weights_of(frame, weight)
     assert found is not None
     return found
@@ -84,9 +81,7 @@ def cell_risks(keys: Keys, population: np.ndarray) -> np.ndarray:
 
 def household_risks(frame: pl.DataFrame, household: Any, risk: np.ndarray) -> np.ndarray:
     """The risk of the household of each row."""
-    if not isinstance(household, str):
-        raise PolicyError("household must be the name of a column", got=type(household).__name__)
-    has_columns(frame, [household])
+    known_columns([column_name(household, "household")], frame.columns)
     categories, home = encode(frame.get_column(household))
     if categories.missing:  # nobody knows with whom they live: each is a household of their own
         lost = np.flatnonzero(home == len(categories) - 1)

@@ -14,10 +14,10 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.microdata import encode
-from sfumato.core.parameters import column_names
+from sfumato.core.parameters import column_names, known_columns, real_number
 from sfumato.engines.memory.table import enter
 from sfumato.errors import ColumnError, InputError, PolicyError
-from sfumato.measures.risk.keys import has_columns, shown, stacked
+from sfumato.measures.risk.keys import stacked
 
 RANK, SD = 10.0, 0.1  # how wide the intervals are: percent of the ranks, and standard deviations
 
@@ -47,13 +47,13 @@ def interval_disclosure(
     names = tuple(dict.fromkeys(column_names(columns, "columns")))
     if not names:
         raise PolicyError("no column is given", allowed='one column or more, as in ["age", "income"]')
-    has_columns(before, names, "the original table")
-    has_columns(after, names, "the released table")
+    known_columns(names, before.columns, "the original table")
+    known_columns(names, after.columns, "the released table")
     if before.height != after.height:
         got = f"{before.height} original and {after.height} released rows"
         raise InputError("rows are paired by position, so both tables need equally many", got=got)
-    _window(rank, "rank", 100)
-    _window(sd, "sd", math.inf)
+    real_number(rank, "rank", 0, 100)
+    real_number(sd, "sd")
     found: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     every: dict[str, np.ndarray] = {name: np.ones(before.height, dtype=np.bool_) for name in ("rank", "sd", "known")}
     for name in names:
@@ -109,12 +109,6 @@ COLUMNS: dict[str, Any] = {
     "sd_baseline": pl.Float64,
     "rows": pl.Int64,
 }
-
-
-def _window(value: Any, what: str, most: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most or math.isinf(value):
-        allowed = "a number of at least 0" + (f" and at most {most:g}" if most < math.inf else "")
-        raise PolicyError(f"{what} is out of range", got=shown(value), allowed=allowed)
 
 
 def _values(before: pl.Series, after: pl.Series) -> tuple[np.ndarray, np.ndarray, bool]:

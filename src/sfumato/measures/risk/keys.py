@@ -17,24 +17,11 @@ from sfumato.core.hierarchy import Categories
 from sfumato.core.keys import tally
 from sfumato.core.label_grammar import STAR
 from sfumato.core.microdata import encode
-from sfumato.core.parameters import column_names
+from sfumato.core.parameters import column_names, known_columns, share_of, shown
 from sfumato.core.printed import printed
-from sfumato.errors import ColumnError, PolicyError, did_you_mean
+from sfumato.errors import PolicyError
 from sfumato.measures.risk.matching import covered_people, matched
 from sfumato.measures.table import Table, entries
-
-
-def share(value: Any, what: str, *, above_zero: bool = False) -> float:
-    """A number from 0 to 1.
-
-    >>> share(1, "threshold")
-    1.0
-    """
-    real = isinstance(value, Real) and not isinstance(value, bool)
-    if not real or not 0 <= value <= 1 or (above_zero and value == 0):
-        allowed = f"a number {'above 0' if above_zero else 'from 0'} and at most 1" if above_zero else "0 to 1"
-        raise PolicyError(f"{what} is out of range", got=shown(value), allowed=allowed)
-    return float(value)
 
 
 def fraction_of(rows: int, population_size: Any, sampling_fraction: Any) -> float:
@@ -49,7 +36,7 @@ def fraction_of(rows: int, population_size: Any, sampling_fraction: Any) -> floa
             allowed="population_size=1000000 or sampling_fraction=0.01",
         )
     if population_size is None:
-        return share(sampling_fraction, "sampling_fraction", above_zero=True)
+        return share_of(sampling_fraction, "sampling_fraction", above=True)
     if not is_size(population_size) or population_size < rows:
         allowed = f"a number of at least the {rows} rows of the table"
         raise PolicyError("population_size is out of range", got=shown(population_size), allowed=allowed)
@@ -60,11 +47,6 @@ def is_size(value: Any) -> bool:
     """Whether a value can be the size of a population: a number above 0."""
     real = isinstance(value, Integral | Real) and not isinstance(value, bool)
     return real and math.isfinite(value) and value > 0
-
-
-def shown(value: Any) -> str:
-    """A value that was asked for as it stands in a message: numbers and words, else its type."""
-    return repr(value) if isinstance(value, str | int | float) else f"a value of type {type(value).__name__}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,15 +172,8 @@ def quasi_of(frame: Table, quasi: Any, what: str = "the table") -> tuple[str, ..
     names = tuple(dict.fromkeys(column_names(quasi, "quasi")))
     if not names:
         raise PolicyError("no quasi-identifying column is given", allowed='one column or more, as in ["age", "zip"]')
-    has_columns(frame, names, what)
+    known_columns(names, frame.columns, what)
     return names
-
-
-def has_columns(frame: Table, names: Sequence[str], what: str = "the table") -> None:
-    """Refuse names that the table does not have."""
-    for name in names:
-        if name not in frame.columns:
-            raise ColumnError(f'{what} has no column "{name}"', hint=did_you_mean(name, frame.columns))
 
 
 def stacked(one: pl.Series, other: pl.Series) -> pl.Series:

@@ -13,8 +13,9 @@ import numpy as np
 
 from sfumato.core.cells import Cells
 from sfumato.core.keys import rank_tuples
+from sfumato.core.parameters import share_of
 from sfumato.measures.risk.kernels import fit_pairs
-from sfumato.measures.risk.keys import Keys, keys_of, share
+from sfumato.measures.risk.keys import Keys, keys_of
 from sfumato.measures.table import table_of
 
 SWEEPS, TOLERANCE = 1000, 1e-7
@@ -39,7 +40,7 @@ def log_linear(
     >>> found["uniques"], round(found["independence"]["tau1"], 6), round(found["two-way"]["tau1"], 6)
     (2, 0.829661, 0.735759)
     """
-    fraction = share(sampling_fraction, "sampling_fraction", above_zero=True)
+    fraction = share_of(sampling_fraction, "sampling_fraction", above=True)
     return log_linear_figures(keys_of(table_of(df), quasi), fraction, most_cells)
 
 

@@ -14,12 +14,13 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.cells import count_cells
+from sfumato.core.parameters import share_of, whole_number
 from sfumato.core.wording import quoted
 from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError
 from sfumato.measures.measure import Measure
 from sfumato.measures.risk.kernels import uniques, weigh
-from sfumato.measures.risk.keys import Keys, keys_of, share, shown
+from sfumato.measures.risk.keys import Keys, keys_of
 from sfumato.measures.risk.matching import matched
 from sfumato.measures.table import table_of
 
@@ -48,8 +49,7 @@ def minimal_uniques(
     data: Any, quasi: Any, up_to: int | None, wildcard: bool, weight: Callable[[int, int], float]
 ) -> Uniques:
     """Find them for every row; a minimal unique of s of M columns counts weight(s, M)."""
-    if up_to is not None and (isinstance(up_to, bool) or not isinstance(up_to, int) or up_to < 1):
-        raise PolicyError("up_to must be a number of columns", got=shown(up_to), allowed="1 or more, or None")
+    up_to = None if up_to is None else whole_number(up_to, "up_to")
     keys = keys_of(table_of(data), quasi, wildcard=wildcard)
     columns = len(keys.cells.names)
     most = columns if up_to is None else min(up_to, columns)
@@ -236,7 +236,7 @@ def suda_risk(
 def _scored(
     data: Any, quasi: Any, fraction: float, up_to: int | None, wildcard: bool, original: bool
 ) -> tuple[Uniques, np.ndarray]:
-    fraction = share(fraction, "sampling_fraction", above_zero=True)
+    fraction = share_of(fraction, "sampling_fraction", above=True)
     found = minimal_uniques(data, quasi, up_to, wildcard, _original if original else _share)
     pairs = int(found.rows[found.size == 2].sum())
     # a cell with a score has one row, so sums over cells are sums over rows

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.core.parameters import mapping
+from sfumato.core.parameters import column_name, mapping, share_of
 from sfumato.core.wording import count, percent
 from sfumato.errors import PolicyError
 from sfumato.measures.measure import Measure
 from sfumato.measures.risk.achievement import achieved_figures
 from sfumato.measures.risk.attackers import figures, journalist_figures, marketer_figures
 from sfumato.measures.risk.individual_risk import cell_risks, household_risks, weights
-from sfumato.measures.risk.keys import Keys, fraction_of, is_size, keys_of, share
+from sfumato.measures.risk.keys import Keys, fraction_of, is_size, keys_of
 from sfumato.measures.risk.log_linear_risk import TOLERANCE, log_linear_figures
 from sfumato.measures.risk.uniqueness import MODELS, population_measure, sample_measure, table_figures
 from sfumato.measures.table import Table, refuse, table_of
@@ -287,7 +287,7 @@ def assessed(
 ) -> tuple[dict[str, Any], tuple[Measure, ...]]:
     """The plain values of `risk_summary`, and its measures as values with a range and a sentence."""
     table = table_of(data)
-    limit = share(threshold, "threshold")
+    limit = share_of(threshold, "threshold")
     sized = is_size(population)
     others = None if population is None or sized else table_of(population)
     if household is not None and not isinstance(table, pl.DataFrame):
@@ -329,9 +329,7 @@ def assessed(
 def _weighed(table: Table, keys: Keys, weight: Any) -> tuple[Keys, np.ndarray]:
     """The survey weights, and the keys of their rows: of a table that is known by counts they are counted as well."""
     if not isinstance(table, pl.DataFrame):
-        if not isinstance(weight, str):
-            raise PolicyError("weight must be the name of a column", got=type(weight).__name__)
-        keys = keys_of(table, keys.cells.names, wildcard=keys.wildcard, beside=[weight])
+        keys = keys_of(table, keys.cells.names, wildcard=keys.wildcard, beside=[column_name(weight, "weight")])
     return keys, weights(keys.frame, weight)
 
 
@@ -348,7 +346,7 @@ def _fraction(rows: int, size: float | None, given: float | None, weight: float 
                 got=f"{given:g} and {rows} of {size:g} records",
                 allowed="one of them, or both where they agree",
             )
-        return share(given, "sampling_fraction", above_zero=True)
+        return share_of(given, "sampling_fraction", above=True)
     if size is not None:
         return fraction_of(rows, size, None)
     return None if weight is None else min(1.0, rows / weight)

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from sfumato.core.parameters import one_of
 from sfumato.core.wording import count, percent
 from sfumato.criteria.population_uniqueness import ESTIMATORS
-from sfumato.errors import PolicyError, did_you_mean
 from sfumato.measures.measure import Measure
 from sfumato.measures.risk.keys import Keys, fraction_of, keys_of
 from sfumato.measures.table import table_of
@@ -54,7 +54,7 @@ def population_uniqueness(
     Keller-McNulty, Estimation of identification disclosure risk in microdata, JOS 14(1), 1998; Dankar, El Emam, Neisa,
     Roffey, BMC Medical Informatics and Decision Making 12:66, 2012.
     """
-    check_model(model)
+    one_of(model, "model of population uniqueness", MODELS)
     keys = keys_of(table_of(df), quasi)
     return population_measure(keys, fraction_of(keys.rows, population_size, sampling_fraction), model)
 
@@ -74,14 +74,6 @@ def unique_in_population(
     """
     keys = keys_of(table_of(df), quasi, table_of(population), wildcard)
     return table_figures(keys)
-
-
-def check_model(model: Any) -> None:
-    """Refuse a model that there is not."""
-    if model not in MODELS:
-        hint = did_you_mean(model, MODELS) if isinstance(model, str) else None
-        got = repr(model) if isinstance(model, str) else type(model).__name__
-        raise PolicyError("unknown model of population uniqueness", got=got, allowed=", ".join(MODELS), hint=hint)
 
 
 def sample_measure(keys: Keys) -> Measure:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sfumato.core.parameters import column_names
+from sfumato.core.parameters import column_names, known_columns, share_of
 from sfumato.core.wording import count
 from sfumato.errors import PolicyError
-from sfumato.measures.attacks.classes import share_of
 from sfumato.measures.measure import Measure
-from sfumato.measures.risk.keys import has_columns, keys_of
+from sfumato.measures.risk.keys import keys_of
 from sfumato.measures.standards.finding import Check, Profile
 from sfumato.measures.table import table_of
 
@@ -52,7 +51,7 @@ def clinical(data: Any, quasi: Any, *, limit: float = LIMIT, wildcard: bool = Fa
     names = tuple(dict.fromkeys(column_names(quasi, "quasi")))
     if not names:
         raise PolicyError("no quasi-identifying column is given")
-    has_columns(table, names)
+    known_columns(names, table.columns)
     keys = keys_of(table, names, wildcard=wildcard)
     least, mine = int(keys.classes.min()), keys.sample > 0
     average = float((keys.sample[mine] / keys.size[mine]).sum() / keys.rows)

@@ -9,11 +9,11 @@ from typing import Any
 import polars as pl
 
 from sfumato.core.cells import count_cells
-from sfumato.core.parameters import column_names
+from sfumato.core.parameters import column_names, known_columns, share_of
 from sfumato.core.wording import percent, quoted
 from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError
-from sfumato.measures.attacks.classes import Encoded, require, share_of
+from sfumato.measures.attacks.classes import Encoded
 from sfumato.measures.attacks.homogeneity import homogeneity
 from sfumato.measures.attacks.inference import inference
 from sfumato.measures.attacks.linkability import across_splits, shared_of
@@ -89,7 +89,7 @@ def gdpr(
     secrets = tuple(dict.fromkeys(column_names(sensitive, "sensitive")))
     if not names:
         raise PolicyError("no quasi-identifying column is given")
-    require(frame, (*names, *secrets), "the release")
+    known_columns((*names, *secrets), frame.columns, "the release")
     if original is None:
         measures = _from_classes(frame, names, secrets, wildcard, limit)
     else:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from sfumato.core.parameters import one_of
 from sfumato.core.roles import name_runs
 from sfumato.engines.memory.table import enter
-from sfumato.errors import PolicyError, did_you_mean
 from sfumato.measures.standards.clinical import clinical
 from sfumato.measures.standards.finding import Profile
 from sfumato.measures.standards.gdpr import gdpr
@@ -49,11 +49,7 @@ def profile(
 
 def profile_named(name: Any) -> str:
     """The name of a profile, or a PolicyError with those there are."""
-    if isinstance(name, str) and name in PROFILES:
-        return name
-    raise PolicyError(
-        "unknown profile", got=repr(name), allowed=", ".join(PROFILES), hint=did_you_mean(str(name), PROFILES)
-    )
+    return one_of(name, "profile", PROFILES)
 
 
 def safe_harbor(data: Any, *, year: int | None = None) -> Profile:

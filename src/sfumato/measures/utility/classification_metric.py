@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from sfumato.core.parameters import known_columns
 from sfumato.core.printed import printed
 from sfumato.core.wording import percent
-from sfumato.errors import ColumnError, did_you_mean
 from sfumato.measures.measure import Measure, wilson
 from sfumato.measures.utility.pair import pair_of
 
@@ -36,8 +36,7 @@ def classification_metric(
     0.25
     """
     pair = pair_of(original, released, rows=rows, key=key, hierarchies=hierarchies)
-    if target not in pair.original.columns:
-        raise ColumnError(f'the original has no column "{target}"', hint=did_you_mean(target, pair.original.columns))
+    known_columns([target], pair.original.columns, "the original")
     names = tuple(n for n in (pair.changed() if quasi is None else pair.names(quasi, "quasi")) if n != target)
     together = pair.on((*names, target))
     if target in pair.released.columns:

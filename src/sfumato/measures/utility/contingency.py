@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.parameters import whole_number
 from sfumato.core.wording import count, percent, quoted
-from sfumato.errors import ColumnError, PolicyError
+from sfumato.errors import ColumnError
 from sfumato.measures.measure import Measure
 from sfumato.measures.utility.column import ComparedColumn
-from sfumato.measures.utility.pair import Pair, pair_of, whole
+from sfumato.measures.utility.pair import Pair, pair_of
 
 MOST_VALUES = 100  # columns with more values are left out unless named
 MOST_CELLS = 4_000_000  # larger tables are left out
@@ -40,9 +41,7 @@ def contingency(
     >>> contingency({"a": [1, 1, 2, 2], "b": [1, 1, 2, 2]}, {"a": [1, 1, 2, 2], "b": ["*"] * 4}).details["2"]
     0.5
     """
-    dimension = whole("dimension", dimension, 1)
-    if dimension > 4:
-        raise PolicyError("dimension is out of range", got=dimension, allowed="1 to 4")
+    dimension = whole_number(dimension, "dimension", 1, 4)
     pair = pair_of(original, released, rows=rows, key=key, hierarchies=hierarchies)
     names = pair.names(columns)
     if columns is None:

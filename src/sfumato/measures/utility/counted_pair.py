@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from sfumato.core.parameters import mapping
 from sfumato.engines.memory.table import MemoryTable
-from sfumato.errors import ColumnError, PolicyError, did_you_mean
+from sfumato.errors import ColumnError, PolicyError
 from sfumato.measures.table import LOAD, Table, TupleCounts
 from sfumato.measures.utility.column import ComparedColumn
 from sfumato.measures.utility.pair import Pair
@@ -72,10 +73,7 @@ def counted_pair(
     1
     """
     before, after = (TupleCounts(MemoryTable(t)) if isinstance(t, pl.DataFrame) else t for t in (original, released))
-    for name in hierarchies:
-        if name not in before.columns:
-            what = f'there is a hierarchy for column "{name}", which the original does not have'
-            raise ColumnError(what, hint=did_you_mean(name, before.columns))
+    mapping(hierarchies, "hierarchies", before.columns, "the original")
     shared = [name for name in before.columns if name in after.columns]
     if not shared:
         raise ColumnError("the original and the release share no column")

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.parameters import one_of
 from sfumato.core.wording import count
-from sfumato.errors import PolicyError, did_you_mean
 from sfumato.measures.measure import Measure
 from sfumato.measures.utility.boxes import boxes_of, implied
 from sfumato.measures.utility.column import ComparedColumn
@@ -48,11 +48,7 @@ def distribution_distance(
     >>> distribution_distance({"a": ["x", "x", "y", "y"]}, {"a": ["x", "x", "x", "y"]}).value
     0.25
     """
-    if distance not in DISTANCES:
-        hint = did_you_mean(str(distance), DISTANCES)
-        raise PolicyError(
-            "unknown distance of distributions", got=repr(distance), allowed=", ".join(DISTANCES), hint=hint
-        )
+    one_of(distance, "distance of distributions", DISTANCES)
     pair = pair_of(original, released, rows=rows, key=key, hierarchies=hierarchies)
     found = {name: distances(pair.column(name)) for name in pair.names(columns)}
     per_column = {name: of[distance] for name, of in found.items() if distance in of}

@@ -11,6 +11,7 @@ import polars as pl
 
 from sfumato.core.label_grammar import says_nothing
 from sfumato.core.labels import Labels, at_level, ends_of, of_nodes, of_ranges, over_codes
+from sfumato.core.parameters import whole_number
 from sfumato.core.policy import ClassStatistics
 from sfumato.core.printed import printed
 from sfumato.core.wording import count, percent
@@ -19,7 +20,7 @@ from sfumato.losses import loss as parse_loss
 from sfumato.measures.measure import Measure
 from sfumato.measures.utility.column import ComparedColumn
 from sfumato.measures.utility.notes import moved_share, unread_words
-from sfumato.measures.utility.pair import Pair, pair_of, whole
+from sfumato.measures.utility.pair import Pair, pair_of
 
 
 def label_costs(column: ComparedColumn, loss: LabelLoss, rows: np.ndarray | None) -> np.ndarray:
@@ -264,7 +265,7 @@ def class_sizes_of(frame: pl.DataFrame, names: Sequence[str], times: np.ndarray 
 def _of_classes(pair: Pair, names: Sequence[str], asked: Any, name: str, k: int | None) -> Measure:
     together = pair.on(names)
     sizes = np.sort(class_sizes_of(together.released, names, together.times[1]))
-    least = int(sizes[0]) if k is None else whole("k", k, 1)
+    least = int(sizes[0]) if k is None else whole_number(k, "k", 1)
     n = max(pair.original_rows, pair.released_rows)
     squares = float((sizes.astype(np.float64) ** 2).sum())
     statistics = ClassStatistics(n, n - int(sizes.sum()), len(sizes), squares, len(sizes), squares, least, n)

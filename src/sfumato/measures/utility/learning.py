@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.parameters import known_columns, whole_number
 from sfumato.core.wording import percent
 from sfumato.errors import ColumnError, MissingExtra, PolicyError, did_you_mean
 from sfumato.measures.measure import Measure, wilson
 from sfumato.measures.utility.column import ComparedColumn
-from sfumato.measures.utility.pair import Pair, pair_of, whole
+from sfumato.measures.utility.pair import Pair, pair_of
 
 MOST_VALUES = 64  # of a categorical column; rarer ones are one feature together
 BINS = 10
@@ -121,11 +122,10 @@ def learning(
     ------
     MissingExtra: scikit-learn is not installed.
     """
-    folds, most, seed = whole("folds", folds, 2), whole("most", most, 10), whole("seed", seed, 0)
+    folds, most, seed = whole_number(folds, "folds", 2), whole_number(most, "most", 10), whole_number(seed, "seed", 0)
     _check(models)
     pair = pair_of(original, released, rows=rows, key=key, hierarchies=hierarchies)
-    if target not in pair.original.columns:
-        raise ColumnError(f'the original has no column "{target}"', hint=did_you_mean(target, pair.original.columns))
+    known_columns([target], pair.original.columns, "the original")
     names = [name for name in pair.names(features, "features") if name != target]
     if not names:
         raise ColumnError(f'there is no column to predict "{target}" from')

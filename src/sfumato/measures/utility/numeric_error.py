@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.parameters import one_of
 from sfumato.core.wording import count
-from sfumato.errors import ColumnError, PolicyError, did_you_mean
+from sfumato.errors import ColumnError
 from sfumato.measures.measure import Measure
 from sfumato.measures.utility.column import Times
 from sfumato.measures.utility.pair import Pair, pair_of
@@ -147,10 +148,8 @@ def numeric_error(
     >>> numeric_error({"x": [1.0, 2.0, 3.0, 4.0]}, {"x": [1.0, 2.0, 3.0, 6.0]}).value
     1.0
     """
-    for name, given, allowed in (("error", error, ERRORS), ("on", on, STATISTICS)):
-        if given not in allowed:
-            hint = did_you_mean(str(given), allowed)
-            raise PolicyError(f"unknown {name} of numbers", got=repr(given), allowed=", ".join(allowed), hint=hint)
+    one_of(error, "error of numbers", ERRORS)
+    one_of(on, "on of numbers", STATISTICS)
     pair = pair_of(original, released, rows=rows, key=key, hierarchies=hierarchies)
     if on == "values":
         pair.aligned(f"the {error} of values")

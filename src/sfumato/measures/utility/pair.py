@@ -9,24 +9,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.core.parameters import column_names, mapping
+from sfumato.core.parameters import column_names, known_columns, mapping
 from sfumato.core.printed import printed
 from sfumato.engines.memory.table import enter
 from sfumato.errors import ColumnError, PolicyError, did_you_mean
 from sfumato.measures.utility.column import ComparedColumn, Times, read_column
-
-
-def whole(name: str, given: Any, least: int) -> int:
-    """A whole number of at least `least`, or an error that names the parameter.
-
-    >>> whole("folds", np.int64(3), 2)
-    3
-    """
-    if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < least:
-        got = repr(given) if isinstance(given, bool | int | float | np.number) else type(given).__name__
-        raise PolicyError(f"{name} must be a whole number of at least {least}", got=got)
-    return int(given)
-
 
 MOST_CHANCE = 0.9  # groups that cover more than this of any row tell nothing
 FEWEST = 4  # rows under groups
@@ -153,11 +140,8 @@ class Pair:
         if given is None:
             return self.shared
         names = tuple(dict.fromkeys(column_names(given, what)))
-        for name in names:
-            for table, where in ((self.original, "original"), (self.released, "release")):
-                if name not in table.columns:
-                    hint = did_you_mean(name, table.columns)
-                    raise ColumnError(f'the {where} has no column "{name}"', hint=hint)
+        known_columns(names, self.original.columns, "the original")
+        known_columns(names, self.released.columns, "the release")
         if not names:
             raise PolicyError(f"{what} is empty", allowed="one column or more")
         return names
@@ -214,11 +198,7 @@ def pair_of(
     if released is None:
         raise PolicyError("a utility measure needs the original and the release", got="one table")
     before, after = enter(original)[0], enter(released)[0]
-    given = mapping(hierarchies, "hierarchies")
-    for name in given:
-        if name not in before.columns:
-            what = f'there is a hierarchy for column "{name}", which the original does not have'
-            raise ColumnError(what, hint=did_you_mean(name, before.columns))
+    given = mapping(hierarchies, "hierarchies", before.columns, "the original")
     found = Pair(before, after, _aligned(before, after, rows, key), given)
     if not found.shared:
         raise ColumnError("the original and the release share no column")

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.parameters import share_of, whole_number
 from sfumato.core.wording import count, percent
-from sfumato.errors import PolicyError
 from sfumato.measures.measure import Measure
 from sfumato.measures.utility.boxes import boxes_of
 from sfumato.measures.utility.column import ComparedColumn
-from sfumato.measures.utility.pair import pair_of, whole
+from sfumato.measures.utility.pair import pair_of
 
 
 def query_error(
@@ -41,10 +41,9 @@ def query_error(
     >>> query_error(table, table).value, query_error(table, {"age": ["*"] * 40}).value > 0.1
     (0.0, True)
     """
-    queries, dimension = whole("queries", queries, 1), whole("dimension", dimension, 1)
-    seed = whole("seed", seed, 0)
-    if isinstance(sanity, bool) or not isinstance(sanity, int | float) or not 0 < sanity <= 1:
-        raise PolicyError("sanity is out of range", got=repr(sanity), allowed="above 0, at most 1")
+    queries, dimension = whole_number(queries, "queries", 1), whole_number(dimension, "dimension", 1)
+    seed = whole_number(seed, "seed", 0)
+    share_of(sanity, "sanity", above=True)
     pair = pair_of(original, released, rows=rows, key=key, hierarchies=hierarchies)
     names = pair.changed() if columns is None else pair.names(columns)
     found = boxes_of(pair, names)

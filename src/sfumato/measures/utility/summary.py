@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.parameters import whole_number
 from sfumato.core.wording import quoted
 from sfumato.errors import ColumnError, MissingExtra
 from sfumato.measures.measure import Measure
@@ -24,7 +25,7 @@ from sfumato.measures.utility.information_loss import information_loss
 from sfumato.measures.utility.learning import learning
 from sfumato.measures.utility.notes import notes_of
 from sfumato.measures.utility.numeric_error import ERRORS, STATISTICS, error_of, numbers_of
-from sfumato.measures.utility.pair import Pair, pair_of, whole
+from sfumato.measures.utility.pair import Pair, pair_of
 from sfumato.measures.utility.query_error import query_error
 
 LOSSES = ("lm", "ncp", "precision", "non-uniform-entropy", "discernibility", "c-avg")
@@ -70,7 +71,8 @@ def utility_summary(
     >>> utility_summary(table, {"age": ["[20, 30]", "[20, 30]", "[40, 60]", "[40, 60]"]})["loss"]["lm"]
     0.375
     """
-    queries, dimension, seed = whole("queries", queries, 0), whole("dimension", dimension, 1), whole("seed", seed, 0)
+    queries, dimension = whole_number(queries, "queries", 0), whole_number(dimension, "dimension")
+    seed = whole_number(seed, "seed", 0)
     pair = pair_of(original, released, rows=rows, key=key, hierarchies=hierarchies)
     names = pair.changed() if quasi is None else pair.names(quasi, "quasi")
     losses = {name: information_loss(pair, None, names, loss=name, k=k) for name in LOSSES}

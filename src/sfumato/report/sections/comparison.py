@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from sfumato.core.parameters import known_columns
 from sfumato.core.printed import printed
 from sfumato.core.wording import number
-from sfumato.errors import ColumnError, SfumatoError, did_you_mean
+from sfumato.errors import SfumatoError
 from sfumato.measures.utility import Pair, pair_of, utility_summary
 from sfumato.measures.utility.column import ComparedColumn
 from sfumato.release.released import class_sizes
@@ -61,10 +62,9 @@ def comparison(
     least: values of fewer original records are not named.
     """
     both = [name for name in released.columns if name in original.columns]
-    for name in dict.fromkeys(name for names in quasi(manifest) for name in names):
-        if name not in both:
-            where = "original" if name in released.columns else "release"
-            raise ColumnError(f'the {where} has no column "{name}"', hint=did_you_mean(name, original.columns))
+    needed = [name for names in quasi(manifest) for name in names]
+    known_columns(needed, released.columns, "the release")
+    known_columns(needed, original.columns, "the original")
     known = {name: tree for name, tree in (hierarchies or {}).items() if name in both}
     before = pl.DataFrame({name: original.get_column(name) for name in both})
     pair = Pair(before, released, None, known)  # equally long tables need not be in the same order

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.core.parameters import column_names
+from sfumato.core.parameters import column_names, known_columns
 from sfumato.core.printed import printed
 from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError
-from sfumato.measures.attacks.classes import require
 from sfumato.measures.attacks.result import Attack
 from sfumato.measures.measure import wilson
 
@@ -66,8 +65,8 @@ def pair_of(released: Any, external: Any, truth: Any) -> LinkedPair:
     if isinstance(truth, str) and truth == UNKNOWN:
         return LinkedPair(ours, theirs, None)
     if isinstance(truth, tuple | list) and len(truth) == 2 and all(isinstance(name, str) for name in truth):
-        require(ours, [truth[0]], "the release")
-        require(theirs, [truth[1]], "the external table")
+        known_columns([truth[0]], ours.columns, "the release")
+        known_columns([truth[1]], theirs.columns, "the external table")
         return LinkedPair(ours, theirs, _by_value(ours.get_column(truth[0]), theirs.get_column(truth[1])))
     row = np.asarray(truth)
     if row.shape != (theirs.height,) or row.dtype.kind not in "iu":
@@ -94,8 +93,8 @@ def common_columns(pair: LinkedPair, columns: Any) -> tuple[str, ...]:
         names = tuple(name for name in pair.released.columns if name in pair.external.columns)
     else:
         names = tuple(dict.fromkeys(column_names(columns, "columns")))
-        require(pair.released, names, "the release")
-        require(pair.external, names, "the external table")
+        known_columns(names, pair.released.columns, "the release")
+        known_columns(names, pair.external.columns, "the external table")
     if not names:
         raise PolicyError("there is no column to link on", hint="clusters links tables without common columns")
     return names

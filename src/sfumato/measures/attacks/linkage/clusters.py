@@ -11,10 +11,9 @@ import polars as pl
 
 from sfumato.core.label_grammar import says_nothing
 from sfumato.core.microdata import encode
-from sfumato.core.parameters import column_names
+from sfumato.core.parameters import column_names, known_columns, whole_number
 from sfumato.core.wording import percent
 from sfumato.errors import PolicyError
-from sfumato.measures.attacks.classes import require
 from sfumato.measures.attacks.linkage import LinkedPair, credited, pair_of
 from sfumato.measures.attacks.result import MOST, Attack
 
@@ -72,8 +71,7 @@ def clusters(
             "it is not known which released row belongs to which external one",
             hint='pass truth, as in truth=("id", "id")',
         )
-    if groups is not None and (isinstance(groups, bool) or not isinstance(groups, int) or groups < 1):
-        raise PolicyError("groups must be a number of groups", got=type(groups).__name__, allowed="1 or more")
+    groups = None if groups is None else whole_number(groups, "groups")
     told = truth if isinstance(truth, tuple | list) and all(isinstance(name, str) for name in truth) else (None, None)
     ours_by = _columns(pair.released, released_columns, told[0], "released_columns", "the release")
     theirs_by = _columns(pair.external, external_columns, told[1], "external_columns", "the external table")
@@ -101,7 +99,7 @@ def _columns(frame: pl.DataFrame, given: Any, identifier: str | None, what: str,
     names = tuple(dict.fromkeys(column_names(given, what)))
     if given is None:
         names = tuple(name for name in frame.columns if name != identifier)
-    require(frame, names, table)
+    known_columns(names, frame.columns, table)
     if not names:
         raise PolicyError(f"{what} must name a column at least")
     return names

@@ -15,9 +15,9 @@ from sfumato.core.hierarchy import Categories
 from sfumato.core.keys import first_of
 from sfumato.core.label_grammar import says_nothing
 from sfumato.core.microdata import encode
-from sfumato.core.parameters import column_names
+from sfumato.core.parameters import column_names, one_of
 from sfumato.core.wording import percent, quoted
-from sfumato.errors import PolicyError, did_you_mean
+from sfumato.errors import PolicyError
 from sfumato.measures.attacks.kernels import ABSOLUTE, NAMED, NIL, SAME, SQUARED, bounds, distances, grow, nearest
 from sfumato.measures.attacks.linkage import THREADS, LinkedPair, chunks, common_columns, credited, pair_of
 from sfumato.measures.attacks.result import MOST, Attack
@@ -80,9 +80,8 @@ def distance(
     if pair.truth is None:
         hint = 'pass truth, as in truth=("id", "id"), or use deterministic linkage'
         raise PolicyError("it is not known which released row belongs to which external one", hint=hint)
-    if metric is not None and metric not in METRICS:
-        near = did_you_mean(str(metric), METRICS)
-        raise PolicyError("unknown metric", got=repr(metric), allowed=", ".join(METRICS), hint=near)
+    if metric is not None:
+        one_of(metric, "metric", METRICS)
     as_names = column_names(categorical, "categorical")
     axes = [_axis(pair, name, name in as_names, hierarchies) for name in names]
     mixed = any(axis.named for axis in axes)

@@ -13,9 +13,9 @@ import polars as pl
 
 from sfumato.core.label_grammar import says_nothing
 from sfumato.core.microdata import encode
+from sfumato.core.parameters import share_of
 from sfumato.core.wording import percent, quoted
 from sfumato.errors import MissingExtra, PolicyError
-from sfumato.measures.attacks.classes import share_of
 from sfumato.measures.attacks.linkage import LinkedPair, common_columns, credited, pair_of
 from sfumato.measures.attacks.result import MOST, Attack
 from sfumato.measures.labels_cover import read_labels
