@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.comparing import page as folders
-from sfumato.comparing.axes import ALLOWED, RISKS, pareto
+from sfumato.comparing.axes import RISKS, pareto, utility_names
 from sfumato.comparing.chart import chart, lines_of
 from sfumato.comparing.page import page
 from sfumato.comparing.run import FILE, in_parallel, open_ledger
@@ -143,7 +143,7 @@ def test_every_risk(people: pl.DataFrame, risk: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("utility", ALLOWED)
+@pytest.mark.parametrize("utility", utility_names())
 def test_every_utility(people: pl.DataFrame, utility: str) -> None:
     if utility == "learning":
         pytest.importorskip("sklearn")

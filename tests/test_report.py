@@ -282,9 +282,9 @@ def test_a_variant_of_a_stranger_is_named_by_its_own_words(
     class CloseNeighbours(sf.KAnonymity):
         """Every record has neighbours."""
 
-    monkeypatch.setitem(sf.SEARCHES, "near-swap", Variant(Swap, example=Swap(), cite=""))
-    monkeypatch.setitem(sf.CRITERIA, "close-neighbours", Variant(CloseNeighbours, CloseNeighbours(3), cite=""))
-    monkeypatch.setitem(sf.LOSSES, "far-walk", Variant(Swap, example=Swap(), cite=""))
+    monkeypatch.setitem(sf.SEARCHES._rows, "near-swap", Variant(Swap, example=Swap(), cite=""))
+    monkeypatch.setitem(sf.CRITERIA._rows, "close-neighbours", Variant(CloseNeighbours, CloseNeighbours(3), cite=""))
+    monkeypatch.setitem(sf.LOSSES._rows, "far-walk", Variant(Swap, example=Swap(), cite=""))
     manifest["policy"] |= {"search": {"name": "near-swap"}, "loss": {"name": "far-walk"}}
     manifest["promises"][0]["model"] = "close-neighbours"
     page = report(manifest)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sfumato.core.hierarchy import Hierarchy as Hierarchy
     from sfumato.core.hierarchy import write_edges as write_edges
     from sfumato.core.hierarchy import write_wide as write_wide
+    from sfumato.core.registry import Variant as Variant
     from sfumato.core.spelling import SpellingWarning as SpellingWarning
     from sfumato.criteria import CRITERIA as CRITERIA
     from sfumato.criteria import AlphaK as AlphaK
@@ -98,6 +99,7 @@ if TYPE_CHECKING:
     from sfumato.verbs.measure import attack as attack
     from sfumato.verbs.measure import risk as risk
     from sfumato.verbs.measure import utility as utility
+    from sfumato.verbs.register import register as register
     from sfumato.verbs.suggest import suggest as suggest
 
 __version__ = "0.1.0"
@@ -119,6 +121,8 @@ _HOMES = {
         "utility",
         "attack",
     ),
+    "sfumato.verbs.register": ("register",),
+    "sfumato.core.registry": ("Variant",),
     "sfumato.verbs.suggest": ("suggest",),
     "sfumato.measures.measure": ("Measure",),
     "sfumato.verbs.compare": (

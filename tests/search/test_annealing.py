@@ -11,9 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.core.registry import Variant
 from sfumato.errors import PolicyError
-from sfumato.search import SEARCHES
 from sfumato.search.cuts.annealing import Annealing
 from sfumato.search.cuts.kernels import take
 from sfumato.search.problem import Problem
@@ -36,7 +34,6 @@ from tests.search.test_genetic import (
     tells_progress,
 )
 
-SEARCHES.setdefault("annealing", Variant(Annealing, example=Annealing(), cite="Winkler 2002"))
 CALM = list(HealthCheck)
 
 

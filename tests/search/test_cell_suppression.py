@@ -16,8 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.core.registry import Variant
-from sfumato.search import SEARCHES
 from sfumato.search.clustering.clusters import ClusterSpace
 from sfumato.search.problem import Problem
 from sfumato.search.suppression.forest import ForestGeneralisation, ForestSuppression, cut
@@ -27,14 +25,6 @@ from tests.conformance.test_anonymize_then_verify import CALM, criteria, smalles
 from tests.fuzz import examples
 from tests.rows import as_they_came
 from tests.search.lattices import posed
-
-for name, make in (
-    ("forest-suppression", ForestSuppression),
-    ("greedy-suppression", GreedySuppression),
-    ("forest-generalisation", ForestGeneralisation),
-    ("minimal-suppression", MinimalSuppression),
-):
-    SEARCHES.setdefault(name, Variant(make, example=make(), cite="of the test"))
 
 JOBS = {
     "job": ["cat1", "cat1", "cat1", "cat1", "cat2", "cat2"],

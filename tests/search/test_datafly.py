@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.lattice import lattice
-from sfumato.core.registry import Variant
-from sfumato.search import SEARCHES
 from sfumato.search.lattice.datafly import Datafly
 from sfumato.search.lattice.optimal import Optimal
 from sfumato.search.problem import Problem, judge, level_columns
@@ -20,8 +18,6 @@ from tests.conformance.test_anonymize_then_verify import CALM, smallest_class, t
 from tests.fuzz import examples
 from tests.rows import as_they_came
 from tests.search.lattices import nine, posed, problems
-
-SEARCHES.setdefault("datafly", Variant(Datafly, example=Datafly(), cite="Sweeney 1997"))
 
 PATIENTS = {
     "race": ["black"] * 6 + ["white"] * 6,

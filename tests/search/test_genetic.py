@@ -16,9 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.core.registry import Variant
 from sfumato.errors import ColumnError, Infeasible, PolicyError
-from sfumato.search import SEARCHES
 from sfumato.search.cuts import cuts
 from sfumato.search.cuts.cuts import CutSpace
 from sfumato.search.cuts.genetic import Genetic
@@ -28,7 +26,6 @@ from tests.conformance.test_anonymize_then_verify import criteria, tables
 from tests.fuzz import FUZZ, examples
 from tests.search.lattices import nine, posed, problems
 
-SEARCHES.setdefault("genetic", Variant(Genetic, example=Genetic(), cite="Iyengar 2002"))
 CALM = list(HealthCheck)
 TREES = {"a": sf.wide([(v, v[0], "*") for v in ("p1", "p2", "q1", "q2", "q3")]), "c": sf.flat()}
 POLICIES: list[tuple[Any, list[Any], float, Any]] = [

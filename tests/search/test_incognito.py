@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.lattice import lattice
-from sfumato.core.registry import Variant
-from sfumato.search import SEARCHES
 from sfumato.search.lattice import incognito as module
 from sfumato.search.lattice.incognito import Incognito, incognito
 from sfumato.search.lattice.kernels import group_room, roll
@@ -26,7 +24,6 @@ from tests.conformance.test_anonymize_then_verify import CALM, smallest_class, t
 from tests.fuzz import examples
 from tests.search.lattices import every, minimal, nine, posed, problems, prunable, refused, study
 
-SEARCHES.setdefault("incognito", Variant(Incognito, example=Incognito(), cite="LeFevre et al. 2005"))
 PATIENTS = {
     "birthdate": ["1/21/76", "4/13/86", "2/28/76", "1/21/76", "4/13/86", "2/28/76"],
     "sex": ["Male", "Female", "Male", "Male", "Female", "Female"],

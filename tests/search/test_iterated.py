@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.lattice import lattice
-from sfumato.core.registry import Variant
-from sfumato.search import SEARCHES
 from sfumato.search.iterated.iterated import Iterated
 from sfumato.search.iterated.nodes import LabelCosts, nodes_by_cost
 from sfumato.search.lattice.kernels import group_cells
@@ -27,7 +25,6 @@ from tests.fuzz import examples
 from tests.search.lattices import NINE, posed, problems
 from tests.search.test_lightning import wide
 
-SEARCHES.setdefault("iterated", Variant(Iterated, example=Iterated(), cite="Prasser et al. 2020"))
 VARIANTS = st.builds(
     Iterated,
     share=st.sampled_from([None, None, 0.05, 0.5, 1.0]),

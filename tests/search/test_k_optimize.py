@@ -16,9 +16,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.microdata import microdata
-from sfumato.core.registry import Variant
 from sfumato.errors import ColumnError, Infeasible, PolicyError
-from sfumato.search import SEARCHES
 from sfumato.search.cuts import k_optimize
 from sfumato.search.cuts.k_optimize import KOptimize, along_tree, order_of
 from sfumato.search.problem import Columns, Problem, Solution, counted
@@ -26,7 +24,6 @@ from tests.conformance.test_anonymize_then_verify import tables
 from tests.fuzz import examples
 from tests.search.lattices import NINE, posed
 
-SEARCHES.setdefault("k-optimize", Variant(KOptimize, example=KOptimize(), cite="Bayardo and Agrawal 2005"))
 CALM = list(HealthCheck)
 TREE = sf.wide([(v, v[0], "*") for v in ("p1", "q1", "q2", "p2", "r")])
 

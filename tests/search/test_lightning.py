@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.lattice import lattice
-from sfumato.core.registry import Variant
-from sfumato.search import SEARCHES
 from sfumato.search.lattice.lightning import Lightning
 from sfumato.search.lattice.optimal import Optimal, group_bound
 from sfumato.search.lattice.state import Descent, LatticeState
@@ -23,8 +21,6 @@ from sfumato.search.problem import Problem, Solution
 from tests.conformance.test_anonymize_then_verify import CALM, smallest_class, tables
 from tests.fuzz import examples
 from tests.search.lattices import nine, posed, problems
-
-SEARCHES.setdefault("lightning", Variant(Lightning, example=Lightning(), cite="Prasser et al. 2016"))
 
 
 def solve(search: Any, problem: Problem) -> Solution | None:

@@ -14,8 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.core.registry import Variant
-from sfumato.search import SEARCHES
 from sfumato.search.lattice.optimal import Optimal
 from sfumato.search.problem import Partition, Problem
 from sfumato.search.suppression.local import Blanks
@@ -24,8 +22,6 @@ from tests.conformance.test_anonymize_then_verify import CALM, criteria, prints,
 from tests.fuzz import examples
 from tests.rows import as_they_came
 from tests.search.lattices import nine, posed, problems
-
-SEARCHES.setdefault("mu-argus", Variant(MuArgus, example=MuArgus(), cite="Hundepool and Willenborg 1996"))
 
 JOBS = {
     "job": ["cat1", "cat1", "cat1", "cat1", "cat2", "cat2"],

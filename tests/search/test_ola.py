@@ -10,16 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.core.registry import Variant
-from sfumato.search import SEARCHES
 from sfumato.search.lattice.minimal import minimal_nodes
 from sfumato.search.lattice.ola import OLA, ola
 from sfumato.search.problem import Problem
 from tests.conformance.test_anonymize_then_verify import CALM, smallest_class, tables
 from tests.fuzz import examples
 from tests.search.lattices import every, five, minimal, nine, posed, problems, prunable, refused, study
-
-SEARCHES.setdefault("ola", Variant(OLA, example=OLA(), cite="El Emam et al. 2009"))
 
 
 def test_race_and_zip() -> None:

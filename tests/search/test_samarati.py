@@ -10,16 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.core.registry import Variant
-from sfumato.search import SEARCHES
 from sfumato.search.lattice import samarati as module
 from sfumato.search.lattice.samarati import AMONG, METHODS, PREFERENCES, Samarati
 from sfumato.search.problem import Problem
 from tests.conformance.test_anonymize_then_verify import CALM, smallest_class, tables
 from tests.fuzz import examples
 from tests.search.lattices import bank, every, five, minimal, nine, posed, problems, prunable, refused, study
-
-SEARCHES.setdefault("samarati", Variant(Samarati, example=Samarati(), cite="Samarati 2001"))
 
 
 def chosen(problem: Problem, **options: Any) -> tuple[int, ...]:

@@ -13,22 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.core.registry import Variant
-from sfumato.search import SEARCHES
 from sfumato.search.problem import Problem, judge, level_columns
 from sfumato.search.suppression.whole import AttributeSuppression, TupleSuppression
 from tests.conformance.test_anonymize_then_verify import CALM, smallest_class, tables
 from tests.fuzz import examples
 from tests.rows import as_they_came
 from tests.search.lattices import nine, posed, problems
-
-SEARCHES.setdefault(
-    "tuple-suppression", Variant(TupleSuppression, example=TupleSuppression(), cite="Ciriani et al. 2007")
-)
-SEARCHES.setdefault(
-    "attribute-suppression",
-    Variant(AttributeSuppression, example=AttributeSuppression(), cite="Meyerson and Williams 2004"),
-)
 
 JOBS = {
     "job": ["cat1", "cat1", "cat1", "cat1", "cat2", "cat2"],

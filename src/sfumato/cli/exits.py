@@ -122,9 +122,11 @@ def in_flags(message: str) -> str:
 
 def _model(found: re.Match[str]) -> str:
     """The name that --require knows for a class of the library."""
+    from sfumato.core.registry import variant_name
     from sfumato.criteria import CRITERIA
 
-    return next((name for name, model in CRITERIA.items() if model.make.__name__ == found[0]), found[0])
+    name = variant_name(found[0])
+    return name if name in CRITERIA else found[0]
 
 
 def interrupted(message: str, as_json: bool) -> int:

@@ -111,11 +111,10 @@ def _choose(problem: Problem, policy: PolicyFile) -> Solution:
     from sfumato.errors import PolicyError
     from sfumato.search import SEARCHES, search_name
 
-    known = [name for name, variant in SEARCHES.items() if variant.example.code == "AG_TS"]
     name = search_name(policy.search)
-    solution: Solution | None = policy.search(problem) if name in known else None
+    solution: Solution | None = policy.search(problem) if policy.search.code == "AG_TS" else None
     if solution is None or solution.levels is None:
-        allowed = ", ".join(n for n in known if n != name)
+        allowed = ", ".join(n for n, one in SEARCHES.items() if one.example.code == "AG_TS" and n != name)
         raise PolicyError(f"--search: {name} does not decide for a level vector", allowed=allowed)
     return solution
 

@@ -255,9 +255,9 @@ def draft(
 
 def _other_method(table: dict[str, Any], method: Mapping[str, Any]) -> None:
     """Another search brings its own parameters: those of the file's method go."""
-    from sfumato.policyfile.tables import Search
+    from sfumato.policyfile.tables import SearchTable
 
-    for key in [key for key in table if key not in Search.model_fields]:
+    for key in [key for key in table if key not in SearchTable.model_fields]:
         del table[key]
     table.update(method)
 

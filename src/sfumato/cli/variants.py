@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sfumato.cli import options
 from sfumato.cli.console import say, say_json
+
+if TYPE_CHECKING:
+    from sfumato.core.registry import Variant
 
 
 class Kind(StrEnum):
@@ -52,7 +55,12 @@ def _rows(kind: Kind) -> list[dict[str, Any]]:
     from sfumato.measures.utility import UTILITIES
     from sfumato.search import SEARCHES
 
-    tables = {"criteria": CRITERIA, "losses": LOSSES, "searches": SEARCHES, "hierarchies": HIERARCHIES}
+    tables: dict[str, Mapping[str, Variant[Any]]] = {
+        "criteria": CRITERIA,
+        "losses": LOSSES,
+        "searches": SEARCHES,
+        "hierarchies": HIERARCHIES,
+    }
     tables |= {"risks": RISKS, "utilities": UTILITIES, "attacks": ATTACKS}
     return [
         {"name": name, "parameters": _parameters(v.make), "summary": v.summary, "cite": v.cite}

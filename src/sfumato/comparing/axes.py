@@ -186,7 +186,11 @@ def _words(name: str) -> str:
 ABOUT_QUASI = ("kl-divergence", "classification-metric", "query-error", "direct-comparison", "entropy-loss",
                "distribution-distance")  # fmt: skip
 OURS = frozenset({"original", "released", "quasi", "columns", "features", "hierarchies", "rows", "key", "transition"})
-ALLOWED = (*LOSSES, *(name for name in UTILITIES if name != "information-loss"))
+
+
+def utility_names() -> list[str]:
+    """What may stand on the axis of utility: losses and measures."""
+    return [*LOSSES, *(name for name in UTILITIES if name != "information-loss")]
 
 
 @dataclass(frozen=True)
@@ -204,11 +208,11 @@ def utility_axis(spec: Any, sensitive: tuple[str, ...]) -> UtilityAxis:
         return _of_loss(parse_loss(spec))
     given = asked(spec, "utility") if spec.strip() else Asked("", {})
     if given.name in LOSSES:
-        known = inspect.signature(LOSSES[given.name].make).parameters
-        return _of_loss(LOSSES[given.name].make(**given.only(*known)))
-    if given.name not in ALLOWED:
-        hint = did_you_mean(given.name, ALLOWED)
-        raise PolicyError("unknown measure of utility", got=repr(given.name), allowed=", ".join(ALLOWED), hint=hint)
+        own = inspect.signature(LOSSES[given.name].make).parameters
+        return _of_loss(LOSSES[given.name].make(**given.only(*own)))
+    if given.name not in (known := utility_names()):
+        hint = did_you_mean(given.name, known)
+        raise PolicyError("unknown measure of utility", got=repr(given.name), allowed=", ".join(known), hint=hint)
     return _of_measure(given, sensitive)
 
 
@@ -217,8 +221,7 @@ def _of_loss(loss: Any) -> UtilityAxis:
     text = f"{name} {own}" if own else name
 
     def measure(case: Case) -> float:
-        by_label = name in ("lm", "ncp", "precision", "non-uniform-entropy")
-        if by_label and case.told is not None and (lost := case.told(loss)) is not None:
+        if loss.by_label and not loss.by_level and case.told is not None and (lost := case.told(loss)) is not None:
             weights = np.array([(loss.weights or {}).get(column, 1.0) for column in case.columns])
             return 1 - lost / float(loss.combine(np.ones(len(weights)), weights))
         found = information_loss(

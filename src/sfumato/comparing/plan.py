@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from sfumato.core.protocols import Search
 from sfumato.criteria import KAnonymity
 from sfumato.errors import PolicyError
 from sfumato.losses import loss as parse_loss
@@ -204,7 +205,7 @@ def _once(values: Iterable[Any]) -> list[Any]:
 
 
 def _shown(value: Any) -> str:
-    if hasattr(value, "guarantee"):  # a search within a search
+    if isinstance(value, Search):  # a search within a search
         own = parameters(value)
         return f"({search_name(value)} {own})" if own else search_name(value)
     if isinstance(value, Mapping | Sequence) and not isinstance(value, str):

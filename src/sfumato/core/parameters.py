@@ -151,7 +151,7 @@ def weights_of(frame: pl.DataFrame, name: str | None) -> np.ndarray | None:
 
 def check_weights(loss: Any, columns: tuple[str, ...]) -> None:
     """The weights of a loss must be for columns that are blurred."""
-    for name in getattr(loss, "weights", None) or {}:
+    for name in loss.weights or {}:
         if name not in columns:
             what = f'the loss has a weight for "{name}", which is not a quasi-identifier'
             raise PolicyError(what, hint=did_you_mean(name, columns))

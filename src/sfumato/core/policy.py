@@ -5,44 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from sfumato.core.cells import Cells, Classes, classes_of
 from sfumato.core.labels import Labels
-from sfumato.core.microdata import Attribute
+from sfumato.core.protocols import Criterion, LossOfLabels
 from sfumato.errors import PolicyError
 
 TOLERANCE = 1e-12
 MOST_ROWS = 2**53  # of any table
-
-
-class Criterion(Protocol):
-    """A privacy model: a function from classes to yes or no per class.
-
-    `monotonicity` says what a search may conclude: "superset" (any class that contains a satisfying one satisfies),
-    "merge" (the union of satisfying classes satisfies) or "none". No class smaller than `least_size` satisfies it.
-
-    A criterion about the table as a whole has two more: `holds_table(sizes)`, whether a table of classes of these sizes
-    satisfies it, and `enough_size`, with which in every class it does. It stays satisfied where the smallest classes
-    are left out.
-    """
-
-    @property
-    def model(self) -> str: ...
-    @property
-    def monotonicity(self) -> str: ...
-    @property
-    def needs(self) -> tuple[str, ...]: ...
-    @property
-    def least_size(self) -> int: ...
-    @property
-    def uses_overall_distribution(self) -> bool: ...
-    def holds(self, classes: Classes) -> np.ndarray: ...
-    def audit(self, groups: Any) -> Any: ...
-    def parameters(self) -> dict[str, Any]: ...
-    def sentence(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -57,26 +30,6 @@ class ClassStatistics:
     kept_squares: float
     k: int
     limit: int
-
-
-class ClassLoss(Protocol):
-    """A loss of class sizes; `floor` never falls under generalisation."""
-
-    def value(self, statistics: ClassStatistics) -> float: ...
-    def floor(self, statistics: ClassStatistics) -> float: ...
-
-
-class LossOfLabels(Protocol):
-    """A loss of labels: a cost per row and column, averaged over rows, aggregated over columns.
-
-    The cost of a row under a label is `cost[label] - own[code]`, that of a suppressed row `suppressed[code]`.
-    """
-
-    def cost(self, labels: Labels) -> np.ndarray: ...
-    def own(self, attribute: Attribute) -> np.ndarray: ...
-    def suppressed(self, attribute: Attribute) -> np.ndarray | None: ...
-    def weight(self, attribute: Attribute) -> float: ...
-    def combine(self, x: np.ndarray, weights: np.ndarray) -> np.ndarray: ...
 
 
 @dataclass(frozen=True)
@@ -144,7 +97,13 @@ class Policy:
         every class for enough rows instead. What satisfies it satisfies this policy."""
         if not table_criteria(self.require):
             return self
-        return replace(self, require=tuple(getattr(c, "enough", c) for c in self.require))
+        criteria: tuple[Any, ...] = self.require
+        return replace(self, require=tuple(c.enough if c.about_table else c for c in criteria))
+
+    @property
+    def by_size(self) -> bool:
+        """Whether the criteria ask every class for rows and nothing else: for `least_size` of them."""
+        return all(c.monotonicity == "superset" and not c.needs for c in self.require)
 
 
 @dataclass(frozen=True)
@@ -167,11 +126,7 @@ def holds(criteria: Sequence[Criterion], classes: Classes) -> np.ndarray:
 
 def table_criteria(criteria: Sequence[Any]) -> list[Any]:
     """Those of the criteria that are about the table as a whole."""
-    return [criterion for criterion in criteria if _of_table(criterion)]
-
-
-def _of_table(criterion: Any) -> bool:
-    return hasattr(criterion, "holds_table")
+    return [criterion for criterion in criteria if criterion.about_table]
 
 
 def kept_classes(criteria: Sequence[Criterion], classes: Classes) -> np.ndarray:

@@ -1,22 +1,32 @@
-"""Variant: one row of a table of variants (criteria, losses, searches, ...)."""
+"""Registry: the variants of one kind (criteria, losses, searches, hierarchies) by name, open to other packages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, is_dataclass
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Generic, TypeVar
 
 from sfumato.errors import PolicyError, did_you_mean
 
+T = TypeVar("T", covariant=True)
+
 
 @dataclass(frozen=True)
-class Variant:
+class Variant(Generic[T]):
     """A class, an example of it that stands in lists and tests, and the paper it comes from."""
 
     make: Callable[..., Any]
-    example: Any
-    cite: str
+    example: T
+    cite: str = ""
     words: str = ""  # what a report calls it, where its name alone would not do
+
+    @property
+    def name(self) -> str:
+        """Its name in the table, which follows from that of the class or function."""
+        return variant_name(self.make.__name__)
 
     @property
     def summary(self) -> str:
@@ -24,17 +34,129 @@ class Variant:
         return (self.make.__doc__ or "").strip().split("\n")[0]
 
 
-def variant(table: Mapping[str, Variant], what: str, spec: Any) -> Any:
-    """A value of the table from its name, or a value of one of its classes as it is."""
-    if not isinstance(spec, str):
-        if type(spec) not in [entry.make for entry in table.values()]:
-            raise PolicyError(f"not a {what}", got=type(spec).__name__, allowed=", ".join(table))
-        return spec
-    if spec not in table:
-        raise PolicyError(f"unknown {what}", got=repr(spec), allowed=", ".join(table), hint=did_you_mean(spec, table))
-    return table[spec].make()
+def variant_name(make: str) -> str:
+    """The table name of a class or a function, by its own name.
+
+    >>> variant_name("EntropyLDiversity"), variant_name("RecursiveCLDiversity"), variant_name("by_letter")
+    ('entropy-l-diversity', 'recursive-cl-diversity', 'by-letter')
+    """
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", make).lower().replace("_", "-")
 
 
-def name_of(table: Mapping[str, Variant], value: Any) -> str:
-    """The table name of a value."""
-    return next(name for name, entry in table.items() if entry.make is type(value))
+class Registry(Mapping[str, Variant[T]]):
+    """Variants of one kind by name: ours, those that were registered, and those of other packages.
+
+    Other packages bring theirs by entry points of the group `sfumato.criteria` and so on, each the name of a variant
+    and where its `Variant` is. Names are read when one is asked for that is not ours, and a variant is imported when it
+    is asked for itself: a package that is broken breaks its own variants only. Our names cannot be taken.
+    """
+
+    def __init__(self, kind: str, what: str, contracts: tuple[type, ...], rows: Mapping[str, Variant[T]]) -> None:
+        self.kind, self.what, self.contracts = kind, what, contracts
+        self._rows = dict(rows)
+        self._loaded: dict[str, Variant[T]] = {}
+
+    @cached_property
+    def _offered(self) -> dict[str, EntryPoint]:
+        """What other packages bring, by name."""
+        return {point.name: point for point in sorted(entry_points(group=f"sfumato.{self.kind}"))}
+
+    def __getitem__(self, name: str) -> Variant[T]:
+        if name in self._rows:
+            return self._rows[name]
+        if name not in self._loaded:
+            self._loaded[name] = self._load(self._offered[name])
+        return self._loaded[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._rows or name in self._offered
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self._rows, **self._offered})
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _load(self, point: EntryPoint) -> Variant[T]:
+        package = point.dist.name if point.dist is not None else point.module
+        where = f'the {self.what} "{point.name}" of the package "{package}"'
+        try:
+            found = point.load()
+        except Exception as error:  # whatever a package does when it is imported
+            what = f"{where} cannot be loaded: {type(error).__name__}: {error}"
+            raise PolicyError(what, hint=f'mend or remove the package "{package}"') from error
+        if faults := self.faults(point.name, found):
+            raise PolicyError(f"{where} does not keep its contract:", faults)
+        return found
+
+    def faults(self, name: str, variant: Any) -> list[str]:
+        """What keeps a variant out of this table."""
+        if not isinstance(variant, Variant):
+            return [f"it is no sfumato.Variant but a {type(variant).__name__}"]
+        make, example = variant.make, variant.example
+        found = [] if name == variant.name else [f'{make.__name__} must be named "{variant.name}", not "{name}"']
+        if not variant.summary:
+            found.append(f"{make.__name__} has no docstring, whose first line stands in `sfumato list`")
+        if isinstance(make, type):
+            if not is_dataclass(make) or not make.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+                found.append(f"{make.__name__} is no frozen dataclass")
+            if type(example) is not make:
+                found.append(f"the example is a {type(example).__name__}, not a {make.__name__}")
+        if lacking := self.lacking(example):
+            found.append(f"as a {self.what} it lacks {', '.join(lacking)}")
+        return found
+
+    def lacking(self, value: Any) -> list[str]:
+        """The members of the contract that a value does not have; of several contracts, those of the nearest."""
+        found = ([name for name in members(contract) if not hasattr(value, name)] for contract in self.contracts)
+        return min(found, key=len)
+
+    def present(self, value: Any) -> int:
+        """How many members of the contract a value has."""
+        return max(sum(hasattr(value, name) for name in members(contract)) for contract in self.contracts)
+
+    def add(self, name: str, variant: Variant[Any]) -> None:
+        """Put a variant into the table, or say what keeps it out."""
+        faults = self.faults(name, variant)
+        if name in self and not _again(self[name].make, variant.make):
+            faults.append(f'the name "{name}" is taken')
+        if faults:
+            raise PolicyError(f"{variant.make.__name__} cannot be registered as a {self.what}:", faults)
+        self._rows[name] = variant
+
+    def remove(self, name: str) -> None:
+        """Take a variant out that was registered."""
+        del self._rows[name]
+
+    def name_of(self, value: Any) -> str | None:
+        """The name of the variant that a value is of; None where its class is in no row."""
+        make = type(value)
+        own = next((name for name, entry in self._rows.items() if entry.make is make), None)
+        name = own or variant_name(make.__name__)
+        return name if own or (name in self._offered and self[name].make is make) else None
+
+    def value(self, spec: Any) -> T:
+        """A value of the table from its name, or a value of one of its classes as it is."""
+        if not isinstance(spec, str):
+            if self.name_of(spec) is None:
+                hint = None if self.lacking(spec) else f"sf.register makes a class a {self.what}"
+                raise PolicyError(f"not a {self.what}", got=type(spec).__name__, allowed=", ".join(self), hint=hint)
+            found: T = spec
+            return found
+        if spec not in self:
+            what, hint = f"unknown {self.what}", did_you_mean(spec, self)
+            raise PolicyError(what, got=repr(spec), allowed=", ".join(self), hint=hint)
+        made: T = self[spec].make()
+        return made
+
+
+def _again(old: Callable[..., Any], new: Callable[..., Any]) -> bool:
+    """Whether a class was defined once more, as a cell of a notebook does."""
+    return (old.__module__, old.__qualname__) == (new.__module__, new.__qualname__)
+
+
+def members(contract: type) -> list[str]:
+    """What a contract asks for: the public members of it and of those that it extends, and whether it is called."""
+    bases = [base for base in reversed(contract.__mro__) if base.__module__ == contract.__module__]
+    asked = [name for base in bases for name in vars(base)]
+    return [name for name in dict.fromkeys(asked) if not name.startswith("_") or name == "__call__"]

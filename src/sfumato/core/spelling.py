@@ -79,7 +79,7 @@ def one_spelling(columns: Iterable[pl.Series], require: Sequence[Any]) -> dict[s
     found = {}
     for column in columns:
         name, text = column.name, printed(column)
-        named = [value for c in require if name in c.needs for value in getattr(c, "values", None) or ()]
+        named = [value for c in require if name in c.needs for value in c.named_values]
         ranked = text.drop_nulls().alias("value").value_counts(name="rows")
         ranked = ranked.with_columns(folded(pl.col("value")).alias("meant"), named=pl.col("value").is_in(named))
         ranked = ranked.sort(["named", "rows", "value"], descending=[True, True, False])
@@ -91,7 +91,7 @@ def one_spelling(columns: Iterable[pl.Series], require: Sequence[Any]) -> dict[s
 
 def refuse_order(columns: Iterable[str], micro: Microdata, require: Iterable[Any]) -> None:
     """Raise a PolicyError where a distance runs along the order of texts, which the released spelling may change."""
-    ordered = {name for c in require if getattr(c, "distance", None) == "ordered" for name in c.needs}
+    ordered = {name for c in require if c.uses_order for name in c.needs}
     for name in columns:
         if name in ordered and not micro.attribute(name).categories.ordered:
             what = f'normalise names the column "{name}", and a distance runs along the order of its spelling'

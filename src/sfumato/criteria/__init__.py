@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfumato.core.registry import Variant
+from sfumato.core.protocols import Criterion
+from sfumato.core.registry import Registry, Variant
 from sfumato.criteria.alpha_k import AlphaK
 from sfumato.criteria.average_risk import AverageRisk
 from sfumato.criteria.beta_likeness import BetaLikeness
@@ -19,7 +20,7 @@ from sfumato.criteria.distinct_l_diversity import DistinctLDiversity
 from sfumato.criteria.entropy_l_diversity import EntropyLDiversity
 from sfumato.criteria.k_anonymity import KAnonymity
 from sfumato.criteria.k_map import KMap
-from sfumato.criteria.model import Model, model_name
+from sfumato.criteria.model import Model
 from sfumato.criteria.named import build, read_line
 from sfumato.criteria.population_uniqueness import PopulationUniqueness
 from sfumato.criteria.recursive_cl_diversity import RecursiveCLDiversity
@@ -27,33 +28,31 @@ from sfumato.criteria.sample_uniqueness import SampleUniqueness
 from sfumato.criteria.t_closeness import TCloseness
 
 DIVERSITY = "Machanavajjhala et al. 2007"
-CRITERIA: dict[str, Variant] = {
-    model_name(variant.make): variant  # type: ignore[arg-type]
-    for variant in (
-        Variant(KAnonymity, example=KAnonymity(5), cite="Samarati 2001"),
-        Variant(DistinctLDiversity, example=DistinctLDiversity("disease", 3), cite=DIVERSITY),
-        Variant(EntropyLDiversity, example=EntropyLDiversity("disease", 3), cite=DIVERSITY),
-        Variant(
-            RecursiveCLDiversity,
-            example=RecursiveCLDiversity("disease", 4, 3),
-            cite=DIVERSITY,
-            words="Recursive (c, l)-diversity",
-        ),
-        Variant(TCloseness, example=TCloseness("disease", 0.2), cite="Li, Li, Venkatasubramanian 2007"),
-        Variant(AlphaK, example=AlphaK(0.5, 3, "disease"), cite="Wong, Li, Fu, Wang 2006", words="(α, k)-anonymity"),
-        Variant(BetaLikeness, example=BetaLikeness("disease", 2), cite="Cao, Karras 2012", words="β-likeness"),
-        Variant(
-            DeltaDisclosure,
-            example=DeltaDisclosure("disease", 1),
-            cite="Brickell, Shmatikov 2008",
-            words="δ-disclosure privacy",
-        ),
-        Variant(KMap, example=KMap(20, 0.1), cite="El Emam, Dankar 2008", words="Estimated k-map"),
-        Variant(AverageRisk, example=AverageRisk(0.05), cite="El Emam 2013"),
-        Variant(SampleUniqueness, example=SampleUniqueness(0.05), cite="Dalenius 1986"),
-        Variant(PopulationUniqueness, example=PopulationUniqueness(0.01, 0.1), cite="Dankar et al. 2012"),
-    )
-}
+_OURS: tuple[Variant[Criterion], ...] = (
+    Variant(KAnonymity, example=KAnonymity(5), cite="Samarati 2001"),
+    Variant(DistinctLDiversity, example=DistinctLDiversity("disease", 3), cite=DIVERSITY),
+    Variant(EntropyLDiversity, example=EntropyLDiversity("disease", 3), cite=DIVERSITY),
+    Variant(
+        RecursiveCLDiversity,
+        example=RecursiveCLDiversity("disease", 4, 3),
+        cite=DIVERSITY,
+        words="Recursive (c, l)-diversity",
+    ),
+    Variant(TCloseness, example=TCloseness("disease", 0.2), cite="Li, Li, Venkatasubramanian 2007"),
+    Variant(AlphaK, example=AlphaK(0.5, 3, "disease"), cite="Wong, Li, Fu, Wang 2006", words="(α, k)-anonymity"),
+    Variant(BetaLikeness, example=BetaLikeness("disease", 2), cite="Cao, Karras 2012", words="β-likeness"),
+    Variant(
+        DeltaDisclosure,
+        example=DeltaDisclosure("disease", 1),
+        cite="Brickell, Shmatikov 2008",
+        words="δ-disclosure privacy",
+    ),
+    Variant(KMap, example=KMap(20, 0.1), cite="El Emam, Dankar 2008", words="Estimated k-map"),
+    Variant(AverageRisk, example=AverageRisk(0.05), cite="El Emam 2013"),
+    Variant(SampleUniqueness, example=SampleUniqueness(0.05), cite="Dalenius 1986"),
+    Variant(PopulationUniqueness, example=PopulationUniqueness(0.01, 0.1), cite="Dankar et al. 2012"),
+)
+CRITERIA = Registry("criteria", "criterion", (Criterion,), {variant.name: variant for variant in _OURS})
 
 
 def criterion(name: str, /, **parameters: object) -> Any:

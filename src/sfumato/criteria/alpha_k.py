@@ -10,20 +10,10 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.parameters import is_whole
+from sfumato.core.protocols import ClassesView, Flags, HistogramView, Monotonicity, Side
 from sfumato.core.wording import count
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
-from sfumato.criteria.model import (
-    TOLERANCE,
-    ClassesView,
-    Flags,
-    HistogramView,
-    Model,
-    Monotonicity,
-    check_column,
-    check_integer,
-    check_real,
-    is_text,
-)
+from sfumato.criteria.model import TOLERANCE, Model, check_column, check_integer, check_real, is_text
 from sfumato.criteria.search_distance import run_maxima
 from sfumato.errors import PolicyError
 
@@ -48,7 +38,7 @@ class AlphaK(Model):
 
     monotonicity: ClassVar[Monotonicity] = "merge"
     bounded_by: ClassVar[str] = "alpha"
-    side: ClassVar[str] = "at most"
+    side: ClassVar[Side] = "at most"
 
     def __post_init__(self) -> None:
         check_real(self, "alpha", 0, 1, open_below=True)
@@ -65,6 +55,11 @@ class AlphaK(Model):
                 hint="leave values out to guard every value",
             )
         self._settle("values", tuple(str(value) for value in listed))
+
+    @property
+    def named_values(self) -> tuple[str, ...]:
+        """The values to guard."""
+        return self.values or ()
 
     @property
     def least_size(self) -> int:

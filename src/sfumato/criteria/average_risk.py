@@ -9,13 +9,14 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
+from sfumato.core.protocols import Monotonicity, Side
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
-from sfumato.criteria.class_size_bound import ClassSizeBound
-from sfumato.criteria.model import TOLERANCE, ClassesView, Flags, Model, Monotonicity, check_real
+from sfumato.criteria.class_size_bound import TableModel
+from sfumato.criteria.model import TOLERANCE, check_real
 
 
 @dataclass(frozen=True)
-class AverageRisk(Model):
+class AverageRisk(TableModel):
     """The mean over all released records of 1/n, n the size of the record's class, is at most t.
 
     That mean is classes/rows: what somebody who links every record achieves (the marketer). It is a promise about the
@@ -31,7 +32,7 @@ class AverageRisk(Model):
 
     monotonicity: ClassVar[Monotonicity] = "merge"
     bounded_by: ClassVar[str] = "t"
-    side: ClassVar[str] = "at most"
+    side: ClassVar[Side] = "at most"
 
     def __post_init__(self) -> None:
         check_real(self, "t", 0, 1, open_below=True)
@@ -41,19 +42,9 @@ class AverageRisk(Model):
         """A table whose classes all have at least so many records satisfies it."""
         return max(1, math.ceil(1 / (self.t + TOLERANCE) - TOLERANCE))
 
-    @property
-    def enough(self) -> ClassSizeBound:
-        """What stands for it where a search looks at one class at a time."""
-        return ClassSizeBound(self)
-
     def sentence(self) -> str:
         """The promise in words."""
         return f"On average, at most {self.t * 100:g}% of guesses at a record among those that look alike are right."
-
-    def holds(self, classes: ClassesView) -> Flags:
-        """No class alone breaks it."""
-        found: Flags = classes.size > 0
-        return found
 
     def holds_table(self, sizes: np.ndarray) -> bool:
         """Whether a table of classes of these sizes satisfies it."""

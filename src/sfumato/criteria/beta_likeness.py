@@ -8,17 +8,9 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
+from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
-from sfumato.criteria.model import (
-    TOLERANCE,
-    ClassesView,
-    Flags,
-    Model,
-    Monotonicity,
-    check_choice,
-    check_column,
-    check_real,
-)
+from sfumato.criteria.model import TOLERANCE, Model, check_choice, check_column, check_real
 from sfumato.criteria.search_distance import run_maxima, run_of
 
 KINDS = ("basic", "enhanced")
@@ -43,7 +35,7 @@ class BetaLikeness(Model):
 
     monotonicity: ClassVar[Monotonicity] = "merge"  # p of a union lies between those of its parts
     bounded_by: ClassVar[str] = "beta"
-    side: ClassVar[str] = "at most"
+    side: ClassVar[Side] = "at most"
     uses_overall_distribution: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

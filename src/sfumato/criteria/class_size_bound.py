@@ -1,12 +1,13 @@
-"""Enough rows: what stands for a promise about the whole table where a search looks at one class at a time."""
+"""Promises about the table as a whole, and what stands for one where a search looks at one class at a time."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from sfumato.core.protocols import ClassesView, Flags, Monotonicity
 from sfumato.criteria.audit import Finding, Groups
-from sfumato.criteria.model import ClassesView, Flags, Model, Monotonicity
+from sfumato.criteria.model import Model
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,11 @@ class ClassSizeBound(Model):
     def model(self) -> str:
         """That of the other."""
         return str(self.of.model)
+
+    @property
+    def bounded_by(self) -> str:
+        """That of the other."""
+        return str(self.of.bounded_by)
 
     @property
     def bound(self) -> float | int:
@@ -56,4 +62,20 @@ class ClassSizeBound(Model):
     def audit(self, groups: Groups) -> Finding:
         """What the released rows say about the other."""
         found: Finding = self.of.audit(groups)
+        return found
+
+
+class TableModel(Model):
+    """A privacy model about the table as a whole, with the defaults of `TableCriterion`."""
+
+    about_table: ClassVar[bool] = True
+
+    @property
+    def enough(self) -> ClassSizeBound:
+        """What stands for it where a search looks at one class at a time."""
+        return ClassSizeBound(self)
+
+    def holds(self, classes: ClassesView) -> Flags:
+        """No class alone breaks it."""
+        found: Flags = classes.size > 0
         return found

@@ -9,17 +9,9 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
+from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
 from sfumato.criteria.audit import Finding, Groups, rounded
-from sfumato.criteria.model import (
-    TOLERANCE,
-    ClassesView,
-    Flags,
-    Model,
-    Monotonicity,
-    check_choice,
-    check_column,
-    check_real,
-)
+from sfumato.criteria.model import TOLERANCE, Model, check_choice, check_column, check_real
 from sfumato.criteria.search_distance import run_maxima, run_of
 
 ABSENT = ("violates", "skipped")
@@ -44,7 +36,7 @@ class DeltaDisclosure(Model):
     absent: str = "violates"
 
     bounded_by: ClassVar[str] = "delta"
-    side: ClassVar[str] = "below"
+    side: ClassVar[Side] = "below"
     uses_overall_distribution: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -53,7 +45,7 @@ class DeltaDisclosure(Model):
         check_choice(self, "absent", ABSENT)
 
     @property
-    def monotonicity(self) -> Monotonicity:  # type: ignore[override]
+    def monotonicity(self) -> Monotonicity:
         """Merging keeps p between those of the parts; a skipped value of one part dilutes the other's."""
         return "merge" if self.absent == "violates" else "none"
 

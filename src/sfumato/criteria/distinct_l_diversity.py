@@ -8,8 +8,9 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
+from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
 from sfumato.criteria.audit import Finding, Groups
-from sfumato.criteria.model import ClassesView, Flags, Model, Monotonicity, check_column, check_integer
+from sfumato.criteria.model import Model, check_column, check_integer
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class DistinctLDiversity(Model):
 
     monotonicity: ClassVar[Monotonicity] = "superset"
     bounded_by: ClassVar[str] = "l"
-    side: ClassVar[str] = "at least"
+    side: ClassVar[Side] = "at least"
     wildcard: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

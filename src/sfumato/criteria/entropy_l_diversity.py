@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.parameters import LARGEST
+from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
-from sfumato.criteria.model import TOLERANCE, ClassesView, Flags, Model, Monotonicity, check_column, check_real
+from sfumato.criteria.model import TOLERANCE, Model, check_column, check_real
 from sfumato.criteria.search_distance import run_sums
 
 
@@ -32,7 +33,7 @@ class EntropyLDiversity(Model):
 
     monotonicity: ClassVar[Monotonicity] = "merge"
     bounded_by: ClassVar[str] = "l"
-    side: ClassVar[str] = "at least"
+    side: ClassVar[Side] = "at least"
 
     def __post_init__(self) -> None:
         check_column(self)

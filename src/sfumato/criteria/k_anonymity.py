@@ -7,9 +7,10 @@ from typing import ClassVar
 
 import polars as pl
 
+from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
 from sfumato.core.wording import count
 from sfumato.criteria.audit import Finding, Groups
-from sfumato.criteria.model import ClassesView, Flags, Model, Monotonicity, check_integer
+from sfumato.criteria.model import Model, check_integer
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class KAnonymity(Model):
 
     monotonicity: ClassVar[Monotonicity] = "superset"
     bounded_by: ClassVar[str] = "k"
-    side: ClassVar[str] = "at least"
+    side: ClassVar[Side] = "at least"
     wildcard: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

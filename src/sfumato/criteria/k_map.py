@@ -10,19 +10,10 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
+from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
 from sfumato.core.wording import count
 from sfumato.criteria.audit import SLACK, Finding, Groups
-from sfumato.criteria.model import (
-    SMALLEST_FRACTION,
-    TOLERANCE,
-    ClassesView,
-    Flags,
-    Model,
-    Monotonicity,
-    check_choice,
-    check_integer,
-    check_real,
-)
+from sfumato.criteria.model import SMALLEST_FRACTION, TOLERANCE, Model, check_choice, check_integer, check_real
 from sfumato.errors import PolicyError
 
 ESTIMATORS = ("zero-truncated-poisson", "poisson")
@@ -52,7 +43,7 @@ class KMap(Model):
 
     monotonicity: ClassVar[Monotonicity] = "superset"
     bounded_by: ClassVar[str] = "k"
-    side: ClassVar[str] = "at least"
+    side: ClassVar[Side] = "at least"
 
     def __post_init__(self) -> None:
         check_integer(self, "k", 1)

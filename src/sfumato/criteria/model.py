@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Literal, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.parameters import one_of, real_number, shown, whole_number
+from sfumato.core.protocols import Criterion
+from sfumato.core.registry import variant_name
 from sfumato.criteria.audit import Groups
 from sfumato.errors import PolicyError
 
@@ -22,78 +23,32 @@ SMALLEST_FRACTION = 1e-12  # of a population: less than one of all people
 TOLERANCE = 1e-12  # of the search side; the released side has its own, wider one
 
 
-class HistogramView(Protocol):
-    """Counts of a sensitive attribute per class: the run of class c is start[c]:start[c + 1], values ascending."""
-
-    @property
-    def start(self) -> np.ndarray: ...
-    @property
-    def value(self) -> np.ndarray: ...
-    @property
-    def count(self) -> np.ndarray: ...
-    @property
-    def whole(self) -> np.ndarray: ...
-    @property
-    def text(self) -> tuple[str | None, ...]: ...
-    @property
-    def ancestor(self) -> np.ndarray | None: ...
-
-
-class ClassesView(Protocol):
-    """Equivalence classes, as a search sees them."""
-
-    @property
-    def size(self) -> np.ndarray: ...
-    def histogram(self, attribute: str) -> HistogramView: ...
-
-
-class Model:
-    """A privacy model: a function from equivalence classes to yes or no per class."""
-
-    monotonicity: ClassVar[Monotonicity] = "none"
-    bounded_by: ClassVar[str]  # the parameter that what is measured is compared with
-    side: ClassVar[str] = ""  # on which what is measured has to be: at least, at most or below the bound
-    uses_overall_distribution: ClassVar[bool] = False  # whether it compares with the distribution in the whole table
-    wildcard: ClassVar[bool] = False  # whether it is defined where a missing value matches any value
+class Model(Criterion):
+    """A privacy model with the defaults of `Criterion`, whose parameters are the fields of its dataclass."""
 
     @property
     def model(self) -> str:
         """Its name in the table of criteria."""
-        return model_name(type(self))
+        return variant_name(type(self).__name__)
 
     @property
     def bound(self) -> float | int:
         """What the measured value is compared with."""
-        value: float | int = getattr(self, self.bounded_by)
+        value: float | int = vars(self)[self.bounded_by]
         return value
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The sensitive attributes whose histograms it asks for."""
-        attribute = getattr(self, "attribute", None)
+        """The sensitive attribute among its parameters, if there is one."""
+        attribute = vars(self).get("attribute")
         return () if attribute is None else (attribute,)
-
-    @property
-    def least_size(self) -> int:
-        """No class smaller than this can satisfy it."""
-        return 1
 
     def parameters(self) -> dict[str, Any]:
         """Its parameters as plain values, as in a policy file; those left open are left out."""
-        found = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
-        return {name: list(v) if isinstance(v, tuple) else v for name, v in found.items() if v is not None}
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in vars(self).items() if v is not None}
 
     def _settle(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)  # the dataclasses are frozen; only their own checks may do this
-
-
-def model_name(make: type) -> str:
-    """The table name of a class.
-
-    >>> model_name(type("EntropyLDiversity", (), {})), model_name(type("RecursiveCLDiversity", (), {}))
-    ('entropy-l-diversity', 'recursive-cl-diversity')
-    """
-    return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", make.__name__).lower()
 
 
 def check_integer(of: Model, name: str, least: int) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import re
 import shlex
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +13,7 @@ from sfumato.core.registry import Variant
 from sfumato.errors import PolicyError, did_you_mean
 
 
-def build(table: Mapping[str, Variant], name: str, parameters: Mapping[str, object]) -> Any:
+def build(table: Mapping[str, Variant[Any]], name: str, parameters: Mapping[str, object]) -> Any:
     """The criterion of that name; unknown names, and unknown and missing parameters, are told together."""
     fields = _fields(table, name)
     faults = [
@@ -22,10 +24,13 @@ def build(table: Mapping[str, Variant], name: str, parameters: Mapping[str, obje
     faults += [f'missing parameter "{f}"' for f, needed in fields.items() if needed and f not in parameters]
     if faults:
         raise PolicyError(f"{name} cannot be built from these parameters", faults, allowed=", ".join(fields))
-    return table[name].make(**parameters)
+    try:
+        return table[name].make(**parameters)
+    except (TypeError, ValueError) as error:  # of a model of another package; ours raise PolicyError
+        raise PolicyError(f"{name} cannot be built from these parameters", hint=type(error).__name__) from None
 
 
-def read_line(table: Mapping[str, Variant], text: str) -> Any:
+def read_line(table: Mapping[str, Variant[Any]], text: str) -> Any:
     """The criterion that a line of the shell asks for."""
     try:
         words = shlex.split(text)
@@ -34,39 +39,47 @@ def read_line(table: Mapping[str, Variant], text: str) -> Any:
     if not words:
         raise PolicyError("a requirement is empty", allowed=", ".join(table), hint=_HINT)
     name, *rest = words
-    fields = list(_fields(table, name))
+    fields, kinds = list(_fields(table, name)), _kinds(table[name].make)
     parameters: dict[str, Any] = {}
     for word in rest:
         key, equals, value = word.partition("=")
         if not (equals and key.isidentifier()):  # no keyword: the next parameter in order
-            free = [f for f in fields if f not in parameters or f == "values"]
+            free = [f for f in fields if f not in parameters or kinds[f] == "list"]
             if not free:
                 raise PolicyError(f"{name}: more than {len(fields)} parameters are given", allowed=", ".join(fields))
             key, value = free[0], word
-        elif key in parameters and key != "values":
+        elif key in parameters and kinds.get(key) != "list":
             raise PolicyError(f'{name}: parameter "{key}" is given twice')
-        parameters[key] = [*parameters.get(key, []), value] if key == "values" else _number(key, value)
+        kind = kinds.get(key)
+        parameters[key] = [*parameters.get(key, []), value] if kind == "list" else _typed(kind, value)
     return build(table, name, parameters)
 
 
 _HINT = 'write for example "k-anonymity 10" or "entropy-l-diversity \'main diagnosis\' 3"'
-_TEXTS = {"attribute", "distance", "kind", "absent", "estimator"}
 
 
-def _fields(table: Mapping[str, Variant], name: str) -> dict[str, bool]:
+def _fields(table: Mapping[str, Variant[Any]], name: str) -> dict[str, bool]:
     """The parameters of a criterion in order, and whether each must be given."""
     if name not in table:
         raise PolicyError(f'unknown privacy model "{name}"', allowed=", ".join(table), hint=did_you_mean(name, table))
-    return {f.name: f.default is dataclasses.MISSING for f in dataclasses.fields(table[name].make)}  # type: ignore[arg-type]
+    make: Any = table[name].make
+    return {f.name: f.default is f.default_factory is dataclasses.MISSING for f in dataclasses.fields(make)}
 
 
-def _number(key: str, value: str) -> str | int | float:
+def _kinds(make: Any) -> dict[str, str]:
+    """What each parameter takes, by the type of its field: "text", a "list" of texts, or a "number"."""
+    written = {f.name: inspect.formatannotation(f.type).strip("'") for f in dataclasses.fields(make)}
+    kinds = {"str": "text", "tuple": "list", "list": "list", "Sequence": "list"}
+    return {name: kinds.get(re.split(r"\W", kind)[0], "number") for name, kind in written.items()}
+
+
+def _typed(kind: str | None, value: str) -> str | int | float:
     """A number where the parameter is one; a text that is no number is left for the criterion to refuse."""
-    if key in _TEXTS:
+    if kind == "text":
         return value
-    for kind in (int, float):
+    for number in (int, float):
         try:
-            return kind(value) if "_" not in value else value
+            return number(value) if "_" not in value else value
         except ValueError:
             continue
     return value

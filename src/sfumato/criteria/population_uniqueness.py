@@ -16,18 +16,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from sfumato.core.protocols import Monotonicity, Side
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
-from sfumato.criteria.class_size_bound import ClassSizeBound
-from sfumato.criteria.model import (
-    SMALLEST_FRACTION,
-    TOLERANCE,
-    ClassesView,
-    Flags,
-    Model,
-    Monotonicity,
-    check_choice,
-    check_real,
-)
+from sfumato.criteria.class_size_bound import TableModel
+from sfumato.criteria.model import SMALLEST_FRACTION, TOLERANCE, check_choice, check_real
 from sfumato.criteria.released_uniqueness import RELEASED_UNIQUENESS
 
 STEPS = 200  # of a bisection, at most
@@ -254,7 +246,7 @@ def digamma(x: np.ndarray | float) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class PopulationUniqueness(Model):
+class PopulationUniqueness(TableModel):
     """At most a share t of the population that the records were drawn from is estimated to be unique in it.
 
     The estimate is made from the class sizes of the release: by Pitman's model, Zayatz's, the slide negative binomial
@@ -275,7 +267,7 @@ class PopulationUniqueness(Model):
 
     monotonicity: ClassVar[Monotonicity] = "none"
     bounded_by: ClassVar[str] = "t"
-    side: ClassVar[str] = "at most"
+    side: ClassVar[Side] = "at most"
 
     def __post_init__(self) -> None:
         check_real(self, "t", 0, 1)
@@ -287,22 +279,12 @@ class PopulationUniqueness(Model):
         """A table whose classes all have at least so many records satisfies it."""
         return 2
 
-    @property
-    def enough(self) -> ClassSizeBound:
-        """What stands for it where a search looks at one class at a time."""
-        return ClassSizeBound(self)
-
     def sentence(self) -> str:
         """The promise in words."""
         return (
             f"At most {self.t * 100:g}% of the population is estimated to be unique in it, with "
             f"{self.sampling_fraction * 100:g}% of the population in the table ({self.estimator})."
         )
-
-    def holds(self, classes: ClassesView) -> Flags:
-        """No class alone breaks it."""
-        found: Flags = classes.size > 0
-        return found
 
     def holds_table(self, sizes: np.ndarray) -> bool:
         """Whether a table of classes of these sizes satisfies it."""

@@ -9,17 +9,9 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
+from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
 from sfumato.criteria.audit import Finding, Groups, rounded
-from sfumato.criteria.model import (
-    TOLERANCE,
-    ClassesView,
-    Flags,
-    Model,
-    Monotonicity,
-    check_column,
-    check_integer,
-    check_real,
-)
+from sfumato.criteria.model import TOLERANCE, Model, check_column, check_integer, check_real
 from sfumato.criteria.search_distance import run_maxima, run_of, run_sums
 
 
@@ -42,7 +34,7 @@ class RecursiveCLDiversity(Model):
 
     monotonicity: ClassVar[Monotonicity] = "merge"
     bounded_by: ClassVar[str] = "c"
-    side: ClassVar[str] = "below"
+    side: ClassVar[Side] = "below"
 
     def __post_init__(self) -> None:
         check_column(self)

@@ -8,13 +8,14 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
+from sfumato.core.protocols import Monotonicity, Side
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
-from sfumato.criteria.class_size_bound import ClassSizeBound
-from sfumato.criteria.model import TOLERANCE, ClassesView, Flags, Model, Monotonicity, check_real
+from sfumato.criteria.class_size_bound import TableModel
+from sfumato.criteria.model import TOLERANCE, check_real
 
 
 @dataclass(frozen=True)
-class SampleUniqueness(Model):
+class SampleUniqueness(TableModel):
     """At most a share t of the released records is alone in its class.
 
     It is a promise about the table as a whole. Merging classes lowers it, and so does leaving out records that stand
@@ -30,7 +31,7 @@ class SampleUniqueness(Model):
 
     monotonicity: ClassVar[Monotonicity] = "merge"
     bounded_by: ClassVar[str] = "t"
-    side: ClassVar[str] = "at most"
+    side: ClassVar[Side] = "at most"
 
     def __post_init__(self) -> None:
         check_real(self, "t", 0, 1)
@@ -40,19 +41,9 @@ class SampleUniqueness(Model):
         """A table whose classes all have at least so many records satisfies it."""
         return 1 if self.t >= 1 else 2
 
-    @property
-    def enough(self) -> ClassSizeBound:
-        """What stands for it where a search looks at one class at a time."""
-        return ClassSizeBound(self)
-
     def sentence(self) -> str:
         """The promise in words."""
         return f"At most {self.t * 100:g}% of the records are the only ones with their quasi-identifiers."
-
-    def holds(self, classes: ClassesView) -> Flags:
-        """No class alone breaks it."""
-        found: Flags = classes.size > 0
-        return found
 
     def holds_table(self, sizes: np.ndarray) -> bool:
         """Whether a table of classes of these sizes satisfies it."""

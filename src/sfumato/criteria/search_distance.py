@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sfumato.criteria.model import HistogramView
+from sfumato.core.protocols import HistogramView
 
 
 def run_sums(x: np.ndarray, start: np.ndarray) -> np.ndarray:

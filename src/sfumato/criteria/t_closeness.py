@@ -7,17 +7,9 @@ from typing import ClassVar
 
 import polars as pl
 
+from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
-from sfumato.criteria.model import (
-    TOLERANCE,
-    ClassesView,
-    Flags,
-    Model,
-    Monotonicity,
-    check_choice,
-    check_column,
-    check_real,
-)
+from sfumato.criteria.model import TOLERANCE, Model, check_choice, check_column, check_real
 from sfumato.criteria.released_distance import RELEASED
 from sfumato.criteria.search_distance import SEARCHED
 from sfumato.errors import PolicyError
@@ -45,7 +37,7 @@ class TCloseness(Model):
 
     monotonicity: ClassVar[Monotonicity] = "merge"
     bounded_by: ClassVar[str] = "t"
-    side: ClassVar[str] = "at most"
+    side: ClassVar[Side] = "at most"
     uses_overall_distribution: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -55,6 +47,16 @@ class TCloseness(Model):
             check_real(self, "t", 0)
         else:
             check_real(self, "t", 0, 1)
+
+    @property
+    def uses_order(self) -> bool:
+        """Whether the distance runs along the order of the values."""
+        return self.distance == "ordered"
+
+    @property
+    def uses_hierarchy(self) -> bool:
+        """Whether the distance runs along their hierarchy."""
+        return self.distance == "hierarchical"
 
     def sentence(self) -> str:
         """The promise in words."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sfumato.core.registry import Variant
+from sfumato.core.hierarchy import Recipe
+from sfumato.core.registry import Registry, Variant
 from sfumato.hierarchies.dates import dates
 from sfumato.hierarchies.file import file
 from sfumato.hierarchies.flat import flat
@@ -30,7 +31,7 @@ __all__ = [
     "wide",
 ]
 
-HIERARCHIES = {
+_OURS: dict[str, Variant[Recipe]] = {
     "intervals": Variant(intervals, example=intervals(5, 10, 20), cite=""),
     "redact": Variant(redact, example=redact("right"), cite=""),
     "dates": Variant(dates, example=dates("month", "year", "decade"), cite=""),
@@ -42,3 +43,4 @@ HIERARCHIES = {
     "flat": Variant(flat, example=flat(), cite=""),
     "learned": Variant(learned, example=learned(), cite=""),
 }
+HIERARCHIES = Registry("hierarchies", "hierarchy", (Recipe,), _OURS)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from sfumato.core.hierarchy import Hierarchy, Recipe
+from sfumato.core.registry import Registry
 from sfumato.errors import HierarchyError, PolicyError, did_you_mean
 from sfumato.hierarchies.dates import Dates, dates
 from sfumato.hierarchies.file import File, file
@@ -101,7 +103,10 @@ def _from_text(text: str, base: str | Path | None) -> Recipe:
     path = _resolve(text, base)
     if path.is_file() or text.lower().endswith(ENDINGS):
         return _reader("file", text, {}, base)
-    names = ", ".join(OPTIONS)
+    if name in _registered():
+        words, options = _words(rest) if rest else ([], {})
+        return _of_package(name, [_number(word) for word in words], {k: _number(v) for k, v in options.items()})
+    names = ", ".join(_registered())
     hint = did_you_mean(name, OPTIONS) or "a hierarchy file ends in .csv, .tsv or .txt"
     raise PolicyError(
         f'unknown hierarchy "{text}", and no such file', allowed=f"a file name, or one of {names}", hint=hint
@@ -130,11 +135,36 @@ def _from_table(table: Mapping[Any, Any], base: str | Path | None) -> Recipe:
         return make(name, table[name], {key: value for key, value in table.items() if key != name}, base)
     if len(chosen) > 1:
         raise PolicyError("a table names one kind of hierarchy", got=", ".join(chosen))
+    others = [key for key in table if key in _registered()]
+    if len(others) == 1:
+        rest = {str(key): value for key, value in table.items() if key != others[0]}
+        return _of_package(others[0], table[others[0]], rest)
     hints = [hint for key in table if (hint := did_you_mean(str(key), OPTIONS))]
     if len(table) > 1 and not hints and all(isinstance(label, str) for label in table.values()):
         return levels(table)  # nothing else it could be: values and their labels
     hint = hints[0] if hints else 'values and labels are written {"levels": [{...}]}'
     raise PolicyError("this table names no kind of hierarchy", allowed=", ".join(OPTIONS), hint=hint)
+
+
+def _registered() -> Registry[Recipe]:
+    from sfumato.hierarchies import HIERARCHIES
+
+    return HIERARCHIES
+
+
+def _of_package(name: str, value: object, options: Mapping[str, object]) -> Recipe:
+    """The recipe of a builder of another package, called with its values and options."""
+    values = [] if value is True else list(value) if isinstance(value, list | tuple) else [value]
+    found: Recipe = _registered()[name].make(*values, **options)
+    return found
+
+
+def _number(word: object) -> object:
+    """A number where a word is one."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(str(word))
+    return word
 
 
 def make(name: str, value: object, options: Mapping[Any, object], base: str | Path | None = None) -> Recipe:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfumato.core.registry import Variant, name_of, variant
+from sfumato.core.protocols import Loss, LossOfClasses, LossOfLabels
+from sfumato.core.registry import Registry, Variant
 from sfumato.losses.c_avg import CAvg
 from sfumato.losses.discernibility import Discernibility
 from sfumato.losses.height import Height
-from sfumato.losses.label_loss import LabelLoss
 from sfumato.losses.lm import LM
+from sfumato.losses.model import ClassLoss, LabelLoss
 from sfumato.losses.ncp import NCP
 from sfumato.losses.non_uniform_entropy import NonUniformEntropy
 from sfumato.losses.precision import Precision
@@ -19,6 +20,7 @@ __all__ = [
     "LOSSES",
     "NCP",
     "CAvg",
+    "ClassLoss",
     "Discernibility",
     "Height",
     "LabelLoss",
@@ -28,7 +30,7 @@ __all__ = [
     "loss_name",
 ]
 
-LOSSES = {
+_OURS: dict[str, Variant[Loss]] = {
     "lm": Variant(LM, example=LM(), cite="Iyengar 2002", words="loss metric (LM)"),
     "ncp": Variant(NCP, example=NCP(), cite="Xu et al. 2006", words="normalised certainty penalty (NCP)"),
     "discernibility": Variant(Discernibility, example=Discernibility(), cite="Bayardo and Agrawal 2005"),
@@ -39,6 +41,7 @@ LOSSES = {
         NonUniformEntropy, example=NonUniformEntropy(), cite="Gionis and Tassa 2009", words="non-uniform entropy"
     ),
 }
+LOSSES = Registry("losses", "loss", (LossOfLabels, LossOfClasses), _OURS)
 
 
 def loss(spec: Any) -> Any:
@@ -47,9 +50,9 @@ def loss(spec: Any) -> Any:
     >>> loss("ncp")
     NCP(aggregate='mean', weights=None)
     """
-    return variant(LOSSES, "loss", spec)
+    return LOSSES.value(spec)
 
 
 def loss_name(value: Any) -> str:
     """The table name of a loss."""
-    return name_of(LOSSES, value)
+    return str(LOSSES.name_of(value))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from sfumato.core.policy import ClassStatistics
+from sfumato.losses.model import ClassLoss
 
 
 @dataclass(frozen=True)
-class CAvg:
+class CAvg(ClassLoss):
     """Average size of the kept classes over k: 1 is the best there is."""
 
     def value(self, statistics: ClassStatistics) -> float:
@@ -20,7 +20,3 @@ class CAvg:
     def floor(self, statistics: ClassStatistics) -> float:
         """No generalisation of this recoding loses less: it has fewer classes, and keeps all but `limit` rows."""
         return max(statistics.rows - statistics.limit, 1) / statistics.classes / statistics.k
-
-    def parameters(self) -> dict[str, Any]:
-        """Plain values, for the manifest."""
-        return {}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from sfumato.core.policy import ClassStatistics
+from sfumato.losses.model import ClassLoss
 
 
 @dataclass(frozen=True)
-class Discernibility:
+class Discernibility(ClassLoss):
     """Sum of squared class sizes, plus the number of rows for each suppressed row."""
 
     def value(self, statistics: ClassStatistics) -> float:
@@ -19,7 +19,3 @@ class Discernibility:
     def floor(self, statistics: ClassStatistics) -> float:
         """No generalisation of this recoding loses less: merging raises squares, suppressing n rows costs n * rows."""
         return statistics.squares
-
-    def parameters(self) -> dict[str, Any]:
-        """Plain values, for the manifest."""
-        return {}

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sfumato.core.labels import Labels
 from sfumato.core.microdata import Attribute
 from sfumato.errors import PolicyError
-from sfumato.losses.label_loss import LabelLoss
+from sfumato.losses.model import LabelLoss
 
 
 @dataclass(frozen=True)
 class Height(LabelLoss):
     """Sum of the levels of a level vector; suppression is free. Only for full-domain recoding."""
 
+    by_level: ClassVar[bool] = True
     aggregate: str = "sum"
 
     def cost(self, labels: Labels) -> np.ndarray:
@@ -30,3 +32,8 @@ class Height(LabelLoss):
     def suppressed(self, attribute: Attribute) -> None:
         """Suppression is free."""
         return
+
+    def released(self, column: Any) -> np.ndarray | None:
+        """As the labels of the release tell it."""
+        found: np.ndarray | None = column.level()
+        return found

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from sfumato.core.labels import Labels
 from sfumato.errors import PolicyError
-from sfumato.losses.label_loss import LabelLoss, range_share
+from sfumato.losses.model import LabelLoss, range_share
 
 
 @dataclass(frozen=True)
@@ -37,3 +38,8 @@ class LM(LabelLoss):
         if domain == 1:
             return np.zeros(len(covered))
         return np.where(labels.star, 1.0, (covered - 1) / (domain - 1))
+
+    def released(self, column: Any) -> np.ndarray | None:
+        """As the labels of the release tell it."""
+        found: np.ndarray | None = column.lm()
+        return found

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from sfumato.core.labels import Labels
-from sfumato.losses.label_loss import LabelLoss, range_share
+from sfumato.losses.model import LabelLoss, range_share
 
 
 @dataclass(frozen=True)
@@ -20,3 +21,8 @@ class NCP(LabelLoss):
             return range_share(labels)
         share = np.where(labels.leaves == 1, 0.0, labels.leaves / labels.domain)
         return np.where(labels.star & (labels.domain > 1), 1.0, share)
+
+    def released(self, column: Any) -> np.ndarray | None:
+        """As the labels of the release tell it."""
+        found: np.ndarray | None = column.ncp()
+        return found

@@ -8,7 +8,7 @@ import numpy as np
 
 from sfumato.core.labels import Labels
 from sfumato.core.microdata import Attribute
-from sfumato.losses.label_loss import LabelLoss
+from sfumato.losses.model import LabelLoss
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from sfumato.core.labels import Labels
-from sfumato.losses.label_loss import LabelLoss
+from sfumato.losses.model import LabelLoss
 
 
 @dataclass(frozen=True)
@@ -18,3 +19,8 @@ class Precision(LabelLoss):
         """Cost of a row under each label."""
         height = labels.attribute.ladder.height
         return labels.level / height if height else np.zeros(len(labels.lo))
+
+    def released(self, column: Any) -> np.ndarray | None:
+        """As the labels of the release tell it."""
+        level = column.level()
+        return None if level is None else level / max(1, column.tree.height)

@@ -20,11 +20,8 @@ from sfumato.core.policy import ClassStatistics
 from sfumato.core.printed import printed
 from sfumato.hierarchies.dates import Dates
 from sfumato.hierarchies.redact import Redact
-from sfumato.losses.height import Height
-from sfumato.losses.label_loss import LabelLoss
 from sfumato.losses.lm import LM
-from sfumato.losses.ncp import NCP
-from sfumato.losses.precision import Precision
+from sfumato.losses.model import LabelLoss
 
 Figure = NewType("Figure", float)  # a number that may be published
 Losses = tuple[Figure | None, dict[str, Figure | None]]  # of a release, and of each column
@@ -193,17 +190,6 @@ class ReleasedColumn:
         found = None if self.tree is None or self._nodes is None else self._nodes[1]
         return None if found is None or np.isnan(found).any() else found
 
-    def cost(self, loss: Any) -> np.ndarray | None:
-        """Cost of a row under each label; None where the release alone does not tell."""
-        if isinstance(loss, LM):
-            return self.lm()
-        if isinstance(loss, NCP):
-            return self.ncp()
-        level = self.level() if isinstance(loss, Precision | Height) else None
-        if level is None or isinstance(loss, Height):
-            return level
-        return level / max(1, self.tree.height) if self.tree is not None else None
-
 
 def released_column(
     column: pl.Series, row_counts: pl.Series | None, recipe: Recipe | None, tree: Hierarchy | None, wildcard: bool
@@ -236,7 +222,7 @@ def released_loss(
     >>> released_loss(LM(), {"age": age}, {2: 2}, 0, 2)
     (0.375, {'age': 0.375})
     """
-    by_label = loss if isinstance(loss, LabelLoss) else LM()
+    by_label = loss if loss.by_label else LM()
     per_column = {name: _of_column(by_label, column, suppressed) for name, column in columns.items()}
     if by_label is not loss:
         return _of_sizes(loss, sizes, suppressed, k), per_column
@@ -248,10 +234,10 @@ def released_loss(
 
 
 def _of_column(loss: LabelLoss, column: ReleasedColumn | None, suppressed: int) -> Figure | None:
-    cost = None if column is None else column.cost(loss)
+    cost = None if column is None else loss.released(column)
     if cost is None or column is None:
         return None
-    if isinstance(loss, Height):
+    if loss.by_level:
         return _figure(float(cost.max()))  # of a level vector, whose suppressed rows are free
     return _figure(float((cost * column.rows).sum() + suppressed) / float(column.rows.sum() + suppressed))
 

@@ -96,12 +96,12 @@ def suggest_criterion(seen: Sequence[View]) -> Suggested | None:
     everyone = _Classes(seen[0].everyone.size, seen[0].everyone.histogram)
     found: list[Suggested] = []
     for criterion in _candidates(column):
-        if not criterion.holds(everyone)[0]:  # type: ignore[attr-defined]
+        if not criterion.holds(everyone)[0]:
             continue
         touched, near = 0, True
         attacks: dict[str, tuple[float, float, float]] = {}
         for classes, exposed, baseline in known:
-            kept = criterion.holds(classes)  # type: ignore[attr-defined]
+            kept = criterion.holds(classes)
             inside = int(classes.size[kept].sum())
             touched = max(touched, seen[0].rows - inside)
             for name, rows in exposed.items():

@@ -30,7 +30,7 @@ from sfumato.policyfile.tables import (
     Output,
     PolicyTable,
     RolesTable,
-    Search,
+    SearchTable,
     in_our_words,
     level_range,
     make_recipe,
@@ -167,11 +167,11 @@ def check(
     roles = _protected(draft, roles, require, columns, faults)
     _unknown_attributes(draft, roles, require, columns, faults)
     search, loss = _method(draft, parts["search"], faults)
-    if stored:
+    if stored and search is not None:
         faults += search_faults(search, draft.places)
     hierarchies = _hierarchies(draft, columns, faults)
     levels = _levels(draft, roles, "quasi" not in read["roles"][1], faults)
-    if levels and getattr(search, "code", "").startswith("CG") and not getattr(search, "by_level", False):
+    if levels and search is not None and not search.by_level:
         from sfumato.search import search_name
 
         faults.append(f"{draft.places.at('levels')}: levels bound full-domain searches, not {search_name(search)}")
@@ -186,7 +186,7 @@ def check(
     assert source is not None  # no faults: every part is there
     assert isinstance(table, RolesTable)
     assert isinstance(output, Output)
-    assert isinstance(found, Search)
+    assert isinstance(found, SearchTable)
     return PolicyFile(
         input=source.path,
         reader=source.reader,
@@ -338,8 +338,8 @@ def _method(draft: Draft, table: PolicyTable, faults: list[str]) -> tuple[Any, A
     from sfumato.losses import LOSSES
     from sfumato.search import SEARCHES
 
-    assert isinstance(table, Search)
-    own, beside = dict(table.model_extra or {}), Search.model_fields
+    assert isinstance(table, SearchTable)
+    own, beside = dict(table.model_extra or {}), SearchTable.model_fields
     search = make_variant(SEARCHES, "method", table.method, own, draft.places, ("search",), faults, beside)
     parameters = {key: value for key, value in table.loss.items() if key != "name"}
     loss = make_variant(LOSSES, "loss", table.loss["name"], parameters, draft.places, ("search", "loss"), faults)

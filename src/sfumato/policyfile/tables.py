@@ -101,7 +101,7 @@ class RolesTable(PolicyTable):
     normalise: bool | list[str] = False
 
 
-class Search(PolicyTable):
+class SearchTable(PolicyTable):
     model_config = ConfigDict(extra="allow", strict=True)  # the method's own parameters stand beside its name
 
     method: str = "auto"
@@ -123,12 +123,17 @@ class Output(PolicyTable):
     pdf: bool = False
 
 
-MODELS: dict[str, type[PolicyTable]] = {"input": InputTable, "roles": RolesTable, "search": Search, "output": Output}
+MODELS: dict[str, type[PolicyTable]] = {
+    "input": InputTable,
+    "roles": RolesTable,
+    "search": SearchTable,
+    "output": Output,
+}
 TABLES = ("input", "roles", "hierarchies", "levels", "require", "search", "output")
 
 
 def make_variant(
-    table: Mapping[str, Variant],
+    table: Mapping[str, Variant[Any]],
     what: str,
     name: str,
     parameters: Mapping[str, Any],

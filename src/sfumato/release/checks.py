@@ -16,7 +16,7 @@ from sfumato.search.problem import Solution
 
 def find_histogram_columns(columns: Collection[str], search: Any, policy: Policy, roles: Roles) -> tuple[str, ...]:
     """The columns whose histograms the criteria or the search need, such as a class attribute."""
-    wanted = tuple(getattr(search, "needs", ()))
+    wanted = tuple(search.needs)
     for name in wanted:
         if name not in columns or name in roles.identifying or name in policy.columns:
             raise ColumnError(

@@ -123,7 +123,7 @@ def refuse_out_of_core(method: Any, normalise: Any = False) -> None:
     if normalise:
         what = "the values of an out-of-core table cannot be brought to one spelling"
         raise PolicyError(what, hint="do so in the table, and leave normalise out")
-    if getattr(method, "wildcard", False):
+    if method.wildcard:
         raise PolicyError(
             "a missing value that matches any value cannot be verified on an out-of-core table",
             got=f"search {search_name(method)}",
@@ -140,11 +140,11 @@ def solve(request: Request, micro: Microdata, rows: pl.DataFrame | None, say: Pr
     method, policy, histogram_columns = request.search, request.policy, request.histogram_columns
     began = time.perf_counter()
     picks = isinstance(method, Automatic) and rows is None
-    jointly = bool(histogram_columns) and bool(getattr(method, "splits", False)) and not picks
+    jointly = bool(histogram_columns) and method.splits and not picks
     cells, of_entry = counted(micro, policy.columns, histogram_columns, jointly)
     if rows is None and not picks:
         small = (cells.count > 1) & (cells.count < max(c.least_size for c in policy.require))
-        if getattr(method, "splits", False) and not isinstance(method, Mondrian) and small.any():
+        if method.splits and not isinstance(method, Mondrian) and small.any():
             refuse_split(method)  # before it has cut millions of cells into rows
     counting = time.perf_counter() - began
     attributes = tuple(micro.attribute(name) for name in policy.columns)
@@ -177,7 +177,7 @@ def refuse_split(method: Any) -> NoReturn:
 
 def whole_cells(choice: Choice, keep: str | None) -> Choice:
     """What was picked, or Mondrian where that gives rows with equal values different labels."""
-    if not getattr(choice.search, "splits", False):
+    if not choice.search.splits:
         return choice
     output = "label" if keep == "hierarchy-labels" else "range"
     mondrian = Mondrian(cut="best", dimension="ncp", output=output)

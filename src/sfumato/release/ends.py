@@ -52,7 +52,7 @@ def with_ends(problem: Problem, solution: Solution, common: bool = True) -> Solu
     columns = [c for i in range(len(problem.attributes)) if (c := _column(problem, released, i, common)) is not None]
     if not columns:
         return solution
-    by_label = isinstance(problem.policy.loss, LabelLoss)
+    by_label = problem.policy.loss.by_label
     for budget in SMALLER:
         found = _settled(problem, released, [column.chosen(budget) for column in columns])
         if by_label or found.verdict.loss <= solution.verdict.loss * (1 + RISE):
@@ -407,7 +407,7 @@ def _settled(problem: Problem, released: _Released, columns: Sequence[_Column | 
     """The solution with the ends that the columns have; coarser ones where a criterion fails."""
     policy, solution = problem.policy, released.solution
     surely = all(c.monotonicity in ("superset", "merge") for c in policy.require) and not table_criteria(policy.require)
-    by_label = isinstance(policy.loss, LabelLoss)
+    by_label = policy.loss.by_label
     while True:
         labels = list(released.labels)
         for column in columns:
@@ -460,7 +460,7 @@ def _verdict(
     squares = float((sizes.astype(np.float64) ** 2).sum())
     suppressed, count = solution.verdict.suppressed, len(sizes)
     statistics = ClassStatistics(rows, suppressed, count, squares, count, squares, problem.policy.k, problem.limit)
-    if not solution.kept.all() or not isinstance(problem.policy.loss, LabelLoss):
+    if not solution.kept.all() or not problem.policy.loss.by_label:
         loss, per_attribute = measure(problem, shown, solution.kept, statistics)
         return replace(solution.verdict, loss=loss, per_attribute=per_attribute)
     x = np.array([_total(problem.policy.loss, label, n) for (label, _), n in zip(shown, released.rows, strict=True)])

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import polars as pl
 
 from sfumato.core.hierarchy import Recipe, kind_of
-from sfumato.criteria import Model, criterion
+from sfumato.criteria import CRITERIA, Model, criterion
 from sfumato.criteria.audit import Wide
 from sfumato.engines.documents import canonical, read_document
 from sfumato.errors import PolicyError, ReadError
@@ -286,6 +286,9 @@ def wanted(manifest: Manifest) -> dict[tuple[Model, tuple[str, ...]], Claim | No
     """Every criterion over every set of quasi-identifiers, of the policy and of the promises, with what is claimed."""
 
     def built(where: str, model: object, parameters: Mapping[str, Any]) -> Any:
+        if model not in CRITERIA:
+            what = f'manifest.json: {where} promises "{str(model)[:100]}", a privacy model that is not known here'
+            raise ReadError(what, hint="if another package brings it, install that package; nothing is verified")
         try:
             return criterion(str(model), **parameters)
         except PolicyError as error:

@@ -16,6 +16,7 @@ from sfumato.core.hierarchy import Recipe, bind_hierarchy
 from sfumato.core.microdata import Attribute, Microdata, encode
 from sfumato.core.parameters import path_of
 from sfumato.core.policy import Policy
+from sfumato.core.protocols import Search
 from sfumato.core.roles import Roles
 from sfumato.engines.order import RowOrder
 from sfumato.engines.protocol import COUNT, Engine, Plan
@@ -338,7 +339,7 @@ def paths_of(
 ) -> dict[str, list[list[str]]]:
     """The paths of the released values of the attributes whose distance runs along a hierarchy."""
     paths = {}
-    for name in [a for c in policy.require if getattr(c, "distance", None) == "hierarchical" for a in c.needs]:
+    for name in [a for c in policy.require if c.uses_hierarchy for a in c.needs]:
         categories = encode(columns[name].label.alias(name))[0]
         ladder = bind_hierarchy(columns[name].tree or recipes[name].build(categories), categories)
         paths[name] = [
@@ -352,6 +353,6 @@ def _given(search: Any) -> dict[str, Any]:
     """The parameters of a search that are set; a search within it by its name and parameters."""
     given = {name: value for name, value in vars(search).items() if value is not None}
     return {
-        name: {"name": search_name(value), **_given(value)} if hasattr(value, "guarantee") else value
+        name: {"name": search_name(value), **_given(value)} if isinstance(value, Search) else value
         for name, value in given.items()
     }

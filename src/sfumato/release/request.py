@@ -48,4 +48,4 @@ class Request:
     @property
     def wildcard(self) -> bool:
         """Whether a missing value matches any value."""
-        return bool(getattr(self.search, "wildcard", False))
+        return bool(self.search.wildcard)

@@ -11,7 +11,7 @@ from sfumato.core.wording import parameter
 from sfumato.criteria import CRITERIA
 
 
-def called(table: Mapping[str, Variant], name: str) -> str:
+def called(table: Mapping[str, Variant[Any]], name: str) -> str:
     """What the registry calls a variant; one without words of its own, or not installed here, goes by its name.
 
     >>> called(CRITERIA, "alpha-k"), called(CRITERIA, "sample-uniqueness"), called(CRITERIA, "entropy-l-diversity")
@@ -21,7 +21,7 @@ def called(table: Mapping[str, Variant], name: str) -> str:
     return words or re.sub(r"(?<!\b\w)-", " ", name)
 
 
-def titled(table: Mapping[str, Variant], name: str) -> str:
+def titled(table: Mapping[str, Variant[Any]], name: str) -> str:
     """The same where a line begins with it.
 
     >>> titled(CRITERIA, "sample-uniqueness"), titled(CRITERIA, "t-closeness")

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from sfumato.core.registry import Variant, name_of, variant
+from sfumato.core.protocols import Search
+from sfumato.core.registry import Registry, Variant
 from sfumato.errors import PolicyError
 from sfumato.search.automatic import Automatic
 from sfumato.search.clustering.k_member import KMember
@@ -64,7 +65,7 @@ __all__ = [
     "search_name",
 ]
 
-SEARCHES = {
+_OURS: dict[str, Variant[Search]] = {
     "auto": Variant(Automatic, example=Automatic(), cite="picks one of the others"),
     "samarati": Variant(Samarati, example=Samarati(), cite="Samarati 2001"),
     "incognito": Variant(Incognito, example=Incognito(), cite="LeFevre et al. 2005"),
@@ -98,6 +99,7 @@ SEARCHES = {
     "k-member": Variant(KMember, example=KMember(), cite="Byun et al. 2007", words="k-member clustering"),
     "refined": Variant(Refined, example=Refined(), cite="Shaw 1998"),
 }
+SEARCHES = Registry("searches", "search", (Search,), _OURS)
 
 
 def search(spec: Any) -> Any:
@@ -109,15 +111,15 @@ def search(spec: Any) -> Any:
     if isinstance(spec, Mapping):
         given = dict(spec)
         name = given.pop("name", None) or given.pop("method", None)
-        made = variant(SEARCHES, "search", str(name))
+        made: Any = SEARCHES.value(str(name))
         try:
             return replace(made, **given)
         except TypeError:
             known = ", ".join(f.name for f in fields(made))
             raise PolicyError(f"{name}: unknown parameter", got=", ".join(given), allowed=known or "none") from None
-    return variant(SEARCHES, "search", spec)
+    return SEARCHES.value(spec)
 
 
 def search_name(value: Any) -> str:
     """The table name of a search."""
-    return name_of(SEARCHES, value)
+    return str(SEARCHES.name_of(value))

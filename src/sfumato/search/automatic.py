@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from sfumato.core.lattice import lattice
+from sfumato.core.protocols import Search
 from sfumato.errors import Infeasible, PolicyError, did_you_mean
-from sfumato.losses import Height
 from sfumato.search.clustering.refined import Refined
 from sfumato.search.lattice.lightning import Lightning
 from sfumato.search.lattice.optimal import Optimal
@@ -20,7 +20,7 @@ CLUSTERED = 200_000  # cells that are clustered within seconds
 
 
 @dataclass(frozen=True)
-class Automatic:
+class Automatic(Search):
     """Pick the search from the policy, the size of the table and what shall be kept (any, as picked).
 
     `keep`: "consistent-columns", every value of a column gets the same label in all rows (full-domain recoding);
@@ -29,6 +29,7 @@ class Automatic:
 
     code: ClassVar[str] = "any"
     guarantee: ClassVar[str] = "as picked"
+    picks: ClassVar[bool] = True
     keep: str | None = None
 
     def __post_init__(self) -> None:
@@ -80,7 +81,7 @@ def _full_domain(problem: Problem, keep: str | None) -> str | None:
         return "levels were given, which only full-domain recoding has"
     if len(problem.sets) > 1:
         return "there are several sets of quasi-identifiers, which only full-domain recoding serves together"
-    if isinstance(problem.policy.loss, Height):
+    if problem.policy.loss.by_level:
         return "the loss counts levels of hierarchies, which only full-domain recoding keeps low"
     if problem.limit > 0:
         try:

@@ -223,10 +223,10 @@ def measure(
     problem: Problem, columns: list[tuple[Labels, np.ndarray]], kept: np.ndarray, statistics: ClassStatistics
 ) -> tuple[float, dict[str, float]]:
     """The loss of a recoding and its share per column (LM where the loss is one of class sizes)."""
-    from sfumato.losses import LM, LabelLoss
+    from sfumato.losses import LM
 
     loss = problem.policy.loss
-    by_label: Any = loss if isinstance(loss, LabelLoss) else LM()
+    by_label: Any = loss if loss.by_label else LM()
     per_column = [(labels, label, problem.cells.codes[i]) for i, (labels, label) in enumerate(columns)]
     x = label_losses(by_label, per_column, problem.cells.count, kept, problem.rows)
     weights = np.array([by_label.weight(a) for a in problem.attributes])

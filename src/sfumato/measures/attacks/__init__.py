@@ -74,7 +74,7 @@ T_CLOSENESS = "Li, Li and Venkatasubramanian, ICDE 2007"
 UNIFIED = "Giomi et al., PoPETs 2023; Article 29 Working Party, Opinion 05/2014"
 
 # an example is the keywords of a call on a release with columns age, zip, disease and salary
-ATTACKS = {
+ATTACKS: dict[str, Variant[Any]] = {
     "deterministic-linkage": Variant(deterministic_linkage, {"columns": ["age", "zip"]}, "Sweeney 2002"),
     "probabilistic-linkage": Variant(
         probabilistic_linkage, {"columns": ["age", "zip"], "upper": 0.9, "lower": 0.5}, "Fellegi and Sunter, JASA 1969"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sfumato.core.registry import Variant
 from sfumato.measures.risk.achievement import achieved
 from sfumato.measures.risk.attackers import journalist, marketer, prosecutor
@@ -39,7 +41,7 @@ __all__ = [
 
 # The example of a measure is what it is asked, beside the table.
 _QUASI = {"quasi": ["age", "zip", "sex"]}
-RISKS: dict[str, Variant] = {
+RISKS: dict[str, Variant[Any]] = {
     "prosecutor": Variant(prosecutor, example=_QUASI, cite="El Emam 2013"),
     "journalist": Variant(journalist, example=_QUASI, cite="El Emam 2013"),
     "marketer": Variant(marketer, example=_QUASI, cite="El Emam 2013"),

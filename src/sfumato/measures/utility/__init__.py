@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sfumato.core.registry import Variant
 from sfumato.measures.utility.classification_metric import classification_metric
 from sfumato.measures.utility.contingency import contingency
@@ -43,7 +45,7 @@ __all__ = [
 ]
 
 # The example of a measure is what it is asked beside the two tables.
-UTILITIES: dict[str, Variant] = {
+UTILITIES: dict[str, Variant[Any]] = {
     "information-loss": Variant(information_loss, example={"loss": "lm"}, cite="Iyengar 2002; Xu et al. 2006"),
     "kl-divergence": Variant(kl_divergence, example={}, cite="Kifer and Gehrke 2006"),
     "classification-metric": Variant(classification_metric, example={"target": "disease"}, cite="Iyengar 2002"),

@@ -218,7 +218,7 @@ def information_loss(
     pair, asked = pair_of(original, released, rows=rows, key=key, hierarchies=hierarchies), parse_loss(loss)
     names = pair.changed() if quasi is None else pair.names(quasi, "quasi")
     name = loss_name(asked)
-    if not isinstance(asked, LabelLoss):
+    if not asked.by_label:
         return _of_classes(pair, names, asked, name, k)
     n, gone = pair.original_rows, pair.suppressed
     per_column, weights = np.empty(len(names)), np.empty(len(names))

@@ -21,7 +21,7 @@ from sfumato.engines.spark.job import CHANGED, job
 from sfumato.engines.spark.types import functions
 from sfumato.errors import ColumnError, PolicyError, ReadError
 from sfumato.hierarchies.learned import Learned
-from sfumato.losses import LM, NCP, LabelLoss
+from sfumato.losses import LM, NCP
 from sfumato.release.parts.tree import Branches
 from sfumato.search.problem import Problem, counted
 
@@ -66,7 +66,7 @@ class Domain:
 def on_a_line(dtype: pl.DataType, recipe: Any, loss: Any) -> bool:
     """Whether a column may do with its span: it is ordered by its type, and neither labels nor loss ask for more."""
     kind = dtype.is_numeric() or dtype == pl.Date or isinstance(dtype, pl.Datetime)
-    plain = not isinstance(loss, LabelLoss) or isinstance(loss, LM | NCP)
+    plain = not loss.by_label or isinstance(loss, LM | NCP)
     return kind and plain and (recipe is None or isinstance(recipe, Learned))
 
 

@@ -24,7 +24,7 @@ from sfumato.engines.spark.order import dealt_and_sorted
 from sfumato.engines.spark.types import functions
 from sfumato.engines.spark.write import checkpointed
 from sfumato.errors import BrokenPromise, EmptyTable, Infeasible, OutputError, PolicyError, ReadError, SfumatoError
-from sfumato.losses import LM, Height, LabelLoss
+from sfumato.losses import LM
 from sfumato.release.checks import check_size, distribution, refuse_changed, trees_of
 from sfumato.release.counted_search import refuse_split
 from sfumato.release.parts.cluster import counted_leaves, dealt, ends, heavy_sample, packed, sampled, seen_by, unpacked
@@ -284,7 +284,7 @@ def spread(method: Any, policy: Policy, levels: Mapping[str, Any] | None = None)
             'keep="consistent-columns"': method.keep == "consistent-columns",
             "levels": bool(levels),
             "several sets of quasi-identifiers": len(policy.quasi) > 1,
-            "the loss height": isinstance(policy.loss, Height),
+            "the loss height": policy.loss.by_level,
         }
         if wrong := [reason for reason, there in reasons.items() if there]:
             raise _too_many(f"{' and '.join(wrong)} asks for full-domain recoding")
@@ -390,7 +390,7 @@ def refuse_broken(found: Verification, policy: Policy, rows: int) -> None:
 def verdict_of(stored: Stored, policy: Policy, domain: Domain, found: Verification) -> Verdict:
     """The loss of all parts together, by the definition on the whole table."""
     loss: Any = policy.loss
-    by_label = loss if isinstance(loss, LabelLoss) else LM()
+    by_label = loss if loss.by_label else LM()
     x = stored.cost / domain.rows
     attributes = [domain.attribute(name) for name in policy.columns]
     if by_label is loss:

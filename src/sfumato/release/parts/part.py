@@ -14,7 +14,7 @@ from sfumato.core.policy import Policy, Verdict, label_losses
 from sfumato.core.printed import printed
 from sfumato.engines.protocol import RESERVED_PREFIX
 from sfumato.errors import Infeasible
-from sfumato.losses import LM, LabelLoss
+from sfumato.losses import LM
 from sfumato.release.ends import with_ends
 from sfumato.release.parts.domain import Domain, places, pose_part
 from sfumato.release.parts.tree import Branches
@@ -110,7 +110,7 @@ def cost_of(problem: Problem, solution: Solution) -> list[float]:
     recoding = solution.recoding
     assert isinstance(recoding, Partition)
     loss: Any = problem.policy.loss
-    by_label = loss if isinstance(loss, LabelLoss) else LM()
+    by_label = loss if loss.by_label else LM()
     found = []
     for i, attribute in enumerate(problem.attributes):
         labels = recoding.labels[attribute.name]

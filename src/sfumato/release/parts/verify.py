@@ -25,8 +25,6 @@ from sfumato.errors import ColumnError, PolicyError, SfumatoError, did_you_mean
 from sfumato.release.released import summary
 from sfumato.release.verify import Verification, wide_of
 
-LEAST = ("k", "l")  # bounds that what is measured must reach; the others it must not exceed
-
 
 def findings(
     counted: pl.DataFrame,
@@ -43,13 +41,8 @@ def findings(
     texts = {name: counted.get_column(name) for name in needed}
     groups = Groups(counted.select(names), texts, given, trees, counted.get_column(COUNT))
     sizes = groups.sizes.get_column("size").value_counts(name="classes").sort("size")
-    found = [None if about_table(criterion) else asdict(criterion.audit(groups)) for criterion in require]
+    found = [None if criterion.about_table else asdict(criterion.audit(groups)) for criterion in require]
     return {"sizes": [list(row) for row in sizes.iter_rows()], "findings": found}
-
-
-def about_table(criterion: Any) -> bool:
-    """Whether a criterion is about the table as a whole: it then looks at the sizes of all classes."""
-    return hasattr(criterion, "holds_table")
 
 
 def all_sizes(told: Sequence[Mapping[str, Any]]) -> pl.Series:
@@ -73,7 +66,7 @@ def joined(
     groups: Any = SimpleNamespace(keys=SimpleNamespace(height=len(sizes)), sizes=SimpleNamespace(height=len(sizes)))
     promises = []
     for i, criterion in enumerate(require):
-        if about_table(criterion):
+        if criterion.about_table:
             finding = _of_table(criterion, sizes)
         else:
             finding = _worst(criterion, [Finding(**found["findings"][i]) for found in told])
@@ -107,7 +100,7 @@ def _of_table(criterion: Any, sizes: pl.Series) -> Finding:
 
 def _worst(criterion: Any, found: Sequence[Finding]) -> Finding:
     """All hold where each does; what is measured is the worst."""
-    worst = min if criterion.bounded_by in LEAST else max
+    worst = min if criterion.side == "at least" else max
     measured = [one.measured for one in found if one.measured is not None]
     failing = sum(one.failing_classes for one in found)
     return Finding(all(one.holds for one in found), worst(measured, default=None), criterion.bound, failing)

@@ -37,7 +37,7 @@ class ClusterSpace:
     @cached_property
     def columns(self) -> tuple[_Column, ...]:
         """One line per column, those first in which two rows are likely to cost most: sums then soon pass a bound."""
-        loss = self.loss if isinstance(self.loss, LabelLoss) else LM()
+        loss = self.loss if self.loss.by_label else LM()
         lines = [_Column(i, a, loss, self.labels == "hierarchy" or by_tree(a)) for i, a in enumerate(self.attributes)]
         return tuple(sorted(lines, key=lambda column: -column.spread()))
 
@@ -170,7 +170,7 @@ class Field:
     @property
     def by_size(self) -> bool:
         """Whether every class with enough rows satisfies the policy."""
-        return all(not c.needs and c.monotonicity == "superset" for c in self.problem.policy.require)
+        return self.problem.policy.by_size
 
 
 def lay_out(problem: Problem, search: str, labels: str = "range") -> Field:
@@ -189,8 +189,7 @@ def lay_out(problem: Problem, search: str, labels: str = "range") -> Field:
         )
     check_root(problem)
     problem = by_class(problem)
-    criteria = problem.policy.require
-    by_size = all(not c.needs and c.monotonicity == "superset" for c in criteria)
+    by_size = problem.policy.by_size
     least = max(problem.policy.least_size, 1)
     cut, split = split_cells(problem, least if by_size else problem.rows + 1)
     space = ClusterSpace(problem.attributes, problem.policy.loss, labels)

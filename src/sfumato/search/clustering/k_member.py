@@ -8,12 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from sfumato.core.protocols import Search
 from sfumato.search.clustering.clusters import check, lay_out, settled, with_rest
 from sfumato.search.problem import Problem, Solution
 
 
 @dataclass(frozen=True)
-class KMember:
+class KMember(Search):
     """Grow clusters of k rows from far seeds by the row that adds least to the loss (CG_, heuristic).
 
     A cluster starts with the row farthest from the last one taken, and takes the row that costs least until it has k

@@ -9,13 +9,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from sfumato.core.protocols import Search
 from sfumato.search.clustering.clusters import Field, check, lay_out, settled, with_rest
 from sfumato.search.clustering.kernels import blocks, one_pass
 from sfumato.search.problem import Problem, Solution
 
 
 @dataclass(frozen=True)
-class OnePassKMeans:
+class OnePassKMeans(Search):
     """Send each row to the nearest of n/k centres in one pass, then bring every cluster to k rows (CG_, heuristic).
 
     The centres start at n/k rows drawn at random (`seed`) and move with every row: the mean along columns with an

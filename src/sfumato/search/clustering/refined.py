@@ -17,6 +17,7 @@ import numpy as np
 from sfumato.core.cells import classes_of
 from sfumato.core.lattice import lattice
 from sfumato.core.policy import holds
+from sfumato.core.protocols import Search
 from sfumato.errors import PolicyError
 from sfumato.search.clustering.clusters import (
     LARGEST_TABLE,
@@ -47,7 +48,7 @@ FEW = 20_000  # nodes that iterated goes through where criteria look at more tha
 
 
 @dataclass(frozen=True)
-class Refined:
+class Refined(Search):
     """Improve the classes of another search by clustering near ones anew while the loss falls (CG_, heuristic).
 
     In a round every class and a few classes near it are taken apart and their rows clustered anew, several times; what
@@ -74,7 +75,7 @@ class Refined:
             from sfumato.search import search
 
             object.__setattr__(self, "start", search(self.start))
-            if getattr(self.start, "wildcard", False):
+            if self.start.wildcard:
                 raise PolicyError(
                     "refined cannot improve on the wildcard rule, under which classes overlap",
                     hint='start from minimal-suppression with rule="value"',
@@ -83,7 +84,7 @@ class Refined:
     @property
     def needs(self) -> tuple[str, ...]:
         """The columns that the first search looks at."""
-        return tuple(getattr(self.start, "needs", ()))
+        return () if self.start is None else tuple(self.start.needs)
 
     def _starts(self, problem: Problem) -> list[Any]:
         """The searches to improve on: the one given, or a few, of which the best is taken."""

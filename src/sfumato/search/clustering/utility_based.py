@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.core.compiled import kernel
+from sfumato.core.protocols import Search
 from sfumato.search.clustering.clusters import Field, boxes, check, dense, lay_out, settled, with_rest
 from sfumato.search.clustering.kernels import blocks, drawn, grown, joined, k_member, seeded, side, take_in, touched
 from sfumato.search.problem import Problem, Solution
@@ -323,7 +324,7 @@ def merge_small(
 
 
 @dataclass(frozen=True)
-class TopDown:
+class TopDown(Search):
     """Halve the table around two far rows, again and again, and mend what gets too small (CG_, heuristic).
 
     Two rows far from each other are the seeds; every other row, in random order (`seed`), goes to the side whose
@@ -360,7 +361,7 @@ class TopDown:
 
 
 @dataclass(frozen=True)
-class BottomUp:
+class BottomUp(Search):
     """Join each group that is too small to the group that makes the least box with it (CG_, heuristic).
 
     Every row starts as a group. In a round each group of fewer than k rows joins the group with which its penalty is

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from sfumato.core.protocols import Search
 from sfumato.errors import PolicyError
 from sfumato.search.cuts.cuts import WORTH_A_THREAD, Trials, check_limits
 from sfumato.search.cuts.kernels import MOVED, anneal, room, take
@@ -21,7 +22,7 @@ A_WHILE = 8_000_000  # cells looked at between two looks at the clock
 
 
 @dataclass(frozen=True)
-class Annealing:
+class Annealing(Search):
     """Change a cut of the columns at random, and for the worse ever less often (AG_TS, heuristic).
 
     A cut parts a column into intervals of its values, or into subtrees of its hierarchy where that was given and the

@@ -18,7 +18,6 @@ from sfumato.core.lattice import Lattice, lattice
 from sfumato.core.microdata import Attribute
 from sfumato.core.policy import TOLERANCE, ClassStatistics, check, class_statistics
 from sfumato.errors import Infeasible, PolicyError
-from sfumato.losses import LabelLoss
 from sfumato.search.cuts.kernels import (
     GEOMETRIC,
     MAXIMUM,
@@ -220,8 +219,8 @@ class Trials:
         self.shape, self.sheet = _shape(self.space), _sheet(self.space, self.limit)
         self.work = room(self.shape, self.sheet), room(self.shape, self.sheet)
         require = self.policy.require
-        self.by_label = isinstance(self.policy.loss, LabelLoss)
-        self.by_size = len(problem.sets) == 1 and all(c.monotonicity == "superset" and not c.needs for c in require)
+        self.by_label = self.policy.loss.by_label
+        self.by_size = len(problem.sets) == 1 and problem.policy.by_size
         self.exact = self.by_size and self.by_label
         closed = ("superset", "merge") if problem.limit == 0 else ("superset",)
         self.monotone = all(c.monotonicity in closed for c in require)  # where the top fails, all else fails
@@ -398,7 +397,7 @@ def _shift(numbers: np.ndarray, by: int) -> np.ndarray:
 def _shape(space: CutSpace) -> CutShape:
     """The cuts and what their labels cost, for the kernels."""
     loss, columns = space.problem.policy.loss, space.columns
-    by_label = isinstance(loss, LabelLoss)
+    by_label = loss.by_label
     pair, price = [np.zeros(0)] * len(columns), [np.zeros(0)] * len(columns)
     own, rows = np.zeros(len(columns)), []
     for a, column in enumerate(columns):
@@ -467,7 +466,7 @@ def _sheet(space: CutSpace, limit: int) -> Sheet:
     gone = []
     for column in columns:
         cost, rows = np.zeros(len(column.leaf)), column.attribute.categories.count
-        if isinstance(loss, LabelLoss):
+        if loss.by_label:
             cost = loss.suppressed(column.attribute) + loss.own(column.attribute)
         gone.append(np.bincount(column.leaf, cost * rows) / np.bincount(column.leaf, rows))
     return Sheet(

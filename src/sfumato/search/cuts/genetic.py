@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from sfumato.core.protocols import Search
 from sfumato.errors import PolicyError
 from sfumato.search.cuts.cuts import Trials, check_limits
 from sfumato.search.cuts.kernels import BRED, MOVED, MUTATIONS, WEAKEST, breed
@@ -20,7 +21,7 @@ RESTS = 4  # times that the population is refreshed before patience ends
 
 
 @dataclass(frozen=True)
-class Genetic:
+class Genetic(Search):
     """Breed cuts of the columns from the better ones of a population, with mutation (AG_TS, heuristic).
 
     A cut parts a column into intervals of its values, or into subtrees of its hierarchy where that was given and the

@@ -15,6 +15,7 @@ from sfumato.core.cells import roll_up
 from sfumato.core.label_grammar import STAR, set_text
 from sfumato.core.labels import Labels, at_level, of_ranges
 from sfumato.core.microdata import Attribute
+from sfumato.core.protocols import Search
 from sfumato.criteria import KAnonymity, KMap
 from sfumato.errors import Infeasible, PolicyError
 from sfumato.losses import Discernibility
@@ -31,7 +32,7 @@ COSTS = ("discernibility", "classification")
 
 
 @dataclass(frozen=True)
-class KOptimize:
+class KOptimize(Search):
     """The splits of ordered values of least cost, by a set-enumeration tree with pruning (AG_TS, exact).
 
     A column is parted into intervals: of its values in order, or, where it has a hierarchy and no order of its own, of

@@ -12,14 +12,15 @@ from sfumato.core.cells import Classes, classes_of, roll_up
 from sfumato.core.labels import Labels, of_nodes, of_ranges
 from sfumato.core.microdata import Attribute
 from sfumato.core.policy import kept_classes
+from sfumato.core.protocols import Search
 from sfumato.errors import Infeasible, PolicyError
-from sfumato.losses import LM, LabelLoss
+from sfumato.losses import LM
 from sfumato.search.cuts.kernels import split_sizes
 from sfumato.search.problem import Columns, Problem, Solution, judge
 
 
 @dataclass(frozen=True)
-class TDS:
+class TDS(Search):
     """From the roots down, specialise the label that gains most information per anonymity lost (AG_, heuristic).
 
     A label of a hierarchy is replaced by its children; an interval of an ordered column without a given hierarchy is
@@ -80,9 +81,9 @@ class _Cut:
     def __init__(self, problem: Problem, class_attribute: str | None) -> None:
         self.problem, self.cells = problem, problem.cells
         self.least_size = problem.policy.least_size
-        self.by_size = all(not c.needs and c.monotonicity == "superset" for c in problem.policy.require)
+        self.by_size = problem.policy.by_size
         loss = problem.policy.loss
-        self.loss = loss if isinstance(loss, LabelLoss) else LM()
+        self.loss = loss if loss.by_label else LM()
         self.histogram = None if class_attribute is None else self.cells.histograms.get(class_attribute)
         if class_attribute is not None and self.histogram is None:
             raise PolicyError(f'tds: there is no histogram of the class attribute "{class_attribute}"')

@@ -16,6 +16,7 @@ from sfumato.core.labels import of_ranges
 from sfumato.core.lattice import lattice
 from sfumato.core.microdata import Attribute
 from sfumato.core.policy import holds
+from sfumato.core.protocols import Search
 from sfumato.errors import PolicyError
 from sfumato.losses import LabelLoss
 from sfumato.search.iterated.classes import LabelGroups
@@ -67,7 +68,7 @@ HURRIED = 64  # nodes that are left when time is up
 
 
 @dataclass(frozen=True)
-class Iterated:
+class Iterated(Search):
     """Level vectors by rising cost, each for the classes of the remaining rows that satisfy under it (CG_, heuristic).
 
     A class is released at the lowest cost at which it satisfies the policy; what remains goes on to costlier level
@@ -168,7 +169,7 @@ class _Rest:
         places = max(4 * cells, 16)
         self.scratch = np.empty(cells, np.uint64), np.empty(places, np.int64), np.empty(places, np.uint64)
         self.number, self.mark = np.empty(places, np.int32), np.empty(cells, np.int32)
-        self.by_size = all(c.monotonicity == "superset" and not c.needs for c in problem.policy.require)
+        self.by_size = problem.policy.by_size
         by_cost = search.share is None
         # classes that are large enough and fail otherwise are found again at each step, so the steps are longer then
         self.step = costs.step * (1 if self.by_size else LONGER) if by_cost else 0.0

@@ -12,7 +12,7 @@ from sfumato.core.compiled import kernel
 from sfumato.core.labels import at_level, of_ranges
 from sfumato.core.lattice import Lattice
 from sfumato.core.microdata import Attribute
-from sfumato.losses import LM, LabelLoss
+from sfumato.losses import LM
 from sfumato.search.lattice.kernels import group_cells
 from sfumato.search.problem import Problem
 
@@ -192,7 +192,7 @@ class LabelCosts:
 
 def label_loss(problem: Problem) -> Any:
     """The loss of the policy; LM where that is one of class sizes."""
-    return problem.policy.loss if isinstance(problem.policy.loss, LabelLoss) else LM()
+    return problem.policy.loss if problem.policy.loss.by_label else LM()
 
 
 def nodes_by_cost(space: Lattice, costs: LabelCosts) -> np.ndarray:

@@ -10,13 +10,14 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.core.lattice import lattice
+from sfumato.core.protocols import Search
 from sfumato.errors import Infeasible
 from sfumato.search.lattice.state import LatticeState
 from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns
 
 
 @dataclass(frozen=True)
-class Datafly:
+class Datafly(Search):
     """Generalise the column with the most distinct values until few enough rows are outliers (AG_TS, heuristic).
 
     From the values up, the column with the most distinct values goes one level up (the first of them where several

@@ -16,6 +16,7 @@ from sfumato.core.cells import Cells, roll_up
 from sfumato.core.keys import first_of
 from sfumato.core.lattice import Lattice, Node, lattice
 from sfumato.core.policy import check
+from sfumato.core.protocols import Search
 from sfumato.errors import PolicyError
 from sfumato.search.lattice.checker import Ladders, NodeChecker
 from sfumato.search.lattice.kernels import group_room, roll, sweep
@@ -95,7 +96,7 @@ Members = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Incognito:
+class Incognito(Search):
     """The level vector of least loss among all that satisfy, found subset by subset of the columns (AG_TS, exact).
 
     `incognito(problem)` gives what it finds on the way: every satisfying generalisation of every subset.
@@ -146,9 +147,7 @@ def incognito(problem: Problem) -> Incognita:
             allowed=f"at most {LISTED}",
             hint='bound the levels, take fewer columns, or use search="optimal"',
         )
-    by_size = len(problem.sets) == 1 and all(
-        c.monotonicity == "superset" and not c.needs for c in problem.policy.require
-    )
+    by_size = len(problem.sets) == 1 and problem.policy.by_size
     counting = _BySize(problem) if by_size else _ByCriteria(problem)
     good: dict[Members, np.ndarray] = {}
     subsets: list[Subset] = []

@@ -12,8 +12,8 @@ import numpy as np
 
 from sfumato.core.lattice import lattice
 from sfumato.core.policy import ClassStatistics
+from sfumato.core.protocols import Search
 from sfumato.errors import PolicyError
-from sfumato.losses import LabelLoss
 from sfumato.search.lattice.optimal import group_bound
 from sfumato.search.lattice.state import Checked, Descent, LatticeState
 from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns
@@ -22,7 +22,7 @@ BOUNDING = 0.15  # share of the time that goes into the bound
 
 
 @dataclass(frozen=True)
-class Lightning:
+class Lightning(Search):
     """The best level vector found in the time given, by best-first search with dives (AG_TS, heuristic).
 
     The node of least loss is expanded to its direct neighbours, away from where the search started; every `stepping`
@@ -89,7 +89,7 @@ class _Front:
         self.by_loss: list[tuple[float, float, int, _Entry]] = []
         self.dives: list[tuple[float, float, int, _Entry]] = []
         self.worst = float(walk.costs.bounds(walk.greatest[None, :], None, walk.rows)[0])
-        if not isinstance(walk.policy.loss, LabelLoss):
+        if not walk.policy.loss.by_label:
             squares = float(walk.rows) ** 2
             one_class = ClassStatistics(walk.rows, 0, 1, squares, 1, squares, walk.policy.k, walk.limit)
             self.worst = float(walk.policy.loss.value(one_class))

@@ -11,13 +11,14 @@ import numpy as np
 
 from sfumato.core.lattice import lattice
 from sfumato.core.policy import TOLERANCE
+from sfumato.core.protocols import Search
 from sfumato.search.lattice.minimal import SATISFIED, UNKNOWN, VIOLATED, KnownNodes, Minimal, heights
 from sfumato.search.lattice.state import LatticeState
 from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns, refuse_unprunable
 
 
 @dataclass(frozen=True)
-class OLA:
+class OLA(Search):
     """The k-minimal level vector of least loss, all k-minimal ones found by bisecting sub-lattices (AG_TS, exact).
 
     Exact in the paper's sense: for a loss that never falls under generalisation no other vector is better than the best

@@ -15,6 +15,7 @@ import numpy as np
 from sfumato.core.cells import roll_up
 from sfumato.core.lattice import lattice
 from sfumato.core.policy import Policy, class_statistics
+from sfumato.core.protocols import Search
 from sfumato.criteria import KAnonymity
 from sfumato.losses import LabelLoss
 from sfumato.search.lattice.state import LISTED, LatticeState
@@ -33,7 +34,7 @@ def group_bound(problem: Problem, seconds: float | None, pool: ThreadPoolExecuto
     add up. The groups are searched to their optimum, or to the bound of that search where it is cut. Larger groups
     give a better bound: they grow while there is time.
     """
-    if not isinstance(problem.policy.loss, LabelLoss):
+    if not problem.policy.loss.by_label:
         return _class_bound(problem)
     end = math.inf if seconds is None else time.perf_counter() + seconds
     bound = 0.0
@@ -127,7 +128,7 @@ PATIENCE = 60.0  # seconds for a lattice too large to list, where no limit is gi
 
 
 @dataclass(frozen=True)
-class Optimal:
+class Optimal(Search):
     """The level vector of least loss among all that satisfy the policy (AG_TS, exact).
 
     Nodes are visited from the most general on. A node is passed over where the loss of its labels alone exceeds the

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.core.lattice import Node, lattice
+from sfumato.core.protocols import Search
 from sfumato.errors import PolicyError
 from sfumato.search.lattice.checker import Ladders
 from sfumato.search.lattice.incognito import minimal_of
@@ -26,7 +27,7 @@ AMONG = ("height", "minimal")
 
 
 @dataclass(frozen=True)
-class Samarati:
+class Samarati(Search):
     """A satisfying level vector of least height, by binary search on the height (AG_TS, k-minimal).
 
     `by`: "tables" counts the classes of each vector tried; "vectors" computes no generalised table: it keeps, for

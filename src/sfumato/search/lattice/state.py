@@ -14,7 +14,6 @@ from sfumato.core.labels import at_level
 from sfumato.core.lattice import Lattice
 from sfumato.core.policy import TOLERANCE, ClassStatistics, class_statistics, kept_classes
 from sfumato.errors import Infeasible
-from sfumato.losses import LabelLoss
 from sfumato.search.lattice.checker import WORTH_A_THREAD, Ladders, NodeChecker
 from sfumato.search.lattice.kernels import check_nodes, group_room, raise_boxes
 from sfumato.search.problem import Problem, judge, level_columns
@@ -27,7 +26,7 @@ class NodeCosts:
 
     def __init__(self, problem: Problem) -> None:
         self.loss = loss = problem.policy.loss
-        self.by_label = isinstance(loss, LabelLoss)
+        self.by_label = loss.by_label
         attributes = problem.attributes
         shape = len(attributes), max(a.ladder.levels for a in attributes)
         self.full = np.zeros(shape)
@@ -40,7 +39,7 @@ class NodeCosts:
             count = attribute.categories.count
             for level in range(attribute.ladder.levels):
                 gap = np.zeros(len(count))
-                if isinstance(loss, LabelLoss):
+                if loss.by_label:
                     labels = at_level(attribute, level)
                     cost = loss.cost(labels)[labels.of] - loss.own(attribute)
                     gone = loss.suppressed(attribute)
@@ -52,7 +51,7 @@ class NodeCosts:
                 at += len(gap)
             self.top_gap[i] = gap.max()
         self.gaps = np.concatenate(tables)
-        self.weights = np.array([loss.weight(a) if isinstance(loss, LabelLoss) else 0.0 for a in attributes])
+        self.weights = np.array([loss.weight(a) if loss.by_label else 0.0 for a in attributes])
 
     def per_attribute(self, nodes: np.ndarray) -> np.ndarray:
         """The loss of each attribute at each node, with nothing suppressed."""
@@ -93,7 +92,7 @@ class LatticeState:
         self.attributes, self.d = problem.attributes, len(problem.attributes)
         require = self.policy.require
         self.one_set = len(problem.sets) == 1
-        self.by_size = self.one_set and all(c.monotonicity == "superset" and not c.needs for c in require)
+        self.by_size = self.one_set and self.policy.by_size
         self.superset = all(c.monotonicity == "superset" for c in require)
         self.monotone = self.superset or (
             self.limit == 0 and all(c.monotonicity in ("superset", "merge") for c in require)

@@ -13,6 +13,7 @@ from sfumato.core.cells import classes_of
 from sfumato.core.keys import first_of
 from sfumato.core.labels import of_nodes
 from sfumato.core.policy import holds
+from sfumato.core.protocols import Search
 from sfumato.errors import PolicyError
 from sfumato.search.problem import Partition, Problem, Solution, by_class, check_root, judge, split_cells
 
@@ -20,7 +21,7 @@ GIVEN_BACK = 4  # times the least size: rows that children give back one by one 
 
 
 @dataclass(frozen=True)
-class AlphaKLocal:
+class AlphaKLocal(Search):
     """Specialise classes one step down a hierarchy, from the top, and leave behind what cannot follow (CG_, heuristic).
 
     All rows start under the roots. A class is specialised on the column that lets most rows follow: the children that

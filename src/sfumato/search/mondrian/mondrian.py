@@ -14,6 +14,7 @@ from sfumato.core.cells import classes_of
 from sfumato.core.label_grammar import STAR, listed
 from sfumato.core.labels import Labels, of_nodes, of_ranges
 from sfumato.core.policy import holds
+from sfumato.core.protocols import Search
 from sfumato.errors import Infeasible, PolicyError, did_you_mean
 from sfumato.search.mondrian.cuts import BALANCED, BEST, LOWER_MEDIAN, CutRules
 from sfumato.search.mondrian.goals import goal_of, plain_queries
@@ -27,7 +28,7 @@ OUTPUTS = ("range", "mean", "median", "label")
 
 
 @dataclass(frozen=True)
-class Mondrian:
+class Mondrian(Search):
     """Cut a column at its median, again and again, while both sides satisfy the policy (CG_, heuristic).
 
     `cut`: which cuts a column offers. "balanced": the better balanced of v <= median and v < median that is allowed;

@@ -11,7 +11,8 @@ import numpy as np
 from sfumato.core.cells import Cells
 from sfumato.core.labels import at_level
 from sfumato.core.microdata import Attribute
-from sfumato.losses import NCP, LabelLoss
+from sfumato.core.protocols import Loss
+from sfumato.losses import NCP
 from sfumato.search.clustering.clusters import by_tree
 from sfumato.search.mondrian.cuts import CutRules, PartShape, cut_parts, settle
 from sfumato.search.mondrian.cuts import PartCells as Room
@@ -70,14 +71,14 @@ def _leaf_order(attribute: Attribute, where: np.ndarray) -> np.ndarray:
     return np.lexsort(keys)
 
 
-def shape_of(columns: list[OrderedColumn], loss: object) -> PartShape:
+def shape_of(columns: list[OrderedColumn], loss: Loss) -> PartShape:
     """The columns in the flat arrays that the kernels want."""
     d = len(columns)
     values, missing, span = np.zeros(d, np.int64), np.full(d, -1), np.zeros(d)
     levels, position_at, tree_at = np.zeros(d, np.int64), np.zeros(d, np.int64), np.zeros(d, np.int64)
     position, tree, width = [np.zeros(0)], [np.zeros(0, np.int32)], [np.zeros(0)]
     ncp, more, whole = [np.zeros(0)], np.zeros(d), np.ones(d)
-    weights = loss.weights if isinstance(loss, LabelLoss) and loss.weights else {}
+    weights = loss.weights or {}
     for i, column in enumerate(columns):
         a = column.attribute
         values[i] = len(a.categories)

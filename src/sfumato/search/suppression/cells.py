@@ -12,7 +12,6 @@ from sfumato.core.cells import classes_of, count_cells
 from sfumato.core.labels import Labels, at_level
 from sfumato.core.policy import holds
 from sfumato.errors import PolicyError
-from sfumato.losses import Height
 from sfumato.search.problem import CellSplit, Partition, Problem, check_root, refine
 from sfumato.search.suppression.keys import nearest_by_cells
 
@@ -28,7 +27,7 @@ def refuse(problem: Problem, search: str) -> None:
             got=f"{len(problem.sets)} sets",
             hint="what is blurred for one set would break classes of another; give all columns as one set",
         )
-    if isinstance(problem.policy.loss, Height):
+    if problem.policy.loss.by_level:
         raise PolicyError(
             "the loss height is defined for level vectors only", got=f"search {search}", hint="use lm, ncp or precision"
         )

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.core.compiled import kernel
+from sfumato.core.protocols import Search
 from sfumato.errors import PolicyError
 from sfumato.losses import LM, NCP, Precision
 from sfumato.search.clustering.clusters import ClusterSpace, boxes
@@ -247,7 +248,7 @@ NO_SHAPE, NO_TABLE = np.zeros((0, 5), np.int64), np.zeros(0, np.float32)
 
 
 @dataclass(frozen=True)
-class ForestSuppression:
+class ForestSuppression(Search):
     """Join each row to its nearest ones, cut the trees small, and blank what differs in a tree (_CS, heuristic).
 
     Rows are as far apart as they have differing columns, missing being a value. A tree that has fewer than k rows
@@ -305,7 +306,7 @@ def forest(problem: Problem, points: np.ndarray, least: int, shape: np.ndarray, 
 
 
 @dataclass(frozen=True)
-class ForestGeneralisation:
+class ForestGeneralisation(Search):
     """Join each row to its nearest ones, cut the trees small, and generalise each tree to one label (CG_, heuristic).
 
     The forest of forest-suppression, where two rows are as far apart as the labels that both stand under lose: the

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.core.compiled import kernel
+from sfumato.core.protocols import Search
 from sfumato.search.problem import Problem, Solution, by_class, judge
 from sfumato.search.suppression.cells import blocks, codes_of, differing, mended_cells, refuse, released, single_rows
 
@@ -130,7 +131,7 @@ def _take_ball(
 
 
 @dataclass(frozen=True)
-class GreedySuppression:
+class GreedySuppression(Search):
     """Cover the rows greedily by balls of rows that differ in few columns, and blank what differs (_CS, heuristic).
 
     Of all balls around rows that are not covered, the one with the least radius per row that it newly covers is

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.core.policy import Verdict, class_statistics
+from sfumato.core.protocols import Search
 from sfumato.errors import PolicyError, did_you_mean
 from sfumato.search.problem import CellSplit, Problem, Solution, by_class, group_labels, judge, limits, measure, refine
 from sfumato.search.suppression.cells import codes_of, differing, mended_cells, refuse, released
@@ -28,7 +29,7 @@ PROVEN = {  # what is least where the search says so
 
 
 @dataclass(frozen=True)
-class MinimalSuppression:
+class MinimalSuppression(Search):
     """Suppress as few cells as possible, those of the less important columns first (_CS, heuristic).
 
     Blank cells are released as missing values. `rule` says what they match:

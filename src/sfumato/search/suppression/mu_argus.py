@@ -15,8 +15,9 @@ from sfumato.core.label_grammar import set_text
 from sfumato.core.labels import Labels, at_level
 from sfumato.core.lattice import lattice
 from sfumato.core.microdata import Attribute
+from sfumato.core.protocols import Search
 from sfumato.errors import Infeasible, PolicyError
-from sfumato.losses import LM, Height, LabelLoss
+from sfumato.losses import LM, LabelLoss
 from sfumato.search.problem import Partition, Problem, Solution, judge, project, same_print
 from sfumato.search.suppression.local import Blanks
 
@@ -27,7 +28,7 @@ class Recodings:
     def __init__(self, problem: Problem, size: int | str | None) -> None:
         space = lattice(problem.attributes, problem.levels)
         self.problem, self.node, self.greatest = problem, list(space.least), space.greatest
-        self.loss = problem.policy.loss if isinstance(problem.policy.loss, LabelLoss) else LM()
+        self.loss = problem.policy.loss if problem.policy.loss.by_label else LM()
         everything = tuple(range(len(problem.attributes)))
         widths = range(1, min(size, len(everything)) + 1) if isinstance(size, int) else range(0)
         self.small = [chosen for width in widths for chosen in combinations(everything, width)]
@@ -68,7 +69,7 @@ class Recodings:
 
     def bound(self, node: list[int]) -> float:
         """A loss that a node cannot be below, whatever cells are blanked."""
-        return self.loss_of(node) if isinstance(self.problem.policy.loss, LabelLoss) else 0.0
+        return self.loss_of(node) if self.problem.policy.loss.by_label else 0.0
 
     def advance(self) -> bool:
         """Recode the column that breaks most unsafe combinations per loss; says whether there was one left.
@@ -107,7 +108,7 @@ PATIENCE = 4  # steps back after the best one
 
 
 @dataclass(frozen=True)
-class MuArgus:
+class MuArgus(Search):
     """Recode columns while that breaks unsafe combinations cheaply, then blank single cells (AG_CS, heuristic).
 
     A combination of up to `size` quasi-identifiers is unsafe where fewer than k rows share its values. The column whose
@@ -179,7 +180,7 @@ def _refuse(problem: Problem) -> None:
             got=f"{len(problem.sets)} sets",
             hint="blanking a cell for one set would break classes of another; give all columns as one set",
         )
-    if isinstance(problem.policy.loss, Height):
+    if problem.policy.loss.by_level:
         raise PolicyError(
             "the loss height is defined for level vectors only", got="search mu-argus", hint="use lm, ncp or precision"
         )

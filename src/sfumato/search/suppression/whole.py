@@ -11,13 +11,14 @@ import numpy as np
 
 from sfumato.core.lattice import lattice
 from sfumato.core.policy import TOLERANCE, table_criteria
+from sfumato.core.protocols import Search
 from sfumato.errors import Infeasible, PolicyError
 from sfumato.search.lattice.state import Descent
 from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns
 
 
 @dataclass(frozen=True)
-class TupleSuppression:
+class TupleSuppression(Search):
     """Suppress the rows whose class violates the policy, and leave all values as they are (_TS, exact).
 
     Where every criterion is closed under supersets (k-anonymity, distinct l-diversity) no part of a violating class
@@ -61,7 +62,7 @@ Score = tuple[int, float, int, tuple[int, ...]]  # columns dropped, loss, height
 
 
 @dataclass(frozen=True)
-class AttributeSuppression:
+class AttributeSuppression(Search):
     """Drop the fewest columns, each as a whole, so that the policy holds; the others stay as they are (_AS, exact).
 
     Among sets of as few columns, that of least loss. A dropped column prints the root of its hierarchy in every row.

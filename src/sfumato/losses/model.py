@@ -1,29 +1,31 @@
-"""What the losses over labels have in common: how rows, columns and weights are put together."""
+"""What the losses have in common: how rows, columns and weights are put together, and how parameters are written."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sfumato.core.labels import Labels
 from sfumato.core.microdata import Attribute
 from sfumato.core.parameters import one_of, real_number
+from sfumato.core.protocols import LossOfClasses, LossOfLabels
 from sfumato.errors import PolicyError
 
 AGGREGATES = ("mean", "sum", "geometric", "maximum")
 
 
 @dataclass(frozen=True)
-class LabelLoss:
+class LabelLoss(LossOfLabels):
     """A cost in 0..1 per row and column, averaged over the rows, aggregated over the columns with weights.
 
     `aggregate`: "mean" (0..1), "sum", "geometric" (prod (1 + x)^(w/sum w) - 1) or "maximum".
     `weights`: a weight per column, 1 where none is given.
     """
 
+    by_label: ClassVar[bool] = True
     aggregate: str = "mean"
     weights: Mapping[str, float] | None = None
 
@@ -35,10 +37,6 @@ class LabelLoss:
             raise PolicyError("weights of a loss must map columns to numbers", got=type(self.weights).__name__)
         weights = {str(name): real_number(w, f'the weight of column "{name}"') for name, w in self.weights.items()}
         object.__setattr__(self, "weights", {name: float(weight) for name, weight in weights.items()})
-
-    def cost(self, labels: Labels) -> np.ndarray:
-        """Cost of a row under each label."""
-        raise AssertionError("each loss has its own")
 
     def own(self, attribute: Attribute) -> np.ndarray:
         """What a value costs unchanged: taken off the cost of its label."""
@@ -65,14 +63,29 @@ class LabelLoss:
             return np.asarray((x * weights).max(axis=-1) / weights.max())
         return x @ weights / whole
 
+    def released(self, column: Any) -> np.ndarray | None:
+        """Not told by the release alone, where a loss does not say how."""
+        return None
+
     def parameters(self) -> dict[str, Any]:
         """Plain values, for the manifest."""
-        found = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {
-            name: dict(value) if isinstance(value, Mapping) else value
-            for name, value in found.items()
-            if value is not None
-        }
+        return _plain(self)
+
+
+@dataclass(frozen=True)
+class ClassLoss(LossOfClasses):
+    """A loss that is made of class sizes."""
+
+    by_label: ClassVar[bool] = False
+
+    def parameters(self) -> dict[str, Any]:
+        """Plain values, for the manifest."""
+        return _plain(self)
+
+
+def _plain(loss: Any) -> dict[str, Any]:
+    found = {name: dict(value) if isinstance(value, Mapping) else value for name, value in vars(loss).items()}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def range_share(labels: Labels) -> np.ndarray:
