@@ -14,7 +14,7 @@ import pytest
 
 from sfumato.core.printed import printed_frame
 from sfumato.engines import order
-from sfumato.engines.files import order as scanned_order
+from sfumato.engines.files import write as scanned_order
 from sfumato.engines.order import RowOrder, arrangement, is_canonical, numbered, sorted_by
 
 ROWS = 400

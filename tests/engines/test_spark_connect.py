@@ -12,8 +12,8 @@ import pytest
 import sfumato as sf
 from sfumato.core.printed import printed_frame
 from sfumato.engines.files.bytes import read_back
-from sfumato.engines.spark.job import job
 from sfumato.engines.spark.table import SparkTable
+from sfumato.engines.spark.types import job
 from sfumato.engines.tables import is_spark
 from sfumato.errors import ReadError
 from sfumato.search.problem import quiet

@@ -409,8 +409,8 @@ ASKED: dict[str, Any] = {
 def test_any_order_of_the_input_gives_the_same_files_on_every_engine(
     engine: str, format: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sfumato.engines.files import order as scanned_order
-    from sfumato.engines.spark import order as spark_order
+    from sfumato.engines.files import write as scanned_order
+    from sfumato.engines.spark import recode as spark_order
 
     monkeypatch.setattr(scanned_order, "RUN", 512)  # so that some runs are merged
     monkeypatch.setattr(spark_order, "PART", 500)

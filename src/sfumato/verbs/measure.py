@@ -79,7 +79,7 @@ def utility_of_counts(
 ) -> dict[str, Any]:
     """The summary of utility where the original, the release or both are not in memory."""
     from sfumato.measures.utility import utility_summary
-    from sfumato.measures.utility.counted_pair import counted_pair
+    from sfumato.measures.utility.pair import counted_pair
 
     if rows is not None or key is not None:
         what = "rows and key say which row came from which, and an out-of-core table has no rows to compare"

@@ -14,9 +14,8 @@ from sfumato import errors
 from sfumato.measures.attacks import attack_summary, inference, linkability, singling_out
 from sfumato.measures.attacks.classes import Encoded
 from sfumato.measures.attacks.linkability import across_splits, splits_of
-from sfumato.measures.attacks.matching import Matching
-from sfumato.measures.attacks.nearest import DistanceSpace
-from sfumato.measures.attacks.predicates import Side, univariate
+from sfumato.measures.attacks.matching import DistanceSpace, Matching
+from sfumato.measures.attacks.singling_out import Side, univariate
 from tests.fuzz import examples
 from tests.measures.attacks.tables import PATIENTS, QUASI, RELEASED, people, suppressed
 

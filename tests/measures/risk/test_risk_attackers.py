@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import ColumnError, PolicyError
 from sfumato.measures.risk import journalist, marketer, prosecutor, sample_uniqueness
-from sfumato.measures.risk import matching as matching_module
+from sfumato.measures.risk import keys as matching_module
 from sfumato.measures.risk.keys import keys_of
 
 FOUR = {"age": [30, 30, 40, 50], "sex": ["F", "F", "F", "M"]}

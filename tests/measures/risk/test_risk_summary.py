@@ -28,7 +28,6 @@ MODULES = (
     "interval_window",
     "keys",
     "log_linear_risk",
-    "matching",
     "summary",
     "uniqueness",
 )

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from sfumato.core.roles import DIRECT
 from sfumato.measures.standards import hipaa, profile
 from sfumato.measures.standards.hipaa import NAMES, TITLES, by_name
-from sfumato.measures.standards.precision import RESTRICTED, age_fault, date_fault, zip_fault
-from sfumato.measures.standards.values import luhn, validator, vin
+from sfumato.measures.standards.values import RESTRICTED, age_fault, date_fault, luhn, validator, vin, zip_fault
 
 
 def found(**columns: list[Any]) -> list[tuple[int, str, float]]:

@@ -16,8 +16,7 @@ from sfumato.core.printed import printed_frame
 from sfumato.engines.callbacks import called
 from sfumato.engines.files.count import PART, Tally, Ticker, count, singled, stream, tally
 from sfumato.engines.files.recode import Mapper
-from sfumato.engines.files.source import sources, unchanged, written
-from sfumato.engines.files.text import BLOCK
+from sfumato.engines.files.source import BLOCK, sources, unchanged, written
 from sfumato.engines.files.write import write
 from sfumato.engines.protocol import COUNT, Engine, Plan, Progress
 from sfumato.errors import ColumnError, EmptyTable, ReadError

@@ -9,8 +9,7 @@ import polars as pl
 
 from sfumato.core.printed import printed_frame
 from sfumato.engines.protocol import COUNT, refuse_many
-from sfumato.engines.spark.job import job
-from sfumato.engines.spark.types import bytewise, functions, plain, polars_type, printable
+from sfumato.engines.spark.types import bytewise, functions, job, plain, polars_type, printable
 from sfumato.errors import ColumnError, EmptyTable, InputError
 
 LARGEST = 2**31 - 1  # rows that a limit of Spark can name

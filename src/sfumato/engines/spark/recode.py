@@ -1,7 +1,8 @@
-"""Cells made small before a cluster joins them: a number for a class, and one exact number for a tuple of values."""
+"""A Plan on a cluster: cells made small before they are joined, rows dealt to parts and sorted by what is released."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +15,28 @@ import polars as pl
 from sfumato.engines.order import sorted_by
 from sfumato.engines.protocol import LABEL, RESERVED_PREFIX, Plan
 from sfumato.engines.spark.count import SparkFrame
-from sfumato.engines.spark.job import MARK
-from sfumato.engines.spark.order import dealt_and_sorted
-from sfumato.engines.spark.types import functions
+from sfumato.engines.spark.types import MARK, functions
+
+PART = 1 << 18  # rows of a part, about
+WHOLE = ("byte", "short", "integer", "long")
+
+
+def dealt_and_sorted(frame: Any, by: Sequence[str], rows: int) -> Any:
+    """The rows of a frame in parts, sorted in each by its columns in this order; names must need no quoting.
+
+    Which part a row goes to is a hash of its values, and how many parts there are follows from how many rows are
+    released: Spark's own sort would cut the parts by a sample, which depends on where the rows came from. Texts compare
+    byte by byte and whole numbers by their digits. What the cluster prints in another way than Sfumato, as fractions,
+    is compared by its value.
+    """
+    F, types = functions(frame), {field.name: field.dataType.typeName() for field in frame.schema.fields}
+    keys = []
+    for name in by:
+        text = F.col(name).cast("string").asc_nulls_last()
+        alone = types[name] in (*WHOLE, "string", "char", "varchar")
+        keys += [text] if alone else [F.col(name).asc_nulls_last(), text]  # zeros are equal, and print differently
+    return frame.repartition(max(1, math.ceil(rows / PART)), *by).sortWithinPartitions(*keys)
+
 
 CLASS = RESERVED_PREFIX + "class"
 LARGEST_KEY = 1 << 62

@@ -15,9 +15,8 @@ import polars as pl
 from sfumato.engines.order import CANONICAL
 from sfumato.engines.protocol import Engine, Plan, Progress, refuse_names
 from sfumato.engines.spark.count import SparkFrame
-from sfumato.engines.spark.job import job
 from sfumato.engines.spark.recode import mapped
-from sfumato.engines.spark.types import functions
+from sfumato.engines.spark.types import functions, job
 from sfumato.engines.spark.write import SparkKept, SparkParts, checkpointed, write_parts
 from sfumato.errors import OutputError
 

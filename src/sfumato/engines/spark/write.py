@@ -17,7 +17,7 @@ from sfumato.engines.files.write import SEPARATORS, refuse_format
 from sfumato.engines.guard import guarded_text, unguard, unguard_names
 from sfumato.engines.protocol import COUNT, Progress
 from sfumato.engines.spark.count import LARGEST, SparkFrame
-from sfumato.engines.spark.job import job
+from sfumato.engines.spark.types import job
 from sfumato.errors import OutputError
 
 SHARED = "the folder must be one that this machine and every worker see under the same path"

@@ -8,11 +8,10 @@ import polars as pl
 
 from sfumato.engines.order import sorted_by
 from sfumato.engines.protocol import COUNT, Plan
-from sfumato.engines.sql.catalogue import STORED, TableName
-from sfumato.engines.sql.dialect import SqlDialect, quoted
+from sfumato.engines.sql.connect import STORED, TableName
 from sfumato.engines.sql.link import Link
 from sfumato.engines.sql.recode import CODE, KEY, PLACE, VALUE, Staged
-from sfumato.engines.sql.types import SqlColumn, frame_of
+from sfumato.engines.sql.types import SqlColumn, SqlDialect, frame_of, quoted
 
 
 def fetched(link: Link, dialect: SqlDialect, query: str, columns: Sequence[SqlColumn]) -> Iterator[pl.DataFrame]:

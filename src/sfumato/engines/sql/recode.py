@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from sfumato.engines.protocol import LABEL, Plan
-from sfumato.engines.sql.dialect import SqlDialect
-from sfumato.engines.sql.types import SqlColumn
+from sfumato.engines.sql.types import SqlColumn, SqlDialect
 
 LARGEST = 1 << 62  # a key at most
 VALUE, MISSING, CODE, TEXT, KEY, PLACE = "value", "missing", "code", "label", "key", "place"

@@ -19,10 +19,9 @@ from sfumato.engines.files.table import ScannedFile
 from sfumato.engines.files.write import write
 from sfumato.engines.order import CANONICAL, RANDOM, RowOrder
 from sfumato.engines.protocol import COUNT, Engine, Plan, Progress, refuse_many
-from sfumato.engines.sql.catalogue import columns as columns_of
-from sfumato.engines.sql.catalogue import lacking, refuse_unwritable
-from sfumato.engines.sql.catalogue import table as table_of
-from sfumato.engines.sql.connect import place
+from sfumato.engines.sql.connect import columns as columns_of
+from sfumato.engines.sql.connect import lacking, place, refuse_unwritable
+from sfumato.engines.sql.connect import table as table_of
 from sfumato.engines.sql.count import count, every, exported, fetched, sample, singled, total
 from sfumato.engines.sql.link import AdbcLink, Link, told
 from sfumato.engines.sql.recode import Staged

@@ -11,12 +11,11 @@ import polars as pl
 
 from sfumato.core.printed import printed_frame
 from sfumato.engines.protocol import COUNT, Plan, Progress, refuse_many
-from sfumato.engines.sql.catalogue import TABLE, TableName, columns, find, schemas, split
+from sfumato.engines.sql.connect import TABLE, TableName, columns, find, schemas, split
 from sfumato.engines.sql.count import count, created, every, singled, stage
-from sfumato.engines.sql.dialect import SqlDialect
 from sfumato.engines.sql.link import Link, told
 from sfumato.engines.sql.recode import Staged
-from sfumato.engines.sql.types import SqlColumn, named
+from sfumato.engines.sql.types import SqlColumn, SqlDialect, named
 from sfumato.errors import ColumnError, OutputError, ReadError, did_you_mean
 
 CHANGED = "the table was changed while it was read"

@@ -16,8 +16,7 @@ from sfumato.core.wording import percent, quoted
 from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError
 from sfumato.measures.attacks.linkability import beyond
-from sfumato.measures.attacks.matching import Matching, gather
-from sfumato.measures.attacks.nearest import DistanceSpace
+from sfumato.measures.attacks.matching import DistanceSpace, Matching, gather
 from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, outcome, records, sample, worst
 from sfumato.measures.labels_cover import read_labels
 

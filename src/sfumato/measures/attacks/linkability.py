@@ -17,8 +17,7 @@ from sfumato.core.wording import percent, quoted
 from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError
 from sfumato.measures.attacks.classes import Encoded
-from sfumato.measures.attacks.matching import Matching
-from sfumato.measures.attacks.nearest import DistanceSpace
+from sfumato.measures.attacks.matching import DistanceSpace, Matching
 from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, outcome, records, sample
 
 POWER = 0.09  # columns that join fewer people through an unprotected copy cannot tell what a release adds

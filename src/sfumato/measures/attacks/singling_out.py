@@ -2,20 +2,191 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 import numpy as np
+import polars as pl
 
+from sfumato.core.hierarchy import Categories
+from sfumato.core.label_grammar import NUMBER
 from sfumato.core.parameters import column_names, known_columns, whole_number
 from sfumato.core.wording import percent, quoted
 from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError
 from sfumato.measures.attacks.classes import Encoded
 from sfumato.measures.attacks.linkability import beyond, shared_of
-from sfumato.measures.attacks.predicates import Side, blind, multivariate, rarest, univariate
+from sfumato.measures.attacks.matching import gather
 from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, outcome
+from sfumato.measures.labels_cover import Cover, read_labels
+
+Condition = tuple[int, str, int]  # column, "=" or "<=" or ">=", released label
+Predicate = tuple[Condition, ...]
+Sets = list[tuple[int, np.ndarray]]  # column, the numbers of the values allowed in it
+FEWEST = 100  # predicates put forward, at least, where none holds for one released record and more could be drawn
+REPEATS = 5  # a text that fewer records share, on average over its column, cannot be guessed
+
+
+class Side:
+    """A table on which predicates over released labels are evaluated: the release itself, the original, a holdout."""
+
+    def __init__(
+        self,
+        released: pl.DataFrame,
+        names: Sequence[str],
+        table: pl.DataFrame,
+        hierarchies: Mapping[str, Any] | None,
+        wildcard: bool,
+        encoded: Encoded,
+    ) -> None:
+        self.rows = table.height
+        labels = [encoded(released, name) for name in names]
+        values = [encoded(table, name) for name in names]
+        self.labels = [categories for categories, _ in labels]
+        self.released = [code for _, code in labels]
+        self.values = [categories for categories, _ in values]
+        self.codes = [code for _, code in values]
+        self.numbers = [_numbers(categories) for categories in self.values]
+        self.numeric = [_numeric(categories) for categories in self.values]
+        specs = [(hierarchies or {}).get(name) for name in names]
+        self.covers: list[Cover | None] = [
+            None if table is released else read_labels(ours.text, theirs.text, spec, unread=True, wildcard=wildcard)
+            for ours, theirs, spec in zip(self.labels, self.values, specs, strict=True)
+        ]
+        self._held: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+
+    def allowed(self, condition: Condition) -> np.ndarray:
+        """The numbers of the values of this table that meet a condition."""
+        column, sign, label = condition
+        if sign != "=":
+            bound, numbers = float(self.labels[column].text[label] or "nan"), self.numbers[column]
+            return np.flatnonzero(numbers <= bound if sign == "<=" else numbers >= bound)
+        cover = self.covers[column]
+        return np.array([label]) if cover is None else cover.members[label]
+
+    def matches(self, predicate: Predicate) -> np.ndarray:
+        """The rows that meet a predicate."""
+        return self.rows_of([(condition[0], self.allowed(condition)) for condition in predicate])
+
+    def count(self, predicate: Predicate) -> int:
+        """How many rows meet a predicate."""
+        if len(predicate) == 1:
+            return int(self.values[predicate[0][0]].count[self.allowed(predicate[0])].sum())
+        return len(self.matches(predicate))
+
+    def rows_of(self, sets: Sets) -> np.ndarray:
+        """The rows with one of the values allowed in each column, from the column on that leaves the fewest."""
+        sets = sorted(sets, key=lambda pair: int(self.values[pair[0]].count[pair[1]].sum()))
+        rows = gather(*self._rows(sets[0][0]), sets[0][1])
+        for column, allowed in sets[1:]:
+            if not len(rows):
+                break
+            inside = np.zeros(len(self.values[column]), np.bool_)
+            inside[allowed] = True
+            rows = rows[inside[self.codes[column][rows]]]
+        return rows
+
+    def _rows(self, column: int) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of each value of a column."""
+        if column not in self._held:
+            order = np.argsort(self.codes[column], kind="stable")
+            self._held[column] = np.concatenate([[0], np.cumsum(self.values[column].count)]), order
+        return self._held[column]
+
+
+def univariate(here: Side, original: Side, rng: np.random.Generator) -> Iterator[Predicate]:
+    """Every released label of every column, and the ends of those that hold numbers, in random order."""
+    found: list[Condition] = []
+    for column, categories in enumerate(here.labels):
+        found += [(column, "=", label) for label in range(len(categories))]
+        plain = np.flatnonzero(~np.isnan(here.numbers[column]))
+        if original.numeric[column] and len(plain):
+            numbers = here.numbers[column][plain]  # labels may be sorted as texts
+            least, greatest = plain[int(np.argmin(numbers))], plain[int(np.argmax(numbers))]
+            found += [(column, "<=", int(least)), (column, ">=", int(greatest))]
+    return ((found[i],) for i in rng.permutation(len(found)).tolist())
+
+
+def multivariate(here: Side, original: Side, rng: np.random.Generator, width: int) -> Iterator[Predicate]:
+    """Conditions on some columns of released records drawn at random; a number is met, or bounded on one side.
+
+    A missing label where nothing was missing is a suppressed value: it makes no condition.
+    """
+    middle = [
+        float(np.nanmedian(numbers[code])) if numeric and not np.isnan(numbers).all() else np.nan
+        for numbers, code, numeric in zip(here.numbers, here.released, original.numeric, strict=True)
+    ]
+    while True:
+        row = int(rng.integers(here.rows))
+        predicate: list[Condition] = []
+        for column in np.sort(rng.choice(len(here.labels), width, replace=False)).tolist():
+            label = int(here.released[column][row])
+            number = here.numbers[column][label]
+            bounded = original.numeric[column] and not np.isnan(number) and rng.random() < 0.5
+            sign = (">=" if number >= middle[column] else "<=") if bounded else "="
+            predicate.append((column, sign, label))
+        told = [c for c in predicate if here.labels[c[0]].text[c[2]] is not None or original.values[c[0]].missing]
+        yield tuple(told or predicate)
+
+
+def rarest(drawn: Iterable[Predicate], here: Side, trials: int, every: bool) -> tuple[list[Predicate], bool]:
+    """The first predicates that hold for one released record or, where there is none, for the fewest; each once.
+
+    And whether these are a sample only: some were cut off or, where not `every` predicate is among those drawn, most
+    were drawn for the first time.
+    """
+    count: dict[Predicate, int] = {}
+    alone = seen = again = 0
+    for predicate in drawn:
+        seen += 1
+        again += predicate in count
+        if predicate not in count:
+            count[predicate] = here.count(predicate)
+            alone += count[predicate] == 1
+            if alone == trials:
+                break
+    least = min(count.values())
+    found = [predicate for predicate, held in count.items() if held == least]
+    sampled = alone == trials or len(found) > trials or (not every and 2 * again < seen)
+    if sampled and least > 1 and len(found) < FEWEST:  # so few would tell nothing of the rest
+        found = sorted(count, key=lambda predicate: count[predicate])[:FEWEST]
+    return found[:trials], sampled
+
+
+def blind(original: Side, rng: np.random.Generator, width: int) -> Sets:
+    """A predicate drawn without a look at the release: any value of the domain, a number anywhere in its range.
+
+    Texts and dates that hardly repeat are no domain that somebody could know: a guess at one meets nobody.
+    """
+    sets: Sets = []
+    for column in rng.choice(len(original.values), width, replace=False).tolist():
+        categories, numbers = original.values[column], original.numbers[column]
+        if not original.numeric[column]:
+            guess = rng.integers(len(categories), size=1)
+            sets.append((column, guess[:0] if len(categories) * REPEATS > original.rows else guess))
+            continue
+        point = rng.uniform(float(np.nanmin(numbers)), float(np.nanmax(numbers)))
+        whole = categories.kind == "integer"
+        point = np.rint(point) if whole else point
+        sign = int(rng.integers(3 if whole else 2))
+        sets.append((column, np.flatnonzero([numbers <= point, numbers >= point, numbers == point][sign])))
+    return sets
+
+
+def _numbers(categories: Categories) -> np.ndarray:
+    """Each value as a number, NaN where it is none."""
+    return np.array([float(t) if t is not None and NUMBER.match(t) else np.nan for t in categories.text], np.float64)
+
+
+def _numeric(categories: Categories) -> bool:
+    """Whether the values are numbers with a finite range."""
+    if categories.position is None or categories.kind not in ("integer", "decimal"):
+        return False
+    known = categories.position[: len(categories) - categories.missing]
+    with np.errstate(over="ignore", invalid="ignore"):
+        return len(known) > 0 and bool(np.isfinite(known[-1] - known[0]))
+
 
 MODES = ("univariate", "multivariate")
 TRIES = 4  # predicates drawn per one that is wanted: those that fit one released record are kept

@@ -20,8 +20,7 @@ from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError
 from sfumato.measures.measure import Measure
 from sfumato.measures.risk.kernels import uniques, weigh
-from sfumato.measures.risk.keys import Keys, keys_of
-from sfumato.measures.risk.matching import matched
+from sfumato.measures.risk.keys import Keys, keys_of, matched
 from sfumato.measures.table import table_of
 
 WORD = 6  # the sets of so many columns are the bits of one word

@@ -12,8 +12,7 @@ from sfumato.core.roles import FEW_VALUES, QUASI, SENSITIVE, name_runs, reasons
 from sfumato.core.wording import percent
 from sfumato.engines.memory.table import enter
 from sfumato.measures.standards.finding import Objection
-from sfumato.measures.standards.precision import COMPACT, age_fault, birth_year_fault, date_fault, zip_fault
-from sfumato.measures.standards.values import detect
+from sfumato.measures.standards.values import COMPACT, age_fault, birth_year_fault, date_fault, detect, zip_fault
 
 TITLES = {
     1: "names",

@@ -12,8 +12,7 @@ from sfumato.core.wording import count, percent
 from sfumato.errors import ColumnError, PolicyError, did_you_mean
 from sfumato.measures.measure import Measure
 from sfumato.measures.utility.column import ComparedColumn
-from sfumato.measures.utility.notes import moved_share
-from sfumato.measures.utility.pair import Pair, pair_of
+from sfumato.measures.utility.pair import Pair, moved_share, pair_of
 
 
 def entropy_loss(

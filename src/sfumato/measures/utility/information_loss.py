@@ -19,8 +19,7 @@ from sfumato.losses import LabelLoss, loss_name
 from sfumato.losses import loss as parse_loss
 from sfumato.measures.measure import Measure
 from sfumato.measures.utility.column import ComparedColumn
-from sfumato.measures.utility.notes import moved_share, unread_words
-from sfumato.measures.utility.pair import Pair, pair_of
+from sfumato.measures.utility.pair import Pair, moved_share, pair_of, unread_words
 
 
 def label_costs(column: ComparedColumn, loss: LabelLoss, rows: np.ndarray | None) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Checks of what a measure is asked."""
+"""Pair: an original and a release, by rows or by counts, and what a reader must know of how they were read."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ import polars as pl
 
 from sfumato.core.parameters import column_names, known_columns, mapping
 from sfumato.core.printed import printed
-from sfumato.engines.memory.table import enter
+from sfumato.core.wording import percent, quoted
+from sfumato.engines.memory.table import MemoryTable, enter
 from sfumato.errors import ColumnError, PolicyError, did_you_mean
+from sfumato.measures.table import LOAD, Table, TupleCounts
 from sfumato.measures.utility.column import ComparedColumn, Times, read_column
 
 MOST_CHANCE = 0.9  # groups that cover more than this of any row tell nothing
@@ -253,3 +255,135 @@ def _by_key(before: pl.DataFrame, after: pl.DataFrame, key: str) -> np.ndarray:
         unknown = place.null_count()
         raise ColumnError(f'{unknown} rows of the release have a key in column "{key}" that the original does not have')
     return place.cast(pl.Int64).to_numpy()
+
+
+@dataclass(frozen=True, eq=False)
+class CountedPair(Pair):
+    """A pair whose tables are asked for distinct tuples of the columns that a measure looks at. It has no rows.
+
+    Columns with `too_many` different values are not looked at.
+    """
+
+    before: TupleCounts = field(kw_only=True)
+    after: TupleCounts = field(kw_only=True)
+    too_many: tuple[str, ...] = field(kw_only=True, default=())
+
+    @property
+    def original_rows(self) -> int:
+        """How many rows the original has."""
+        return self.before.rows
+
+    @property
+    def released_rows(self) -> int:
+        """How many rows the release has."""
+        return self.after.rows
+
+    @property
+    def shared(self) -> tuple[str, ...]:
+        """The columns that both tables have, in the order of the original, without those of too many values."""
+        return tuple(name for name in super().shared if name not in self.too_many)
+
+    def on(self, names: Sequence[str]) -> Pair:
+        """The distinct tuples of these columns, of those of them that a table has."""
+        one, often = self.before.entries([name for name in names if name in self.before.columns])
+        other, stands = self.after.entries([name for name in names if name in self.after.columns])
+        return Pair(one, other, None, self.hierarchies, times=(often, stands))
+
+    def holds(self, names: Sequence[str]) -> bool:
+        """Whether these columns can be counted together; they then are."""
+        return not names or (self.before.holds(names) and self.after.holds(names))
+
+    def column(self, name: str) -> ComparedColumn:
+        """What the release says in a column, read once."""
+        if name not in self._columns:
+            self._columns[name] = self.on([name]).column(name)
+        return self._columns[name]
+
+    def aligned(self, what: str) -> np.ndarray:
+        """Refused: nothing is known of rows."""
+        raise PolicyError(f"{what} compares row by row, which an out-of-core table does not allow", hint=LOAD)
+
+
+def counted_pair(
+    original: Table, released: Table, hierarchies: Mapping[str, Any], needed: Sequence[str] = ()
+) -> CountedPair:
+    """A pair of tables by counts. A column that is `needed` may not have too many values.
+
+    >>> counted_pair(pl.DataFrame({"age": [30, 41]}), pl.DataFrame({"age": ["*"]}), {}).suppressed
+    1
+    """
+    before, after = (TupleCounts(MemoryTable(t)) if isinstance(t, pl.DataFrame) else t for t in (original, released))
+    mapping(hierarchies, "hierarchies", before.columns, "the original")
+    shared = [name for name in before.columns if name in after.columns]
+    if not shared:
+        raise ColumnError("the original and the release share no column")
+    together = [name for name in needed if name in shared]
+    if together:  # one count answers for each of them
+        before.entries(together)
+        after.entries(together)
+    small = [name for name in shared if before.holds([name]) and after.holds([name])]
+    one, other = pl.DataFrame(schema=before.schema), pl.DataFrame(schema=after.schema)
+    too_many = tuple(name for name in shared if name not in small)
+    return CountedPair(one, other, None, hierarchies, before=before, after=after, too_many=too_many)
+
+
+TELL = "their hierarchies would tell"
+REORDERED = (
+    "it is not known which released row came from which original row, for they seem to be in another order: what "
+    "compares row by row is left out. A key, a column in both tables, would tell"
+)
+
+
+def notes_of(pair: Pair) -> list[str]:
+    """A sentence on each thing that the figures alone do not say; column names, never cell values."""
+    columns = [pair.column(name) for name in pair.shared]
+    found = [REORDERED] if pair.reordered else []
+    if names := [column.name for column in columns if column.unread]:
+        found.append(f"labels of {quoted(names)} could not be read and count as no information: {TELL}")
+    if names := [column.name for column in columns if column.strange]:
+        found.append(
+            f"values of {quoted(names)} that the original does not have could not be read either and count as wrong "
+            f"ones: {TELL}"
+        )
+    if names := [column.name for column in columns if column.learnt]:
+        found.append(
+            f"labels of {quoted(names)} could not be read and are taken for groups of the values that their rows have "
+            f"in the original: {TELL}"
+        )
+    shares = {column.name: column.moved(pair.rows) for column in columns}
+    if any(shares.values()):
+        least = "" if pair.rows is not None else "at least "
+        each = ", ".join(f'"{name}" ({least}{percent(share)})' for name, share in shares.items() if share)
+        found.append(
+            f"released cells that do not hold their original value, exactly or among others: {each}. Losses of detail, "
+            "such as lm and ncp, do not count that; direct-comparison, errors of numbers and query-error do"
+        )
+    return found
+
+
+def moved_share(pair: Pair, columns: Iterable[ComparedColumn]) -> tuple[float, str]:
+    """The share of cells that do not cover their original value, and a sentence where there are some."""
+    shares = [column.moved(pair.rows) for column in columns]
+    share = sum(shares) / len(shares) if shares else 0.0
+    if not share:
+        return 0.0, ""
+    least = "" if pair.rows is not None else "at least "
+    return share, (
+        f" Besides, {least}{percent(share)} of the released cells do not hold their original value, exactly or among "
+        "others (noise, swaps, mistakes): this measure does not count that."
+    )
+
+
+def unread_words(columns: Iterable[ComparedColumn]) -> tuple[dict[str, int], str]:
+    """How many labels could not be read, by what they count as, and sentences where there are some."""
+    read = list(columns)
+    counts = {
+        "unread_labels": sum(column.unread for column in read),
+        "learnt_labels": sum(column.learnt for column in read),
+        "strange_labels": sum(column.strange for column in read),
+    }
+    lost, learnt = counts["unread_labels"] + counts["strange_labels"], counts["learnt_labels"]
+    words = f" Labels that could not be read and count as no information: {lost}." if lost else ""
+    if learnt:
+        words += f" Labels that could not be read and are taken for groups of what their rows had: {learnt}."
+    return counts, words

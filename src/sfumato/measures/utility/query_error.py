@@ -11,8 +11,8 @@ import numpy as np
 from sfumato.core.parameters import share_of, whole_number
 from sfumato.core.wording import count, percent
 from sfumato.measures.measure import Measure
-from sfumato.measures.utility.boxes import boxes_of
 from sfumato.measures.utility.column import ComparedColumn
+from sfumato.measures.utility.distribution import boxes_of
 from sfumato.measures.utility.pair import pair_of
 
 

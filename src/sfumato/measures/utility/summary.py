@@ -15,7 +15,6 @@ from sfumato.errors import ColumnError, MissingExtra
 from sfumato.measures.measure import Measure
 from sfumato.measures.utility.classification_metric import classification_metric
 from sfumato.measures.utility.contingency import contingency
-from sfumato.measures.utility.counted_pair import CountedPair
 from sfumato.measures.utility.direct_comparison import direct_comparison
 from sfumato.measures.utility.distribution import DISTANCES, distances, distribution_distance, kl_divergence
 from sfumato.measures.utility.eigenvalues import eigenvalues_of
@@ -23,9 +22,8 @@ from sfumato.measures.utility.entropy_loss import entropy_loss
 from sfumato.measures.utility.il1s import il1s_of
 from sfumato.measures.utility.information_loss import information_loss
 from sfumato.measures.utility.learning import learning
-from sfumato.measures.utility.notes import notes_of
 from sfumato.measures.utility.numeric_error import ERRORS, STATISTICS, error_of, numbers_of
-from sfumato.measures.utility.pair import Pair, pair_of
+from sfumato.measures.utility.pair import CountedPair, Pair, notes_of, pair_of
 from sfumato.measures.utility.query_error import query_error
 
 LOSSES = ("lm", "ncp", "precision", "non-uniform-entropy", "discernibility", "c-avg")

@@ -14,8 +14,7 @@ import polars as pl
 
 from sfumato.engines.protocol import COUNT
 from sfumato.engines.spark.count import SparkFrame, as_polars
-from sfumato.engines.spark.job import MARK, job
-from sfumato.engines.spark.types import functions
+from sfumato.engines.spark.types import MARK, functions, job
 from sfumato.errors import ReadError
 from sfumato.release.parts.domain import RECORD, added, places, tally
 from sfumato.release.parts.part import LEAF, Task, ends_of

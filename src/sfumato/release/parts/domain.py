@@ -17,8 +17,7 @@ from sfumato.core.policy import Policy
 from sfumato.core.printed import printed
 from sfumato.engines.protocol import COUNT, Progress
 from sfumato.engines.spark.count import SparkFrame, as_polars
-from sfumato.engines.spark.job import CHANGED, job
-from sfumato.engines.spark.types import functions
+from sfumato.engines.spark.types import CHANGED, functions, job
 from sfumato.errors import ColumnError, PolicyError, ReadError
 from sfumato.hierarchies.learned import Learned
 from sfumato.losses import LM, NCP

@@ -19,9 +19,8 @@ from sfumato.core.policy import ClassStatistics, Policy, Verdict, holds
 from sfumato.engines.order import sorted_by
 from sfumato.engines.protocol import COUNT, Progress
 from sfumato.engines.spark.count import SparkFrame, as_polars
-from sfumato.engines.spark.job import CHANGED, job
-from sfumato.engines.spark.order import dealt_and_sorted
-from sfumato.engines.spark.types import functions
+from sfumato.engines.spark.recode import dealt_and_sorted
+from sfumato.engines.spark.types import CHANGED, functions, job
 from sfumato.engines.spark.write import checkpointed
 from sfumato.errors import BrokenPromise, EmptyTable, Infeasible, OutputError, PolicyError, ReadError, SfumatoError
 from sfumato.losses import LM

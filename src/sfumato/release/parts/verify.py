@@ -19,8 +19,7 @@ from sfumato.criteria.audit import Counts, Finding, Groups, Wide
 from sfumato.criteria.model import Promise, examined
 from sfumato.engines.protocol import COUNT, Progress
 from sfumato.engines.spark.count import SparkFrame, as_polars
-from sfumato.engines.spark.job import job
-from sfumato.engines.spark.types import functions
+from sfumato.engines.spark.types import functions, job
 from sfumato.errors import ColumnError, PolicyError, SfumatoError, did_you_mean
 from sfumato.release.released import summary
 from sfumato.release.verify import Verification, wide_of
