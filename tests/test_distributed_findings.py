@@ -15,8 +15,7 @@ from sfumato.core.microdata import encode
 from sfumato.criteria import CRITERIA
 from sfumato.engines.protocol import COUNT
 from sfumato.release.parts.verify import all_sizes, findings, joined
-from sfumato.release.released import summary
-from sfumato.release.verify import verify_table, wide_of
+from sfumato.release.verify import summary, verify_table, wide_of
 
 pytestmark = pytest.mark.slow
 

@@ -22,7 +22,6 @@ from sfumato.engines.protocol import COUNT
 from sfumato.engines.spark.table import SparkTable
 from sfumato.errors import BrokenPromise, ColumnError, EmptyTable, PolicyError, SfumatoError
 from sfumato.losses import loss
-from sfumato.release import arguments
 from sfumato.release.parts import domain as distributed_whole
 from sfumato.release.parts import mondrian as distributed_mondrian
 from sfumato.release.parts import mondrian as distributed_parts
@@ -30,6 +29,7 @@ from sfumato.release.parts import verify as distributed_verify
 from sfumato.release.parts.mondrian import Distributed, distribute
 from sfumato.release.parts.verify import verify_on
 from sfumato.release.pipeline import make_release
+from sfumato.release.request import parse_hierarchy
 from sfumato.release.verify import verify_table
 from sfumato.search import Mondrian
 
@@ -87,7 +87,7 @@ def run(frame: Any, quasi: list[str], require: list[Any], most: int, **more: Any
     method, by = more.pop("method", Mondrian()), loss(more.pop("loss", "lm"))
     policy = Policy((tuple(quasi),), tuple(require), 0, by, more.pop("ends", "rounded"))
     histogram_columns = tuple(dict.fromkeys((*policy.needs, *method.needs)))
-    trees = {name: arguments.parse_hierarchy(of) for name, of in more.pop("hierarchies", {}).items() if name in quasi}
+    trees = {name: parse_hierarchy(of) for name, of in more.pop("hierarchies", {}).items() if name in quasi}
     return distribute(frame, policy, method, histogram_columns=histogram_columns, recipes=trees, part_rows=most, **more)
 
 

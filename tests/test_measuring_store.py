@@ -12,7 +12,7 @@ import sfumato as sf
 from sfumato.engines.files.table import FileTable
 from sfumato.errors import ColumnError, PolicyError
 from sfumato.measures import risk as single
-from sfumato.release import released as released_data
+from sfumato.release import folder as released_data
 from tests.measuring_tables import alike, made
 
 TABLE = made()

@@ -13,7 +13,7 @@ from sfumato.engines.files.bytes import read_back
 from sfumato.engines.files.table import FileTable
 from sfumato.errors import ColumnError, PolicyError
 from sfumato.measures.utility import Pair, utility_summary
-from sfumato.release import released as released_data
+from sfumato.release import folder as released_data
 from tests.measuring_tables import alike, made
 
 pytestmark = pytest.mark.slow

@@ -14,8 +14,8 @@ import sfumato as sf
 from sfumato.engines.files.bytes import read_back, sha256, write_table
 from sfumato.engines.files.table import FileTable
 from sfumato.errors import ColumnError, PolicyError, ReadError
-from sfumato.release import released as released_data
-from sfumato.release.verify import verify_folder, verify_manifest, verify_store
+from sfumato.release import folder as released_data
+from sfumato.release.folder import verify_folder, verify_manifest
 from tests.measuring_tables import made
 
 pytestmark = pytest.mark.slow
@@ -51,7 +51,7 @@ def test_the_verdicts_are_those_of_the_table_in_memory(store: FileTable, quasi: 
     expected = sf.verify(sf.read(store.files[0].path), **asked)
     assert any(p.holds for p in expected.promises)
     assert not expected.holds
-    assert verify_store(store, **asked) == expected
+    assert sf.verify(store, **asked) == expected
 
 
 @pytest.mark.parametrize("quasi", [["zip", "member"], ["age", "town", "height"]])
@@ -59,16 +59,16 @@ def test_missing_values_that_match_anything(store: FileTable, quasi: list[str]) 
     asked: dict[str, Any] = {"quasi": quasi, "require": [sf.KAnonymity(9), sf.DistinctLDiversity(OF, 4)]}
     expected = sf.verify(sf.read(store.files[0].path), wildcard=True, **asked)
     assert expected != sf.verify(sf.read(store.files[0].path), **asked)
-    assert verify_store(store, wildcard=True, **asked) == expected
+    assert sf.verify(store, wildcard=True, **asked) == expected
     with pytest.raises(PolicyError, match="not defined"):
-        verify_store(store, quasi=quasi, require=sf.TCloseness(OF, 0.2), wildcard=True)
+        sf.verify(store, quasi=quasi, require=sf.TCloseness(OF, 0.2), wildcard=True)
 
 
 def test_what_is_asked_is_checked(store: FileTable) -> None:
     with pytest.raises(ColumnError, match="zipp"):
-        verify_store(store, quasi=["zipp"], require=sf.KAnonymity(2))
+        sf.verify(store, quasi=["zipp"], require=sf.KAnonymity(2))
     with pytest.raises(PolicyError, match="too many different combinations"):
-        verify_store(store, quasi=["age", "wage"], require=sf.KAnonymity(2), max_cells=100)
+        sf.verify(store, quasi=["age", "wage"], require=sf.KAnonymity(2), max_cells=100)
 
 
 @pytest.fixture(params=["parquet", "csv", "parquet parts", "csv parts"])

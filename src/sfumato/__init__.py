@@ -55,11 +55,11 @@ if TYPE_CHECKING:
     from sfumato.losses import NonUniformEntropy as NonUniformEntropy
     from sfumato.losses import Precision as Precision
     from sfumato.measures.measure import Measure as Measure
-    from sfumato.release.arguments import RoleWarning as RoleWarning
-    from sfumato.release.arguments import UnprotectedWarning as UnprotectedWarning
     from sfumato.release.destination import Folder as Folder
     from sfumato.release.destination import Table as Table
     from sfumato.release.release import Release as Release
+    from sfumato.release.request import RoleWarning as RoleWarning
+    from sfumato.release.request import UnprotectedWarning as UnprotectedWarning
     from sfumato.release.signature import new_key as new_key
     from sfumato.release.signature import sign as sign
     from sfumato.release.signature import trust as trust
@@ -130,7 +130,7 @@ _HOMES = {
         "compare",
     ),
     "sfumato.core.spelling": ("SpellingWarning",),
-    "sfumato.release.arguments": (
+    "sfumato.release.request": (
         "RoleWarning",
         "UnprotectedWarning",
     ),

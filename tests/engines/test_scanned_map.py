@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sfumato.engines.codes import Codes
 from sfumato.engines.files import recode as scanned_map
 from sfumato.engines.files.recode import Mapper, Tuples
+from sfumato.engines.order import Codes
 from sfumato.engines.protocol import LABEL, Plan
 from sfumato.errors import ReadError
 

@@ -309,7 +309,7 @@ def test_verify_finds_it_in_streams_too(
     tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from sfumato.engines.files.bytes import sha256
-    from sfumato.release import released as released_data
+    from sfumato.release import folder as released_data
 
     monkeypatch.setattr(released_data, "is_streamed", lambda *given: True)
     monkeypatch.setattr("sfumato.release.verify.is_streamed", lambda *given: True)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import sfumato.release.released as module
-from sfumato.release.released import class_sizes
+import sfumato.release.verify as module
+from sfumato.release.verify import class_sizes
 
 
 def table(*sizes):

@@ -10,8 +10,8 @@ import pytest
 from sfumato.criteria import CRITERIA
 from sfumato.engines.files.bytes import sha256, write_table
 from sfumato.errors import ReadError
-from sfumato.release.released import class_sizes
-from sfumato.release.verify import verify_folder, verify_table
+from sfumato.release.folder import verify_folder
+from sfumato.release.verify import class_sizes, verify_table
 
 TABLE = pl.DataFrame(
     {

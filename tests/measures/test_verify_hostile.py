@@ -22,7 +22,7 @@ from sfumato.cli import main
 from sfumato.criteria import CRITERIA
 from sfumato.engines.documents import canonical, read_document
 from sfumato.errors import PolicyError, ReadError, SfumatoError
-from sfumato.release.verify import verify_folder
+from sfumato.release.folder import verify_folder
 from tests.fuzz import FUZZ, examples
 
 TREE = {"flu": "lung", "cold": "lung", "HIV": "blood"}

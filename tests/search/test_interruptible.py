@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.search.interruptible import interruptible
+from sfumato.search.problem import interruptible
 
 SCRIPT = """
 import numpy as np, polars as pl, sfumato as sf, sys

@@ -337,8 +337,8 @@ def verify(
 ) -> tuple[Verification, Reach]:
     """Which promises of a release hold, of its own file or of its table, who signed it, and how far they go."""
     from sfumato.errors import ReadError
+    from sfumato.release.folder import EVERY, verify_folder, verify_manifest
     from sfumato.release.signature import signed
-    from sfumato.release.verify import EVERY, verify_folder, verify_manifest
 
     if is_flat(folder):
         hint = "give --quasi and --k, or --require, to verify the files in it as one table"
@@ -355,7 +355,7 @@ def _reach(folder: Path, rows: Any, found: Verification) -> Reach:
 
     from sfumato.engines.files.bytes import read_back
     from sfumato.measures.table import TupleCounts
-    from sfumato.release.released import Streamed, data_place, is_streamed
+    from sfumato.release.folder import Streamed, data_place, is_streamed
     from sfumato.report.sections.headline import reach_from
 
     manifest = manifest_of(folder) | {"promises": [asdict(promise) for promise in found.promises]}

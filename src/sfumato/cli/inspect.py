@@ -38,7 +38,7 @@ def inspect_table(
     Of several files, and of a table of a database, a sample is inspected.
     """
     from sfumato.engines.atomic import atomic_file
-    from sfumato.engines.protocol import is_engine
+    from sfumato.engines.tables import is_engine
     from sfumato.errors import ColumnError
     from sfumato.verbs.inspect import inspect
 

@@ -45,10 +45,9 @@ def lattice(
     from sfumato.losses import LOSSES
     from sfumato.report.charts.lattice import draw
     from sfumato.search import SEARCHES
-    from sfumato.search.interruptible import interruptible
     from sfumato.search.lattice.incognito import incognito
     from sfumato.search.lattice.minimal import minimal_nodes
-    from sfumato.search.problem import quiet, refuse_unprunable
+    from sfumato.search.problem import interruptible, quiet, refuse_unprunable
 
     refuse_existing(output, overwrite, "drawing")
     faults: list[str] = []
@@ -92,7 +91,7 @@ def _pose(draft: Any, progress: Any) -> tuple[Problem, PolicyFile]:
     from sfumato.core.policy import Policy
     from sfumato.core.printed import printed
     from sfumato.errors import ColumnError
-    from sfumato.release.arguments import warn_of_unmeasured
+    from sfumato.release.request import warn_of_unmeasured
     from sfumato.search.problem import make_problem
 
     table, checked = inputs.checked(draft, "lattice")

@@ -103,7 +103,7 @@ def _asked(frame: Any, columns: options.ColumnOptions, promises: options.Promise
     from sfumato.core.microdata import encode
     from sfumato.criteria import criterion
     from sfumato.errors import PolicyError
-    from sfumato.release.arguments import roles_of
+    from sfumato.release.request import roles_of
 
     faults: list[str] = []
     models = promises.models(faults)

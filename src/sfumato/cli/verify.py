@@ -105,7 +105,7 @@ def _verify(
 def _reach(data: Any, roles: Roles, found: Verification) -> Reach:
     """How far the promises go on a table of any tool: a column without a role is not covered."""
     from sfumato.engines.memory.table import enter
-    from sfumato.engines.protocol import is_engine
+    from sfumato.engines.tables import is_engine
     from sfumato.measures.reach import reach_of
     from sfumato.measures.table import TupleCounts
 

@@ -15,7 +15,7 @@ from sfumato.criteria import KAnonymity
 from sfumato.errors import PolicyError
 from sfumato.losses import loss as parse_loss
 from sfumato.losses import loss_name
-from sfumato.release import arguments
+from sfumato.release.request import criteria
 from sfumato.search import search as parse_search
 from sfumato.search import search_name
 
@@ -218,8 +218,8 @@ def _alternatives(require: Any) -> list[tuple[Any, ...]]:
     if require is None or (isinstance(require, list | tuple) and not require):
         return [()]
     if isinstance(require, list | tuple) and all(isinstance(one, list | tuple) for one in require):
-        return _once(arguments.criteria(one) if one else () for one in require)
-    return [arguments.criteria(require)]
+        return _once(criteria(one) if one else () for one in require)
+    return [criteria(require)]
 
 
 def _ks(k: Any, alternatives: list[tuple[Any, ...]]) -> list[int | None]:

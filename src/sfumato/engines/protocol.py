@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, TypeGuard
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import polars as pl
@@ -135,11 +135,6 @@ class Engine(Protocol):
     def kept(self, data: Any) -> Engine:
         """A release that was kept there, by its name or its frame."""
         raise OutputError(f"a release of {self.called} cannot be kept there")
-
-
-def is_engine(data: Any) -> TypeGuard[Engine]:
-    """Whether a table is an engine already; asked of its type, since a frame may have columns of any name."""
-    return all(hasattr(type(data), name) for name in ("schema", "count", "recode", "fingerprint"))
 
 
 def refuse_many(found: int, most: int) -> None:

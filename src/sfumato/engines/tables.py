@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from sfumato.engines.memory.table import MemoryTable
-from sfumato.engines.protocol import Engine, is_engine
+from sfumato.engines.protocol import Engine
 
 
 def engine_of(data: Any) -> Engine:
@@ -29,6 +29,11 @@ def store_of(data: Any) -> Engine | None:
 
         return SparkTable(data)
     return data if is_engine(data) else None
+
+
+def is_engine(data: Any) -> TypeGuard[Engine]:
+    """Whether a table is an engine already; asked of its type, since a frame may have columns of any name."""
+    return all(hasattr(type(data), name) for name in ("schema", "count", "recode", "fingerprint"))
 
 
 def is_spark(data: Any) -> bool:

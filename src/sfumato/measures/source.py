@@ -19,8 +19,8 @@ from sfumato.engines.order import CANONICAL, RANDOM
 from sfumato.errors import PolicyError, ReadError
 from sfumato.measures.table import DEFAULT_MAX_CELLS, Table, TupleCounts, refuse, table_of
 from sfumato.measures.utility.pair import Pair
+from sfumato.release.folder import Streamed, data_place, is_streamed
 from sfumato.release.manifest import Data, read_manifest, wanted
-from sfumato.release.released import Streamed, data_place, is_streamed
 
 Sets = tuple[tuple[str, ...], ...]
 

@@ -20,16 +20,7 @@ from sfumato.release.recode import recode
 from sfumato.release.request import Request
 from sfumato.search import Automatic, Mondrian, search_name
 from sfumato.search.automatic import choose
-from sfumato.search.problem import (
-    Choice,
-    Partition,
-    Problem,
-    Progress,
-    Solution,
-    apply_split,
-    counted,
-    deal,
-)
+from sfumato.search.problem import Choice, Partition, Problem, Progress, Solution, apply_split, counted, deal
 
 CELL = 110  # bytes that a cell takes at the peak of a run, beside those of its columns
 COLUMN = 70  # bytes per cell and column at that peak

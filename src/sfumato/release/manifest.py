@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -294,17 +294,12 @@ def wanted(manifest: Manifest) -> dict[tuple[Model, tuple[str, ...]], Claim | No
         except PolicyError as error:
             raise ReadError(f"manifest.json: {where} makes no sense: {error.what[:300]}") from None
 
-    sets = [once(names) for names in manifest.policy.quasi]
+    sets = [tuple(dict.fromkeys(names)) for names in manifest.policy.quasi]
     found: dict[tuple[Model, tuple[str, ...]], Claim | None] = {}
     for i, entry in enumerate(manifest.policy.require):
         rest = {key: value for key, value in entry.items() if key != "model"}
         made = built(f"policy.require.{i}", entry.get("model"), rest)
         found |= {(made, names): None for names in sets}
     for i, claim in enumerate(manifest.promises):
-        found[built(f"promises.{i}", claim.model, claim.parameters), once(claim.quasi)] = claim
+        found[built(f"promises.{i}", claim.model, claim.parameters), tuple(dict.fromkeys(claim.quasi))] = claim
     return found
-
-
-def once(names: Iterable[str]) -> tuple[str, ...]:
-    """Names, each once, in order."""
-    return tuple(dict.fromkeys(names))

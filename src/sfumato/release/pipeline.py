@@ -25,27 +25,28 @@ from sfumato.engines.atomic import PREFIX
 from sfumato.engines.protocol import COUNT, Engine, Plan
 from sfumato.errors import BrokenPromise, EmptyTable, TooManyCells
 from sfumato.measures.table import SAMPLE, TupleCounts, estimate
-from sfumato.release import arguments
-from sfumato.release.checks import (
+from sfumato.release.counted_search import gigabytes, memory, plan_of, refuse_size, solve
+from sfumato.release.destination import Folder, StagedOutput, Table, folder_of, refuse_row_order, stage_release
+from sfumato.release.manifest import Shown
+from sfumato.release.recode import recode
+from sfumato.release.release import Release
+from sfumato.release.request import (
+    Request,
     check_size,
     check_solution,
     check_weights,
     distribution,
     publishable,
     refuse_changed,
+    refuse_empty,
     refuse_hidden,
+    refuse_undecided,
     trees_of,
+    warn_of_unprotected,
 )
-from sfumato.release.counted_search import gigabytes, memory, plan_of, refuse_size, solve
-from sfumato.release.destination import Folder, StagedOutput, Table, folder_of, refuse_row_order, stage_release
-from sfumato.release.manifest import Shown
-from sfumato.release.recode import recode
-from sfumato.release.release import Release
-from sfumato.release.request import Request
 from sfumato.release.verify import Verification, verify_table
 from sfumato.report import report
-from sfumato.search.interruptible import interruptible
-from sfumato.search.problem import Solution
+from sfumato.search.problem import Solution, interruptible
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,9 +94,9 @@ def look(engine: Engine, request: Request) -> bool:
     if not engine.in_memory:
         say("looking at a sample", None)
     sample = engine.sample(SAMPLE)
-    arguments.refuse_undecided(sample, roles, policy.require, None if engine.in_memory else engine.rows())
+    refuse_undecided(sample, roles, policy.require, None if engine.in_memory else engine.rows())
     warn_of_spellings(sample, [name for name in roles.sensitive if name not in request.normalised])
-    arguments.warn_of_unprotected(roles, policy.needs)
+    warn_of_unprotected(roles, policy.needs)
     check_weights(engine, roles.weight)
     kernels.warn_of_compiling(say)
     if engine.in_memory:
@@ -138,7 +139,7 @@ def _recoding(engine: Engine, request: Request, to: Folder | Table | None) -> Re
         rows, needed = int(often.sum()), request.counted_by
     if not rows:
         raise EmptyTable("the table has no rows")
-    arguments.refuse_empty(entries, needed)
+    refuse_empty(entries, needed)
     check_size(policy, rows)
     say("reading the columns", None)
     wanted = dict.fromkeys(policy.columns, "quasi") | dict.fromkeys(request.histogram_columns, "sensitive")

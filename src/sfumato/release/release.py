@@ -29,13 +29,13 @@ from sfumato.losses.released import Losses, ReleasedColumn, class_counts, releas
 from sfumato.measures.reach import Reach, reach_of
 from sfumato.measures.standards.finding import Profile
 from sfumato.measures.table import TupleCounts
-from sfumato.release.checks import refuse_hidden, trees_of
 from sfumato.release.destination import Folder, destination, stage_release
+from sfumato.release.folder import verify_folder, verify_manifest
 from sfumato.release.manifest import Method, Shown, manifest
 from sfumato.release.recode import global_labels, texts_of_labels
-from sfumato.release.request import Request
+from sfumato.release.request import Request, refuse_hidden, trees_of
 from sfumato.release.value_map import ValueMap
-from sfumato.release.verify import Audit, Verification, verify_folder, verify_manifest, verify_table
+from sfumato.release.verify import Audit, Verification, verify_table
 from sfumato.report import internal_report as internal_page
 from sfumato.report import report
 from sfumato.report.pdf import pdf_of

@@ -1,19 +1,65 @@
-"""Request: what is asked of a table, checked against its columns before any row is read."""
+"""Request: what is asked of a table, checked before any row is read, and what is checked on the way to a release."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from sfumato.core.fingerprint import secret_seed
+from sfumato.core.parameters import column_names, mapping, quasi_sets
 from sfumato.core.policy import Policy
-from sfumato.core.roles import Roles
+from sfumato.core.printed import printed
+from sfumato.core.roles import REST, K, Roles, Undecided, check_roles, undecided
+from sfumato.criteria import CRITERIA, criterion, parse
 from sfumato.engines.order import RANDOM, RowOrder
-from sfumato.search.problem import Progress
+from sfumato.engines.protocol import Engine
+from sfumato.errors import (
+    ColumnError,
+    Infeasible,
+    PolicyError,
+    ReadError,
+    UndecidedColumns,
+    did_you_mean,
+    listed_in_shell,
+    warn,
+)
+from sfumato.hierarchies import parse as parse_hierarchy
+from sfumato.search import search_name
+from sfumato.search.problem import Progress, Solution
+
+if TYPE_CHECKING:
+    from sfumato.release.verify import Verification
+
+SHOWN = 12  # columns that a warning lists
+LOOKED_AT = 100_000  # rows of an out-of-core table that are looked at for such columns
+
+
+class RoleWarning(UserWarning):
+    """A column without a role looks as if it told who somebody is."""
+
+
+class UnprotectedWarning(UserWarning):
+    """No criterion looks at a sensitive column; `words` says whether its reader writes Python or types in a shell."""
+
+    def __init__(self, columns: Sequence[str], words: str = "python") -> None:
+        super().__init__(tuple(columns), words)
+        self.columns, self.words = tuple(columns), words
+
+    def __str__(self) -> str:
+        listed, those = ", ".join(f'"{name}"' for name in self.columns), "it" if len(self.columns) == 1 else "them"
+        said = f"nothing protects {listed}: no criterion looks at {those}."
+        if self.words == "shell":
+            flag = f"--unprotected {listed_in_shell(self.columns)}"
+            return f"{said} --suggest names one and its cost, {flag} accepts that"
+        return f"{said} sf.suggest(release) names one, unprotected=[{listed}] accepts that"
+
+    def told_in(self, words: str) -> UnprotectedWarning:
+        """The same for readers elsewhere."""
+        return UnprotectedWarning(self.columns, words)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,3 +95,219 @@ class Request:
     def wildcard(self) -> bool:
         """Whether a missing value matches any value."""
         return bool(self.search.wildcard)
+
+
+def criteria(require: Any, k: Any = None) -> tuple[Any, ...]:
+    """Criteria from values, shell forms and mappings as in a policy file; one alone is a list of one. With `k`,
+    k-anonymity is the first of them."""
+    if isinstance(require, str | Mapping) or not isinstance(require, Iterable):
+        require = [require]
+    if k is not None:
+        require = [criterion("k-anonymity", k=k), *require]
+    found = tuple(
+        parse(c) if isinstance(c, str) else _named(c) if isinstance(c, Mapping) else CRITERIA.value(c) for c in require
+    )
+    if not found:
+        hint = "for example require=[sf.KAnonymity(10)]"
+        raise PolicyError("nothing is required of the release", allowed=", ".join(CRITERIA), hint=hint)
+    return found
+
+
+def _named(given: Mapping[Any, Any]) -> Any:
+    """The criterion of a mapping, as a manifest or `achieved` writes it: its model and its parameters."""
+    if not isinstance(model := given.get("model"), str):
+        raise PolicyError("a criterion does not name its model", allowed='{"model": "k-anonymity", "k": 10}')
+    return criterion(model, **{str(key): value for key, value in given.items() if key != "model"})
+
+
+def roles_of(
+    frame: pl.DataFrame,
+    quasi: Any,
+    identifying: Any,
+    sensitive: Any,
+    insensitive: Any,
+    weight: Any,
+    needed: Iterable[str],
+    unprotected: Any = (),
+    rest: Any = "refuse",
+) -> Roles:
+    """The roles, checked against the table and each other; what a criterion looks at is sensitive, and what is named as
+    unprotected is too."""
+    if weight is not None and not isinstance(weight, str):
+        raise PolicyError("weight must be the name of a column", got=type(weight).__name__)
+    if rest not in REST:
+        got = f'"{rest}"' if isinstance(rest, str) else type(rest).__name__
+        raise PolicyError("rest says what becomes of columns without a role", got=got, allowed=", ".join(REST))
+    accepted, needed = column_names(unprotected, "unprotected"), tuple(needed)
+    secrets = tuple(dict.fromkeys((*column_names(sensitive, "sensitive"), *needed, *accepted)))
+    free = column_names(insensitive, "insensitive")
+    roles = Roles(column_names(identifying, "identifying"), quasi_sets(quasi), secrets, free, weight, accepted, rest)
+    faults = check_roles(frame.columns, roles) + [
+        f'unprotected names the column "{name}", which a criterion protects' for name in accepted if name in needed
+    ]
+    if faults:
+        raise ColumnError(faults[0]) if len(faults) == 1 else PolicyError("the roles do not fit the table:", faults)
+    return roles
+
+
+def refuse_empty(frame: pl.DataFrame, names: Iterable[str]) -> None:
+    """A column without any value can be neither blurred nor protected."""
+    for name in dict.fromkeys(names):
+        if printed(frame.get_column(name)).null_count() == frame.height:
+            raise ColumnError(f'column "{name}" is empty: it has no value in any row', hint="leave it out")
+
+
+def refuse_undecided(frame: pl.DataFrame, roles: Roles, require: Iterable[Any], rows: int | None = None) -> None:
+    """Raise UndecidedColumns for columns without a role that look identifying, quasi-identifying or sensitive.
+
+    `rows` is how many the table has of which the frame is a sample.
+    """
+    if roles.rest == "refuse" and (found := undecided(frame, roles, _least(require), rows)):
+        raise UndecidedColumns(found)
+
+
+def warn_of_undecided(frame: pl.DataFrame, roles: Roles, require: Iterable[Any] = ()) -> None:
+    """Name in a warning the columns that `anonymize` would refuse: of verbs that try out a release."""
+    if roles.rest == "refuse":
+        _warn("no role, so that anonymize would refuse them", undecided(frame, roles, _least(require)))
+
+
+def warn_of_unmeasured(table: pl.DataFrame | Engine, quasi: Any, sensitive: Any = (), require: Any = ()) -> None:
+    """Name in a warning the columns that may tell who somebody is, and that a measure does not look at."""
+    promised = criteria(require) if require else ()
+    named = (*column_names(sensitive, "sensitive"), *(name for one in promised for name in one.needs))
+    roles = Roles(quasi=quasi_sets(quasi), insensitive=named)
+    if isinstance(table, pl.DataFrame):
+        found = undecided(table, roles, _least(promised))
+    else:
+        found = undecided(table.sample(LOOKED_AT), roles, _least(promised), table.rows())
+    others_know = [one for one in found if one.reason.role in ("identifying", "quasi")]
+    _warn("not among the quasi-identifiers, though others may know them", others_know)
+
+
+def _warn(what: str, found: Sequence[Undecided]) -> None:
+    listed = "; ".join(f'"{one.column}" ({one.reason.why})' for one in found[:SHOWN])
+    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    if found:
+        warn(RoleWarning(f"{what}: {listed}{more}"))
+
+
+def _least(require: Iterable[Any]) -> int:
+    """How many rows share a value that is not rare: what the criteria ask of a class."""
+    least = max((int(criterion.least_size) for criterion in require), default=1)
+    return least if least > 1 else K
+
+
+def warn_of_unprotected(roles: Roles, needed: Iterable[str]) -> None:
+    """Name the sensitive columns that no criterion looks at, unless that is accepted in writing."""
+    histogram_columns = {*needed, *roles.unprotected}
+    if found := [name for name in roles.sensitive if name not in histogram_columns]:
+        warn(UnprotectedWarning(found))
+
+
+def recipes_of(frame: pl.DataFrame, hierarchies: Any) -> dict[str, Any]:
+    """Column to recipe."""
+    for name in mapping(hierarchies, "hierarchies"):
+        if name not in frame.columns:
+            what = f'there is a hierarchy for column "{name}", which the table does not have'
+            raise ColumnError(what, hint=did_you_mean(name, frame.columns))
+    return {name: parse_hierarchy(spec) for name, spec in mapping(hierarchies, "hierarchies").items()}
+
+
+def kept(search: Any, keep: Any) -> Any:
+    """A search that is told what to keep: only one that picks can be."""
+    if keep is None:
+        return search
+    if not search.picks:
+        raise PolicyError(
+            "keep says what the automatic choice of a search shall keep",
+            got=f"search {type(search).__name__}",
+            hint='leave search out, or use search="auto"',
+        )
+    return replace(search, keep=keep)
+
+
+def find_histogram_columns(columns: Collection[str], search: Any, policy: Policy, roles: Roles) -> tuple[str, ...]:
+    """The columns whose histograms the criteria or the search need, such as a class attribute."""
+    wanted = tuple(search.needs)
+    for name in wanted:
+        if name not in columns or name in roles.identifying or name in policy.columns:
+            raise ColumnError(
+                f'{search_name(search)} needs a column "{name}" that is released and not a quasi-identifier',
+                hint=did_you_mean(name, columns),
+            )
+    return tuple(dict.fromkeys((*policy.needs, *wanted)))
+
+
+def check_weights(store: Engine, name: str | None) -> None:
+    """Survey weights: numbers above 0, none missing."""
+    if name is not None and not store.positive(name):
+        raise ColumnError(f'the weights in column "{name}" must be numbers above 0, with none missing')
+
+
+def check_size(policy: Policy, rows: int) -> None:
+    """No table can have a class larger than itself."""
+    for one in policy.require:
+        if one.least_size > rows:
+            raise Infeasible(
+                f"{type(one).__name__} asks for classes of at least {one.least_size} rows",
+                got=f"a table of {rows}",
+                allowed=f"at most {rows}",
+                closest={"suppressed": rows},
+            )
+
+
+def check_solution(solution: Solution, search: Any, policy: Policy, rows: int) -> None:
+    """Raise Infeasible where a search found nothing that satisfies the policy."""
+    if not solution.verdict.satisfied:
+        raise Infeasible(
+            f"{search_name(search)} found no recoding that satisfies the policy",
+            got=f"{solution.verdict.suppressed} of {rows} rows would have to be suppressed",
+            allowed=f"at most {min(policy.limit(rows), rows - 1)}",
+            hint="allow more suppression, ask for less, or use another search",
+            closest={"suppressed": solution.verdict.suppressed},
+        )
+
+
+def distribution(source: Any, name: str) -> dict[str, int]:
+    """Printed value to rows in the whole table; the empty string stands for missing."""
+    categories = source.attribute(name).categories
+    return {(text or ""): int(n) for text, n in zip(categories.text, categories.count, strict=True)}
+
+
+def trees_of(source: Any, names: Iterable[str]) -> dict[str, Any]:
+    """The hierarchies of those attributes of a table that have one."""
+    return {name: tree for name in names if (tree := source.attribute(name).hierarchy) is not None}
+
+
+def refuse_changed(whole: Mapping[str, Mapping[str, int]], released: Mapping[str, Mapping[str, int]]) -> None:
+    """Raise a ReadError where released rows have values that the counted rows did not have, or more of them."""
+    for name, shown in released.items():
+        if any(n > whole[name].get(value, 0) for value, n in shown.items()):
+            raise ReadError(f'column "{name}" was changed while the table was read', hint="run it again")
+
+
+def publishable(
+    policy: Policy, whole: Mapping[str, Mapping[str, int]], suppressed: int
+) -> dict[str, Mapping[str, int]] | None:
+    """The distributions of the whole table that verify needs, or None where they are not to be published.
+
+    With the release they give the suppressed rows away, as one class; and publishing them only where that class
+    satisfies the policy would tell, where they are missing, that it does not.
+    """
+    needed = dict.fromkeys(name for c in policy.require if c.uses_overall_distribution for name in c.needs)
+    return None if needed and suppressed else {name: whole[name] for name in needed}
+
+
+def refuse_hidden(policy: Policy, found: Verification) -> None:
+    """Raise a PolicyError where all that is broken are promises against a distribution that may not be published."""
+    require: tuple[Any, ...] = policy.require
+    against = {c.model: c.bounded_by for c in require if c.uses_overall_distribution}
+    models = list(dict.fromkeys(promise.model for promise in found.promises if not promise.holds))
+    if models and all(model in against for model in models):
+        raise PolicyError(
+            f"{' and '.join(models)} {'hold' if len(models) > 1 else 'holds'} against the whole table, "
+            "but cannot be shown from the release alone: "
+            "the distribution of the whole table would give the suppressed rows away",
+            hint=f"set suppression to 0, or ask for a larger {' and '.join(against[model] for model in models)}",
+        )

@@ -27,8 +27,9 @@ from sfumato.engines.files.bytes import sha256
 from sfumato.engines.memory.table import enter
 from sfumato.engines.tables import store_of
 from sfumato.errors import BrokenPromise, MissingExtra, OutputError, PolicyError, ReadError
+from sfumato.release.folder import verify_folder, verify_manifest
 from sfumato.release.manifest import load_manifest, read_manifest
-from sfumato.release.verify import Verification, verify_folder, verify_manifest
+from sfumato.release.verify import Verification
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

@@ -2,47 +2,29 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NewType
+from typing import TYPE_CHECKING, Any, Literal, NewType, Protocol
 
 import polars as pl
 
 from sfumato.core.microdata import microdata
+from sfumato.core.printed import printed, printed_frame
 from sfumato.criteria.audit import Counts as Whole
 from sfumato.criteria.audit import Groups, Wide, WildcardGroups
-from sfumato.criteria.model import Promise, broken, examined
-from sfumato.engines.order import CANONICAL, is_canonical, sorted_by
-from sfumato.engines.protocol import Engine, Progress
-from sfumato.errors import ColumnError, InputError, PolicyError, ReadError, did_you_mean
-from sfumato.measures.table import DEFAULT_MAX_CELLS, SAMPLE, Counting, TupleCounts, estimate, quiet
-from sfumato.release import arguments
-from sfumato.release.manifest import Claim, Manifest, once, read_manifest, wanted
-from sfumato.release.released import (
-    CountedTable,
-    GroupsOf,
-    Released,
-    RowTable,
-    Streamed,
-    data_place,
-    is_streamed,
-    summary,
-)
+from sfumato.criteria.model import Promise, examined
+from sfumato.engines.protocol import COUNT, Engine
+from sfumato.errors import ColumnError, PolicyError, did_you_mean
+from sfumato.measures.table import DEFAULT_MAX_CELLS, SAMPLE, TupleCounts, estimate
 
 if TYPE_CHECKING:
-    from sfumato.core.hierarchy import Hierarchy
+    from sfumato.core.hierarchy import Hierarchy, Recipe
     from sfumato.release.signature import Signature
 
-
-UNSORTED = "its rows are not in canonical order"
-EVERY = 1 << 40  # what is promised is verified, however many classes there are
-
-
-Outcome = Literal["holds", "broken", "nothing promised"]
-SIZES = ("classes", "smallest", "largest", "sizes")  # what a manifest that has class sizes must say
 INTEGRITY = "integrity"  # that the data are those of the manifest: no promise about people
+Outcome = Literal["holds", "broken", "nothing promised"]
+# a record's risk is 1/n: it is strictly above the threshold where its class has fewer than so many records
+THRESHOLDS = {"0.05": 20, "0.1": 10, "0.2": 5}
 
 
 @dataclass(frozen=True)
@@ -166,102 +148,193 @@ def verify_released(
         groups_of = released.grouped(names, needed)
         classes.append(summary(groups_of(()).sizes["size"], names))
         if wildcard:
-            matches_of = _wild(groups_of, wildcards)
-            promises += [_matching(examined(c, names, matches_of(c.needs))) for c in require]
+            matches_of = by_wildcards(groups_of, wildcards)
+            promises += [where_missing_matches(examined(c, names, matches_of(c.needs))) for c in require]
         else:
             promises += [examined(c, names, groups_of(c.needs)) for c in require]
     return Verification(released.rows, tuple(promises), tuple(classes))
 
 
-def verify_folder(path: str | Path, most: int = EVERY) -> Verification:
-    """Check a release folder from its files alone: the data file against the manifest, and every promise on its rows.
+def verify_store(
+    store: Engine,
+    quasi: Sequence[Sequence[str]],
+    require: Sequence[Any],
+    *,
+    recipes: Mapping[str, Recipe] | None = None,
+    wildcard: bool = False,
+    max_cells: int = DEFAULT_MAX_CELLS,
+) -> Verification:
+    """The same of an out-of-core table.
 
-    The first promise, "integrity", is that the file is the one that the manifest describes: same bytes, rows, columns,
-    class sizes and order of rows, and no identifying column. The others are those of the manifest; one whose measured
-    value is not what the rows say does not hold. Distances compare with the distribution in the manifest (`whole`)
-    where it has one, else with the released rows, and the note says so. Of large data at most `most` different tuples
-    are held.
+    The engine counts the distinct tuples of each set of quasi-identifiers, with each sensitive attribute that a
+    criterion looks at; more than `max_cells` of them are refused, or audited in parts where the engine can. `recipes`
+    are the hierarchies that distances run along.
 
-    Raises
-    ------
-    ReadError
-        There is no manifest, it is malformed, or the data file is missing, unreadable or outside of the folder.
+    >>> from sfumato.criteria import KAnonymity
+    >>> from sfumato.engines.files.table import FileTable
+    >>> verify_store(FileTable("out/*.parquet"), [["age"]], [KAnonymity(5)]).holds  # doctest: +SKIP
+    True
     """
-    from sfumato.engines.files.bytes import read_back, sha256
+    counts = TupleCounts(store, max_cells)
+    if store.in_parts and not wildcard and not recipes:
+        needed, rows, sample = [a for c in require for a in c.needs], store.rows(), store.sample(SAMPLE)
+        together = [once((*names, *needed)) for names in quasi]
+        if max(estimate(sample, columns, counts.schema, rows) for columns in together) > max_cells:
+            from sfumato.release.parts.verify import verify_on
 
-    folder = Path(path)
-    manifest = read_manifest(folder)
-    data = manifest.data
-    if data.file is None:
-        raise ReadError(
-            f'the data that "{folder / "manifest.json"}" describes are no file of this folder',
-            hint="pass the table itself, with the folder of its manifest",
-        )
-    place = data_place(folder, data.file, data.format)
-    faults = [] if sha256(place) == data.sha256.removeprefix("sha256:").lower() else ["its sha256 is another"]
-    whole, trees = manifest.whole or {}, manifest.sensitive_hierarchies or {}
-    try:
-        if is_streamed(place, data.format, data.guarded):
-            streamed = Streamed(place, data.format)
-            faults += [] if data.order != CANONICAL or streamed.is_canonical(_quasi(manifest)) else [UNSORTED]
-            released: Released = CountedTable(TupleCounts(streamed, most), whole, trees)
-            return _checked(manifest, released, faults, "data file")
-        table = read_back(place, data.format, data.guarded)
-        released = RowTable(table, whole, trees)
-        if data.order == CANONICAL and not is_canonical(table, sorted_by(table.columns, _quasi(manifest))):
-            faults.append(UNSORTED)
-    except InputError:
-        if not faults:
-            raise
-        # the bytes were changed until they are no table any more: that is an answer, not an error
-        lost = [broken(c, names, "the data file cannot be read as a table") for c, names in wanted(manifest)]
-        return Verification(0, (_integrity([*faults, "it cannot be read as a table"], "data file"), *lost), ())
-    return _checked(manifest, released, faults, "data file")
+            return verify_on(store.frame, quasi, require)  # type: ignore[attr-defined]
+    trees = {}
+    for name, recipe in (recipes or {}).items():
+        frame, times = counts.entries([name])
+        tree = recipe.build(microdata(frame, {name: "sensitive"}, {}, times=times).attribute(name).categories)
+        trees[name] = wide_of(tree)
+    return verify_released(CountedTable(counts, {}, trees), quasi, require, wildcard=wildcard)
 
 
-def verify_manifest(path: str | Path, table: Counting | TupleCounts | pl.DataFrame, most: int = EVERY) -> Verification:
-    """Check a table that lies elsewhere, as in a database, against the manifest in a folder.
+def class_sizes(released: pl.DataFrame, quasi: Sequence[str]) -> dict[str, Any]:
+    """How large the equivalence classes are, and how at risk their records.
 
-    Its number of rows, its columns and its class sizes are compared with those of the manifest, and every promise is
-    checked on it. Whether its other values are those that were released cannot be told.
+    A class is the rows whose quasi-identifiers print alike; missing is a value. The risk of a record is 1/n, with n
+    the size of its class (the prosecutor's): the highest, the average (classes per row), and the share of records whose
+    risk is strictly above a threshold.
 
-    Parameters: `path`, the folder; `table`, a store or a frame; `most`, how many different tuples of a store are held.
+    Parameters: `released`, a table; `quasi`, its quasi-identifying columns.
+
+    >>> sizes = class_sizes(pl.DataFrame({"age": [20, 20, 20, 30]}), ["age"])
+    >>> sizes["classes"], sizes["smallest"], sizes["sizes"], sizes["risk"]["average"]
+    (2, 1, {'1': 1, '3': 1}, 0.5)
     """
-    manifest = read_manifest(Path(path))
-    whole, trees = manifest.whole or {}, manifest.sensitive_hierarchies or {}
-    if isinstance(table, pl.DataFrame):
-        return _checked(manifest, RowTable(table, whole, trees), [], "table")
-    counts = table if isinstance(table, TupleCounts) else TupleCounts(table, most)
-    return _checked(manifest, CountedTable(counts, whole, trees), [], "table")
+    names = list(dict.fromkeys(quasi))
+    keys = pl.DataFrame([printed(released.get_column(name)).alias(f"q{i}") for i, name in enumerate(names)])
+    return summary(keys.group_by(keys.columns).agg(size=pl.len()).get_column("size"), names)
 
 
-def _checked(manifest: Manifest, released: Released, faults: Sequence[str], what: str) -> Verification:
-    """Integrity and every promise of a manifest, on released rows."""
-    asked = wanted(manifest)
-    found = [*faults, *_shape_faults(manifest, released)]
-    promises, classes = [], []
-    for names in dict.fromkeys([*map(once, manifest.policy.quasi), *(names for _, names in asked)]):
-        mine = {c: claim for (c, of), claim in asked.items() if of == names}
-        absent = [name for name in names if name not in released.columns]
-        if absent:
-            promises += [broken(c, names, f"the {what} lacks {_listed(absent)}") for c in mine]
-            continue
-        needed = once(a for c in mine for a in c.needs if a in released.columns)
-        groups_of = released.grouped(names, needed)
-        classes.append(summary(groups_of(()).sizes["size"], names))
-        matches_of = _wild(groups_of)
-        for c, claim in mine.items():
-            if not manifest.policy.wildcard:
-                promises.append(_against(claim, c, names, groups_of(c.needs), what))
-            elif c.wildcard:
-                promises.append(_matching(_against(claim, c, names, matches_of(c.needs), what)))
-            else:
-                promises.append(broken(c, names, "it is not defined where a missing value matches any value"))
-    found += _size_faults(manifest, classes) + _whole_faults(manifest, released)
-    return Verification(released.rows, (_integrity(found, what), *promises), tuple(classes))
+def summary(sizes: pl.Series, quasi: Sequence[str]) -> dict[str, Any]:
+    """The same from the sizes themselves."""
+    table = sizes.cast(pl.Int64).alias("size").value_counts(name="classes").sort("size")
+    classes, rows = len(sizes), int(sizes.sum())
+    below = {name: table.filter(pl.col("size") < n) for name, n in THRESHOLDS.items()}
+    at_risk = {name: int((part["size"] * part["classes"]).sum()) for name, part in below.items()}
+    middle: Any = sizes.median() or 0
+    smallest, largest = (int(table["size"][i]) if classes else 0 for i in (0, -1))
+    return {
+        "quasi": list(quasi),
+        "classes": classes,
+        "smallest": smallest,
+        "median": int(middle) if middle == int(middle) else float(middle),
+        "average": rows / classes if classes else 0.0,
+        "largest": largest,
+        "sizes": {str(size): int(count) for size, count in table.iter_rows()},
+        "risk": {
+            "highest": 1 / smallest if classes else 0.0,
+            "average": classes / rows if rows else 0.0,
+            "records_above": {name: count / rows if rows else 0.0 for name, count in at_risk.items()},
+        },
+    }
 
 
-def _wild(groups_of: GroupsOf, wildcards: Sequence[str] = ()) -> GroupsOf:
+GroupsOf = Callable[[Sequence[str]], Groups]
+
+
+class Released(Protocol):
+    """A released table."""
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of its columns, in order."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+
+    def grouped(self, names: Sequence[str], attributes: Sequence[str]) -> GroupsOf:
+        """Its groups by these columns; of the function that gives them, for some of the attributes."""
+
+    def marginal(self, name: str) -> dict[str | None, int]:
+        """The rows of each printed value of a column."""
+
+
+class RowTable:
+    """Released rows, each column printed once; with `row_counts` each stands for so many."""
+
+    def __init__(
+        self,
+        table: pl.DataFrame,
+        whole: Mapping[str, Whole],
+        trees: Mapping[str, Wide],
+        row_counts: pl.Series | None = None,
+    ) -> None:
+        self.table, self.whole, self.trees, self.row_counts = table, whole, trees, row_counts
+        self._text: dict[str, pl.Series] = {}
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of its columns, in order."""
+        return self.table.columns
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return self.table.height if self.row_counts is None else int(self.row_counts.sum())
+
+    def _printed(self, name: str) -> pl.Series:
+        if name not in self._text:
+            self._text[name] = printed(self.table.get_column(name))
+        return self._text[name]
+
+    def grouped(self, names: Sequence[str], attributes: Sequence[str]) -> GroupsOf:
+        """One grouping, for all attributes."""
+        keys = pl.DataFrame([self._printed(name) for name in names])
+        groups = Groups(keys, {a: self._printed(a) for a in attributes}, self.whole, self.trees, self.row_counts)
+        return lambda needs: groups
+
+    def marginal(self, name: str) -> dict[str | None, int]:
+        """The rows of each printed value of a column."""
+        rows = pl.repeat(1, self.table.height, eager=True) if self.row_counts is None else self.row_counts
+        table = pl.DataFrame({"value": self._printed(name), "rows": rows})
+        return dict(table.group_by("value").agg(pl.col("rows").sum()).iter_rows())
+
+
+class CountedTable:
+    """Released rows by their distinct tuples: each attribute is counted with the groups, never two together."""
+
+    def __init__(self, counts: TupleCounts, whole: Mapping[str, Whole], trees: Mapping[str, Wide]) -> None:
+        self.counts, self.whole, self.trees = counts, whole, trees
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of its columns, in order."""
+        return self.counts.columns
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return self.counts.rows
+
+    def grouped(self, names: Sequence[str], attributes: Sequence[str]) -> GroupsOf:
+        """A grouping for each set of attributes that is asked for; one count answers for all where there is one."""
+        if len(attributes) == 1:
+            self.counts.entries([*names, *attributes])
+        made: dict[tuple[str, ...], Groups] = {}
+
+        def groups(needs: Sequence[str]) -> Groups:
+            mine = tuple(a for a in needs if a in attributes)
+            if mine not in made:
+                frame, times = self.counts.entries([*names, *mine])
+                text = printed_frame(frame)
+                of = {a: text.get_column(a) for a in mine}
+                made[mine] = Groups(text.select(names), of, self.whole, self.trees, pl.Series(COUNT, times))
+            return made[mine]
+
+        return groups
+
+    def marginal(self, name: str) -> dict[str | None, int]:
+        """The rows of each printed value of a column."""
+        frame, times = self.counts.entries([name])
+        return dict(zip(printed(frame.get_column(name)).to_list(), times.tolist(), strict=True))
+
+
+def by_wildcards(groups_of: GroupsOf, wildcards: Sequence[str] = ()) -> GroupsOf:
     """The groups where a missing value, and these, match any value; each made once."""
     made: dict[int, tuple[Groups, WildcardGroups]] = {}
 
@@ -274,7 +347,7 @@ def _wild(groups_of: GroupsOf, wildcards: Sequence[str] = ()) -> GroupsOf:
     return matches_of
 
 
-def _matching(promise: Promise) -> Promise:
+def where_missing_matches(promise: Promise) -> Promise:
     """A promise under the reading where a missing value matches any value, which its sentence says."""
     return replace(promise, sentence=promise.sentence.removesuffix(".") + ", where a missing value matches any value.")
 
@@ -303,123 +376,6 @@ def _starred(keys: pl.DataFrame, wildcards: Sequence[str]) -> pl.DataFrame:
     return keys.select(pl.when(~pl.all().is_in(list(wildcards))).then(pl.all())) if wildcards else keys
 
 
-def _against(claim: Claim | None, c: Any, names: Sequence[str], groups: Groups, what: str) -> Promise:
-    """The promise as the rows keep it, and broken where the manifest claims another measured value."""
-    absent = [a for a in c.needs if a not in groups.text]
-    if absent:
-        return broken(c, names, f"the {what} lacks {_listed(absent)}")
-    try:
-        promise = examined(c, names, groups)
-    except PolicyError as error:
-        return broken(c, names, f"cannot be checked: {error.what}")
-    if claim is None:
-        return promise
-    notes = [] if claim.holds else ["the manifest itself says that it does not hold"]
-    if claim.bound is not None and not _close(claim.bound, c.bound):
-        notes.append(f"the manifest claims a bound of {claim.bound:g}")
-    claimed, measured = claim.measured, promise.measured
-    if claimed is not None and measured is not None and not _close(claimed, measured):
-        notes.append(f"the manifest claims {claimed:g}, the rows say {measured:g}")
-    if not notes:
-        return promise
-    return replace(promise, holds=False, note="; ".join([*notes, *filter(None, [promise.note])]))
-
-
-def _close(claimed: float, found: float) -> bool:
-    return math.isclose(claimed, found, rel_tol=1e-9, abs_tol=1e-9)
-
-
-def _integrity(faults: Sequence[str], what: str) -> Promise:
-    sentence = {
-        "data file": "The data file is the one that the manifest describes, and has no identifying column.",
-        "table": "The table has the columns, rows and class sizes that the manifest describes.",
-    }[what]
-    return Promise(INTEGRITY, {}, (), not faults, len(faults), 0, sentence, "; ".join(faults) or None)
-
-
-def _shape_faults(manifest: Manifest, released: Released) -> list[str]:
-    faults, names = [], [column.name for column in manifest.data.columns]
-    gone = None if manifest.solution is None else manifest.solution.suppressed
-    here, there = dict.fromkeys(released.columns), dict.fromkeys(names)
-    if released.rows != manifest.data.rows:
-        faults.append(f"it has {released.rows} rows, the manifest says {manifest.data.rows}")
-    elif gone is not None and manifest.input is not None and manifest.data.rows + gone != manifest.input.rows:
-        faults.append("the rows released and suppressed do not add up to those of the input")
-    if released.columns != names:
-        lacks, more = [n for n in there if n not in here], [n for n in here if n not in there]
-        how = [f"{verb} {_listed(those)}" for verb, those in (("lacks", lacks), ("adds", more)) if those]
-        faults.append("its columns are not those of the manifest: it " + " and ".join(how or ["has another order"]))
-    identifying = [name for name in manifest.policy.identifying if name in here]
-    if identifying:
-        faults.append(f"it has identifying columns: {_listed(identifying)}")
-    return faults
-
-
-def _quasi(manifest: Manifest) -> list[str]:
-    return [name for names in manifest.policy.quasi for name in names]
-
-
-def _size_faults(manifest: Manifest, classes: Sequence[Mapping[str, Any]]) -> list[str]:
-    faults = []
-    for claimed in manifest.measured:
-        mine = [found for found in classes if claimed.get("quasi", found["quasi"]) == found["quasi"]]
-        if not mine:
-            faults.append("the manifest has class sizes of columns that it does not name as quasi-identifying")
-        for found in mine:
-            other = [key for key in found if claimed.get(key, None if key in SIZES else found[key]) != found[key]]
-            faults += [f"its class sizes are not those of the manifest: {_listed(other)}"] if other else []
-    return faults
-
-
-def _whole_faults(manifest: Manifest, released: Released) -> list[str]:
-    """The table before suppression cannot have fewer records of a value than the release."""
-    faults = []
-    for name, counts in (manifest.whole or {}).items():
-        here = released.marginal(name) if name in released.columns else {}
-        short = sum(n > counts.get(value or "", 0) for value, n in here.items())
-        if short or (manifest.input is not None and sum(counts.values()) != manifest.input.rows):
-            faults.append(f'the manifest\'s distribution of "{name}" before suppression contradicts the rows')
-    return faults
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(f'"{name}"' for name in names)
-
-
-def verify_store(
-    store: Engine,
-    *,
-    quasi: Sequence[str] | Sequence[Sequence[str]],
-    require: Iterable[Any] | Any,
-    sensitive: Sequence[str] = (),
-    hierarchies: Mapping[str, Any] | None = None,
-    wildcard: bool = False,
-    max_cells: int = DEFAULT_MAX_CELLS,
-    say: Progress = quiet,
-) -> Verification:
-    """Which promises an out-of-core table keeps: what `sfumato.verify` says of it in memory.
-
-    The store counts the distinct tuples of each set of quasi-identifiers, with each sensitive attribute that a
-    criterion looks at; more than `max_cells` of them are refused, or audited in parts where the engine can.
-
-    >>> from sfumato.engines.files.table import FileTable
-    >>> verify_store(FileTable("out/*.parquet"), quasi=["age"], require="k-anonymity 5").holds  # doctest: +SKIP
-    True
-    """
-    counts, promised = TupleCounts(store, max_cells, say), arguments.criteria(require)
-    nothing = pl.DataFrame(schema=counts.schema)
-    needed = [name for criterion in promised for name in criterion.needs]
-    roles = arguments.roles_of(nothing, quasi, (), sensitive, (), None, needed)
-    if store.in_parts and not wildcard and not hierarchies:
-        sample, rows = store.sample(SAMPLE), store.rows()
-        together = [tuple(dict.fromkeys((*names, *needed))) for names in roles.quasi]
-        if max(estimate(sample, columns, counts.schema, rows) for columns in together) > max_cells:
-            from sfumato.release.parts.verify import verify_on
-
-            return verify_on(store.frame, roles.quasi, promised)  # type: ignore[attr-defined]
-    trees = {}
-    for name, recipe in arguments.recipes_of(nothing, hierarchies).items():
-        frame, times = counts.entries([name])
-        tree = recipe.build(microdata(frame, {name: "sensitive"}, {}, times=times).attribute(name).categories)
-        trees[name] = wide_of(tree)
-    return verify_released(CountedTable(counts, {}, trees), roles.quasi, promised, wildcard=wildcard)
+def once(names: Iterable[str]) -> tuple[str, ...]:
+    """Names, each once, in order."""
+    return tuple(dict.fromkeys(names))

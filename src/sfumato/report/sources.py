@@ -19,8 +19,9 @@ from sfumato.core.printed import printed
 from sfumato.engines.atomic import atomic_file
 from sfumato.engines.files.bytes import read_back, sha256
 from sfumato.errors import OutputError
+from sfumato.release.folder import verify_folder
 from sfumato.release.manifest import is_release, load_manifest
-from sfumato.release.verify import INTEGRITY, Verification, verify_folder, verify_table
+from sfumato.release.verify import INTEGRITY, Verification, verify_table
 from sfumato.report.look import Manifest, roles_of
 from sfumato.report.pdf import browser, pdf_of
 

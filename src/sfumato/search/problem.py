@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -352,3 +354,36 @@ def _mixed(number: np.ndarray) -> np.ndarray:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
+
+
+T = TypeVar("T")
+
+
+class _Stopped(Exception):
+    """Ends the work at its next sign of progress."""
+
+
+def interruptible(work: Callable[[Progress], T], progress: Progress) -> T:
+    """What `work(progress)` gives. An interrupt stops it at its next call of progress, and is raised here.
+
+    A signal that Python handles while a kernel hands its arrays back would end the process.
+    """
+    stop = threading.Event()
+
+    def tell(message: str, share: float | None) -> None:
+        if stop.is_set():
+            raise _Stopped
+        progress(message, share)
+
+    pool = ThreadPoolExecutor(1)
+    try:
+        future = pool.submit(work, tell)
+        while not wait([future], timeout=0.2).done:  # a signal may have reached another thread: look up now and then
+            pass
+        return future.result()
+    except KeyboardInterrupt:
+        stop.set()
+        future.exception()  # wait until it has ended; a second interrupt does not wait
+        raise
+    finally:
+        pool.shutdown(wait=False)

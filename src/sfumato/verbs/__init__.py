@@ -21,16 +21,23 @@ from sfumato.errors import PolicyError
 from sfumato.losses import loss as parse_loss
 from sfumato.measures.standards import profile_named
 from sfumato.measures.table import DEFAULT_MAX_CELLS
-from sfumato.release import arguments
-from sfumato.release.checks import find_histogram_columns
 from sfumato.release.counted_search import refuse_out_of_core
 from sfumato.release.destination import Table, destination
 from sfumato.release.ends import ends_named
+from sfumato.release.folder import verify_folder, verify_manifest
 from sfumato.release.pipeline import make_release
 from sfumato.release.release import Release
-from sfumato.release.request import Request
+from sfumato.release.request import (
+    Request,
+    criteria,
+    find_histogram_columns,
+    kept,
+    recipes_of,
+    roles_of,
+    warn_of_unmeasured,
+)
 from sfumato.release.signature import signed
-from sfumato.release.verify import Verification, verify_folder, verify_manifest, verify_store, verify_table
+from sfumato.release.verify import Verification, verify_store, verify_table
 from sfumato.search import search as parse_search
 from sfumato.search.problem import Progress, quiet
 
@@ -109,25 +116,23 @@ def anonymize(
     ['[30, 34]', '[30, 34]', '[55, 59]', '[55, 59]']
     """
     parameters.check_progress(progress)
-    promised = arguments.criteria(require, k)
+    promised = criteria(require, k)
     table = engine_of(data)
     place = destination(to, table)
     with table.snapshot(write=isinstance(place, Table)) as engine:  # writers do not matter
         schema = engine.schema()
         nothing = pl.DataFrame(schema=schema)
         needed = [name for criterion in promised for name in criterion.needs]
-        roles = arguments.roles_of(
-            nothing, quasi, identifying, sensitive, insensitive, weight, needed, unprotected, rest
-        )
+        roles = roles_of(nothing, quasi, identifying, sensitive, insensitive, weight, needed, unprotected, rest)
         released = tuple(name for name in schema if name not in roles.identifying)
-        refuse_types(schema, released)
         standard = None if profile is None else profile_named(profile)
         policy = Policy(roles.quasi, promised, suppression, parse_loss(loss), ends_named(ends), standard)
         policy.limit(engine.rows())
-        method = arguments.kept(parse_search(search), keep)
-        recipes = arguments.recipes_of(nothing, hierarchies)
+        method = kept(parse_search(search), keep)
+        recipes = recipes_of(nothing, hierarchies)
         parameters.check_weights(policy.loss, policy.columns)
         if not engine.in_memory:
+            refuse_types(schema, released)
             refuse_out_of_core(method, normalise)
         request = Request(
             policy=policy,
@@ -186,24 +191,18 @@ def verify(
         raise PolicyError("signer is for a release with its folder", hint="pass the folder, or manifest")
     if quasi is None or require is None:
         raise PolicyError("verify needs a release folder, or a table with quasi and require, or with a manifest")
-    promised = arguments.criteria(require)
-    if store is not None:
-        found = verify_store(
-            store,
-            quasi=quasi,
-            require=promised,
-            sensitive=sensitive,
-            hierarchies=hierarchies,
-            wildcard=wildcard,
-            max_cells=max_cells,
-        )
-        arguments.warn_of_unmeasured(store, quasi, sensitive, promised)
-        return found
-    frame, _ = enter(data)
+    promised = criteria(require)
+    table = engine_of(data) if store is None else store
+    nothing = pl.DataFrame(schema=table.schema())
     needed = [name for criterion in promised for name in criterion.needs]
-    roles = arguments.roles_of(frame, quasi, (), sensitive, (), None, needed)
-    arguments.warn_of_unmeasured(frame, quasi, sensitive, promised)
-    trees: dict[str, Any] = {}
-    for name, recipe in arguments.recipes_of(frame, hierarchies).items():
-        trees[name] = recipe.build(encode(frame.get_column(name))[0])
-    return verify_table(frame, roles.quasi, promised, whole=None, hierarchies=trees or None, wildcard=wildcard)
+    roles = roles_of(nothing, quasi, (), sensitive, (), None, needed)
+    recipes = recipes_of(nothing, hierarchies)
+    if table.in_memory:
+        frame = table.sample(table.rows())
+        trees = {name: recipe.build(encode(frame.get_column(name))[0]) for name, recipe in recipes.items()}
+        found = verify_table(frame, roles.quasi, promised, hierarchies=trees, wildcard=wildcard)
+        warn_of_unmeasured(frame, quasi, sensitive, promised)
+        return found
+    found = verify_store(table, roles.quasi, promised, recipes=recipes, wildcard=wildcard, max_cells=max_cells)
+    warn_of_unmeasured(table, quasi, sensitive, promised)
+    return found

@@ -31,9 +31,9 @@ from sfumato.engines.memory.table import enter
 from sfumato.errors import MissingExtra, warn
 from sfumato.hierarchies.learned import Learned
 from sfumato.measures.risk.keys import keys_of
-from sfumato.release import arguments
 from sfumato.release.ends import ends_named
 from sfumato.release.release import Release, losses
+from sfumato.release.request import recipes_of, roles_of, warn_of_undecided
 from sfumato.search.problem import Progress, quiet
 from sfumato.verbs import Names, anonymize
 
@@ -122,10 +122,10 @@ def compare(
     frame = enter(data)[0]
     planned = plan(search, loss, require, suppression, k)
     needed = [name for point in planned.points for criterion in point.require for name in criterion.needs]
-    roles = arguments.roles_of(frame, quasi, identifying, sensitive, insensitive, weight, needed, rest=rest)
+    roles = roles_of(frame, quasi, identifying, sensitive, insensitive, weight, needed, rest=rest)
     required = [criterion for point in planned.points for criterion in point.criteria]
-    arguments.warn_of_undecided(frame, roles, required)
-    recipes = arguments.recipes_of(frame, hierarchies)
+    warn_of_undecided(frame, roles, required)
+    recipes = recipes_of(frame, hierarchies)
     trees = _trees(frame, recipes)
     merged = normalised(normalise, frame, roles, trees)
     asked = [criterion for point in planned.points for criterion in point.require]

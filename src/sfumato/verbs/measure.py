@@ -12,13 +12,12 @@ import polars as pl
 
 from sfumato.core.parameters import column_names, mapping, whole_number
 from sfumato.engines.memory.table import enter
-from sfumato.engines.protocol import is_engine
-from sfumato.engines.tables import store_of
+from sfumato.engines.tables import is_engine, store_of
 from sfumato.errors import PolicyError
 from sfumato.measures.source import MeasuredTable, Sets, in_order, source_of
 from sfumato.measures.table import DEFAULT_MAX_CELLS, LOAD, Table, TupleCounts, refuse, rows_of, table_of
-from sfumato.release.arguments import warn_of_unmeasured
 from sfumato.release.release import Release
+from sfumato.release.request import warn_of_unmeasured
 
 if TYPE_CHECKING:
     from sfumato.measures.attacks.summary import AttackResults

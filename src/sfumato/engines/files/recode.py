@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.printed import plain
-from sfumato.engines.codes import Codes, ranks
+from sfumato.engines.order import Codes, ranks
 from sfumato.engines.protocol import LABEL, Plan
 from sfumato.errors import ReadError
 

@@ -16,9 +16,10 @@ import polars as pl
 
 from sfumato.core.fingerprint import fingerprint
 from sfumato.core.printed import plain, refuse_unprintable
-from sfumato.engines.files.bytes import FORMATS, read_back, write_table
+from sfumato.engines.files.bytes import FORMATS, write_table
 from sfumato.engines.files.count import singled
 from sfumato.engines.files.read import read
+from sfumato.engines.files.table import ScannedFile
 from sfumato.engines.memory.pandas import from_pandas, objects, plain_categories, to_pandas
 from sfumato.engines.order import INPUT
 from sfumato.engines.protocol import COUNT, Engine, Plan, Progress, refuse_many
@@ -93,10 +94,10 @@ class MemoryTable(Engine):
         """For each set of columns how many rows have values of them that no other row has."""
         return singled(self.frame.lazy().with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)), sets)
 
-    def recode(self, plan: Plan, file: Path, format: str, say: Progress) -> MemoryTable:
-        """Write the rows as the plan says; what comes back is what the file holds."""
+    def recode(self, plan: Plan, file: Path, format: str, say: Progress) -> ScannedFile:
+        """Write the rows as the plan says."""
         write_table(self._recoded(plan)[0], file, format)
-        return MemoryTable(read_back(file, format))
+        return ScannedFile(file, format)
 
     @contextmanager
     def release(self, plan: Plan, name: str | None, overwrite: bool, say: Progress) -> Iterator[MemoryTable]:

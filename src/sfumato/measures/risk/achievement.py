@@ -19,7 +19,7 @@ from sfumato.criteria.search_distance import SEARCHED, run_maxima, run_of, run_s
 from sfumato.errors import ColumnError
 from sfumato.measures.risk.keys import Keys, keys_of
 from sfumato.measures.table import Table, table_of
-from sfumato.release.arguments import recipes_of
+from sfumato.release.request import recipes_of
 
 MOST_L = 10  # the last l whose recursive c is given
 COUNTED = 100  # values told apart under wildcards, at least

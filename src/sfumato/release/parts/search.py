@@ -15,14 +15,13 @@ from sfumato.engines.spark.table import SparkTable
 from sfumato.engines.spark.write import SparkKept
 from sfumato.errors import PolicyError
 from sfumato.losses.released import ReleasedColumn
-from sfumato.release.checks import publishable
 from sfumato.release.destination import StagedOutput
 from sfumato.release.manifest import Shown
 from sfumato.release.parts.mondrian import Distributed, distribute, spread
 from sfumato.release.parts.verify import MAX_VALUES, verify_on
 from sfumato.release.pipeline import Recoding
 from sfumato.release.release import paths_of, shown_columns
-from sfumato.release.request import Request
+from sfumato.release.request import Request, publishable
 from sfumato.release.verify import Audit, Verification, verify_table
 from sfumato.search.problem import Partition, Solution
 

@@ -21,8 +21,7 @@ from sfumato.engines.protocol import COUNT, Progress
 from sfumato.engines.spark.count import SparkFrame, as_polars
 from sfumato.engines.spark.types import functions, job
 from sfumato.errors import ColumnError, PolicyError, SfumatoError, did_you_mean
-from sfumato.release.released import summary
-from sfumato.release.verify import Verification, wide_of
+from sfumato.release.verify import Verification, summary, wide_of
 
 
 def findings(

@@ -16,7 +16,7 @@ from sfumato.core.wording import number
 from sfumato.errors import SfumatoError
 from sfumato.measures.utility import Pair, pair_of, utility_summary
 from sfumato.measures.utility.column import ComparedColumn
-from sfumato.release.released import class_sizes
+from sfumato.release.verify import class_sizes
 from sfumato.report.charts.axis import axis_of, ends
 from sfumato.report.look import Manifest, quasi, roles_of
 from sfumato.report.markup import Markup, join, section, tag

@@ -38,7 +38,8 @@ class ClusterSpace:
     def columns(self) -> tuple[_Column, ...]:
         """One line per column, those first in which two rows are likely to cost most: sums then soon pass a bound."""
         loss = self.loss if self.loss.by_label else LM()
-        lines = [_Column(i, a, loss, self.labels == "hierarchy" or by_tree(a)) for i, a in enumerate(self.attributes)]
+        named = self.labels == "hierarchy"
+        lines = [_Column(i, a, loss, named or a.runs_along_hierarchy) for i, a in enumerate(self.attributes)]
         return tuple(sorted(lines, key=lambda column: -column.spread()))
 
     @cached_property
@@ -127,11 +128,6 @@ class _Column:
         if self.tree is None:
             return 0, at, 0, self.missing, at + size
         return 0, at, len(self.tree), -self.places, at + size
-
-
-def by_tree(attribute: Attribute) -> bool:
-    """Whether a column runs along its hierarchy: it was given one, and its values have no order of their own."""
-    return attribute.hierarchy is not None and not attribute.categories.ordered
 
 
 def boxes(points: np.ndarray, of_cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -13,7 +13,6 @@ from sfumato.core.labels import at_level
 from sfumato.core.microdata import Attribute
 from sfumato.core.protocols import Loss
 from sfumato.losses import NCP
-from sfumato.search.clustering.clusters import by_tree
 from sfumato.search.mondrian.cuts import CutRules, PartShape, cut_parts, settle
 from sfumato.search.mondrian.cuts import PartCells as Room
 from sfumato.search.mondrian.rounds import propose
@@ -41,7 +40,7 @@ def columns_of(problem: Problem, categories: str, output: str) -> list[OrderedCo
     found = []
     ordered = [a.categories.ordered for a in problem.attributes]
     for i, a in enumerate(problem.attributes):
-        tree = by_tree(a) or (output == "label" and a.hierarchy is not None)
+        tree = a.runs_along_hierarchy or (output == "label" and a.hierarchy is not None)
         similar = categories == "optimised" and not a.categories.ordered
         if not tree and not similar:
             found.append(OrderedColumn(a, np.arange(len(a.categories), dtype=np.int32), None, False))
