@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.errors import Infeasible, PolicyError
-from tests.fuzz import examples
+from sfumato.testing.searches import release_by as release
+from sfumato.testing.tables import small_tables
+from tests.fuzz import FUZZ, examples
 
 from .test_anonymize_then_verify import CALM, tables
-from .test_searches import brief, loss_for, release
-from .test_searches import tables as small_tables
+from .test_searches import brief, loss_for
 
 pytestmark = pytest.mark.slow
 
@@ -68,7 +69,7 @@ def test_verified_or_refused_whatever_the_table(
 def test_who_respects_a_promise_about_the_table(name: str) -> None:
     """All but k-optimize; those that prune take what merging keeps, where nothing may be suppressed."""
     search = brief(sf.SEARCHES[name].example)
-    for table, criterion in zip(itertools.cycle(small_tables(3)), OF_TABLE, strict=False):
+    for table, criterion in zip(itertools.cycle(small_tables(3, FUZZ)), OF_TABLE, strict=False):
         if name in PRUNING and criterion.monotonicity == "none":
             with pytest.raises(PolicyError, match="prunes the lattice, which population-uniqueness does not allow"):
                 release(table, search, [criterion], 0, "lm")
@@ -83,7 +84,7 @@ def test_who_respects_a_promise_about_the_table(name: str) -> None:
 def test_every_search_respects_k_map(name: str) -> None:
     """It is k-anonymity with the least size of a class, which all of them reach."""
     search, least = brief(sf.SEARCHES[name].example), sf.KMap(5, 0.2).least_size
-    for table in small_tables(5):
+    for table in small_tables(5, FUZZ):
         ours, plain = (release(table, search, [c], 0, loss_for(name)) for c in (sf.KMap(5, 0.2), sf.KAnonymity(least)))
         assert ours.table.equals(plain.table) or not ours.solution.reproducible
 
@@ -108,7 +109,7 @@ def test_suppressing_rows_alone_does_not_claim_the_optimum() -> None:
 
 def test_rows_that_a_first_search_suppressed_find_their_class_again() -> None:
     """The classes of the first search are numbered anew where some are gone."""
-    for table in small_tables(8):
+    for table in small_tables(8, FUZZ):
         found = release(table, sf.Refined(rounds=2), [sf.AverageRisk(0.3), sf.DistinctLDiversity("s", 2)], 0.2, "lm")
         assert found.verification.holds
 

@@ -44,7 +44,6 @@ OF_TABLE = [
     *(SampleUniqueness(t) for t in (0, 0.25, 1)),
     *(PopulationUniqueness(t, f) for t in (0, 0.2) for f in (0.05, 0.4)),
 ]
-both = pytest.mark.parametrize("asked", BY_CLASS, ids=str)
 
 
 def of_sizes(sizes):
@@ -77,34 +76,6 @@ def test_classes_satisfy_as_defined(search, released, asked, classes, suppressed
     found = asked.audit(released(classes, suppressed))
     assert found.holds == all(expected)
     assert found.failing_classes == expected.count(False)
-
-
-@pytest.mark.slow
-@both
-@settings(max_examples=examples(30))
-@given(classes=many, suppressed=st.lists(values, max_size=5))
-def test_search_and_release_agree(search, released, asked, classes, suppressed):
-    holds = asked.holds(search(classes, suppressed))
-    assert holds.dtype == np.bool_
-    found = asked.audit(released(classes, suppressed))
-    assert found.holds == bool(holds.all())
-    assert found.failing_classes == int((~holds).sum())
-    assert found.bound == asked.bound
-    assert all(len(one) >= asked.least_size for one, good in zip(classes, holds, strict=True) if good)
-
-
-@pytest.mark.slow
-@both
-@settings(max_examples=examples(30))
-@given(classes=many, others=st.lists(values, max_size=6))
-def test_closed_as_declared(search, asked, classes, others):
-    if asked.monotonicity == "none":
-        return
-    alone = asked.holds(search(classes, others))
-    for i, j in itertools.combinations(range(len(classes)), 2):
-        if alone[i] and alone[j] if asked.monotonicity == "merge" else alone[i] or alone[j]:
-            rest = [one for n, one in enumerate(classes) if n not in (i, j)]
-            assert asked.holds(search([classes[i] + classes[j], *rest], others))[0]
 
 
 def test_what_is_closed_how():

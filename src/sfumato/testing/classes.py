@@ -1,0 +1,99 @@
+"""Equivalence classes made by hand, in the shape in which a search hands them to a criterion, and as released rows."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from sfumato.criteria.audit import Groups, in_order
+
+Values = Sequence[str | None]
+Tree = Mapping[str | None, Sequence[str | None]]  # a value to its labels, from itself to the root
+
+WORDS: Tree = {
+    "a": ["a", "x", "u", "*"],
+    "b": ["b", "x", "u", "*"],
+    "c": ["c", "y", "u", "*"],
+    "d": ["d", "z", "v", "*"],
+    "e": ["e", "x", "v", "*"],  # the label x again, under another parent: another node
+    "f": ["f", "f", "f", "*"],  # a branch with one child at every level
+    None: [None, None, None, "*"],
+}
+NUMBERS: Tree = {n: [n, f"{int(n) // 10}0s", "*"] for n in ("1", "2", "9", "10", "15", "40", "41")}
+
+
+@dataclass(eq=False)
+class HandMadeHistogram:
+    """A `HistogramView`."""
+
+    start: np.ndarray
+    value: np.ndarray
+    count: np.ndarray
+    whole: np.ndarray
+    text: tuple[str | None, ...]
+    ancestor: np.ndarray | None
+
+
+@dataclass(eq=False)
+class HandMadeClasses:
+    """A `ClassesView` in which every attribute has the same values."""
+
+    size: np.ndarray
+    only: HandMadeHistogram
+
+    def histogram(self, attribute: str) -> HandMadeHistogram:
+        """The histogram of any attribute."""
+        return self.only
+
+
+def search_side(classes: Sequence[Values], suppressed: Values = (), tree: Tree | None = None) -> HandMadeClasses:
+    """Classes of printed values; `suppressed` rows count in the whole table only; `tree` maps a value to its labels.
+
+    >>> search_side([["x", "x"], ["y"]]).size.tolist()
+    [2, 1]
+    """
+    rows = [value for one in classes for value in one]
+    text = in_order([*rows, *suppressed])
+    code = {value: i for i, value in enumerate(text)}
+    counts = [sorted((code[value], n) for value, n in Counter(one).items()) for one in classes]
+    ancestor = None
+    if tree is not None:
+        labels = [list(tree[value]) for value in text]
+        paths = [[tuple(row[level:]) for row in labels] for level in range(len(labels[0]))]
+        known = [{path: i for i, path in enumerate(dict.fromkeys(line))} for line in paths]
+        ancestor = np.array([[k[p] for p in line] for k, line in zip(known, paths, strict=True)], dtype=np.int32)
+    histogram = HandMadeHistogram(
+        np.cumsum([0, *(len(count) for count in counts)], dtype=np.int64),
+        np.array([value for count in counts for value, _ in count], dtype=np.int32),
+        np.array([n for count in counts for _, n in count], dtype=np.int64),
+        np.bincount([code[value] for value in [*rows, *suppressed]], minlength=len(text)).astype(np.int64),
+        tuple(text),
+        ancestor,
+    )
+    return HandMadeClasses(np.array([len(one) for one in classes], dtype=np.int64), histogram)
+
+
+def released_side(
+    classes: Sequence[Values], suppressed: Values = (), tree: Tree | None = None, attributes: Sequence[str] = ("s",)
+) -> Groups:
+    """The same classes as released rows."""
+    keys = pl.DataFrame({"q": [str(i) for i, one in enumerate(classes) for _ in one]})
+    rows = [value for one in classes for value in one]
+    whole = dict(Counter([*rows, *suppressed]))
+    texts = {name: pl.Series(name, rows, dtype=pl.String) for name in attributes}
+    paths = [] if tree is None else [[str(label) for label in row] for value, row in tree.items() if value is not None]
+    trees = {} if tree is None else dict.fromkeys(attributes, paths)
+    return Groups(keys, texts, dict.fromkeys(attributes, whole), trees)
+
+
+def draw_classes(rng: random.Random, tree: Tree, least: int) -> list[list[str | None]]:
+    """Some classes of some values each: few and many, even and skewed, smaller and larger than `least`."""
+    values = rng.sample(list(tree), rng.randint(1, len(tree)))
+    some = rng.choice([1, 2, 6])
+    sizes = [rng.choice([1, 2, least, rng.randint(1, 8), rng.randint(1, least + 8)]) for _ in range(some)]
+    return [rng.choices(values, [rng.choice([1, 1, 5]) for _ in values], k=size) for size in sizes]

@@ -1,0 +1,155 @@
+"""Checks of a privacy model."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import shlex
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import polars as pl
+
+from sfumato.core.protocols import Monotonicity, Side, TableCriterion
+from sfumato.core.registry import members
+from sfumato.criteria import criterion as by_name
+from sfumato.criteria import parse
+from sfumato.errors import Infeasible, PolicyError
+from sfumato.testing.classes import NUMBERS, WORDS, Tree, Values, draw_classes, released_side, search_side
+
+TRIALS = 40  # of each kind of values
+
+
+def check_criterion_declaration(criterion: Any) -> None:
+    """What it declares has the right types, and its parameters make it again, as a manifest and a shell do."""
+    name = type(criterion).__name__
+    assert criterion.monotonicity in get_args(Monotonicity), f"{name}: monotonicity is {criterion.monotonicity!r}"
+    assert criterion.side in get_args(Side), f"{name}: side is {criterion.side!r}"
+    assert isinstance(criterion.needs, tuple), f"{name}: needs is no tuple of column names"
+    assert criterion.least_size >= 1, f"{name}: least_size is below 1"
+    assert hash(criterion) is not None
+    parameters = criterion.parameters()
+    assert json.loads(json.dumps(parameters)) == parameters, f"{name}: parameters are no plain values"
+    assert by_name(criterion.model, **parameters) == criterion, f"{name}: its parameters make another value"
+    line = [criterion.model]
+    for key, value in parameters.items():
+        line += [f"{key}={one}" for one in (value if isinstance(value, list) else [value])]
+    assert parse(shlex.join(line)) == criterion, f"{name}: the line of a shell makes another value"
+    assert parameters.get(criterion.bounded_by) == criterion.bound, f"{name}: the bound is not {criterion.bounded_by}"
+    assert criterion.sentence().endswith("."), f"{name}: the sentence has no full stop"
+    lacking = [m for m in members(TableCriterion) if criterion.about_table and not hasattr(criterion, m)]
+    assert not lacking, f"{name}: about the table, and lacks {', '.join(lacking)}"
+
+
+def check_criterion_sides(criterion: Any) -> None:
+    """`holds`, which the search asks, and `audit`, which sees released rows, say the same of the same classes."""
+    satisfied = 0
+    for classes, suppressed, tree in _cases(criterion, "sides"):
+        good = criterion.holds(search_side(classes, suppressed, tree))
+        assert good.dtype == np.bool_, f"holds gives {good.dtype}, not bool"
+        assert good.shape == (len(classes),), "holds gives no answer per class"
+        found = criterion.audit(released_side(classes, suppressed, tree, criterion.needs))
+        assert found.bound == criterion.bound, "audit has another bound"
+        if criterion.about_table:
+            sizes = np.array([len(one) for one in classes])
+            assert found.holds == criterion.holds_table(sizes), f"audit and holds_table differ on sizes {sizes}"
+            assert criterion.holds_table(np.maximum(sizes, criterion.enough_size)), "enough_size is not enough"
+            assert good.all(), "no class alone breaks a promise about the table"
+        else:
+            assert found.holds == bool(good.all()), f"audit and holds differ on {_shown(classes, suppressed)}"
+            assert found.failing_classes == int((~good).sum()), "audit and holds differ on how many classes fail"
+        satisfied += int(good.sum())
+        small = [len(one) for one, ok in zip(classes, good, strict=True) if ok and len(one) < criterion.least_size]
+        assert not small, f"least_size is {criterion.least_size}, and a class of {small[:1]} rows satisfies"
+    assert satisfied, "no class that was tried satisfies it: check an example that asks for less"
+
+
+def check_criterion_monotonicity(criterion: Any) -> None:
+    """What a search concludes from the declared monotonicity is so."""
+    how, by_size = criterion.monotonicity, criterion.monotonicity == "superset" and not criterion.needs
+    for classes, others, tree in _cases(criterion, "monotonicity"):
+        alone = criterion.holds(search_side(classes, others, tree))
+        if by_size:
+            large = np.array([len(one) >= criterion.least_size for one in classes])
+            assert (alone == large).all(), "closed under supersets, without needs: holds from least_size rows on"
+        for i, j in itertools.combinations(range(len(classes)), 2):
+            if how != "none" and (alone[i] and alone[j] if how == "merge" else alone[i] or alone[j]):
+                rest = [one for n, one in enumerate(classes) if n not in (i, j)]
+                both = [*classes[i], *classes[j]]
+                together = criterion.holds(search_side([both, *rest], others, tree))[0]
+                assert together, f'not closed as declared ("{how}"): {_shown([classes[i], classes[j]], others)}'
+
+
+def check_criterion_empty_class(criterion: Any) -> None:
+    """A class without rows satisfies nothing, and leaves the others as they are."""
+    for classes, others, tree in itertools.islice(_cases(criterion, "empty"), 8):
+        plain, padded = (search_side(classes, others, tree) for _ in range(2))
+        padded.size = np.insert(padded.size, 0, 0)
+        padded.only.start = np.insert(padded.only.start, 0, 0)
+        found = criterion.holds(padded)
+        assert not found[0], "a class without rows satisfies it"
+        assert (found[1:] == criterion.holds(plain)).all(), "a class without rows changes what holds for others"
+
+
+def check_criterion_release(criterion: Any) -> None:
+    """Searches meet it or give a reason, and a saved release is verified by its name in the manifest."""
+    import sfumato as sf
+
+    rng, made = random.Random("release"), 0
+    for tree, search in itertools.product((WORDS, NUMBERS), ("optimal", "mondrian", "k-member")):
+        rows = 60
+        table = {"a": rng.choices("pqrs", k=rows), "b": rng.choices(range(6), k=rows)}
+        columns = {name: rng.choices([v for v in tree if v is not None], k=rows) for name in criterion.needs}
+        for column in columns.values():
+            column[: len(criterion.named_values)] = criterion.named_values
+        trees = {name: sf.wide([row for value, row in tree.items() if value in columns[name]]) for name in columns}
+        try:
+            found = sf.anonymize(
+                pl.DataFrame(table | columns), quasi=["a", "b"], require=criterion, search=search,
+                hierarchies=trees if criterion.uses_hierarchy else None, rest="release",
+            )  # fmt: skip
+        except (Infeasible, PolicyError) as no:
+            assert str(no)
+            continue
+        made += 1
+        if search == "optimal":
+            with tempfile.TemporaryDirectory() as folder:
+                saved = sf.verify(found.save(Path(folder) / "out"))
+            assert saved.holds, "the saved release does not keep the promise"
+            assert [promise.model for promise in saved.promises if promise.model == criterion.model]
+    assert made, "no search releases sixty rows under it: check an example that asks for less"
+
+
+CRITERION_CHECKS: tuple[Callable[[Any], None], ...] = (
+    check_criterion_declaration,
+    check_criterion_sides,
+    check_criterion_monotonicity,
+    check_criterion_empty_class,
+    check_criterion_release,
+)
+
+
+def _cases(criterion: Any, seed: str) -> Iterator[tuple[list[list[str | None]], list[str | None], Tree]]:
+    """Classes, rows beside them, and the hierarchy of the values: words, then numbers unless the model refuses them."""
+    rng, taken = random.Random(seed), 0
+    for tree in (WORDS, NUMBERS):
+        levels = len(next(iter(tree.values())))
+        known = {**{value: [value] * (levels - 1) + ["*"] for value in criterion.named_values}, **tree}
+        for _ in range(TRIALS):
+            classes = draw_classes(rng, known, min(criterion.least_size, 30))
+            others = [*rng.choices(list(known), k=rng.randint(0, 5)), *criterion.named_values]
+            try:
+                criterion.holds(search_side(classes, others, known))
+            except PolicyError:
+                continue
+            taken += 1
+            yield classes, others, known
+    assert taken, "it refuses words and numbers as sensitive values"
+
+
+def _shown(classes: Sequence[Values], others: Values) -> str:
+    return f"classes {[list(one) for one in classes]} in a table with {list(others)} beside"

@@ -1,0 +1,133 @@
+"""Every criterion, with weak and strict parameters, through the conformance suite, which finds those that lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+import sfumato as sf
+from sfumato.core.protocols import ClassesView, Flags, Monotonicity
+from sfumato.criteria.audit import Finding, Groups
+from sfumato.testing import check_criterion, checks_of, parametrize_with_checks, registered
+from sfumato.testing.criteria import check_criterion_empty_class, check_criterion_monotonicity, check_criterion_sides
+
+ASKED: list[Any] = [
+    *(sf.KAnonymity(k) for k in (1, 2, 5)),
+    *(sf.DistinctLDiversity("s", l) for l in (1, 2, 4)),
+    *(sf.EntropyLDiversity("s", l) for l in (1, 2, 2.5, 4)),
+    *(sf.RecursiveCLDiversity("s", c, l) for c, l in ((0.5, 1), (1, 2), (2, 2), (3.5, 3))),
+    *(sf.TCloseness("s", t, d) for t in (0, 0.15, 0.5) for d in ("equal", "ordered", "hierarchical", "kl")),
+    *(sf.AlphaK(alpha, 2, "s") for alpha in (0.3, 0.5, 1)),
+    sf.AlphaK(0.4, 1, "s", values=["a"]),
+    sf.AlphaK(0.25, 2, "s", values=["a", "b"]),
+    *(sf.BetaLikeness("s", beta, kind) for beta in (0.1, 0.5, 1, 3) for kind in ("basic", "enhanced")),
+    *(sf.DeltaDisclosure("s", delta, absent) for delta in (0.5, 1, 2.5, 3) for absent in ("violates", "skipped")),
+    *(sf.KMap(k, f, e) for k, f in ((3, 0.1), (5, 1), (40, 0.05)) for e in ("poisson", "zero-truncated-poisson")),
+]
+OF_TABLE: list[Any] = [
+    *(sf.AverageRisk(t) for t in (0.2, 0.5, 1)),
+    *(sf.SampleUniqueness(t) for t in (0, 0.25, 1)),
+    *(sf.PopulationUniqueness(t, f, e) for t in (0, 0.2) for f in (0.05, 0.4) for e in ("dankar", "snb")),
+]
+
+
+@pytest.mark.slow
+@parametrize_with_checks(*(variant.example for variant in sf.CRITERIA.values()))
+def test_examples(check: Any) -> None:
+    check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("asked", [*ASKED, *OF_TABLE], ids=str)
+def test_weak_and_strict(asked: Any) -> None:
+    check_criterion_sides(asked)
+    check_criterion_monotonicity(asked)
+    check_criterion_empty_class(asked)
+
+
+def test_one_of_them_in_plain_pytest() -> None:
+    check_criterion(sf.DistinctLDiversity("s", 2))
+
+
+def test_every_variant_is_tried() -> None:
+    assert {asked.model for asked in [*ASKED, *OF_TABLE]} == set(sf.CRITERIA)
+    assert {asked.model for asked in OF_TABLE} == {n for n, v in sf.CRITERIA.items() if v.example.about_table}
+
+
+@dataclass(frozen=True)
+class EvenClass(sf.KAnonymity):
+    """Every class has an even number of rows."""
+
+    monotonicity: ClassVar[Monotonicity] = "superset"  # two and one are three
+
+    @property
+    def least_size(self) -> int:
+        return 2
+
+    def holds(self, classes: ClassesView) -> Flags:
+        return np.asarray((classes.size > 0) & (classes.size % 2 == 0))
+
+    def audit(self, groups: Groups) -> Finding:
+        failing = groups.sizes.filter(groups.sizes["size"] % 2 == 1).height
+        return Finding(failing == 0, 2, self.k, failing)
+
+
+@dataclass(frozen=True)
+class KindlyAudited(sf.KAnonymity):
+    """k-anonymity, of which verify is told that it always holds."""
+
+    def audit(self, groups: Groups) -> Finding:
+        return Finding(True, self.k, self.k, 0)
+
+
+@dataclass(frozen=True)
+class SmallerThanSaid(sf.KAnonymity):
+    """k-anonymity that says that it takes one row more."""
+
+    @property
+    def least_size(self) -> int:
+        return self.k + 1
+
+
+@dataclass(frozen=True)
+class EmptyToo(sf.KAnonymity):
+    """k-anonymity that takes no rows for enough."""
+
+    def holds(self, classes: ClassesView) -> Flags:
+        return np.asarray((classes.size >= self.k) | (classes.size == 0))
+
+
+@dataclass(frozen=True)
+class Forgetful(sf.KAnonymity):
+    """k-anonymity whose parameters do not make it again."""
+
+    def parameters(self) -> dict[str, Any]:
+        return {"k": self.k + 1}
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (EvenClass, "holds from least_size rows on|not closed as declared"),
+        (KindlyAudited, "audit and holds differ"),
+        (SmallerThanSaid, "least_size is 3"),
+        (EmptyToo, "a class without rows satisfies it"),
+        (Forgetful, "its parameters make another value"),
+    ],
+)
+def test_a_criterion_that_lies_is_found(make: Any, words: str) -> None:
+    with registered(make, make(2)), pytest.raises(AssertionError, match=words):
+        check_criterion(make(2))
+    assert make(2).model not in sf.CRITERIA
+
+
+def test_what_is_not_registered_or_no_variant_is_said() -> None:
+    with pytest.raises(AssertionError, match=r"EvenClass is no criterion by name: use sf\.register or an entry point"):
+        check_criterion(EvenClass(2))
+    with pytest.raises(AssertionError, match="str keeps no contract: as a criterion it lacks model, bound"):
+        checks_of("k-anonymity")
+    with pytest.raises(AssertionError, match="LM as a criterion lacks model"):
+        check_criterion(sf.LM())
