@@ -170,7 +170,7 @@ def test_excel_has_limits(tmp_path, monkeypatch):
     for frame in (pl.DataFrame({"a": ["x\ufffe"]}), pl.DataFrame({"\uffff": [1]})):
         with pytest.raises(OutputError, match="characters"):
             write_table(frame, tmp_path / "u.xlsx", "xlsx")
-    monkeypatch.setattr("sfumato.engines.files.excel.ROWS", 3)
+    monkeypatch.setattr("sfumato.engines.files.read.ROWS", 3)
     with pytest.raises(OutputError, match="too large for Excel"):
         write_table(pl.DataFrame({"a": [1, 2, 3, 4]}), tmp_path / "u.xlsx", "xlsx")
     assert not (tmp_path / "u.xlsx").exists()

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.hierarchy import Categories, Hierarchy, LevelMap, Recipe, bind_hierarchy
-from sfumato.core.printed import printed
+from sfumato.core.printed import plain_values, printed
 from sfumato.hierarchies.learned import Learned
 
 
@@ -163,8 +163,7 @@ def _plain(series: pl.Series) -> pl.Series:
     """The column as integers, floats, dates, datetimes or text, with one form of missing and one of zero."""
     dtype = series.dtype
     if dtype.is_float():
-        value = series.fill_nan(None)
-        return value.set(value == 0, 0.0)  # zero has two bit patterns but is one value
+        return plain_values(series)
     if dtype.is_integer() or dtype in (pl.Date,) or isinstance(dtype, pl.Datetime):
         return series
     return printed(series)

@@ -34,9 +34,7 @@ def printed(series: pl.Series) -> pl.Series:
     refuse_unprintable({series.name: series.dtype})
     dtype = series.dtype
     if dtype.is_float():
-        value = series.fill_nan(None)
-        zero = value == 0  # zero has two bit patterns but is one value
-        return (value.set(zero, 0.0) if zero.any() else value).cast(pl.String)
+        return plain_values(series).cast(pl.String)
     if isinstance(dtype, pl.Datetime):
         return series.dt.to_string("%Y-%m-%dT%H:%M:%S%.f%:z" if dtype.time_zone else "%Y-%m-%dT%H:%M:%S%.f")
     if isinstance(dtype, pl.Time):
@@ -44,9 +42,7 @@ def printed(series: pl.Series) -> pl.Series:
     if isinstance(dtype, pl.Duration):
         return series.dt.to_string("iso")
     text = series.cast(pl.String)
-    if isinstance(dtype, pl.String | pl.Categorical | pl.Enum) and (text == "").any():
-        return text.set(text == "", None)
-    return text
+    return plain_values(text) if isinstance(dtype, pl.String | pl.Categorical | pl.Enum) else text
 
 
 def plain(name: str, dtype: pl.DataType) -> pl.Expr:
@@ -62,6 +58,17 @@ def plain(name: str, dtype: pl.DataType) -> pl.Expr:
     if dtype == pl.String:
         return pl.when(column != "").then(column).alias(name)
     return column
+
+
+def plain_values(series: pl.Series) -> pl.Series:
+    """The values of a column in their plain form.
+
+    >>> plain_values(pl.Series([-0.0, float("nan")])).to_list()
+    [0.0, None]
+    """
+    if series.dtype == pl.String and not (series == "").any():  # quicker than a new column
+        return series
+    return series.to_frame("value").select(plain("value", series.dtype)).to_series().alias(series.name)
 
 
 def refuse_unprintable(schema: Mapping[str, pl.DataType]) -> None:

@@ -29,11 +29,11 @@ class Measure:
         """Plain values, for json: what is not finite is None."""
         return {
             "name": self.name,
-            "value": _plain(self.value),
-            "range": [_plain(end) for end in self.range],
+            "value": finite(self.value),
+            "range": [finite(end) for end in self.range],
             "sentence": self.sentence,
-            "interval": None if self.interval is None else [_plain(end) for end in self.interval],
-            "baseline": None if self.baseline is None else _plain(self.baseline),
+            "interval": None if self.interval is None else [finite(end) for end in self.interval],
+            "baseline": None if self.baseline is None else finite(self.baseline),
             "details": _plain_tree(self.details),
         }
 
@@ -53,7 +53,8 @@ def wilson(successes: int, trials: int) -> tuple[float, float]:
     return (0.0 if successes == 0 else low), (1.0 if successes == trials else high)
 
 
-def _plain(value: float) -> float | None:
+def finite(value: float) -> float | None:
+    """A number that json knows: None for what is not finite."""
     return float(value) if math.isfinite(value) else None
 
 
@@ -62,4 +63,4 @@ def _plain_tree(value: Any) -> Any:
         return {str(key): _plain_tree(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [_plain_tree(entry) for entry in value]
-    return _plain(value) if isinstance(value, float) else value
+    return finite(value) if isinstance(value, float) else value

@@ -8,6 +8,7 @@ import polars as pl
 from sfumato.core.label_grammar import range_text, read_printed, set_text
 from sfumato.core.labels import Labels, at_level
 from sfumato.core.microdata import Attribute, Microdata
+from sfumato.core.printed import plain_values
 from sfumato.engines.memory.table import forget_others
 from sfumato.hierarchies.redact import Redact
 from sfumato.search.problem import Columns, Levels, Partition, Solution
@@ -38,7 +39,7 @@ def recode(
             labels, number = global_labels(attribute, solution.recoding), micro.codes[name][rows]
             words = texts_of_labels(labels, number)
         if _unblurred(attribute, words, labels.of[number], micro.codes[name][rows]):
-            as_it_is = pl.DataFrame({name: _as_it_is(frame.get_column(name), rows)})
+            as_it_is = pl.DataFrame({name: plain_values(frame.get_column(name).gather(rows))})
             released[name] = forget_others(as_it_is).get_column(name)
         else:
             used = np.bincount(number, minlength=len(labels.of)) > 0  # what no kept row has must not be in memory
@@ -54,17 +55,6 @@ def _unblurred(attribute: Attribute, words: list[str | None], label: np.ndarray,
     own = np.full(len(words), -1, np.int64)
     own[used] = [code_of.get(words[i], -1) for i in used]
     return bool((own[label] == code).all())
-
-
-def _as_it_is(series: pl.Series, rows: np.ndarray) -> pl.Series:
-    """The rows of a column that was not blurred, with one form of missing and of zero."""
-    taken = series.gather(rows)
-    if taken.dtype.is_float():
-        known = taken.fill_nan(None)
-        return known.set(known == 0, 0.0)
-    if taken.dtype == pl.String:
-        return taken.set(taken == "", None) if (taken == "").any() else taken
-    return taken
 
 
 def global_labels(attribute: Attribute, recoding: Levels | Columns) -> Labels:

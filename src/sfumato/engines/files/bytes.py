@@ -14,8 +14,7 @@ from sfumato.core.printed import printed_frame, refuse_unprintable
 from sfumato.engines.atomic import atomic_file, atomic_folder, check_target
 from sfumato.engines.disk import HINT, is_full, no_space
 from sfumato.engines.files.delimited import TextDialect, decode, load, parse, records
-from sfumato.engines.files.excel import read_xlsx, write_xlsx
-from sfumato.engines.files.read import read_parquet
+from sfumato.engines.files.read import read_parquet, read_xlsx, write_xlsx
 from sfumato.engines.guard import guard_names, guarded_frame, unguard_names, unguarded_frame
 from sfumato.errors import EmptyTable, OutputError, ReadError, did_you_mean
 

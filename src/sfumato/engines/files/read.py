@@ -1,18 +1,187 @@
-"""Files in: delimited text, Parquet, Excel, SPSS, Stata, SAS."""
+"""Files in: delimited text, Parquet, Excel, SPSS, Stata, SAS; and Excel files out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import io
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from sfumato.engines.files.delimited import TextDialect, open_delimited, parse
-from sfumato.engines.files.excel import read_excel, whole_numbers
-from sfumato.errors import ColumnError, EmptyTable, MissingExtra, ReadError, did_you_mean
+from sfumato.core.printed import printed, printed_frame
+from sfumato.engines.disk import HINT, is_full, no_space
+from sfumato.engines.files.delimited import TextDialect, column_names, open_delimited, parse
+from sfumato.engines.guard import guard_names, guarded_text
+from sfumato.errors import ColumnError, EmptyTable, MissingExtra, OutputError, ReadError, did_you_mean
+
+INSTEAD = "write csv or parquet"
+NEVER = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+# what stands in a cell as _xHHHH_: control characters, what would read as such an escape, and markup of the writer
+ESCAPED = re.compile(r"[\x00-\x08\x0b-\x1f]|_(?=x[0-9A-Fa-f]{4}[_\x00-\x08\x0b-\x1f])|\A<(?=r>)")
+ROWS, COLUMNS, LETTERS, DIGITS = 1_048_575, 16_384, 32_767, 15  # what a sheet holds below its header, and a cell
+
+
+def read_excel(path: Path, sheet: str | int | None = None, header: bool = True) -> pl.DataFrame:
+    """A sheet of an Excel workbook, the first if none is named; rows without any value are skipped."""
+    book = _open(path)
+    place = _sheet(path, sheet, book.sheet_names)
+    try:
+        first = book.load_sheet(place, header_row=None, n_rows=1, dtypes="string").to_polars()
+        if not first.height:
+            return pl.DataFrame()
+        names = column_names([cell or "" for cell in first.row(0)], header)
+        frame = book.load_sheet(
+            place, header_row=None, skip_rows=int(header), column_names=list(names), schema_sample_rows=None
+        ).to_polars()
+    except ColumnError:
+        raise
+    except Exception:  # its message may hold cells
+        raise ReadError(f"{path.name} cannot be read as a table") from None
+    text = pl.col(pl.String)
+    filled = whole_numbers(frame).filter(~pl.all_horizontal(pl.all().is_null()))
+    return filled.with_columns(pl.when(text != "").then(text))
+
+
+def whole_numbers(frame: pl.DataFrame) -> pl.DataFrame:
+    """Columns of whole numbers as integers: Excel, SPSS and SAS store every number as floating point.
+
+    >>> whole_numbers(pl.DataFrame({"age": [30.0, None], "cost": [1.0, 2.5]})).schema.dtypes()
+    [Int64, Float64]
+    """
+    whole = []
+    for name in frame.columns:
+        column = frame.get_column(name)
+        if column.dtype == pl.Null:
+            whole.append(column.cast(pl.String))
+        elif column.dtype.is_float():
+            column = column.fill_nan(None)
+            exact = bool(((column == column.round()) & (column.abs() < 2**53)).all())
+            whole.append(column.cast(pl.Int64) if exact else column)
+    return frame.with_columns(whole)
+
+
+def write_xlsx(frame: pl.DataFrame, path: Path) -> None:
+    """A workbook of two sheets: `data`, and `columns` with the name and type of each.
+
+    Numbers of up to 15 digits, which is what Excel computes with, and booleans are written as such where that holds
+    for their whole column; everything else is guarded text.
+    """
+    try:
+        import xlsxwriter
+    except ImportError:
+        raise MissingExtra("xlsxwriter", "excel") from None
+    if frame.height > ROWS or frame.width > COLUMNS:
+        got, allowed = f"{frame.height} rows, {frame.width} columns", f"at most {ROWS} rows, {COLUMNS} columns"
+        raise OutputError("the table is too large for Excel", got=got, allowed=allowed, hint=INSTEAD)
+    names, kinds = guard_names(frame.columns), [_kind(series) for series in frame.iter_columns()]
+    _refuse_unfit(pl.Series(names), "the header")
+    columns = [_cells(series, kind) for series, kind in zip(frame.iter_columns(), kinds, strict=True)]
+    file = io.BytesIO()  # packed; the rows before that are in temporary files beside the target
+    try:
+        with xlsxwriter.Workbook(file, {**NEVER, "constant_memory": True, "tmpdir": str(path.parent)}) as book:
+            book.set_properties({"created": datetime(2000, 1, 1)})  # the clock must not change the bytes
+            data, about = (book.add_worksheet(name, _sheet_class()) for name in ("data", "columns"))
+            _write_sheet(data, chain([names], zip(*columns, strict=True)))
+            _write_sheet(about, [("name", "type"), *zip(names, kinds, strict=True)])
+    except xlsxwriter.exceptions.XlsxWriterException as error:
+        if is_full(error):
+            raise OutputError(no_space([path]), hint=HINT) from None
+        raise OutputError(f"{path} cannot be written") from None
+    path.write_bytes(file.getbuffer())
+
+
+def read_xlsx(path: Path) -> pl.DataFrame:
+    """What `write_xlsx` wrote, as printed but still guarded."""
+    book = _open(path)
+    try:
+        names = book.load_sheet("data", header_row=None, n_rows=1, dtypes="string").to_polars().row(0)
+        kinds = book.load_sheet("columns", dtypes="string").to_polars().get_column("type").to_list()
+        dtypes = {i: "float" if kind == "decimal" else "string" for i, kind in enumerate(kinds)}
+        places = [str(i) for i in range(len(kinds))]
+        frame = book.load_sheet("data", header_row=None, skip_rows=1, column_names=places, dtypes=dtypes).to_polars()
+        frame.columns = list(names)
+    except Exception:  # its message may hold cells
+        raise ReadError(f"{path.name} is not a file that Sfumato wrote") from None
+    return printed_frame(frame)
+
+
+def _open(path: Path) -> Any:
+    try:
+        import fastexcel
+    except ImportError:
+        raise MissingExtra("fastexcel", "excel") from None
+    try:
+        return fastexcel.read_excel(path)
+    except fastexcel.FastExcelError:
+        raise ReadError(f"{path.name} is not an Excel file, or a damaged one") from None
+
+
+def _sheet(path: Path, sheet: str | int | None, names: list[str]) -> int:
+    if isinstance(sheet, str) and sheet in names:
+        return names.index(sheet)
+    if sheet is None or (isinstance(sheet, int) and 0 <= sheet < len(names)):
+        return sheet or 0
+    hint = did_you_mean(str(sheet), names)
+    raise ReadError(f"{path.name} has no sheet {sheet!r}", allowed=", ".join(names), hint=hint)
+
+
+def _kind(series: pl.Series) -> str:
+    """How a column is written: as numbers only where every one of them comes back as it was."""
+    if series.dtype == pl.Boolean:
+        return "boolean"
+    if series.dtype.is_integer() and bool((series.cast(pl.Int128).abs() < 10**DIGITS).all()):
+        return "integer"
+    if series.dtype == pl.Float64 and bool((series.is_finite() | series.is_nan()).all()):
+        digits = printed(series).str.replace(r"e.*", "").str.replace_all(r"[-.]", "").str.strip_chars("0")
+        return "decimal" if bool((digits.str.len_bytes() <= DIGITS).all()) else "text"
+    return "text"
+
+
+def _cells(series: pl.Series, kind: str) -> list[Any]:
+    if kind != "text":
+        return (series.fill_nan(None) if kind == "decimal" else series).to_list()
+    text = guarded_text(series)
+    _refuse_unfit(text, f'column "{series.name}"')
+    return text.to_list()
+
+
+def _refuse_unfit(text: pl.Series, where: str) -> None:
+    long = text.filter(text.str.len_chars() > LETTERS // 2).to_list()  # Excel counts in UTF-16
+    if any(len(value.encode("utf-16-le")) > 2 * LETTERS for value in long):
+        raise OutputError(f"{where} has texts too long for Excel", allowed=f"{LETTERS} letters", hint=INSTEAD)
+    if text.str.contains("[\ufffe\uffff]").any():  # no characters in XML; their escape is not read back
+        raise OutputError(f"{where} has characters that Excel cannot hold", hint=INSTEAD)
+
+
+def _sheet_class() -> Any:
+    """The writer's sheet with escapes that come back exactly: its own lets the second of _x005F_x000D_ through."""
+    from xlsxwriter.worksheet import Worksheet
+
+    class Sheet(Worksheet):  # type: ignore[misc, unused-ignore]
+        @staticmethod
+        def _escape_control_characters(data: Any) -> Any:
+            return ESCAPED.sub(lambda found: f"_x{ord(found[0]):04X}_", data) if isinstance(data, str) else data
+
+    return Sheet
+
+
+def _write_sheet(sheet: Any, rows: Iterable[Sequence[Any]]) -> None:
+    for i, row in enumerate(rows):
+        for j, value in enumerate(row):
+            if isinstance(value, bool):
+                sheet.write_boolean(i, j, value)
+            elif isinstance(value, int | float):
+                sheet.write_number(i, j, value)
+            elif value is not None:
+                sheet.write_string(i, j, value)
+        if all(value is None for value in row):
+            sheet.write_string(i, 0, "")  # or a last row without values would not count
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 from sfumato.core.parameters import whole_number
 from sfumato.core.wording import quoted
 from sfumato.errors import ColumnError, MissingExtra
-from sfumato.measures.measure import Measure
+from sfumato.measures.measure import Measure, finite
 from sfumato.measures.utility.classification_metric import classification_metric
 from sfumato.measures.utility.contingency import contingency
 from sfumato.measures.utility.direct_comparison import direct_comparison
@@ -98,15 +97,19 @@ def utility_summary(
         "numbers": _nested(numbers) if numbers else None,
         "categories": _values(categories),
         "distributions": _values(spread)
-        | {"per_column": {name: _plain(distances(pair.column(name))) for name in pair.shared}},
+        | {
+            "per_column": {
+                name: {way: finite(far) for way, far in distances(pair.column(name)).items()} for name in pair.shared
+            }
+        },
         "queries": None
         if asked is None
-        else {"median": _finite(asked.value)}
+        else {"median": finite(asked.value)}
         | {name: asked.details[name] for name in ("mean", "upper_decile", "queries")},
         "learning": None
         if learnt is None
         else {"released": learnt.value}
-        | {name: _finite(learnt.details[name]) for name in ("original", "majority", "kept")}
+        | {name: finite(learnt.details[name]) for name in ("original", "majority", "kept")}
         | {"models": learnt.details["models"]},
         "measures": [measure.to_dict() for measure in every],
         "notes": [*(_left_out(pair, target) if isinstance(pair, CountedPair) else []), *notes_of(pair)],
@@ -156,7 +159,7 @@ def _categories(pair: Pair, dimension: int) -> dict[str, Measure]:
 
 
 def _values(measures: Mapping[str, Measure]) -> dict[str, float | None]:
-    return {name: _finite(measure.value) for name, measure in measures.items()}
+    return {name: finite(measure.value) for name, measure in measures.items()}
 
 
 def _nested(measures: Mapping[str, Measure]) -> dict[str, Any]:
@@ -165,15 +168,7 @@ def _nested(measures: Mapping[str, Measure]) -> dict[str, Any]:
     for name, measure in measures.items():
         error, of, what = name.partition(" of ")
         if of:
-            found.setdefault(error, dict.fromkeys(STATISTICS))[what] = _finite(measure.value)
+            found.setdefault(error, dict.fromkeys(STATISTICS))[what] = finite(measure.value)
         else:
-            found[name] = _finite(measure.value)
+            found[name] = finite(measure.value)
     return found
-
-
-def _plain(values: Mapping[str, float]) -> dict[str, float | None]:
-    return {name: _finite(value) for name, value in values.items()}
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
