@@ -5,13 +5,18 @@ from __future__ import annotations
 import ast
 import os
 import re
+import sqlite3
 import subprocess
 import sys
+import threading
 import tomllib
 from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import sfumato
@@ -281,3 +286,64 @@ def test_ci_runs_make_test_and_nothing_else() -> None:
 def test_make_lists_its_targets() -> None:
     listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert set(re.findall(r"make (\w+)", listed)) >= {"setup", "demo", "test", "lint", "bench", "docs", "clean", "help"}
+
+
+def traced(work: Callable[[], Any]) -> tuple[set[str], list[str]]:
+    """The files of Sfumato whose functions run, and those on the way to the last search that is called."""
+    files: set[str] = set()
+    deepest: list[str] = []
+    prefix = f"{PACKAGE}{os.sep}"
+
+    def note(frame: Any, event: str, _: Any) -> None:
+        name = frame.f_code.co_filename
+        if event != "call" or not name.startswith(prefix) or frame.f_code.co_name == "<module>":
+            return
+        files.add(name.removeprefix(prefix))
+        if "/search/" in name and frame.f_code.co_name == "__call__":
+            way = [name]
+            while (frame := frame.f_back) is not None:
+                if frame.f_code.co_filename.startswith(prefix):
+                    way.append(frame.f_code.co_filename)
+            deepest[:] = list(dict.fromkeys(one.removeprefix(prefix) for one in reversed(way)))
+
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)  # type: ignore[arg-type]
+    return files, deepest
+
+
+@pytest.mark.parametrize(("source", "most"), [("frame", 42), ("parquet", 90), ("sqlite", 98)])
+def test_few_files_lie_between_a_table_and_its_release(source: str, most: int, tmp_path: Path) -> None:
+    """With a report for what goes to a folder. The hot loop is called by the search, the search by the pipeline."""
+    ages = {"age": [20 + i % 50 for i in range(400)], "sex": ["f", "m"] * 200, "ill": ["a", "b", "c", "d"] * 100}
+    table = pl.DataFrame(ages)
+    asked: dict[str, Any] = {"quasi": ["age", "sex"], "require": sfumato.DistinctLDiversity("ill", 2), "k": 5}
+    anonymize, data = sfumato.anonymize, table
+    if source == "parquet":
+        table.write_parquet(tmp_path / "in.parquet")
+        data = sfumato.scan(tmp_path / "in.parquet")
+    if source == "sqlite":
+        with closing(sqlite3.connect(tmp_path / "in.db")) as connection:
+            connection.execute("create table t (age int, sex text, ill text)")
+            connection.executemany("insert into t values (?, ?, ?)", table.rows())
+            connection.commit()
+        data = sfumato.Database(str(tmp_path / "in.db"), "t")
+    to = {} if source == "frame" else {"to": sfumato.Folder(tmp_path / "out", overwrite=True)}
+    anonymize(data, search="mondrian", **asked, **to)
+    files, way = traced(lambda: anonymize(data, search="mondrian", **asked, **to))
+    assert len(files) <= most, sorted(files)
+    assert way == ["release/pipeline.py", "search/mondrian/mondrian.py"]  # in a thread, which the verb's pipeline began
+
+
+def test_only_its_file_reads_a_manifest() -> None:
+    allowed = {"release/manifest.py", "engines/documents.py"}
+    found = []
+    for path in SOURCE:
+        text = path.read_text("utf-8")
+        if path.relative_to(PACKAGE).as_posix() not in allowed and "json.loads" in text and "manifest.json" in text:
+            found.append(path.name)
+    assert not found

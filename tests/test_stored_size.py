@@ -8,7 +8,7 @@ import pytest
 
 from sfumato.errors import PolicyError
 from sfumato.measures.table import estimate
-from sfumato.release.counted_search import memory, refuse_size
+from sfumato.release.request import memory, refuse_size
 
 ROWS = 200_000
 

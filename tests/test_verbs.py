@@ -350,3 +350,17 @@ def test_a_frame_is_released_to_a_folder(tmp_path: Path) -> None:
             sf.anonymize(table, quasi=["age"], k=2, to=wrong)
     with pytest.raises(sf.errors.OutputError, match="csvv"):
         sf.anonymize(table, quasi=["age"], k=2, to=sf.Folder(tmp_path / "other", format="csvv"))
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_warnings_point_at_the_line_that_called(stored: bool, tmp_path: Path) -> None:
+    table = pl.DataFrame({"age": [31, 32, 58, 59], "disease": ["Flu", "flu", "cold", "cold"]})
+    table.write_parquet(tmp_path / "in.parquet")
+    data = sf.scan(tmp_path / "in.parquet") if stored else table
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        sf.anonymize(data, quasi=["age"], sensitive=["disease"], k=2, order="input", to=tmp_path / "out")
+        sf.verify(data, quasi=["disease"], require=sf.KAnonymity(2))
+    kinds = {warning.category for warning in told}
+    assert {sf.UnprotectedWarning, sf.SpellingWarning, sf.RowOrderWarning, sf.RoleWarning} <= kinds
+    assert {warning.filename for warning in told} == {__file__}

@@ -146,7 +146,7 @@ def output_faults(origin: Origin | None, output: Output, bad: Iterable[str], pla
 
 def search_faults(search: Any, places: Places) -> list[str]:
     """A search that needs the rows in memory."""
-    from sfumato.release.counted_search import refuse_out_of_core
+    from sfumato.release.request import refuse_out_of_core
 
     try:
         refuse_out_of_core(search)

@@ -7,8 +7,9 @@ verified before it is kept. Memory follows the number of tuples, not of rows. Ro
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,37 +17,40 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.core import compiled as kernels
 from sfumato.core import parameters
+from sfumato.core.cells import Cells
 from sfumato.core.fingerprint import key
 from sfumato.core.microdata import Microdata, microdata
-from sfumato.core.spelling import one_spelling, refuse_order, respelled, warn_of_spellings
+from sfumato.core.spelling import one_spelling, refuse_order, respelled
 from sfumato.engines.atomic import PREFIX
+from sfumato.engines.order import numbered
 from sfumato.engines.protocol import COUNT, Engine, Plan
 from sfumato.errors import BrokenPromise, EmptyTable, TooManyCells
-from sfumato.measures.table import SAMPLE, TupleCounts, estimate
-from sfumato.release.counted_search import gigabytes, memory, plan_of, refuse_size, solve
+from sfumato.measures.table import TupleCounts
 from sfumato.release.destination import Folder, StagedOutput, Table, folder_of, refuse_row_order, stage_release
+from sfumato.release.ends import with_ends
 from sfumato.release.manifest import Shown
-from sfumato.release.recode import recode
+from sfumato.release.recode import plan_of, recode
 from sfumato.release.release import Release
 from sfumato.release.request import (
     Request,
     check_size,
     check_solution,
-    check_weights,
     distribution,
+    look_before,
     publishable,
     refuse_changed,
     refuse_empty,
     refuse_hidden,
-    refuse_undecided,
+    refuse_split,
     trees_of,
-    warn_of_unprotected,
+    whole_cells,
 )
-from sfumato.release.verify import Verification, verify_table
+from sfumato.release.verify import RowTable, Verification, verify_table
 from sfumato.report import report
-from sfumato.search.problem import Solution, interruptible
+from sfumato.search import Automatic, Mondrian
+from sfumato.search.automatic import choose
+from sfumato.search.problem import Partition, Problem, Progress, Solution, apply_split, counted, deal, interruptible
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,42 +76,20 @@ def make_release(table: Engine, engine: Engine, request: Request, to: Folder | T
     `engine` has the table as it is now, and `table` is what the user gave. `to` is None for a frame.
     """
     refuse_row_order(request.order, engine, to)
-    found = find_recoding(engine, request, to, look(engine, request))
-    say = request.say
-    save = to if engine.in_memory else None  # rows in memory are handed back, and saved too
-    with _staged(found, None if engine.in_memory else to) as staged:
+    found = find_recoding(engine, request, to, look_before(engine, request))
+    place = None if engine.in_memory else to  # rows in memory are handed back, and saved too
+    stage = stage_release(found.engine, found.plan, place, request.say)
+    with nullcontext(found.staged) if found.staged is not None and to is None else stage as staged:
         release = _verified(table, engine, found, staged, folder_of(to))
         if release.counts is not None:
-            say("counting what is not covered", None)
+            request.say("counting what is not covered", None)
             folder = staged.publish(release.manifest, report(release.manifest, reach=release.reach))
             if release.row_counts is not None:
                 release.check_folder(folder, release.counts)
-    if isinstance(save, Folder):
-        say("writing", None)
-        release.save(save.path, save.format, save.overwrite)
+    if engine.in_memory and isinstance(to, Folder):
+        request.say("writing", None)
+        release.save(to.path, to.format, to.overwrite)
     return release
-
-
-def look(engine: Engine, request: Request) -> bool:
-    """Look at the table before the work, and refuse what cannot be released; whether it is released in parts."""
-    policy, roles, say = request.policy, request.roles, request.say
-    if not engine.in_memory:
-        say("looking at a sample", None)
-    sample = engine.sample(SAMPLE)
-    refuse_undecided(sample, roles, policy.require, None if engine.in_memory else engine.rows())
-    warn_of_spellings(sample, [name for name in roles.sensitive if name not in request.normalised])
-    warn_of_unprotected(roles, policy.needs)
-    check_weights(engine, roles.weight)
-    kernels.warn_of_compiling(say)
-    if engine.in_memory:
-        return False
-    cells = estimate(sample, request.counted_by, request.schema, engine.rows())
-    if engine.in_parts:
-        return cells > request.max_cells
-    refuse_size(sample, request.counted_by, cells, request.max_cells)
-    needed = gigabytes(memory(cells, len(request.counted_by)))
-    say(f"about {cells:,} combinations of values, {needed} of memory", None)
-    return False
 
 
 def find_recoding(engine: Engine, request: Request, to: Folder | Table | None, parts: bool) -> Recoding:
@@ -162,10 +144,49 @@ def _recoding(engine: Engine, request: Request, to: Folder | Table | None) -> Re
     return Recoding(request, engine, plan, solution, micro, found.cells.codes, overall, spelled)
 
 
-def _staged(found: Recoding, to: Folder | Table | None) -> AbstractContextManager[StagedOutput]:
-    if to is None and found.staged is not None:
-        return nullcontext(found.staged)
-    return stage_release(found.engine, found.plan, to, found.request.say)
+@dataclass(frozen=True, eq=False)
+class SearchedCells:
+    """Cells, the cell of each counted tuple, the columns that tell cells apart, and the solution."""
+
+    cells: Cells
+    of_entry: np.ndarray
+    keys: tuple[str, ...]
+    solution: Solution
+
+
+def solve(request: Request, micro: Microdata, rows: pl.DataFrame | None, say: Progress) -> SearchedCells:
+    """Count cells from the entries and search.
+
+    `rows` are the released columns of a table in memory: its rows alone can be dealt to several classes, by what else
+    is released of them.
+    """
+    method, policy, histogram_columns = request.search, request.policy, request.histogram_columns
+    began = time.perf_counter()
+    picks = isinstance(method, Automatic) and rows is None
+    jointly = bool(histogram_columns) and method.splits and not picks
+    cells, of_entry = counted(micro, policy.columns, histogram_columns, jointly)
+    if rows is None and not picks:
+        small = (cells.count > 1) & (cells.count < max(c.least_size for c in policy.require))
+        if method.splits and not isinstance(method, Mondrian) and small.any():
+            refuse_split(method)  # before it has cut millions of cells into rows
+    counting = time.perf_counter() - began
+    attributes = tuple(micro.attribute(name) for name in policy.columns)
+    say("searching", None)
+    problem = Problem(attributes, cells, policy, micro.rows, request.levels, say)
+    if picks:
+        choice = whole_cells(choose(problem, method.keep), method.keep)
+        solution: Solution = replace(choice.search(problem), choice=choice)
+    else:
+        solution = method(problem)
+    if isinstance(solution.recoding, Partition) and (split := solution.recoding.split) is not None:
+        if rows is None:
+            refuse_split(method)
+        alike = numbered(rows, rows.columns) if rows.width else np.zeros(len(of_entry), np.int64)
+        cells, of_entry = apply_split(cells, split), deal(of_entry, split, alike)
+        problem = Problem(attributes, cells, policy, micro.rows, request.levels)
+    solution = with_ends(problem, solution)
+    keys = request.counted_by if jointly else policy.columns
+    return SearchedCells(cells, of_entry, keys, replace(solution, seconds=solution.seconds + counting))
 
 
 def _verified(table: Engine, engine: Engine, found: Recoding, staged: StagedOutput, path: Path | None) -> Release:
@@ -199,12 +220,11 @@ def _verified(table: Engine, engine: Engine, found: Recoding, staged: StagedOutp
     if not verification.holds or not complete:
         broken = ", ".join(promise.model for promise in verification.promises if not promise.holds)
         what = f"keep {broken}" if broken else "have the rows and columns that it should have"
-        changed = "" if table.in_memory else "Either the table was changed while it was read, or this"
-        raise BrokenPromise(
-            f"the release does not {what}, so it is not released. {changed or 'This'} is a fault of Sfumato"
-        )
+        why = "This" if table.in_memory else "Either the table was changed while it was read, or this"
+        raise BrokenPromise(f"the release does not {what}, so it is not released. {why} is a fault of Sfumato")
     if often is not None:
-        refuse_changed(overall, {name: _distribution(entries, often, name) for name in policy.needs})
+        now = RowTable(entries, {}, {}, often)
+        refuse_changed(overall, {name: now.marginal(name) for name in policy.needs})
     release = Release(
         data=staged.data,
         solution=found.solution,
@@ -226,9 +246,3 @@ def _verified(table: Engine, engine: Engine, found: Recoding, staged: StagedOutp
     if release.whole is None and not table.in_memory:
         refuse_hidden(policy, release.shown.audit)
     return release
-
-
-def _distribution(entries: pl.DataFrame, often: pl.Series, name: str) -> dict[str, int]:
-    """Printed value to rows; the empty text stands for missing."""
-    table = pl.DataFrame({"value": entries.get_column(name).fill_null(""), "rows": often})
-    return dict(table.group_by("value").agg(pl.col("rows").sum()).iter_rows())

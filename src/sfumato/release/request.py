@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import polars as pl
 
+from sfumato.core.compiled import warn_of_compiling
 from sfumato.core.fingerprint import secret_seed
 from sfumato.core.parameters import column_names, mapping, quasi_sets
 from sfumato.core.policy import Policy
 from sfumato.core.printed import printed
 from sfumato.core.roles import REST, K, Roles, Undecided, check_roles, undecided
+from sfumato.core.spelling import warn_of_spellings
 from sfumato.criteria import CRITERIA, criterion, parse
 from sfumato.engines.order import RANDOM, RowOrder
 from sfumato.engines.protocol import Engine
@@ -22,19 +24,25 @@ from sfumato.errors import (
     Infeasible,
     PolicyError,
     ReadError,
+    TooManyCells,
     UndecidedColumns,
     did_you_mean,
     listed_in_shell,
     warn,
 )
 from sfumato.hierarchies import parse as parse_hierarchy
-from sfumato.search import search_name
-from sfumato.search.problem import Progress, Solution
+from sfumato.measures.table import SAMPLE, estimate
+from sfumato.search import Mondrian, search_name
+from sfumato.search.problem import Choice, Progress, Solution
 
 if TYPE_CHECKING:
     from sfumato.release.verify import Verification
 
 SHOWN = 12  # columns that a warning lists
+HINT = 'use search="mondrian", search="optimal", or leave search out'
+CELL = 110  # bytes that a cell takes at the peak of a run, beside those of its columns
+COLUMN = 70  # bytes per cell and column at that peak
+FLOOR = 600_000_000  # bytes that a run takes whatever the cells
 LOOKED_AT = 100_000  # rows of an out-of-core table that are looked at for such columns
 
 
@@ -280,10 +288,13 @@ def trees_of(source: Any, names: Iterable[str]) -> dict[str, Any]:
     return {name: tree for name in names if (tree := source.attribute(name).hierarchy) is not None}
 
 
-def refuse_changed(whole: Mapping[str, Mapping[str, int]], released: Mapping[str, Mapping[str, int]]) -> None:
+def refuse_changed(
+    whole: Mapping[str, Mapping[str, int]],
+    released: Mapping[str, Mapping[str | None, int]] | Mapping[str, Mapping[str, int]],
+) -> None:
     """Raise a ReadError where released rows have values that the counted rows did not have, or more of them."""
     for name, shown in released.items():
-        if any(n > whole[name].get(value, 0) for value, n in shown.items()):
+        if any(n > whole[name].get(value or "", 0) for value, n in shown.items()):
             raise ReadError(f'column "{name}" was changed while the table was read', hint="run it again")
 
 
@@ -311,3 +322,81 @@ def refuse_hidden(policy: Policy, found: Verification) -> None:
             "the distribution of the whole table would give the suppressed rows away",
             hint=f"set suppression to 0, or ask for a larger {' and '.join(against[model] for model in models)}",
         )
+
+
+def look_before(engine: Engine, request: Request) -> bool:
+    """Look at the table before the work, and refuse what cannot be released; whether it is released in parts."""
+    policy, roles, say = request.policy, request.roles, request.say
+    if not engine.in_memory:
+        say("looking at a sample", None)
+    sample = engine.sample(SAMPLE)
+    refuse_undecided(sample, roles, policy.require, None if engine.in_memory else engine.rows())
+    warn_of_spellings(sample, [name for name in roles.sensitive if name not in request.normalised])
+    warn_of_unprotected(roles, policy.needs)
+    check_weights(engine, roles.weight)
+    warn_of_compiling(say)
+    if engine.in_memory:
+        return False
+    cells = estimate(sample, request.counted_by, request.schema, engine.rows())
+    if engine.in_parts:
+        return cells > request.max_cells
+    refuse_size(sample, request.counted_by, cells, request.max_cells)
+    needed = gigabytes(memory(cells, len(request.counted_by)))
+    say(f"about {cells:,} combinations of values, {needed} of memory", None)
+    return False
+
+
+def memory(cells: int, columns: int) -> int:
+    """About how many bytes a run with so many cells takes at its peak."""
+    return FLOOR + cells * (CELL + COLUMN * columns)
+
+
+def refuse_size(sample: pl.DataFrame, columns: Sequence[str], cells: int, most: int) -> None:
+    """Raise TooManyCells with advice where the estimated cells are too many."""
+    if cells > most:
+        values = {name: sample.get_column(name).n_unique() for name in columns}
+        worst = sorted(columns, key=values.__getitem__, reverse=True)[:2]
+        named = " and ".join(f'"{name}" ({values[name]:,} in a sample of {sample.height:,} rows)' for name in worst)
+        raise TooManyCells(
+            "the columns have too many different combinations of values to be held in memory",
+            got=f"about {cells:,}, which take {gigabytes(memory(cells, len(columns)))}",
+            allowed=f"max_cells={most:,}",
+            hint=f"coarsen or leave out the columns with the most values, {named}, or allow more max_cells",
+        )
+
+
+def gigabytes(size: int) -> str:
+    """Bytes for people."""
+    return f"{size / 1e9:.1f} GB"
+
+
+def refuse_out_of_core(method: Any, normalise: Any = False) -> None:
+    """Raise a PolicyError for what needs rows, or is verified in a way that counts do not allow."""
+    if normalise:
+        what = "the values of an out-of-core table cannot be brought to one spelling"
+        raise PolicyError(what, hint="do so in the table, and leave normalise out")
+    if method.wildcard:
+        raise PolicyError(
+            "a missing value that matches any value cannot be verified on an out-of-core table",
+            got=f"search {search_name(method)}",
+            hint=HINT,
+        )
+
+
+def refuse_split(method: Any) -> NoReturn:
+    """Raise a PolicyError for a search that cuts cells."""
+    raise PolicyError(
+        f"{search_name(method)} gives rows with equal values different labels, "
+        "which an out-of-core table does not allow: its rows have no order to deal them in",
+        hint=HINT,
+    )
+
+
+def whole_cells(choice: Choice, keep: str | None) -> Choice:
+    """What was picked, or Mondrian where that gives rows with equal values different labels."""
+    if not choice.search.splits:
+        return choice
+    output = "label" if keep == "hierarchy-labels" else "range"
+    mondrian = Mondrian(cut="best", dimension="ncp", output=output)
+    why = "rows with equal values get equal labels, as an out-of-core table needs"
+    return Choice(mondrian, why, "optimal: one label per value of a column in all rows, more loss")

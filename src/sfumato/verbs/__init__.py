@@ -21,7 +21,6 @@ from sfumato.errors import PolicyError
 from sfumato.losses import loss as parse_loss
 from sfumato.measures.standards import profile_named
 from sfumato.measures.table import DEFAULT_MAX_CELLS
-from sfumato.release.counted_search import refuse_out_of_core
 from sfumato.release.destination import Table, destination
 from sfumato.release.ends import ends_named
 from sfumato.release.folder import verify_folder, verify_manifest
@@ -33,6 +32,7 @@ from sfumato.release.request import (
     find_histogram_columns,
     kept,
     recipes_of,
+    refuse_out_of_core,
     roles_of,
     warn_of_unmeasured,
 )

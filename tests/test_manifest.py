@@ -1,0 +1,76 @@
+"""Manifests outlive versions: those of every format that was ever written are kept here, and must be read for good."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sfumato as sf
+from sfumato.errors import ReadError
+from sfumato.release.manifest import FORMAT, READ, is_release, load_manifest, read_manifest
+
+KEPT = Path(__file__).parent / "manifests"
+FOLDERS = sorted(folder for folder in KEPT.glob("format_*/*") if folder.is_dir())
+
+
+def keys(document: Any, name: str = "") -> set[str]:
+    """The fields of a document, with those inside; what stands in a list counts once."""
+    if isinstance(document, list):
+        return set().union(*(keys(one, f"{name}[]") for one in document))
+    if not isinstance(document, dict) or name.split(".")[-1] in (
+        "hierarchies",
+        "levels",
+        "whole",
+        "versions",
+        "search",
+    ):
+        return {name}
+    return {name}.union(*(keys(value, f"{name}.{key}") for key, value in document.items()))
+
+
+def test_every_format_is_kept() -> None:
+    assert {f"format_{number}" for number in READ} == {folder.name for folder in KEPT.iterdir()}
+    assert FORMAT in READ
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: f"{folder.parent.name}-{folder.name}")
+def test_a_kept_release_still_holds(folder: Path) -> None:
+    assert is_release(folder)
+    assert read_manifest(folder).format in READ
+    if (table := folder.with_suffix(".csv")).exists():
+        found = sf.verify(table, manifest=folder)
+    else:
+        found = sf.verify(folder)
+    assert found.holds
+    assert len(found.promises) > 1
+
+
+def test_a_format_does_not_lose_fields(tmp_path: Path) -> None:
+    table = {"name": ["a", "b", "c", "d"], "age": [31, 32, 58, 59], "disease": ["flu", "cold"] * 2}
+    asked: dict[str, Any] = {"identifying": ["name"], "quasi": ["age"], "unprotected": ["disease"]}
+    release = sf.anonymize(table, k=2, search="optimal", **asked)
+    release.save(tmp_path / "out")
+    old, new = load_manifest(KEPT / f"format_{FORMAT}" / "full_domain"), load_manifest(tmp_path / "out")
+    lost = {key for key in keys(old) - keys(new) if not key.startswith((".solution.loss_per", ".measured[].sizes"))}
+    assert not lost
+
+
+def test_what_is_not_known_is_refused(tmp_path: Path) -> None:
+    shutil.copytree(FOLDERS[0], tmp_path / "new")
+    document = load_manifest(tmp_path / "new")
+    for number in (0, max(READ) + 1):
+        (tmp_path / "new" / "manifest.json").write_text(json.dumps(document | {"format": number}), "utf-8")
+        with pytest.raises(ReadError, match="format that this version does not know"):
+            sf.verify(tmp_path / "new")
+
+
+def test_a_changed_row_is_found_under_an_old_format(tmp_path: Path) -> None:
+    folder = KEPT / "format_1" / "full_domain"
+    shutil.copytree(folder, tmp_path / "changed")
+    data = tmp_path / "changed" / "data.csv"
+    data.write_text(data.read_text("utf-8").replace("flu", "cold", 1), "utf-8")
+    assert not sf.verify(tmp_path / "changed").holds
