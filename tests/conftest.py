@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 from sfumato.errors import OutputError
-from sfumato.report.pdf import browser
+from sfumato.report.page import browser
 from tests.fuzz import examples
 
 pytest_plugins = [

@@ -19,10 +19,9 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.comparing import page as folders
 from sfumato.comparing.axes import RISKS, pareto, utility_names
-from sfumato.comparing.chart import chart, lines_of
-from sfumato.comparing.page import page
-from sfumato.comparing.run import FILE, in_parallel, open_ledger
-from sfumato.comparing.scene import Mark, Stroke, Text, place_labels, scale, svg, written
+from sfumato.comparing.drawing import Mark, Stroke, Text, place_labels, scale, svg, written
+from sfumato.comparing.page import chart, lines_of, page
+from sfumato.comparing.points import FILE, in_parallel, open_ledger
 from sfumato.errors import ColumnError, Infeasible, MissingExtra, OutputError, PolicyError
 
 SECRETS = ("Zyprexine", "Quincke")  # values of the sensitive column: no output may hold them

@@ -24,7 +24,7 @@ from sfumato.engines.files.bytes import read_back
 from sfumato.errors import ColumnError, OutputError
 from sfumato.report import internal_report, report
 from sfumato.report.charts.axis import axis_of, ends
-from sfumato.report.pdf import browser
+from sfumato.report.page import browser
 from sfumato.report.sections.evidence import counted, evidence
 from sfumato.report.sections.headline import reach_from
 from sfumato.report.sections.method import command
@@ -421,7 +421,7 @@ def test_a_value_per_row_is_not_listed() -> None:
 
 
 def test_without_chromium_nothing_is_begun(narrow: sf.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.report.pdf.shutil.which", lambda _: None)
+    monkeypatch.setattr("sfumato.report.page.shutil.which", lambda _: None)
     with pytest.raises(OutputError, match="needs Chromium"):
         browser()
     with pytest.raises(OutputError, match="needs Chromium"):

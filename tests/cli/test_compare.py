@@ -114,7 +114,7 @@ def test_another_folder_is_refused(run: Run, patients: Path) -> None:
 def test_an_interrupt_keeps_points(
     run: Run, patients: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, as_json: bool
 ) -> None:
-    from sfumato.comparing.run import Ledger
+    from sfumato.comparing.points import Ledger
 
     real = Ledger.add
 

@@ -177,7 +177,7 @@ def _run(
 
 def _interrupted(output: Path | None, as_json: bool) -> int:
     from sfumato.cli.exits import interrupted
-    from sfumato.comparing.run import FILE
+    from sfumato.comparing.points import FILE
 
     message = "interrupted, nothing written"
     if output is not None and (output / FILE).exists():

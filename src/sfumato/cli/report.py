@@ -126,7 +126,7 @@ def _write(place: Path, manifest: Any, frame: Any, before: Any, overwrite: bool,
     from sfumato.engines.atomic import atomic_file
     from sfumato.report import internal_report
     from sfumato.report import report as public_report
-    from sfumato.report.pdf import pdf_of
+    from sfumato.report.page import pdf_of
     from sfumato.report.sources import aligned, private_report
 
     if before is not None:

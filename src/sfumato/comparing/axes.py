@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.comparing.plan import Asked, Case, asked, one_column, parameters
-from sfumato.errors import PolicyError, did_you_mean
+from sfumato.comparing.points import Asked, Case, asked, one_column, parameters
+from sfumato.core.parameters import one_of
+from sfumato.errors import PolicyError
 from sfumato.losses import LOSSES, loss_name
 from sfumato.losses import loss as parse_loss
 from sfumato.measures.measure import Measure
@@ -24,13 +25,20 @@ FIGURES = {
 }
 OF_CLASSES = ("homogeneity", "background-knowledge", "skewness", "similarity", "negative-disclosure")
 WITH_ORIGINAL = ("singling-out", "linkability", "inference")
-LINKAGE = ("deterministic-linkage", "probabilistic-linkage", "distance-linkage")
+LINKAGE = {  # with the options of each
+    "deterministic-linkage": (),
+    "probabilistic-linkage": ("upper", "lower", "seed"),
+    "distance-linkage": ("metric",),
+}
 MEASURES = ("sample-uniqueness", "population-uniqueness", "suda", "minimum-unsafe", "individual")
+# what a comparison gives to every measure itself
+OURS = {"original", "released", "data", "df", "quasi", "columns", "features", "known", "first", "second", "hierarchies",
+        "hierarchy", "rows", "key", "transition", "holdout", "most", "values", "prior"}  # fmt: skip
 RISKS = (*FIGURES, *MEASURES, *OF_CLASSES, *WITH_ORIGINAL, *LINKAGE)
 
 
 @dataclass(frozen=True)
-class RiskAxis:
+class MapAxis:
     """What is measured, in words, and how."""
 
     text: str
@@ -38,58 +46,50 @@ class RiskAxis:
     measure: Measured
 
 
-def risk_axis(spec: Any, sensitive: tuple[str, ...], weight: str | None) -> RiskAxis:
+def risk_axis(spec: Any, sensitive: tuple[str, ...], weight: str | None) -> MapAxis:
     """The axis of a measure or attack in its shell form, such as "highest" or "skewness threshold=0.3"."""
     if not isinstance(spec, str) or not spec.strip():
         raise PolicyError("risk must name a measure or an attack", got=type(spec).__name__, allowed=", ".join(RISKS))
     given = asked(spec, "risk")
+    one_of(given.name, "measure of risk", RISKS)
     if given.name in FIGURES:
         return _figure(given)
     if given.name in MEASURES:
-        return RiskAxis(given.text, _words(given.name), _measure(given, weight))
-    if given.name in (*OF_CLASSES, *WITH_ORIGINAL, *LINKAGE):
-        return RiskAxis(given.text, f"success of the {_words(given.name)} attack", _attack(given, sensitive))
-    hint = did_you_mean(given.name, RISKS)
-    raise PolicyError("unknown measure of risk", got=repr(given.name), allowed=", ".join(RISKS), hint=hint)
+        return MapAxis(given.text, _words(given.name), _measure(given, weight))
+    return MapAxis(given.text, f"success of the {_words(given.name)} attack", _attack(given, sensitive))
 
 
-def _figure(given: Asked) -> RiskAxis:
+def _figure(given: Asked) -> MapAxis:
     options = given.only("threshold", "wildcard") if given.name == "records-at-risk" else given.only("wildcard")
     key, label = FIGURES[given.name]
 
     def measure(case: Case) -> float:
         from sfumato.measures.risk.attackers import prosecutor
 
-        return max(float(prosecutor(case.released, names, **options)[key]) for names in case.quasi)
+        return _worst(case, lambda names: float(prosecutor(case.released, names, **options)[key]))
 
-    return RiskAxis(given.text, label, measure)
+    return MapAxis(given.text, label, measure)
 
 
 def _measure(given: Asked, weight: str | None) -> Measured:
     from sfumato.measures import risk
 
-    allowed: dict[str, tuple[str, ...]] = {
-        "sample-uniqueness": ("wildcard",),
-        "population-uniqueness": ("population_size", "sampling_fraction", "model"),
-        "suda": ("sampling_fraction", "up_to", "wildcard"),
-        "minimum-unsafe": ("up_to", "wildcard"),
-        "individual": ("weight", "wildcard"),
-    }
-    options = given.only(*allowed[given.name])
-    if given.name == "individual":
-        column = options.pop("weight", weight)
-        if column is None:
-            raise PolicyError("individual risk needs survey weights", hint='write "individual weight=..."')
-        return lambda case: _worst(case, lambda q: float(
-            risk.individual(case.released, q, str(column), **options)["risk"].to_numpy().mean()))  # fmt: skip
     functions: dict[str, Callable[..., Any]] = {
         "sample-uniqueness": risk.sample_uniqueness,
         "population-uniqueness": risk.population_uniqueness,
         "suda": risk.suda_risk,
         "minimum-unsafe": risk.unsafe_share,
+        "individual": risk.individual,
     }
     function = functions[given.name]
-    return lambda case: _worst(case, lambda q: float(function(case.released, q, **options).value))
+    options = given.only(*own_options(function))
+    if given.name != "individual":
+        return lambda case: _worst(case, lambda q: float(function(case.released, q, **options).value))
+    column = options.pop("weight", weight)
+    if column is None:
+        raise PolicyError("individual risk needs survey weights", hint='write "individual weight=..."')
+    return lambda case: _worst(case, lambda q: float(
+        function(case.released, q, str(column), **options)["risk"].to_numpy().mean()))  # fmt: skip
 
 
 def _worst(case: Case, measure: Callable[[tuple[str, ...]], float]) -> float:
@@ -98,76 +98,57 @@ def _worst(case: Case, measure: Callable[[tuple[str, ...]], float]) -> float:
 
 
 def _attack(given: Asked, sensitive: tuple[str, ...]) -> Measured:
-    from sfumato.measures import attacks
+    from sfumato.measures.attacks import ATTACKS
 
-    if given.name in OF_CLASSES:
-        return _attack_on_classes(given, sensitive)
+    attack: Callable[..., Any] = ATTACKS[given.name].make
     if given.name in LINKAGE:
-        return _linkage(given)
-    common = ("wildcard", "trials", "seed")
-    if given.name == "singling-out":
-        options = given.only("mode", "size", *common)
-        return lambda case: (
-            attacks.singling_out(case.released, case.original, case.columns, **_seeded(options, case)).success
+        return _linkage(given, attack)
+    options = given.only(*own_options(attack))
+    column = ""
+    for name in ("sensitive", "secret"):  # the column that an attack is after
+        if name in own_options(attack):
+            column = one_column(options, name, sensitive, given.name)
+            options.pop(name, None)
+    if given.name in OF_CLASSES:
+        return lambda case: _worst(
+            case,
+            lambda names: float(attack(case.released, names, column, **options, **_tree(case, attack, column)).success),
         )
-    if given.name == "inference":
-        options = given.only("secret", "tolerance", *common)
-        secret = one_column(options, "secret", sensitive, "inference")
-        options.pop("secret", None)
-        return lambda case: (
-            attacks.inference(case.released, case.original, case.columns, secret, **_seeded(options, case)).success
-        )
-    options = given.only("neighbours", *common)
+    if given.name == "linkability":
+        return lambda case: _linkability(case, options)
+    known = () if not column else (column,)
+    return lambda case: float(
+        attack(case.released, case.original, case.columns, *known, **_seeded(options, case)).success
+    )
 
-    def linkability(case: Case) -> float:
-        from sfumato.measures.attacks.linkability import across_splits
 
-        found = across_splits(case.released, case.original, case.columns, holdout=None, **_seeded(options, case))
-        if found is None:
-            raise PolicyError("linkability needs two columns", got="one")
-        return found.success
+def _tree(case: Case, attack: Callable[..., Any], column: str) -> dict[str, Any]:
+    """The hierarchy of the sensitive column, for an attack that looks at it."""
+    takes = "hierarchy" in inspect.signature(attack).parameters and column in case.hierarchies
+    return {"hierarchy": case.hierarchies[column]} if takes else {}
 
-    return linkability
+
+def _linkability(case: Case, options: dict[str, Any]) -> float:
+    from sfumato.measures.attacks.linkability import across_splits
+
+    found = across_splits(case.released, case.original, case.columns, holdout=None, **_seeded(options, case))
+    if found is None:
+        raise PolicyError("linkability needs two columns", got="one")
+    return found.success
 
 
 def _seeded(options: dict[str, Any], case: Case) -> dict[str, Any]:
     return {"seed": case.seed, "hierarchies": case.hierarchies, **options}
 
 
-def _attack_on_classes(given: Asked, sensitive: tuple[str, ...]) -> Measured:
-    from sfumato.measures.attacks import ATTACKS
-
-    allowed = {
-        "homogeneity": ("share",),
-        "background-knowledge": ("rule_out", "certainty"),
-        "skewness": ("threshold", "scale"),
-        "similarity": ("width", "level"),
-        "negative-disclosure": ("common",),
-    }
-    options = given.only("sensitive", *allowed[given.name])
-    column = one_column(options, "sensitive", sensitive, given.name)
-    options.pop("sensitive", None)
-    attack = ATTACKS[given.name].make
-
-    def measure(case: Case) -> float:
-        tree = case.hierarchies.get(column)
-        more = {"hierarchy": tree} if given.name == "similarity" and tree is not None else {}
-        return _worst(case, lambda names: float(attack(case.released, names, column, **options, **more).success))
-
-    return measure
-
-
-def _linkage(given: Asked) -> Measured:
+def _linkage(given: Asked, attack: Callable[..., Any]) -> Measured:
     """An attacker who has the quasi-identifiers of everybody in the original: the worst that linkage can do."""
-    from sfumato.measures.attacks import ATTACKS
-
-    allowed = {"probabilistic-linkage": ("upper", "lower", "seed"), "distance-linkage": ("metric",)}
-    options, attack = given.only(*allowed.get(given.name, ())), ATTACKS[given.name].make
+    options = given.only(*LINKAGE[given.name])
 
     def measure(case: Case) -> float:
         truth = np.full(case.original.height, -1, np.int64)
         truth[case.rows] = np.arange(len(case.rows))
-        seed = {"seed": case.seed} if given.name == "probabilistic-linkage" else {}
+        seed = {"seed": case.seed} if "seed" in LINKAGE[given.name] else {}
         found = attack(
             case.released, case.original.select(case.columns), list(case.columns), truth=truth,
             hierarchies=case.hierarchies, **{**seed, **options},
@@ -175,6 +156,11 @@ def _linkage(given: Asked) -> Measured:
         return float(found.success)
 
     return measure
+
+
+def own_options(function: Callable[..., Any]) -> list[str]:
+    """The parameters of a measure that are not about the tables."""
+    return [name for name in inspect.signature(function).parameters if name not in OURS]
 
 
 def _words(name: str) -> str:
@@ -185,7 +171,6 @@ def _words(name: str) -> str:
 
 ABOUT_QUASI = ("kl-divergence", "classification-metric", "query-error", "direct-comparison", "entropy-loss",
                "distribution-distance")  # fmt: skip
-OURS = frozenset({"original", "released", "quasi", "columns", "features", "hierarchies", "rows", "key", "transition"})
 
 
 def utility_names() -> list[str]:
@@ -193,16 +178,7 @@ def utility_names() -> list[str]:
     return [*LOSSES, *(name for name in UTILITIES if name != "information-loss")]
 
 
-@dataclass(frozen=True)
-class UtilityAxis:
-    """What is measured, in words, and how."""
-
-    text: str
-    label: str
-    measure: Measured
-
-
-def utility_axis(spec: Any, sensitive: tuple[str, ...]) -> UtilityAxis:
+def utility_axis(spec: Any, sensitive: tuple[str, ...]) -> MapAxis:
     """The axis of a loss (a name or a value) or of a measure in its shell form, as "learning target=disease"."""
     if not isinstance(spec, str):
         return _of_loss(parse_loss(spec))
@@ -210,13 +186,11 @@ def utility_axis(spec: Any, sensitive: tuple[str, ...]) -> UtilityAxis:
     if given.name in LOSSES:
         own = inspect.signature(LOSSES[given.name].make).parameters
         return _of_loss(LOSSES[given.name].make(**given.only(*own)))
-    if given.name not in (known := utility_names()):
-        hint = did_you_mean(given.name, known)
-        raise PolicyError("unknown measure of utility", got=repr(given.name), allowed=", ".join(known), hint=hint)
+    one_of(given.name, "measure of utility", utility_names())
     return _of_measure(given, sensitive)
 
 
-def _of_loss(loss: Any) -> UtilityAxis:
+def _of_loss(loss: Any) -> MapAxis:
     own, name = parameters(loss), loss_name(loss)
     text = f"{name} {own}" if own else name
 
@@ -231,12 +205,12 @@ def _of_loss(loss: Any) -> UtilityAxis:
         low, high = found.range
         return 1 - (found.value - low) / (high - low) if high > low else 1.0
 
-    return UtilityAxis(text, f"utility (1 − {text})", measure)
+    return MapAxis(text, f"utility (1 − {text})", measure)
 
 
-def _of_measure(given: Asked, sensitive: tuple[str, ...]) -> UtilityAxis:
+def _of_measure(given: Asked, sensitive: tuple[str, ...]) -> MapAxis:
     function = UTILITIES[given.name].make
-    known = [name for name in inspect.signature(function).parameters if name not in OURS]
+    known = own_options(function)
     options = given.only(*known)
     if "target" in known:
         options["target"] = one_column(options, "target", sensitive, given.name)
@@ -249,7 +223,7 @@ def _of_measure(given: Asked, sensitive: tuple[str, ...]) -> UtilityAxis:
         more = {**seed, **options, "hierarchies": case.hierarchies, "rows": case.rows}
         return _turned(function(case.original, case.released, *about, **more), given.name)
 
-    return UtilityAxis(given.text, f"utility ({form.format(given.text)})", measure)
+    return MapAxis(given.text, f"utility ({form.format(given.text)})", measure)
 
 
 UNBOUNDED = ("kl-divergence", "numeric-error", "il1s", "query-error")

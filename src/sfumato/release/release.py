@@ -38,7 +38,7 @@ from sfumato.release.value_map import ValueMap
 from sfumato.release.verify import Audit, Verification, verify_table
 from sfumato.report import internal_report as internal_page
 from sfumato.report import report
-from sfumato.report.pdf import pdf_of
+from sfumato.report.page import pdf_of
 from sfumato.report.sections.headline import brief, reach_from
 from sfumato.report.sections.standards import profiles
 from sfumato.report.sources import private_report

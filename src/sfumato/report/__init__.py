@@ -6,16 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sfumato.report.look import measured
+from sfumato.report.manifest import measured
 from sfumato.report.markup import Markup
-from sfumato.report.page import page
+from sfumato.report.page import report_page
 from sfumato.report.sections.attacks import attacks
-from sfumato.report.sections.classes import least_size, risks, sizes
 from sfumato.report.sections.columns import losses, roles
 from sfumato.report.sections.headline import reach_from
-from sfumato.report.sections.method import method
-from sfumato.report.sections.promises import promised
-from sfumato.report.sections.record import foreign, reproduction, signature, suppression
+from sfumato.report.sections.method import foreign, method, reproduction, signature, suppression
+from sfumato.report.sections.promises import least_size, promised, risks, sizes
 from sfumato.report.sections.standards import held_to, profiles, standards
 
 if TYPE_CHECKING:
@@ -59,8 +57,7 @@ def report(
     held = profiles(manifest, released) if held is None else held
     standard = held_to(manifest, held)
     if released is not None and released.height:
-        from sfumato.report.charts.heat import heat_map
-        from sfumato.report.sections.columns import shapes
+        from sfumato.report.sections.columns import heat_map, shapes
         from sfumato.report.sections.evidence import evidence
 
         found = evidence(manifest, released, reach)
@@ -75,7 +72,7 @@ def report(
         parts += [attacks(reach.attacks, reach.left_out)] if reach.attacks else []
         parts += [standards(held, standard)] if held or standard else []
     sections = [*parts, *_record(manifest), signature(manifest)]
-    return page(manifest, reach, sections, made_from, standards=held, standard=standard)
+    return report_page(manifest, reach, sections, made_from, standards=held, standard=standard)
 
 
 def internal_report(
@@ -97,10 +94,8 @@ def internal_report(
     hierarchies: column to hierarchy, to read the labels of the release by.
     exact: what the search measured, where known: its losses are of the original values.
     """
-    from sfumato.report.charts.heat import heat_map
-    from sfumato.report.sections.columns import shapes
-    from sfumato.report.sections.comparison import benefit, comparison
-    from sfumato.report.sections.evidence import evidence
+    from sfumato.report.sections.columns import heat_map, shapes
+    from sfumato.report.sections.evidence import benefit, comparison, evidence
 
     least = max([size for entry in measured(manifest) if (size := least_size(manifest, entry))], default=LEAST)
     reach = reach_from(manifest, released)
@@ -121,7 +116,7 @@ def internal_report(
         signature(manifest),
     ]
     reach, made_from = replace(reach, attacks=shown.attacks), "the released file, its manifest.json and the original"
-    return page(manifest, reach, parts, made_from, internal=True, standards=held, standard=standard)
+    return report_page(manifest, reach, parts, made_from, internal=True, standards=held, standard=standard)
 
 
 def _record(

@@ -22,8 +22,8 @@ from sfumato.errors import OutputError
 from sfumato.release.folder import verify_folder
 from sfumato.release.manifest import is_release, load_manifest
 from sfumato.release.verify import INTEGRITY, Verification, verify_table
-from sfumato.report.look import Manifest, roles_of
-from sfumato.report.pdf import browser, pdf_of
+from sfumato.report.manifest import Manifest, roles_of
+from sfumato.report.page import browser, pdf_of
 
 OWNER = 0o600
 

@@ -15,10 +15,23 @@ import numpy as np
 import polars as pl
 
 from sfumato import __version__
-from sfumato.comparing.axes import RiskAxis, UtilityAxis, pareto, risk_axis, utility_axis
+from sfumato.comparing.axes import MapAxis, pareto, risk_axis, utility_axis
 from sfumato.comparing.page import write_maps
-from sfumato.comparing.plan import Case, ComparisonPlan, Point, plan
-from sfumato.comparing.run import SETTLED, Ledger, Row, Stopped, attempt, finite, identity, in_parallel, open_ledger
+from sfumato.comparing.points import (
+    SETTLED,
+    Case,
+    ComparisonPlan,
+    Ledger,
+    Point,
+    Row,
+    Stopped,
+    attempt,
+    finite,
+    identity,
+    in_parallel,
+    open_ledger,
+    plan,
+)
 from sfumato.core import compiled as kernels
 from sfumato.core import parameters
 from sfumato.core.fingerprint import fingerprint, key
@@ -159,8 +172,8 @@ class _Task:
         trees: Mapping[str, Any],
         levels: Mapping[str, tuple[int, int]],
         ends: str,
-        utility: UtilityAxis,
-        risk: RiskAxis,
+        utility: MapAxis,
+        risk: MapAxis,
         seed: int | None,
     ) -> None:
         self.frame, self.roles, self.trees, self.levels = frame, roles, trees, levels

@@ -12,7 +12,7 @@ import numpy as np
 from sfumato.core.wording import count, percent
 from sfumato.errors import SfumatoError
 from sfumato.measures.utility import Pair
-from sfumato.report.look import Manifest, table
+from sfumato.report.manifest import Manifest, table
 from sfumato.report.markup import Markup, join, names, section, tag
 from sfumato.report.markup import name as name_
 from sfumato.report.markup import table as html_table

@@ -1,4 +1,4 @@
-"""The columns: their roles, and what each of them lost."""
+"""The columns: their roles, what each lost, what their values look like, and which go together."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import numpy as np
 from sfumato.core.wording import count, number, percent
 from sfumato.losses import LOSSES
 from sfumato.report.charts.svg import bar
-from sfumato.report.look import Manifest, look, promises, quasi, rows, table
+from sfumato.report.manifest import Manifest, called, look, promises, quasi, rows, table
 from sfumato.report.markup import Markup, join, name, names, section, tag
 from sfumato.report.markup import table as html_table
-from sfumato.report.sections.evidence import ColumnShape
-from sfumato.report.words import called
+from sfumato.report.sections.evidence import ColumnShape, Heat
 
 if TYPE_CHECKING:
     from sfumato.core.policy import Verdict
@@ -173,9 +172,9 @@ def _compared(shape: ColumnShape, least: int) -> Markup:
     return html_table(head, lines, caption if moved >= 5e-5 else "As before", "shares bars two")
 
 
-def _label(text: str) -> Markup:
+def _label(text: str, long: int = LONG) -> Markup:
     """A label, cut where it would fill the page."""
-    return tag("bdi", text if len(text) <= LONG else f"{text[: LONG - 1]}…")
+    return tag("bdi", text if len(text) <= long else f"{text[: long - 1]}…")
 
 
 def _is_rest(shape: ColumnShape, group: int) -> bool:
@@ -186,3 +185,56 @@ def _is_rest(shape: ColumnShape, group: int) -> bool:
 def _top(shape: ColumnShape, values: np.ndarray) -> float:
     drawn = [float(value) for i, value in enumerate(values) if not _is_rest(shape, i)]
     return max([*drawn, 1e-9])
+
+
+SHADES = 8
+
+
+def heat_map(heat: Heat | None, least: int | None = None) -> Markup | None:
+    """The section of the contingency table, of the release or before and after."""
+    if heat is None:
+        return None
+    told = join(
+        [
+            "Of the records with each ",
+            name(heat.across),
+            " (across), the share with each ",
+            name(heat.down),
+            " (down). Columns that differ are what the one tells about the other.",
+        ]
+    )
+    after = _shares(heat.released)
+    if heat.original is None:
+        parts = [_table(heat, after, float(after.max()), "In the release", None)]
+    else:
+        before = _shares(heat.original)
+        top = float(max(before.max(), after.max()))
+        few = (heat.original > 0) & (heat.original < (least or 1))
+        parts = [_table(heat, before, top, "Before", few), _table(heat, after, top, "After", None)]
+    return section("heat", "Two columns together", tag("p", told), *parts)
+
+
+def _shares(cells: np.ndarray) -> np.ndarray:
+    return np.asarray(cells / np.maximum(cells.sum(axis=0, keepdims=True), 1e-12))
+
+
+def _table(heat: Heat, share: np.ndarray, top: float, caption: str, few: np.ndarray | None) -> Markup:
+    """A table, so that those who hear the page and those who print it have the figures too."""
+    head = tag("tr", tag("td"), *(tag("th", _label(label, 44), scope="col") for label in heat.columns))
+    lines = []
+    for i, label in enumerate(heat.rows):
+        cells = [
+            tag("td", "few" if few is not None and few[i, j] else _cell(share[i, j]), class_=_shade(share[i, j], top))
+            for j in range(len(heat.columns))
+        ]
+        lines.append(tag("tr", tag("th", _label(label, 44), scope="row"), *cells))
+    shown = tag("table", tag("caption", caption), tag("thead", head), tag("tbody", *lines), class_="heat")
+    return tag("div", shown, class_="scroll")
+
+
+def _cell(share: float) -> str:
+    return percent(float(share)) if share >= 0.0995 or share == 0 else f"{100 * share:.1f}%"
+
+
+def _shade(share: float, top: float) -> str:
+    return f"s{round(SHADES * min(share / top, 1.0)) if top > 0 else 0}"

@@ -1,13 +1,17 @@
-"""Promise by promise: what was promised, what was measured, whether it holds."""
+"""Promise by promise: what was promised and measured; how large the classes are, and how risky."""
 
 from __future__ import annotations
 
-from sfumato.core.wording import apart
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sfumato.core.wording import apart, count, number, one_in, percent
 from sfumato.criteria import CRITERIA
-from sfumato.report.charts.svg import mark
-from sfumato.report.look import Manifest, promises, quasi, rows
-from sfumato.report.markup import Markup, facts, names, section, tag
-from sfumato.report.words import model
+from sfumato.report.charts.svg import bar, bins, histogram, mark
+from sfumato.report.manifest import Manifest, look, measured, model, of_set, promises, quasi, rows, table
+from sfumato.report.markup import Markup, facts, join, names, section, tag
+from sfumato.report.markup import table as html_table
+from sfumato.report.sections.attacks import attackers
 
 
 def promised(manifest: Manifest) -> Markup:
@@ -42,3 +46,116 @@ def _item(promise: Manifest, several: bool) -> Markup:
         tag("p", "Note: ", promise["note"], class_="quiet") if promise.get("note") else None,
         class_=None if holds else "broken",
     )
+
+
+_WIDTHS = {"wide": 704, "narrow": 350}
+
+
+def sizes(manifest: Manifest) -> Markup:
+    """The section of class sizes, one part per set of quasi-identifiers."""
+    intro = "A class is all records that look alike to somebody who knows the quasi-identifying columns."
+    parts = [_part(manifest, i, _sizes(manifest, entry, i)) for i, entry in enumerate(measured(manifest), 1)]
+    return section("classes", "Class sizes", tag("p", intro), *(parts or [_nothing()]))
+
+
+def risks(manifest: Manifest, before: Sequence[Manifest] = ()) -> Markup:
+    """The section of risk, one part per set of quasi-identifiers; `before` are the classes of the original."""
+    was = {tuple(rows(entry, "quasi")): entry for entry in before}
+    parts = [
+        _part(manifest, i, _risk(manifest, entry, was.get(tuple(of_set(manifest, entry)))))
+        for i, entry in enumerate(measured(manifest), 1)
+    ]
+    note = (
+        "The risk of a record is one divided by the size of its class. A missing value counts as a value of its own, "
+        "which never makes a risk look smaller than it is."
+    )
+    if look(manifest, "policy", "wildcard"):
+        note += (
+            " The promises of this release are about another reading, in which a missing value matches any value: to "
+            "an attacker who has to count every record that may fit, the risk is lower than it stands here."
+        )
+    parts = [*parts, tag("p", note, class_="quiet")] if parts else [_nothing()]
+    return section("risk", "Risk before and after" if before else "Risk of the release", *parts)
+
+
+def _part(manifest: Manifest, number_: int, content: Markup) -> Markup:
+    entries = measured(manifest)
+    if len(entries) < 2:
+        return content
+    return join([tag("h3", f"Set {number_}: ", names(of_set(manifest, entries[number_ - 1]))), content])
+
+
+def _nothing() -> Markup:
+    return tag("p", "Nothing was measured.", class_="quiet")
+
+
+def _sizes(manifest: Manifest, entry: Manifest, number_: int) -> Markup:
+    shown = facts(
+        (term, number(entry[key]))
+        for term, key in (
+            ("Classes", "classes"),
+            ("Smallest", "smallest"),
+            ("Median", "median"),
+            ("Average", "average"),
+            ("Largest", "largest"),
+        )
+        if entry.get(key) is not None
+    )
+    counted = _histogram(entry)
+    if not counted:
+        return shown
+    bound = least_size(manifest, entry)
+    binned = bins(counted, bound)
+    total, low, high = sum(counted.values()), min(counted), max(counted)
+    title = f"Class sizes, set {number_}" if len(measured(manifest)) > 1 else "Class sizes"
+    told = f"{count(total, 'class', 'classes')} of {number(low)} to {count(high, 'record')}."
+    if bound is not None:
+        below = sum(classes for size, classes in counted.items() if size < bound)
+        told += f" {count(below, 'class', 'classes')} below the promised {number(bound)}."
+    charts = [
+        tag("div", histogram(binned, title, told, f"sizes-{number_}-{kind}", bound, width), class_=kind)
+        for kind, width in _WIDTHS.items()
+    ]
+    listed = [(binned.label(i), number(classes)) for i, classes in enumerate(binned.count) if classes]
+    listing = html_table(("Records in the class", "Classes"), listed, "Classes by size")
+    return join([shown, tag("figure", *charts), tag("details", tag("summary", "The chart in numbers"), listing)])
+
+
+def _histogram(entry: Manifest) -> dict[int, int]:
+    """Sizes as whole numbers: JSON has them as text."""
+    pairs = ((size, classes) for size, classes in table(entry, "sizes").items() if size.isdecimal())
+    return {int(size): int(classes) for size, classes in pairs if isinstance(classes, int | float) and classes > 0}
+
+
+def least_size(manifest: Manifest, entry: Manifest) -> int | None:
+    """The least class size promised for a set of quasi-identifiers: the largest k."""
+    columns = set(of_set(manifest, entry))
+    found: list[int] = []
+    for promise in promises(manifest):
+        k, named = look(promise, "parameters", "k"), {str(column) for column in rows(promise, "quasi")}
+        if isinstance(k, int) and (not named or not columns or named == columns):
+            found.append(k)
+    return max(found, default=None)
+
+
+def _risk(manifest: Manifest, entry: Manifest, before: Manifest | None = None) -> Markup:
+    risk: Any = entry.get("risk")
+    if not isinstance(risk, Mapping):
+        return _nothing()
+    highest, average = risk.get("highest"), risk.get("average")
+    columns = of_set(manifest, entry)
+    who = join(["An attacker who knows the ", names(columns) if columns else "quasi-identifiers", " of one person "])
+    told = None
+    if highest is not None:
+        at_most = f"has at most a {one_in(highest)} chance of picking the right record."
+        if highest >= 1:
+            at_most = "can in some cases be certain of picking the right record."
+        mean = f" Over all records the chance is {one_in(average)} on average." if average is not None else ""
+        told = tag("p", who, at_most + mean)
+    shown = facts([("Highest", percent(highest)), ("Average", percent(average))])
+    above = sorted((float(key), value) for key, value in table(risk, "records_above").items() if value is not None)
+    lines = [(f"above {percent(limit)}", bar(share), percent(share)) for limit, share in above]
+    scale = tag("span", tag("span", "0%"), tag("span", "100%"), class_="scale")
+    listing = html_table(("Risk", scale, "Records"), lines, "Share of records at risk", "shares") if lines else None
+    found = attackers(entry, before)
+    return join([told, shown if found is None else None, found, listing])

@@ -11,7 +11,7 @@ from sfumato.core.wording import percent
 from sfumato.errors import SfumatoError
 from sfumato.measures.standards.finding import Check, Profile
 from sfumato.report.charts.svg import mark
-from sfumato.report.look import Manifest, look, measured, of_set, quasi, roles_of
+from sfumato.report.manifest import Manifest, look, measured, of_set, quasi, roles_of
 from sfumato.report.markup import Markup, section, tag, text
 from sfumato.report.markup import name as name_
 from sfumato.report.markup import table as html_table

@@ -1,14 +1,20 @@
-"""Reading a manifest whose parts may be null or missing."""
+"""Reading a manifest whose parts may be null or missing, and naming what it holds in plain words."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from sfumato.core.registry import Variant
+from sfumato.core.wording import parameter
+from sfumato.criteria import CRITERIA
 
 if TYPE_CHECKING:
     import polars as pl
 
     from sfumato.measures.table import TupleCounts
+
 
 Manifest = Mapping[str, Any]
 
@@ -67,3 +73,38 @@ def roles_of(manifest: Manifest, released: pl.DataFrame | TupleCounts | None) ->
     columns = [column for column in rows(manifest, "data", "columns") if look(column, "name") is not None]
     said = {str(column["name"]): str(look(column, "role") or "") for column in columns}
     return said if released is None else {name: said.get(name, "insensitive") for name in released.columns}
+
+
+def called(table: Mapping[str, Variant[Any]], name: str) -> str:
+    """What the registry calls a variant; one without words of its own, or not installed here, goes by its name.
+
+    >>> called(CRITERIA, "alpha-k"), called(CRITERIA, "sample-uniqueness"), called(CRITERIA, "entropy-l-diversity")
+    ('(α, k)-anonymity', 'sample uniqueness', 'entropy l-diversity')
+    """
+    words = table[name].words if name in table else ""
+    return words or re.sub(r"(?<!\b\w)-", " ", name)
+
+
+def titled(table: Mapping[str, Variant[Any]], name: str) -> str:
+    """The same where a line begins with it.
+
+    >>> titled(CRITERIA, "sample-uniqueness"), titled(CRITERIA, "t-closeness")
+    ('Sample uniqueness', 't-closeness')
+    """
+    words = called(table, name)
+    lower = words[1:2] == "-" or (name in table and table[name].words)  # a letter of a formula stays as it is
+    return words if lower else words[:1].upper() + words[1:]
+
+
+def model(promise: Mapping[str, Any]) -> str:
+    """The model of a promise in the literature's words.
+
+    >>> model({"model": "k-anonymity", "parameters": {"k": 10}})
+    'k-anonymity, k = 10'
+    """
+    parameters = dict(promise.get("parameters") or {})
+    attribute = parameters.pop("attribute", None)
+    named = str(promise.get("model") or "unnamed promise")
+    title = titled(CRITERIA, named)
+    given = [f"{key} = {parameter(value)}" for key, value in parameters.items() if value is not None]
+    return ", ".join([f"{title} of {attribute}" if attribute is not None else title, *given])
