@@ -37,9 +37,9 @@ class Asked(MemoryTable):
 
 
 def as_dict(counts: TupleCounts, *names: str) -> dict[Any, int]:
-    frame, times = counts.entries(names)
+    frame, row_counts = counts.entries(names)
     assert frame.columns == list(names)
-    return dict(zip(frame.rows(), times.tolist(), strict=True))
+    return dict(zip(frame.rows(), row_counts.tolist(), strict=True))
 
 
 def test_one_missing_value_and_one_zero() -> None:
@@ -94,8 +94,8 @@ def test_columns_are_checked() -> None:
 
 def test_moments_of_rows_that_stand_for_several() -> None:
     rng = np.random.default_rng(5)
-    x, times = rng.normal(size=(40, 3)), rng.integers(1, 9, 40)
-    every = np.repeat(x, times, axis=0)
+    x, row_counts = rng.normal(size=(40, 3)), rng.integers(1, 9, 40)
+    every = np.repeat(x, row_counts, axis=0)
     for measure in (mean, spread, covariance, correlation):
-        assert np.allclose(measure(x, times), measure(every, None), rtol=1e-12, atol=1e-14)
-    assert covariance(x[:, :1], times).shape == (1, 1)
+        assert np.allclose(measure(x, row_counts), measure(every, None), rtol=1e-12, atol=1e-14)
+    assert covariance(x[:, :1], row_counts).shape == (1, 1)

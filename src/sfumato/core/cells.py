@@ -70,13 +70,13 @@ def classes_of(cells: Cells, of_cell: np.ndarray, classes: int) -> Classes:
 
 
 def count_cells(
-    names: Sequence[str], codes: Sequence[np.ndarray], sizes: Sequence[int], times: np.ndarray | None = None
+    names: Sequence[str], codes: Sequence[np.ndarray], sizes: Sequence[int], row_counts: np.ndarray | None = None
 ) -> tuple[Cells, np.ndarray]:
-    """The one GROUP BY: cells of the coded columns, and the cell of each row. `times`: how often each row counts."""
+    """The one GROUP BY: cells of the coded columns, and the cell of each row, which counts `row_counts` times."""
     of_row, cells = rank_tuples(codes, sizes, len(codes[0]))
     first = first_of(of_row, cells)
     table = np.stack([np.asarray(code, dtype=np.int32)[first] for code in codes])
-    return Cells(tuple(names), table, tally(of_row, cells, times), tuple(sizes)), of_row
+    return Cells(tuple(names), table, tally(of_row, cells, row_counts), tuple(sizes)), of_row
 
 
 def count_histogram(
@@ -85,21 +85,21 @@ def count_histogram(
     code: np.ndarray,
     text: tuple[str | None, ...],
     ancestor: np.ndarray | None,
-    times: np.ndarray | None = None,
+    row_counts: np.ndarray | None = None,
 ) -> Histogram:
     """How often each value of a sensitive attribute occurs in each cell."""
-    runs = _runs(of_row, cells, code, len(text), times)
-    return Histogram(*runs, tally(code, len(text), times), text, ancestor)
+    runs = _runs(of_row, cells, code, len(text), row_counts)
+    return Histogram(*runs, tally(code, len(text), row_counts), text, ancestor)
 
 
 def _runs(
-    of: np.ndarray, groups: int, value: np.ndarray, values: int, times: np.ndarray | None
+    of: np.ndarray, groups: int, value: np.ndarray, values: int, row_counts: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Per group a run of (value, count), values ascending: where the runs begin, the values, the counts."""
     keys, rank = rank_keys(of.astype(np.int64) * values + value, groups * values)
     owner = keys // values
     start = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=groups))])
-    return start, (keys - owner * values).astype(np.int32), tally(rank, len(keys), times)
+    return start, (keys - owner * values).astype(np.int32), tally(rank, len(keys), row_counts)
 
 
 def roll_up(cells: Cells, tables: Sequence[np.ndarray], columns: Sequence[int]) -> Classes:

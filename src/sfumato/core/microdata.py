@@ -119,14 +119,14 @@ class Attribute:
 class Microdata:
     """The columns that matter to a search, as codes; `weights` are survey weights, one per row.
 
-    With `times` an entry of the codes stands for so many rows: distinct tuples that an engine has counted.
+    With `row_counts` an entry of the codes stands for so many rows: distinct tuples that an engine has counted.
     """
 
     rows: int
     schema: tuple[Attribute, ...]
     codes: Mapping[str, np.ndarray]  # int32 per row
     weights: np.ndarray | None = field(default=None)
-    times: np.ndarray | None = None
+    row_counts: np.ndarray | None = None
 
     def attribute(self, name: str) -> Attribute:
         """The attribute of that name."""
@@ -255,20 +255,20 @@ def microdata(
     roles: Mapping[str, str],
     hierarchies: Mapping[str, Any],
     weights: np.ndarray | None = None,
-    times: np.ndarray | None = None,
+    row_counts: np.ndarray | None = None,
 ) -> Microdata:
-    """Encode the columns named in `roles`; `hierarchies` maps a column to its recipe; `times` as in `Microdata`."""
+    """Encode the columns named in `roles`; `hierarchies` maps a column to its recipe; `row_counts` is as there."""
     schema: list[Attribute] = []
     codes: dict[str, np.ndarray] = {}
     for name, role in roles.items():
         categories, codes[name] = encode(frame.get_column(name))
-        if times is not None:
-            often = np.bincount(codes[name], weights=times, minlength=len(categories)).astype(np.int64)
+        if row_counts is not None:
+            often = np.bincount(codes[name], weights=row_counts, minlength=len(categories)).astype(np.int64)
             categories = replace(categories, count=often)
         recipe = hierarchies.get(name)
         if recipe is None or isinstance(recipe, Learned):  # what is learned is no given hierarchy: built when needed
             schema.append(Attribute(name, role, categories, None, recipe or Learned()))
         else:
             schema.append(Attribute(name, role, categories, recipe.build(categories), recipe=recipe))
-    rows = frame.height if times is None else int(times.sum())
-    return Microdata(rows, tuple(schema), codes, weights, times)
+    rows = frame.height if row_counts is None else int(row_counts.sum())
+    return Microdata(rows, tuple(schema), codes, weights, row_counts)

@@ -77,20 +77,20 @@ class Groups:
 
     `keys` holds that text, a column per quasi-identifier; `text` the printed sensitive attributes; both null where a
     cell is missing. `given` maps an attribute to its counts in the table before suppression, where they are known,
-    `trees` to its hierarchy. With `times` an entry stands for so many rows: distinct tuples that an engine counted.
+    `trees` to its hierarchy. With `row_counts` an entry stands for so many rows: distinct tuples that were counted.
     """
 
     keys: pl.DataFrame
     text: Mapping[str, pl.Series]
     given: Mapping[str, Counts] = field(default_factory=dict)
     trees: Mapping[str, Wide] = field(default_factory=dict)
-    times: pl.Series | None = None
+    row_counts: pl.Series | None = None
 
     def _grouped(self, frame: pl.DataFrame, on: list[str], name: str) -> pl.DataFrame:
         """Rows per group of equal entries."""
-        if self.times is None:
+        if self.row_counts is None:
             return frame.group_by(on).agg(pl.len().cast(pl.Int64).alias(name))
-        counted = frame.with_columns(self.times.cast(pl.Int64).alias(name))
+        counted = frame.with_columns(self.row_counts.cast(pl.Int64).alias(name))
         return counted.group_by(on).agg(pl.col(name).sum())
 
     @cached_property

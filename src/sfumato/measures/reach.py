@@ -216,9 +216,9 @@ def _view(table: TupleCounts, names: Sequence[str], secret: str) -> View:
     """The classes of the table with the values of a sensitive column, from the count of their tuples."""
     from sfumato.measures.attacks.classes import view
 
-    frame, times = table.entries([*names, secret])
+    frame, row_counts = table.entries([*names, secret])
     coded = pl.DataFrame([_code(frame.get_column(name)) for name in names])
-    return view(coded.with_columns(printed(frame.get_column(secret))), names, secret, times=times)
+    return view(coded.with_columns(printed(frame.get_column(secret))), names, secret, row_counts=row_counts)
 
 
 def _code(column: pl.Series) -> pl.Series:

@@ -94,11 +94,11 @@ class TupleCounts:
             found = self.table.count(asked, self.say, self.most)
             refuse_many(found.height, self.most)
         self._keep(asked, found)
-        times = found.get_column(COUNT).cast(pl.Int64).to_numpy()
-        self._rows = int(times.sum())
+        row_counts = found.get_column(COUNT).cast(pl.Int64).to_numpy()
+        self._rows = int(row_counts.sum())
         if not self._rows:
             raise EmptyTable("the table has no rows")
-        return pl.DataFrame(list(map(found.get_column, asked))), times
+        return pl.DataFrame(list(map(found.get_column, asked))), row_counts
 
     def _known(self, asked: tuple[str, ...]) -> pl.DataFrame | None:
         """The answer, where one to a wider question holds it: the smallest of those."""

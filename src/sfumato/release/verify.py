@@ -185,8 +185,8 @@ def verify_store(
             return verify_on(store.frame, quasi, require)  # type: ignore[attr-defined]
     trees = {}
     for name, recipe in (recipes or {}).items():
-        frame, times = counts.entries([name])
-        tree = recipe.build(microdata(frame, {name: "sensitive"}, {}, times=times).attribute(name).categories)
+        frame, row_counts = counts.entries([name])
+        tree = recipe.build(microdata(frame, {name: "sensitive"}, {}, row_counts=row_counts).attribute(name).categories)
         trees[name] = wide_of(tree)
     return verify_released(CountedTable(counts, {}, trees), quasi, require, wildcard=wildcard)
 
@@ -320,18 +320,18 @@ class CountedTable:
         def groups(needs: Sequence[str]) -> Groups:
             mine = tuple(a for a in needs if a in attributes)
             if mine not in made:
-                frame, times = self.counts.entries([*names, *mine])
+                frame, row_counts = self.counts.entries([*names, *mine])
                 text = printed_frame(frame)
                 of = {a: text.get_column(a) for a in mine}
-                made[mine] = Groups(text.select(names), of, self.whole, self.trees, pl.Series(COUNT, times))
+                made[mine] = Groups(text.select(names), of, self.whole, self.trees, pl.Series(COUNT, row_counts))
             return made[mine]
 
         return groups
 
     def marginal(self, name: str) -> dict[str | None, int]:
         """The rows of each printed value of a column."""
-        frame, times = self.counts.entries([name])
-        return dict(zip(printed(frame.get_column(name)).to_list(), times.tolist(), strict=True))
+        frame, row_counts = self.counts.entries([name])
+        return dict(zip(printed(frame.get_column(name)).to_list(), row_counts.tolist(), strict=True))
 
 
 def by_wildcards(groups_of: GroupsOf, wildcards: Sequence[str] = ()) -> GroupsOf:
@@ -341,7 +341,7 @@ def by_wildcards(groups_of: GroupsOf, wildcards: Sequence[str] = ()) -> GroupsOf
     def matches_of(needs: Sequence[str]) -> Groups:
         g = groups_of(needs)
         if id(g) not in made:
-            made[id(g)] = g, WildcardGroups(_starred(g.keys, wildcards), g.text, g.given, g.trees, g.times)
+            made[id(g)] = g, WildcardGroups(_starred(g.keys, wildcards), g.text, g.given, g.trees, g.row_counts)
         return made[id(g)][1]
 
     return matches_of

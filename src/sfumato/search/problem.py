@@ -268,7 +268,7 @@ def counted(
     """
     names = list(dict.fromkeys((*columns, *histogram_columns))) if jointly else list(columns)
     sizes = [len(micro.attribute(name).categories) for name in names]
-    cells, of_row = count_cells(names, [micro.codes[name] for name in names], sizes, micro.times)
+    cells, of_row = count_cells(names, [micro.codes[name] for name in names], sizes, micro.row_counts)
     d = len(columns)
     cells = Cells(tuple(columns), cells.codes[:d], cells.count, tuple(sizes[:d]))
     histograms = {}
@@ -276,7 +276,7 @@ def counted(
         attribute = micro.attribute(name)
         ancestor = None if attribute.hierarchy is None else attribute.ladder.of
         values = micro.codes[name], attribute.categories.text, ancestor
-        histograms[name] = count_histogram(of_row, len(cells), *values, micro.times)
+        histograms[name] = count_histogram(of_row, len(cells), *values, micro.row_counts)
     return replace(cells, histograms=histograms), of_row
 
 
@@ -302,10 +302,10 @@ def split_cells(problem: Problem, least: int) -> tuple[Problem, CellSplit | None
     ([0, 0, 1], [0, 0, 1])
     """
     count = problem.cells.count
-    times = np.where(count < least, count, 1)
-    if (times == 1).all():
+    row_counts = np.where(count < least, count, 1)
+    if (row_counts == 1).all():
         return problem, None
-    cell = np.repeat(np.arange(len(count)), times)
+    cell = np.repeat(np.arange(len(count)), row_counts)
     split = CellSplit(cell, np.where(count < least, 1, count)[cell])
     return refine(problem, split), split
 

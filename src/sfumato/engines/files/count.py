@@ -132,16 +132,18 @@ class Tally:
         """What is counted, of a frame with the columns: a whole number per value where there is one."""
         return [_number(name, dtype, self.texts) for name, dtype in self.schema.items()]
 
-    def add(self, rows: pl.DataFrame, times: pl.Series | None = None) -> None:
+    def add(self, rows: pl.DataFrame, row_counts: pl.Series | None = None) -> None:
         """Count some rows of `numbers`, each once or so many times."""
         if rows.height and self.packs:
             self._fit(rows)
         if not self.packs or self.layout is None:
-            self._wait(rows, times)
+            self._wait(rows, row_counts)
         elif self.table is None:
-            self._wait(pl.DataFrame({KEY: self.layout.packed(rows)}), times)
+            self._wait(pl.DataFrame({KEY: self.layout.packed(rows)}), row_counts)
         else:
-            np.add.at(self.table, self.layout.packed(rows), np.int64(1) if times is None else times.to_numpy())
+            np.add.at(
+                self.table, self.layout.packed(rows), np.int64(1) if row_counts is None else row_counts.to_numpy()
+            )
 
     def cells(self) -> pl.DataFrame:
         """The distinct tuples as numbers, with their counts."""
@@ -180,11 +182,11 @@ class Tally:
         if wide is not None and wide.domain <= DENSE:
             self.table = np.zeros(wide.domain, np.int64)
         if cells is not None:
-            times = cells.get_column(COUNT)
-            self.add(cells.drop(COUNT), times)
+            row_counts = cells.get_column(COUNT)
+            self.add(cells.drop(COUNT), row_counts)
 
-    def _wait(self, rows: pl.DataFrame, times: pl.Series | None) -> None:
-        one = pl.lit(1, pl.Int64) if times is None else times
+    def _wait(self, rows: pl.DataFrame, row_counts: pl.Series | None) -> None:
+        one = pl.lit(1, pl.Int64) if row_counts is None else row_counts
         self.waiting.append(rows.with_columns(one.alias(COUNT)))
         done = 0 if self.settled is None else self.settled.height
         if sum(frame.height for frame in self.waiting) > max(WAIT, done):
@@ -345,10 +347,10 @@ class CountRun:
         found = sorted((tuple(map(int, file.stem.split("-"))), file) for file in files)
         for number, (key, file) in enumerate(found):
             cells = stream(pl.scan_parquet(file, glob=False))
-            times = cells.get_column(COUNT)
-            self.whole.add(cells.select(self.whole.numbers), times)
+            row_counts = cells.get_column(COUNT)
+            self.whole.add(cells.select(self.whole.numbers), row_counts)
             self.here = self.whole.like()
-            self.ticker(int(times.sum()))
+            self.ticker(int(row_counts.sum()))
             self.number, start = number + 1, Position(*key[1:])
         return start
 

@@ -22,7 +22,7 @@ from sfumato.errors import PolicyError
 class View:
     """A released table as an attacker sees it: the class of each row, and the values of one sensitive column.
 
-    With `times` an entry of `of_row` and `code` stands for so many rows, all alike.
+    With `row_counts` an entry of `of_row` and `code` stands for so many rows, all alike.
     """
 
     rows: int
@@ -31,18 +31,20 @@ class View:
     of_row: np.ndarray  # int32 [rows]
     code: np.ndarray  # int32 [rows]: the sensitive value
     size: np.ndarray  # int64 [classes]
-    times: np.ndarray | None = None
+    row_counts: np.ndarray | None = None
 
     @cached_property
     def histogram(self) -> Histogram:
         """How often each sensitive value occurs in each class."""
-        return count_histogram(self.of_row, len(self.size), self.code, self.sensitive.categories.text, None, self.times)
+        return count_histogram(
+            self.of_row, len(self.size), self.code, self.sensitive.categories.text, None, self.row_counts
+        )
 
     @cached_property
     def everyone(self) -> View:
         """The same table to an attacker who knows no quasi-identifier: everybody is in one class."""
         nobody = np.zeros(len(self.code), np.int32)
-        return View(self.rows, (), self.sensitive, nobody, self.code, np.array([self.rows], np.int64), self.times)
+        return View(self.rows, (), self.sensitive, nobody, self.code, np.array([self.rows], np.int64), self.row_counts)
 
     @cached_property
     def entry_of_row(self) -> np.ndarray:
@@ -53,7 +55,7 @@ class View:
 
     def total(self, of_row: np.ndarray) -> float:
         """The sum over all rows of what each has."""
-        return float(of_row.sum() if self.times is None else (of_row * self.times).sum())
+        return float(of_row.sum() if self.row_counts is None else (of_row * self.row_counts).sum())
 
     @cached_property
     def size_of_entry(self) -> np.ndarray:
@@ -61,10 +63,12 @@ class View:
         return np.repeat(self.size, np.diff(self.histogram.start))
 
 
-def view(released: Any, quasi: Any, sensitive: str, hierarchy: Any = None, *, times: np.ndarray | None = None) -> View:
+def view(
+    released: Any, quasi: Any, sensitive: str, hierarchy: Any = None, *, row_counts: np.ndarray | None = None
+) -> View:
     """The classes of a released table over its quasi-identifiers, as they print; missing is a value of its own.
 
-    With `times` a row of the table stands for so many.
+    With `row_counts` a row of the table stands for so many.
     A View of the same columns stays as it is, so that several attacks can share one.
     """
     from sfumato.measures.labels_cover import hierarchy_of
@@ -84,21 +88,21 @@ def view(released: Any, quasi: Any, sensitive: str, hierarchy: Any = None, *, ti
         raise PolicyError(f'the column "{sensitive}" is both quasi-identifying and sensitive', allowed="one role")
     categories, code = encode(frame.get_column(sensitive))
     tree = hierarchy_of(hierarchy, categories.text, sensitive)
-    of_row, size = classes(frame, names, times)
+    of_row, size = classes(frame, names, row_counts)
     rows = int(size.sum())
-    return View(rows, names, Attribute(sensitive, "sensitive", categories, tree), of_row, code, size, times)
+    return View(rows, names, Attribute(sensitive, "sensitive", categories, tree), of_row, code, size, row_counts)
 
 
 def classes(
-    frame: pl.DataFrame, names: Sequence[str], times: np.ndarray | None = None
+    frame: pl.DataFrame, names: Sequence[str], row_counts: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The class of each row and the size of each class; `times` as for `view`."""
+    """The class of each row and the size of each class; `row_counts` as for `view`."""
     if not names:
-        rows = frame.height if times is None else times.sum()
+        rows = frame.height if row_counts is None else row_counts.sum()
         return np.zeros(frame.height, np.int32), np.array([rows], np.int64)
     coded = [encode(frame.get_column(name)) for name in names]
     sizes = [len(categories) for categories, _ in coded]
-    cells, of_row = count_cells(names, [codes for _, codes in coded], sizes, times)
+    cells, of_row = count_cells(names, [codes for _, codes in coded], sizes, row_counts)
     return of_row, cells.count
 
 

@@ -87,7 +87,7 @@ def achieved_figures(
 def _of_attribute(keys: Keys, name: str, hierarchies: Mapping[str, Any] | None) -> dict[str, Any]:
     frame = keys.frame
     given = {} if not hierarchies or name not in hierarchies else recipes_of(frame, {name: hierarchies[name]})
-    micro = microdata(frame.select(name), {name: "sensitive"}, given, times=keys.times)
+    micro = microdata(frame.select(name), {name: "sensitive"}, given, row_counts=keys.row_counts)
     attribute = micro.attribute(name)
     ancestor = None if attribute.hierarchy is None else attribute.ladder.of
     rows = np.flatnonzero(keys.sample > 0)  # cells of the population alone are no classes
@@ -96,7 +96,9 @@ def _of_attribute(keys: Keys, name: str, hierarchies: Mapping[str, Any] | None) 
         place = np.zeros(len(keys.sample), np.int32)
         place[rows] = np.arange(len(rows))
         of_row = place[of_row]
-    histogram = count_histogram(of_row, len(rows), micro.codes[name], attribute.categories.text, ancestor, keys.times)
+    histogram = count_histogram(
+        of_row, len(rows), micro.codes[name], attribute.categories.text, ancestor, keys.row_counts
+    )
     size = keys.sample[rows]
     known = {"equal": True, "ordered": attribute.categories.ordered, "kl": True, "hierarchical": ancestor is not None}
     distances = [distance for distance, defined in known.items() if defined]

@@ -106,20 +106,22 @@ def covered_people(
     population: pl.DataFrame,
     hierarchies: Mapping[str, Any] | None = None,
     wildcard: bool = False,
-    times: np.ndarray | None = None,
+    row_counts: np.ndarray | None = None,
 ) -> np.ndarray | None:
     """Per class the people of the population whose values its labels cover, in every column.
 
     None where no label stands for other values than itself: then equal keys tell all. A label that cannot be read
-    covers nobody, so that it never makes a class look safe. `texts` are the labels of each column, by code; `times` how
-    many people each row of the population is.
+    covers nobody, so that it never makes a class look safe. `texts` are the labels of each column, by code;
+    `row_counts` how many people each row of the population is.
 
     >>> classes = Cells(("age",), np.array([[0, 1]]), np.array([1, 1]), (2,))
     >>> covered_people(classes, [("20-29", "3*")], pl.DataFrame({"age": [21, 25, 33]}))
     array([2, 1])
     """
     coded = [encode(population.get_column(name)) for name in classes.names]
-    people, _ = count_cells(classes.names, [code for _, code in coded], [len(values) for values, _ in coded], times)
+    people, _ = count_cells(
+        classes.names, [code for _, code in coded], [len(values) for values, _ in coded], row_counts
+    )
     covers, recoded = [], False
     for name, text, code, (values, _) in zip(classes.names, texts, classes.codes, coded, strict=True):
         cover = read_labels(text, values.text, (hierarchies or {}).get(name), wildcard=wildcard, name=name).members
@@ -197,13 +199,13 @@ class Keys:
     """Distinct tuples of the quasi-identifiers with the cell of each row, and the population's rows where given.
 
     With `wildcard`, a missing value and the printed value "*" match any value; else they are values of their own. With
-    `times` a row of the frame stands for so many: distinct tuples that an engine counted.
+    `row_counts` a row of the frame stands for so many: distinct tuples that an engine counted.
     """
 
     cells: Cells  # of sample and population together
     of_row: np.ndarray  # int32 per row of the sample
     frame: pl.DataFrame  # those rows
-    times: np.ndarray | None
+    row_counts: np.ndarray | None
     known: np.ndarray  # bool [columns, cells]: whether a value is no wildcard
     sample: np.ndarray  # int64 per cell: rows of the sample
     population: np.ndarray | None = None  # int64 per cell: rows of the population
@@ -213,7 +215,7 @@ class Keys:
     @property
     def rows(self) -> int:
         """Rows of the sample."""
-        return len(self.of_row) if self.times is None else int(self.times.sum())
+        return len(self.of_row) if self.row_counts is None else int(self.row_counts.sum())
 
     @cached_property
     def size(self) -> np.ndarray:
@@ -245,8 +247,8 @@ class Keys:
     def weighted(self, weights: np.ndarray) -> np.ndarray:
         """Per cell the sum of the weights of the rows that match it."""
         of = self.of_row
-        if self.times is not None:  # counted tuples come in any order: sorted, their sums repeat to the last bit
-            weights = weights * self.times
+        if self.row_counts is not None:  # counted tuples come in any order: sorted, their sums repeat to the last bit
+            weights = weights * self.row_counts
             order = np.lexsort((weights, of))
             of, weights = of[order], weights[order]
         return self._met(np.bincount(of, weights=weights, minlength=len(self.cells)))
@@ -272,13 +274,13 @@ def keys_of(
     names = quasi_of(table, quasi)
     if population is not None:
         quasi_of(population, names, "the population table")
-    frame, times = entries(table, (*names, *beside))
-    columns, every = [frame.get_column(name) for name in names], times
+    frame, row_counts = entries(table, (*names, *beside))
+    columns, every = [frame.get_column(name) for name in names], row_counts
     if population is not None:
         people, often = entries(population, names)
         columns = [stacked(column, people.get_column(column.name)) for column in columns]
-        if times is not None or often is not None:
-            parts = ((times, frame.height), (often, people.height))
+        if row_counts is not None or often is not None:
+            parts = ((row_counts, frame.height), (often, people.height))
             every = np.concatenate([np.ones(rows, np.int64) if of is None else of for of, rows in parts])
     encoded = [encode(column) for column in columns]
     cells, of_row = count_cells(names, [code for _, code in encoded], [len(of) for of, _ in encoded], every)
@@ -286,9 +288,9 @@ def keys_of(
     if wildcard:
         known = np.stack([_tells(of)[codes] for (of, _), codes in zip(encoded, cells.codes, strict=True)])
     if population is None:
-        return Keys(cells, of_row, frame, times, known, cells.count, None, wildcard)
+        return Keys(cells, of_row, frame, row_counts, known, cells.count, None, wildcard)
     of_row = of_row[: frame.height]
-    sample = tally(of_row, len(cells), times)
+    sample = tally(of_row, len(cells), row_counts)
     others, covered = cells.count - sample, None
     if _recoded(encoded, frame.height):
         mine = np.flatnonzero(sample > 0)
@@ -298,7 +300,7 @@ def keys_of(
         if found is not None:
             covered = np.zeros(len(cells), np.int64)
             covered[mine] = found
-    return Keys(cells, of_row, frame, times, known, sample, others, wildcard, covered)
+    return Keys(cells, of_row, frame, row_counts, known, sample, others, wildcard, covered)
 
 
 def _recoded(encoded: Sequence[tuple[Categories, np.ndarray]], rows: int) -> bool:

@@ -56,7 +56,7 @@ def minimal_uniques(
     cells = len(keys.cells)
     score, parts = np.zeros(cells), np.zeros((columns, cells))
     number, least = np.zeros(cells, np.int64), np.zeros(cells, np.int64)
-    of_row = keys.of_row if keys.times is None else None
+    of_row = keys.of_row if keys.row_counts is None else None
     found = Uniques(keys.cells.names, of_row, keys.sample, keys.size, score, parts, number, least)
     (_by_level if wildcard and not keys.known.all() else _by_partition)(keys, most, weights, found)
     return found

@@ -334,7 +334,7 @@ def _weighed(table: Table, keys: Keys, weight: Any) -> tuple[Keys, np.ndarray]:
 
 
 def _total(keys: Keys, survey: np.ndarray) -> float:
-    return float(survey.sum() if keys.times is None else np.sort(survey * keys.times).sum())
+    return float(survey.sum() if keys.row_counts is None else np.sort(survey * keys.row_counts).sum())
 
 
 def _fraction(rows: int, size: float | None, given: float | None, weight: float | None) -> float | None:

@@ -45,13 +45,13 @@ def classification_metric(
         truth = printed(pair.original.get_column(target)).gather(pair.aligned("the classification metric"))
     keys = [printed(together.released.get_column(name)).alias(f"q{i}") for i, name in enumerate(names)]
     frame = pl.DataFrame([*keys, truth.alias("target")])
-    cells = frame.with_columns(n=_times(together.times[1])).group_by(frame.columns).agg(pl.col("n").sum())
+    cells = frame.with_columns(n=_row_counts(together.row_counts[1])).group_by(frame.columns).agg(pl.col("n").sum())
     by = [series.name for series in keys]
     best = cells.group_by(by).agg(n=pl.col("n").max()) if by else cells.select(pl.col("n").max())
     n = pair.released_rows + pair.suppressed
     wrong = n - int(best.get_column("n").sum())
     whole = pl.DataFrame({"value": printed(together.original.get_column(target))})
-    common = whole.with_columns(n=_times(together.times[0])).group_by("value").agg(pl.col("n").sum())
+    common = whole.with_columns(n=_row_counts(together.row_counts[0])).group_by("value").agg(pl.col("n").sum())
     most: Any = common.get_column("n").max()
     baseline = 1 - most / pair.original_rows
     sentence = (
@@ -62,6 +62,6 @@ def classification_metric(
     return Measure("classification-metric", wrong / n, (0.0, 1.0), sentence, wilson(wrong, n), baseline, details)
 
 
-def _times(times: np.ndarray | None) -> pl.Expr | pl.Series:
+def _row_counts(row_counts: np.ndarray | None) -> pl.Expr | pl.Series:
     """How many rows each entry stands for."""
-    return pl.lit(1, pl.Int64) if times is None else pl.Series(times)
+    return pl.lit(1, pl.Int64) if row_counts is None else pl.Series(row_counts)

@@ -88,7 +88,7 @@ def read_middle(label: str) -> float:
 
 
 NUMBERS = ("integer", "decimal")
-Times = tuple[np.ndarray | None, np.ndarray | None]  # how many rows each entry of the original, the release stands for
+RowCounts = tuple[np.ndarray | None, np.ndarray | None]  # of each entry of the original, and of the release
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +98,8 @@ class ComparedColumn:
     `members[start[i]:start[i + 1]]` are the values of label i, as numbers into `support`: the original's codes first,
     then values that only the release has (such as numbers with noise). A row under a label is taken to be any of its
     values with the same chance. Of the labels that could not be read, `learnt` ones cover what their rows had in the
-    original, `unread` ones everything, and `strange` ones are values that the original does not have. With `times` an
-    entry of `code` and one of `label` stand for so many rows.
+    original, `unread` ones everything, and `strange` ones are values that the original does not have. With
+    `row_counts` an entry of `code` and one of `label` stand for so many rows.
     """
 
     attribute: Attribute
@@ -114,7 +114,7 @@ class ComparedColumn:
     unread: int = 0
     strange: int = 0
     opaque: tuple[int, ...] = ()  # the numbers of unread and strange labels
-    times: Times = (None, None)
+    row_counts: RowCounts = (None, None)
 
     @property
     def name(self) -> str:
@@ -134,7 +134,7 @@ class ComparedColumn:
     @property
     def original_rows(self) -> int:
         """How many rows the original has."""
-        return len(self.code) if self.times[0] is None else int(self.times[0].sum())
+        return len(self.code) if self.row_counts[0] is None else int(self.row_counts[0].sum())
 
     @cached_property
     def released_rows(self) -> int:
@@ -144,7 +144,7 @@ class ComparedColumn:
     @cached_property
     def count(self) -> np.ndarray:
         """Released rows per label."""
-        return tally(self.label, len(self.text), self.times[1])
+        return tally(self.label, len(self.text), self.row_counts[1])
 
     @cached_property
     def size(self) -> np.ndarray:
@@ -245,24 +245,28 @@ class ComparedColumn:
 
 
 def read_column(
-    before: pl.Series, after: pl.Series, rows: np.ndarray | None, hierarchy: Any = None, times: Times = (None, None)
+    before: pl.Series,
+    after: pl.Series,
+    rows: np.ndarray | None,
+    hierarchy: Any = None,
+    row_counts: RowCounts = (None, None),
 ) -> ComparedColumn:
     """Read the labels of a released column by the values of the original one."""
     categories, code = encode(before)
-    if times[0] is not None:
-        categories = replace(categories, count=tally(code, len(categories), times[0]))
+    if row_counts[0] is not None:
+        categories = replace(categories, count=tally(code, len(categories), row_counts[0]))
     attribute = _attribute(categories, hierarchy)
     place = categories.position
     plain = attribute.kind in NUMBERS and attribute.hierarchy is None
     if after.dtype.is_numeric() and place is not None and plain and not (categories.missing and after.null_count()):
         known = place[: len(categories) - categories.missing]
         if bool((known[1:] > known[:-1]).all()) and bool(np.isfinite(known).all()):
-            return _by_number(attribute, code, after.cast(pl.Float64).fill_nan(None), times)
+            return _by_number(attribute, code, after.cast(pl.Float64).fill_nan(None), row_counts)
     words = printed(after)
     if rows is not None and categories.missing and words.null_count():  # missing now, and not before: suppressed
         had = pl.Series(code[rows] != len(categories) - 1)
         words = pl.select(pl.when(words.is_null() & had).then(pl.lit("*")).otherwise(words)).to_series()
-    return _by_text(attribute, code, words, rows, times)
+    return _by_text(attribute, code, words, rows, row_counts)
 
 
 def _attribute(categories: Categories, hierarchy: Any) -> Attribute:
@@ -275,7 +279,7 @@ def _attribute(categories: Categories, hierarchy: Any) -> Attribute:
     return Attribute(categories.name, "quasi", categories, recipe.build(categories))
 
 
-def _by_number(attribute: Attribute, code: np.ndarray, after: pl.Series, times: Times) -> ComparedColumn:
+def _by_number(attribute: Attribute, code: np.ndarray, after: pl.Series, row_counts: RowCounts) -> ComparedColumn:
     """Numbers released as numbers: equal ones are the same value, others are new."""
     categories = attribute.categories
     assert categories.position is not None
@@ -300,18 +304,20 @@ def _by_number(attribute: Attribute, code: np.ndarray, after: pl.Series, times: 
         missing = [len(categories) - 1] if categories.missing else range(len(categories))
         members, size = np.concatenate([members, missing]), np.append(size, len(missing))
     start = np.concatenate([[0], np.cumsum(size)])
-    return ComparedColumn(attribute, code, text, label, start, members.astype(np.int64), support, place, times=times)
+    return ComparedColumn(
+        attribute, code, text, label, start, members.astype(np.int64), support, place, row_counts=row_counts
+    )
 
 
 def _by_text(
-    attribute: Attribute, code: np.ndarray, after: pl.Series, rows: np.ndarray | None, times: Times
+    attribute: Attribute, code: np.ndarray, after: pl.Series, rows: np.ndarray | None, row_counts: RowCounts
 ) -> ComparedColumn:
     """Labels as text."""
     categories = attribute.categories
     distinct, number = encode(after.alias(attribute.name).cast(pl.String))
     text, label = distinct.text, number.astype(np.int64)
     cover = read_labels(text, categories.text, attribute.hierarchy)
-    count = tally(label, len(text), times[1])
+    count = tally(label, len(text), row_counts[1])
     had = None if rows is None else code[rows].astype(np.int64)
     told = read_as(text, label, count, cover.read, had, len(categories))
     everything = np.arange(len(categories), dtype=np.int64)
@@ -341,4 +347,4 @@ def _by_text(
     support = (*categories.text, *fresh)
     counts = len(told.learnt), len(told.unread), len(told.strange)
     opaque = tuple(sorted(told.unread | told.strange))
-    return ComparedColumn(attribute, code, text, label, start, joined, support, place, *counts, opaque, times)
+    return ComparedColumn(attribute, code, text, label, start, joined, support, place, *counts, opaque, row_counts)

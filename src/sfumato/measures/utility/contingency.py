@@ -85,8 +85,10 @@ def table_distance(pair: Pair, names: Sequence[str]) -> float:
     together = pair.on(names)
     columns = [together.column(name) for name in names]
     shape = [len(column.support) for column in columns]
-    cells = _counts([column.code for column in columns], shape, together.times[0])
-    counts = _counts([column.label for column in columns], [len(column.text) for column in columns], together.times[1])
+    cells = _counts([column.code for column in columns], shape, together.row_counts[0])
+    counts = _counts(
+        [column.label for column in columns], [len(column.text) for column in columns], together.row_counts[1]
+    )
     spread = counts.reshape([len(column.text) for column in columns])
     for axis, column in enumerate(columns):  # one column after the other: labels become values
         spread = np.moveaxis(np.tensordot(_weights(column), np.moveaxis(spread, axis, 0), axes=1), 0, axis)
@@ -94,11 +96,11 @@ def table_distance(pair: Pair, names: Sequence[str]) -> float:
     return float(np.abs(before - spread / max(columns[0].released_rows, 1)).sum() / 2)
 
 
-def _counts(codes: Sequence[np.ndarray], shape: Sequence[int], times: np.ndarray | None) -> np.ndarray:
+def _counts(codes: Sequence[np.ndarray], shape: Sequence[int], row_counts: np.ndarray | None) -> np.ndarray:
     key = np.zeros(len(codes[0]), np.int64)
     for code, size in zip(codes, shape, strict=True):
         key = key * size + code
-    return np.bincount(key, weights=times, minlength=math.prod(shape)).astype(np.float64)
+    return np.bincount(key, weights=row_counts, minlength=math.prod(shape)).astype(np.float64)
 
 
 def _weights(column: ComparedColumn) -> np.ndarray:

@@ -30,7 +30,7 @@ class Boxes:
 def boxes_of(pair: Pair, names: Sequence[str]) -> Boxes:
     """The cells of the original and the boxes of the release."""
     together = pair.on(names)
-    columns, (before, after) = [together.column(name) for name in names], together.times
+    columns, (before, after) = [together.column(name) for name in names], together.row_counts
     cells, _ = count_cells(names, [c.code for c in columns], [c.values for c in columns], before)
     boxes, _ = count_cells(names, [c.label.astype(np.int32) for c in columns], [len(c.text) for c in columns], after)
     return Boxes(cells.codes, cells.count, boxes.codes, boxes.count)

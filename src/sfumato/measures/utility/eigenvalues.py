@@ -42,7 +42,7 @@ def eigenvalues_of(found: Numbers) -> Measure:
     if min(found.rows) < 2:
         return Measure("eigenvalues", math.nan, (0.0, 1.0), "There are no eigenvalues: it takes two rows.")
     with np.errstate(over="ignore", invalid="ignore"):
-        matrices = [correlation(x, of) for x, of in zip((found.before, found.after), found.times, strict=True)]
+        matrices = [correlation(x, of) for x, of in zip((found.before, found.after), found.row_counts, strict=True)]
     if not all(np.isfinite(matrix).all() for matrix in matrices):
         sentence = "There are no eigenvalues: the numbers are too large to be squared."
         return Measure("eigenvalues", math.nan, (0.0, 1.0), sentence)

@@ -254,16 +254,16 @@ def information_loss(
     return Measure(name, value, (0.0, float(max(top, value))), sentence + unread + beside, details=details)
 
 
-def class_sizes_of(frame: pl.DataFrame, names: Sequence[str], times: np.ndarray | None) -> np.ndarray:
-    """Rows per class: rows that print alike in these columns, each as often as `times` says."""
+def class_sizes_of(frame: pl.DataFrame, names: Sequence[str], row_counts: np.ndarray | None) -> np.ndarray:
+    """Rows per class: rows that print alike in these columns, each as often as `row_counts` says."""
     keys = pl.DataFrame([printed(frame.get_column(name)).alias(f"q{i}") for i, name in enumerate(names)])
-    rows = pl.lit(1, pl.Int64) if times is None else pl.Series(times)
+    rows = pl.lit(1, pl.Int64) if row_counts is None else pl.Series(row_counts)
     return keys.with_columns(size=rows).group_by(keys.columns).agg(pl.col("size").sum()).get_column("size").to_numpy()
 
 
 def _of_classes(pair: Pair, names: Sequence[str], asked: Any, name: str, k: int | None) -> Measure:
     together = pair.on(names)
-    sizes = np.sort(class_sizes_of(together.released, names, together.times[1]))
+    sizes = np.sort(class_sizes_of(together.released, names, together.row_counts[1]))
     least = int(sizes[0]) if k is None else whole_number(k, "k", 1)
     n = max(pair.original_rows, pair.released_rows)
     squares = float((sizes.astype(np.float64) ** 2).sum())
@@ -276,7 +276,7 @@ def _of_classes(pair: Pair, names: Sequence[str], asked: Any, name: str, k: int 
             f"{least}, the {'size asked for' if k else 'smallest group'}; 1 is as fine as that allows."
         )
         return Measure(name, value, (0.0, n / least), sentence, details=details)
-    own = np.sort(class_sizes_of(together.original, names, together.times[0]))
+    own = np.sort(class_sizes_of(together.original, names, together.row_counts[0]))
     baseline = float((own.astype(np.float64) ** 2).sum())
     sentence = (
         f"On average a record has the quasi-identifiers of {value / n:.4g} of {n} records, itself counted and a "

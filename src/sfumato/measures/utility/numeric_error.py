@@ -13,36 +13,36 @@ from sfumato.core.parameters import one_of
 from sfumato.core.wording import count
 from sfumato.errors import ColumnError
 from sfumato.measures.measure import Measure
-from sfumato.measures.utility.column import Times
+from sfumato.measures.utility.column import RowCounts
 from sfumato.measures.utility.pair import Pair, pair_of
 
 
-def mean(x: np.ndarray, times: np.ndarray | None) -> np.ndarray:
+def mean(x: np.ndarray, row_counts: np.ndarray | None) -> np.ndarray:
     """The mean of each column.
 
     >>> mean(np.array([[1.0], [4.0]]), np.array([2, 1])).tolist()
     [2.0]
     """
-    return np.asarray(x.mean(axis=0) if times is None else np.average(x, axis=0, weights=times))
+    return np.asarray(x.mean(axis=0) if row_counts is None else np.average(x, axis=0, weights=row_counts))
 
 
-def spread(x: np.ndarray, times: np.ndarray | None) -> np.ndarray:
+def spread(x: np.ndarray, row_counts: np.ndarray | None) -> np.ndarray:
     """The standard deviation of each column, with n."""
-    if times is None:
+    if row_counts is None:
         return np.asarray(x.std(axis=0))
-    return np.sqrt(mean((x - mean(x, times)) ** 2, times))
+    return np.sqrt(mean((x - mean(x, row_counts)) ** 2, row_counts))
 
 
-def covariance(x: np.ndarray, times: np.ndarray | None) -> np.ndarray:
+def covariance(x: np.ndarray, row_counts: np.ndarray | None) -> np.ndarray:
     """The covariance matrix, with n - 1."""
-    return np.atleast_2d(np.cov(x, rowvar=False, fweights=times))
+    return np.atleast_2d(np.cov(x, rowvar=False, fweights=row_counts))
 
 
-def correlation(x: np.ndarray, times: np.ndarray | None) -> np.ndarray:
+def correlation(x: np.ndarray, row_counts: np.ndarray | None) -> np.ndarray:
     """The correlation matrix; a column without spread correlates with none."""
-    s = spread(x, times)
-    z = (x - mean(x, times)) / np.where(s > 0, s, 1.0)
-    product = z.T @ z / len(x) if times is None else (z * times[:, None]).T @ z / times.sum()
+    s = spread(x, row_counts)
+    z = (x - mean(x, row_counts)) / np.where(s > 0, s, 1.0)
+    product = z.T @ z / len(x) if row_counts is None else (z * row_counts[:, None]).T @ z / row_counts.sum()
     return np.asarray(np.clip(product, -1.0, 1.0))
 
 
@@ -65,12 +65,12 @@ class Numbers:
     after: np.ndarray
     aligned: bool
     left_out: int  # released rows with a missing value
-    times: Times = (None, None)  # how many rows each row stands for
+    row_counts: RowCounts = (None, None)  # how many rows each row stands for
 
     @property
     def rows(self) -> tuple[int, int]:
         """How many rows both tables have."""
-        one, other = self.times
+        one, other = self.row_counts
         return len(self.before) if one is None else int(one.sum()), len(self.after) if other is None else int(
             other.sum()
         )
@@ -90,7 +90,7 @@ def numbers_of(pair: Pair, columns: Any = None) -> Numbers:
     before = np.stack([together.column(name).original_numbers() for name in numeric], axis=1)
     after = np.stack([together.column(name).released_numbers() for name in numeric], axis=1)
     known = np.isfinite(after).all(axis=1)
-    often, stands = together.times
+    often, stands = together.row_counts
     if often is not None and stands is not None:
         return _counted(numeric, before, after, often, stands)
     if pair.rows is None:
@@ -105,24 +105,24 @@ def _counted(
 ) -> Numbers:
     """The same of distinct tuples that were counted; sorted, so that sums repeat to the last bit."""
     parts = []
-    for x, times in ((before, often), (after, stands)):
+    for x, row_counts in ((before, often), (after, stands)):
         known = np.isfinite(x).all(axis=1)
-        x, times = x[known], times[known]
-        order = np.lexsort((times, *x.T))
-        parts.append((x[order], times[order]))
+        x, row_counts = x[known], row_counts[known]
+        order = np.lexsort((row_counts, *x.T))
+        parts.append((x[order], row_counts[order]))
     (before, often), (after, stands_of) = parts
     return Numbers(names, before, after, False, int(stands.sum() - stands_of.sum()), (often, stands_of))
 
 
-def statistic(x: np.ndarray, on: str, times: np.ndarray | None = None) -> np.ndarray:
+def statistic(x: np.ndarray, on: str, row_counts: np.ndarray | None = None) -> np.ndarray:
     """The values, means, covariances or correlations of a table, as one list per column or pair of columns."""
     if on == "values":
         return x
     if on == "means":
-        return mean(x, times)
+        return mean(x, row_counts)
     if on == "covariances":
-        return np.asarray(covariance(x, times)[np.triu_indices(x.shape[1])])
-    return np.asarray(correlation(x, times)[np.triu_indices(x.shape[1], 1)])
+        return np.asarray(covariance(x, row_counts)[np.triu_indices(x.shape[1])])
+    return np.asarray(correlation(x, row_counts)[np.triu_indices(x.shape[1], 1)])
 
 
 def numeric_error(
@@ -171,7 +171,7 @@ def error_of(found: Numbers, error: str, on: str) -> Measure:
 
 
 def _measured(found: Numbers, error: str, on: str, name: str) -> Measure:
-    x, y = statistic(found.before, on, found.times[0]), statistic(found.after, on, found.times[1])
+    x, y = statistic(found.before, on, found.row_counts[0]), statistic(found.after, on, found.row_counts[1])
     gap = np.abs(x - y)
     value = _mean(error, x, gap)
     skipped = int((x == 0).sum()) if error == "mean-variation" else 0
@@ -236,7 +236,7 @@ def _percent(found: Numbers, x: np.ndarray, gap: np.ndarray, error: str, on: str
     elif on == "correlations":
         share = value / (4.0 if error == "mean-squared-error" else 2.0)
     else:
-        sd = spread(found.before, found.times[0])
+        sd = spread(found.before, found.row_counts[0])
         if on == "values":
             scale: np.ndarray = sd if error == "mean-squared-error" else _absolute_spread(found.before)
         elif on == "means":

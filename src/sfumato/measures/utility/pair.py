@@ -15,7 +15,7 @@ from sfumato.core.wording import percent, quoted
 from sfumato.engines.memory.table import MemoryTable, enter
 from sfumato.errors import ColumnError, PolicyError, did_you_mean
 from sfumato.measures.table import LOAD, Table, TupleCounts
-from sfumato.measures.utility.column import ComparedColumn, Times, read_column
+from sfumato.measures.utility.column import ComparedColumn, RowCounts, read_column
 
 MOST_CHANCE = 0.9  # groups that cover more than this of any row tell nothing
 FEWEST = 4  # rows under groups
@@ -89,8 +89,8 @@ class Pair:
     """Two tables that share columns. `rows` holds the original row of each released row, where that is known.
 
     Rows of the original that no released row came from are suppressed. `reordered` says that the tables are equally
-    long, and their columns tell that the rows are in another order. With `times` a row of the original and one of the
-    release stand for so many: distinct tuples that an engine counted.
+    long, and their columns tell that the rows are in another order. With `row_counts` a row of the original and one of
+    the release stand for so many: distinct tuples that an engine counted.
     """
 
     original: pl.DataFrame
@@ -99,17 +99,17 @@ class Pair:
     hierarchies: Mapping[str, Any] = field(default_factory=dict)
     _columns: dict[str, ComparedColumn] = field(default_factory=dict, repr=False)
     reordered: bool = False
-    times: Times = (None, None)
+    row_counts: RowCounts = (None, None)
 
     @property
     def original_rows(self) -> int:
         """How many rows the original has."""
-        return self.original.height if self.times[0] is None else int(self.times[0].sum())
+        return self.original.height if self.row_counts[0] is None else int(self.row_counts[0].sum())
 
     @property
     def released_rows(self) -> int:
         """How many rows the release has."""
-        return self.released.height if self.times[1] is None else int(self.times[1].sum())
+        return self.released.height if self.row_counts[1] is None else int(self.row_counts[1].sum())
 
     @property
     def suppressed(self) -> int:
@@ -134,7 +134,7 @@ class Pair:
         """What the release says in a column, read once."""
         if name not in self._columns:
             before, after = self.original.get_column(name), self.released.get_column(name)
-            self._columns[name] = read_column(before, after, self.rows, self.hierarchies.get(name), self.times)
+            self._columns[name] = read_column(before, after, self.rows, self.hierarchies.get(name), self.row_counts)
         return self._columns[name]
 
     def names(self, given: Any, what: str = "columns") -> tuple[str, ...]:
@@ -287,7 +287,7 @@ class CountedPair(Pair):
         """The distinct tuples of these columns, of those of them that a table has."""
         one, often = self.before.entries([name for name in names if name in self.before.columns])
         other, stands = self.after.entries([name for name in names if name in self.after.columns])
-        return Pair(one, other, None, self.hierarchies, times=(often, stands))
+        return Pair(one, other, None, self.hierarchies, row_counts=(often, stands))
 
     def holds(self, names: Sequence[str]) -> bool:
         """Whether these columns can be counted together; they then are."""

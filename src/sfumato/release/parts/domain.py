@@ -126,11 +126,11 @@ def pose_part(
     domain: Domain,
     policy: Policy,
     histogram_columns: tuple[str, ...],
-    times: np.ndarray | None = None,
+    row_counts: np.ndarray | None = None,
 ) -> tuple[Microdata, Problem, np.ndarray]:
     """Some rows of the table as codes and as a problem of their own in the domain of the whole; the cell of each row.
 
-    With `times` a row counts so often.
+    With `row_counts` a row counts so often.
     """
     schema: list[Attribute] = []
     codes: dict[str, np.ndarray] = {}
@@ -143,13 +143,13 @@ def pose_part(
         else:
             codes[attribute.name] = _coded(series, domain)
             schema.append(attribute)
-    micro = Microdata(rows.height, tuple(schema), codes, None, times)
+    micro = Microdata(rows.height, tuple(schema), codes, None, row_counts)
     cells, of_row = counted(micro, policy.columns, histogram_columns)
     known = {
         name: replace(h, whole=domain.attribute(name).categories.count)  # of the whole table, not of these rows
         for name, h in cells.histograms.items()
     }
-    total = rows.height if times is None else int(times.sum())
+    total = rows.height if row_counts is None else int(row_counts.sum())
     attributes = tuple(micro.attribute(name) for name in policy.columns)
     return micro, Problem(attributes, replace(cells, histograms=known), policy, total), of_row
 
@@ -247,9 +247,9 @@ class Stat:
     def __add__(self, other: Stat) -> Stat:
         values = {}
         for name, (code, count) in self.values.items():
-            more, times = other.values[name]
+            more, row_counts = other.values[name]
             both, of = np.unique(np.concatenate([code, more]), return_inverse=True)
-            values[name] = both, np.bincount(of, weights=np.concatenate([count, times])).astype(np.int64)
+            values[name] = both, np.bincount(of, weights=np.concatenate([count, row_counts])).astype(np.int64)
         low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
         return Stat(self.rows + other.rows, low, high, values)
 

@@ -114,8 +114,8 @@ def _cut_again(
         own = some.filter(pl.col(LEAF) == leaf)
         cells = np.zeros(0, np.int64)
         if own.height:
-            times = own.get_column(COUNT).to_numpy()
-            _, problem, _ = pose_part(own, task.domain, task.policy, task.histogram_columns, times)
+            row_counts = own.get_column(COUNT).to_numpy()
+            _, problem, _ = pose_part(own, task.domain, task.policy, task.histogram_columns, row_counts)
             cells = np.arange(len(problem.cells))
             sample = Sample(problem, task.search, unit, task.domain.spans)
             extent = stats[leaf].low, stats[leaf].high

@@ -63,11 +63,11 @@ def blur(task: Task, leaf: int, rows: pl.DataFrame) -> Blurred:
     extra = 0 if ends is None else ends.height
     seen = list(dict.fromkeys((*policy.columns, *task.histogram_columns)))
     table = rows.select(seen)
-    times = None
+    row_counts = None
     if ends is not None:
         table = pl.concat([ends.select(seen), table])
-        times = np.repeat(np.array([0, 1]), [extra, rows.height])
-    micro, problem, of_row = pose_part(table, task.domain, policy, task.histogram_columns, times)
+        row_counts = np.repeat(np.array([0, 1]), [extra, rows.height])
+    micro, problem, of_row = pose_part(table, task.domain, policy, task.histogram_columns, row_counts)
     if ends is None:
         solution = with_ends(problem, task.search(problem))
     else:
