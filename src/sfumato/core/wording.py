@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from html import escape
 from numbers import Real
 from typing import Any, TypeGuard
 
 NOT_RECORDED = "not recorded"
+FACTS = 12  # that a value shows of itself
 
 
 def number(value: Any, missing: str = NOT_RECORDED, digits: int = 4) -> str:
@@ -109,6 +111,28 @@ def parameter(value: Any) -> str:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return ", ".join(map(parameter, value))
     return ("yes" if value else "no") if isinstance(value, bool) else number(value)
+
+
+class Described:
+    """A value that shows itself in a few lines, as text and in a notebook: what it is, and facts, never a cell."""
+
+    def described(self) -> tuple[str, Sequence[tuple[str, str]]]:
+        """What it is, and its facts, each with its name."""
+        raise NotImplementedError
+
+    def _few(self) -> tuple[str, Sequence[tuple[str, str]]]:
+        title, facts = self.described()
+        rest = len(facts) - FACTS
+        return title, [*facts[:FACTS], *([("and", f"{rest} more")] if rest > 0 else [])]
+
+    def __repr__(self) -> str:
+        title, facts = self._few()
+        return "\n".join([title, *(f"  {name}: {fact}" for name, fact in facts)])
+
+    def _repr_html_(self) -> str:
+        title, facts = self._few()
+        rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(fact)}</td></tr>" for name, fact in facts)
+        return f"<table><caption>{escape(title)}</caption>{rows}</table>"
 
 
 def _is_real(value: object) -> TypeGuard[float]:

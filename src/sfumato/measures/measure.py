@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from sfumato.core.wording import Described, count, listed, number
 
 Z = 1.959963984540054  # of a 95% interval
 
@@ -36,6 +38,17 @@ class Measure:
             "baseline": None if self.baseline is None else finite(self.baseline),
             "details": _plain_tree(self.details),
         }
+
+
+class Summary(Described, dict[str, Any]):
+    """What was measured, by name; it shows its measures."""
+
+    def described(self) -> tuple[str, Sequence[tuple[str, str]]]:
+        """The measures, each with its value."""
+        about = f" by {listed(self['quasi'])}" if self.get("quasi") else ""
+        rows = self["rows"]["released"] if isinstance(self["rows"], Mapping) else self["rows"]
+        facts = [(measure["name"], number(measure["value"], "not defined")) for measure in self["measures"]]
+        return f"{count(rows, 'row')}{about}", facts
 
 
 def wilson(successes: int, trials: int) -> tuple[float, float]:

@@ -10,6 +10,7 @@ import polars as pl
 
 from sfumato.core.microdata import microdata
 from sfumato.core.printed import printed, printed_frame
+from sfumato.core.wording import Described, apart, count
 from sfumato.criteria.audit import Counts as Whole
 from sfumato.criteria.audit import Groups, Wide, WildcardGroups
 from sfumato.criteria.model import Promise, examined
@@ -27,8 +28,8 @@ Outcome = Literal["holds", "broken", "nothing promised"]
 THRESHOLDS = {"0.05": 20, "0.1": 10, "0.2": 5}
 
 
-@dataclass(frozen=True)
-class Verification:
+@dataclass(frozen=True, repr=False)
+class Verification(Described):
     """What the rows say, promise by promise, and the class sizes, one entry per set of quasi-identifiers."""
 
     rows: int
@@ -55,6 +56,15 @@ class Verification:
     def holds(self) -> bool:
         """Whether something was promised, and all of it holds."""
         return self.outcome == "holds"
+
+    def described(self) -> tuple[str, Sequence[tuple[str, str]]]:
+        """The outcome, and what was measured of each promise."""
+        facts = []
+        for promise in self.promises:
+            measured, bound = apart(promise.measured, promise.bound)
+            about = " ".join(filter(None, (promise.model, promise.parameters.get("attribute"))))
+            facts.append((about, f"{'holds' if promise.holds else 'FAILS'}, measured {measured}, bound {bound}"))
+        return f"{count(self.rows, 'row')}: {self.outcome}", facts
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as --json prints them."""

@@ -16,6 +16,7 @@ from sfumato.core.keys import first_of
 from sfumato.core.labels import Labels, at_level
 from sfumato.core.microdata import Attribute, Microdata, microdata
 from sfumato.core.policy import ClassStatistics, Policy, Verdict, check, class_statistics, label_losses
+from sfumato.core.wording import Described, count, number
 from sfumato.errors import Infeasible, PolicyError
 
 Progress = Callable[[str, float | None], None]
@@ -90,8 +91,8 @@ class Choice:
     runner_up: str
 
 
-@dataclass(frozen=True, eq=False)
-class Solution:
+@dataclass(frozen=True, eq=False, repr=False)
+class Solution(Described):
     """A recoding and what it comes to. `kept` says which cells stay; `bound` is a loss that nothing can be below;
     `choice` is there where the search was picked and not asked for."""
 
@@ -110,6 +111,14 @@ class Solution:
     def levels(self) -> dict[str, int] | None:
         """Column to level, where the recoding is a level vector."""
         return dict(self.recoding.levels) if isinstance(self.recoding, Levels) else None
+
+    def described(self) -> tuple[str, Sequence[tuple[str, str]]]:
+        """What was decided; not its loss, which is of the original values, and people paste this."""
+        kind = type(self.recoding).__name__.lower()
+        facts = [(name, f"level {level}") for name, level in (self.levels or {}).items()]
+        facts += [("optimal", "yes" if self.optimal else "not claimed"), ("checks", number(self.checks))]
+        facts += [("seconds", number(self.seconds))]
+        return f"Solution by {kind}, {count(self.verdict.suppressed, 'row')} suppressed", facts
 
 
 def limits(search: str, seconds: Any = None, whole: Any = None) -> None:

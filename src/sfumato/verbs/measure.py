@@ -14,6 +14,7 @@ from sfumato.core.parameters import column_names, mapping, whole_number
 from sfumato.engines.memory.table import enter
 from sfumato.engines.tables import is_engine, store_of
 from sfumato.errors import PolicyError
+from sfumato.measures.measure import Summary
 from sfumato.measures.source import MeasuredTable, Sets, in_order, source_of
 from sfumato.measures.table import DEFAULT_MAX_CELLS, LOAD, Table, TupleCounts, refuse, rows_of, table_of
 from sfumato.release.release import Release
@@ -93,7 +94,7 @@ def utility_of_counts(
     if source.came_from not in (None, pair.original_rows):
         made = f"the release was made of a table of {source.came_from} rows"
         notes.append(f"{made}, and this one has {pair.original_rows}")
-    return found | {"notes": [*notes, NO_ORDER, *found["notes"]]}
+    return Summary(found | {"notes": [*notes, NO_ORDER, *found["notes"]]})
 
 
 __all__ = ["attack", "risk", "utility"]
@@ -162,7 +163,7 @@ def risk(
     if profile == "hipaa" and quasi is None and not source.quasi:
         table = source.frame('profile "hipaa"')
         checked = against(profile, table)
-        return {"rows": table.height, "quasi": [], "measures": [], "profile": checked.to_dict()}
+        return Summary({"rows": table.height, "quasi": [], "measures": [], "profile": checked.to_dict()})
     options: dict[str, Any] = {
         "population": population if store_of(population) is None else table_of(population, max_cells),
         "sampling_fraction": sampling_fraction,
@@ -194,7 +195,7 @@ def risk(
             entry["profile"] = against(profile, source.table, names, secrets, **more).to_dict()
         found.append(entry)
     worst = max(found, key=_severity)
-    return worst | ({"sets": found} if len(found) > 1 else {})
+    return Summary(worst | ({"sets": found} if len(found) > 1 else {}))
 
 
 def _severity(found: Mapping[str, Any]) -> tuple[bool, float, float]:
@@ -323,7 +324,7 @@ def utility(
         why = "they are in another order" if before.height == source.table.height else counts
         notes.append(f"{UNKNOWN_ROWS}, for {why}: {LEFT_OUT}. A key, a column in both tables, would tell")
     found = utility_summary(pair, quasi=source.columns(quasi), **measured)
-    return found | {"notes": [*notes, *found["notes"]]}
+    return Summary(found | {"notes": [*notes, *found["notes"]]})
 
 
 def attack(

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from sfumato.core.parameters import column_names, known_columns, whole_number
+from sfumato.core.wording import Described, count, percent
 from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError, SfumatoError
 from sfumato.measures.attacks.background_knowledge import background_knowledge
@@ -182,12 +183,18 @@ def attacks_on_classes(seen: View, hierarchy: Any = None, most: int = MOST) -> A
     return found
 
 
-class AttackResults(dict[str, dict[str, Any]]):
+class AttackResults(Described, dict[str, dict[str, Any]]):
     """Attacks by name; `skipped` names those that could not be tried, and says why."""
 
     def __init__(self) -> None:
         super().__init__()
         self.skipped: dict[str, str] = {}
+
+    def described(self) -> tuple[str, Sequence[tuple[str, str]]]:
+        """The attacks, those that gain most over guessing first."""
+        ranked = sorted(self.items(), key=lambda item: -item[1]["advantage"])
+        facts = [(n, f"{percent(a['success'])} succeed, {percent(a['baseline'])} by guessing") for n, a in ranked]
+        return f"{count(len(self), 'attack')} tried", facts
 
 
 def listed_releases(given: Any) -> list[Any]:
