@@ -258,14 +258,14 @@ def test_the_loss_is_that_of_the_whole_table(monkeypatch: pytest.MonkeyPatch, ta
     "method",
     [
         Mondrian(categories="order"),
-        Mondrian(output="mean"),
-        Mondrian(output="label"),
+        Mondrian(labels="mean"),
+        Mondrian(labels="hierarchy"),
         Mondrian(dimension="gain", class_attribute="disease"),
         Mondrian(
             cut="best", dimension="workload", queries=[{"age": (30, 40)}, {"town": "A", "born": (None, "1960-05-01")}]
         ),
     ],
-    ids=lambda m: f"{m.categories}-{m.output}-{m.dimension}",
+    ids=lambda m: f"{m.categories}-{m.labels}-{m.dimension}",
 )
 def test_every_kind_of_cut(monkeypatch: pytest.MonkeyPatch, table: pl.DataFrame, method: Mondrian) -> None:
     trees = TREE | {"age": "intervals:5,10,20"}
@@ -341,7 +341,7 @@ def test_labels_name_what_other_parts_have(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_solid_leaf_has_no_mean(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = pl.DataFrame({"a": [5.0] * 3000 + [6.0] * 3}).with_row_index("id")
     with pytest.raises(PolicyError, match="mean"):
-        Run(monkeypatch, frame, ["a"], [sf.KAnonymity(10)], 1000, Mondrian(output="mean"))
+        Run(monkeypatch, frame, ["a"], [sf.KAnonymity(10)], 1000, Mondrian(labels="mean"))
 
 
 def test_the_label_of_a_solid_leaf_covers_what_could_not_be_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -411,8 +411,8 @@ def test_searches_that_do_not_work_in_parts(method: Any, quasi: tuple[str, ...],
 
 def test_auto_is_mondrian_with_its_reason() -> None:
     policy = Policy((("a",),), (sf.KAnonymity(2),), 0, LM())
-    method, choice = spread(Automatic(keep="hierarchy-labels"), policy)
-    assert method == Mondrian(cut="best", dimension="ncp", output="label")
+    method, choice = spread(Automatic(labels="hierarchy"), policy)
+    assert method == Mondrian(cut="best", dimension="ncp", labels="hierarchy")
     assert choice is not None
     assert "parts" in choice.why
     assert spread(Mondrian(), policy) == (Mondrian(), None)

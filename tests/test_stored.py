@@ -88,7 +88,7 @@ K = sf.KAnonymity(5)
         {"search": "datafly", "suppression": 0.3, "loss": "ncp"},
         {"search": "optimal", "quasi": [["age", "town"], ["zip", "member"]], "suppression": 0.05},
         {"search": "optimal", "levels": {"age": (1, 2)}, "suppression": 0.2},
-        {"search": sf.Mondrian(output="label"), "quasi": ["age", "zip", "town"]},
+        {"search": sf.Mondrian(labels="hierarchy"), "quasi": ["age", "zip", "town"]},
     ],
     ids=lambda asked: str(asked["search"])[:12],
 )

@@ -16,7 +16,7 @@ METHODS: dict[str, Any] = {
     DEFAULT: "auto",
     "refined, 15 s": sf.Refined(seconds=15),
     "refined, hierarchy labels": sf.Refined(labels="hierarchy"),
-    "iterated, ranges": sf.Iterated(output="range"),
+    "iterated, ranges": sf.Iterated(labels="ranges"),
     "iterated": "iterated",
     "iterated in rounds of 5%": sf.Iterated(share=0.05),
     "forest-generalisation": "forest-generalisation",

@@ -21,7 +21,7 @@ NINE: list[tuple[str, Any, int, float, float | None]] = [  # method, search, k, 
     ("refined, hierarchy labels", sf.Refined(labels="hierarchy"), 5, 0.0577, None),
     ("default", "auto", 10, 0.075, None),
     ("iterated", "iterated", 5, 0.0577, 1.0),
-    ("iterated, ranges", sf.Iterated(output="range"), 5, 0.0531, 1.0),
+    ("iterated, ranges", sf.Iterated(labels="ranges"), 5, 0.0531, 1.0),
     ("k-member", "k-member", 5, 0.0531, 10.0),
     ("top-down", "top-down", 5, 0.0735, 2.0),
 ]

@@ -44,6 +44,14 @@ def test_flags(run: Run, patients: Path, tmp_path: Path) -> None:
     assert run("verify", "out").code == 0
 
 
+def test_labels(run: Run, patients: Path, tmp_path: Path) -> None:
+    for i, flags in enumerate((["--labels", "hierarchy"], ["--search", "mondrian labels=hierarchy"])):
+        assert run("anonymize", patients, *FLAGS, *flags, "-o", f"out{i}").code == 0
+        assert manifest(tmp_path / f"out{i}")["policy"]["search"]["labels"] == "hierarchy"
+    done = run("anonymize", patients, *FLAGS, "--search", "optimal", "--labels", "hierarchy", "-o", "none")
+    assert (done.code, "labels" in done.err) == (2, True)
+
+
 def test_every_flag(run: Run, patients: Path, tmp_path: Path) -> None:
     (tmp_path / "disease.csv").write_text("flu;lung;*\nasthma;lung;*\ncold;nose;*\nulcer;stomach;*\n")
     text = patients.read_text().replace(",", ";")

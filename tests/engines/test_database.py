@@ -133,7 +133,7 @@ def same(table: pl.DataFrame, store: Database, folder: Path, **asked: Any) -> No
 ASKED = {  # more policies: tests/conformance/test_engines.py
     "levels": {"search": "optimal", "suppression": 0.1, "hierarchies": {"age": "intervals:5,10,20"}},
     "partition": {"search": "mondrian"},
-    "labels": {"search": sf.Mondrian(output="label"), "quasi": ["age", "zip; --", "tówn {}"]},
+    "labels": {"search": sf.Mondrian(labels="hierarchy"), "quasi": ["age", "zip; --", "tówn {}"]},
 }
 
 

@@ -36,9 +36,9 @@ QUICK = {
     "genetic": sf.Genetic(seconds=None, evaluations=300, population=20),
 }
 KINDS: dict[str, Any] = {name: QUICK.get(name, name) for name in SEARCHES} | {
-    "mondrian, labels": sf.Mondrian(output="label"),
+    "mondrian, labels": sf.Mondrian(labels="hierarchy"),
     "blanked, wildcard": sf.MinimalSuppression(rule="wildcard"),
-    "iterated, ranges": sf.Iterated(output="range"),
+    "iterated, ranges": sf.Iterated(labels="ranges"),
 }
 LOSSES: tuple[Any, ...] = ("lm", "ncp", "discernibility", "c-avg", "precision", "height", "non-uniform-entropy")
 LOSSES += (sf.LM(leaves="hierarchy"), sf.LM(aggregate="geometric"), sf.NCP(aggregate="maximum"))

@@ -217,7 +217,7 @@ def test_a_class_of_one_value_prints_it_and_so_do_means() -> None:
     assert "37" in made.table["age"].to_list()
     options: dict[str, Any] = {"quasi": ["age"], "insensitive": ["sex"], "require": sf.KAnonymity(5)}
     mean = [
-        sf.anonymize(table, search=sf.Mondrian(output="mean"), ends=ends, **options) for ends in ("rounded", "exact")
+        sf.anonymize(table, search=sf.Mondrian(labels="mean"), ends=ends, **options) for ends in ("rounded", "exact")
     ]
     assert mean[0].table.equals(mean[1].table)
 

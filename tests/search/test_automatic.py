@@ -59,7 +59,7 @@ def test_it_loses_less_than_the_runner_up_and_than_mondrian() -> None:
         ({"quasi": [["age", "sex"], ["sex", "zip"]]}, sf.Optimal()),
         ({"loss": "precision"}, sf.Refined()),
         ({"loss": "height"}, sf.Optimal()),
-        ({"keep": "hierarchy-labels"}, sf.Refined(labels="hierarchy")),
+        ({"labels": "hierarchy"}, sf.Refined(labels="hierarchy")),
         ({"loss": "discernibility"}, sf.Refined()),
     ],
 )
@@ -77,7 +77,7 @@ def test_consistent_columns_have_one_label_per_value() -> None:
 
 
 def test_hierarchy_labels_are_labels_of_the_hierarchy() -> None:
-    found = released(keep="hierarchy-labels")
+    found = released(labels="hierarchy")
     tree = AGES["age"].build(sf_categories("age"))
     assert set(found.table["age"].cast(pl.String)) <= {label for level in tree.labels for label in level}
 
@@ -116,6 +116,17 @@ def test_what_cannot_be_kept_is_refused() -> None:
         released(keep="everything")
     with pytest.raises(PolicyError, match="automatic choice"):
         released(keep="consistent-columns", search="mondrian")
+
+
+def test_labels_are_one_option_of_every_search_that_has_the_choice() -> None:
+    for name in ("auto", "mondrian", "iterated", "k-member", "refined"):
+        found = released(search=name, labels="hierarchy")
+        assert found.search.labels == found.manifest["policy"]["search"]["labels"] == "hierarchy"
+    with pytest.raises(PolicyError, match=r"labels says how a search prints .*got search Optimal"):
+        released(search="optimal", labels="hierarchy")
+    for wrong in ("range", "label"):
+        with pytest.raises(PolicyError, match="allowed: ranges, hierarchy"):
+            released(labels=wrong)
 
 
 def test_a_saved_release_tells_the_choice(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_the_space_costs_what_the_loss_says(seed: int) -> None:
     """The cost of boxes, summed, is the loss of the partition that they are."""
     for loss in (LM(), NCP(), LM(leaves="hierarchy"), LM(weights={"a": 2, "b": 0.5})):
         found = problem(table(seed, 30), 3, loss)
-        for labels in ("range", "hierarchy"):
+        for labels in ("ranges", "hierarchy"):
             space = ClusterSpace(found.attributes, loss, labels)
             points = space.points(found)
             of = np.random.default_rng(seed).integers(0, 5, len(points))
@@ -72,7 +72,7 @@ def test_the_space_costs_what_the_loss_says(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_wide_columns_cost_the_same_as_tabled_ones(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     found = problem(table(seed, 60).with_columns(pl.Series("b", [None, *range(59)])), 3)
-    for labels in ("range", "hierarchy"):
+    for labels in ("ranges", "hierarchy"):
         tabled = ClusterSpace(found.attributes, NCP(), labels)
         points = tabled.points(found)
         of = np.random.default_rng(seed).integers(0, 8, len(points))
@@ -162,7 +162,7 @@ def test_no_clustering_is_better_than_all_partitions(seed: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("labels", ["range", "hierarchy"])
+@pytest.mark.parametrize("labels", ["ranges", "hierarchy"])
 def test_classes_have_k_rows_and_no_more_than_they_need(name: str, labels: str) -> None:
     frame = table(7, 101)
     search = sf.SEARCHES[name].make(**({"labels": labels} if hasattr(sf.SEARCHES[name].example, "labels") else {}))

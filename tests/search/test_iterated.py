@@ -28,7 +28,7 @@ from tests.search.test_lightning import wide
 VARIANTS = st.builds(
     Iterated,
     share=st.sampled_from([None, None, 0.05, 0.5, 1.0]),
-    output=st.sampled_from(["hierarchy", "range"]),
+    labels=st.sampled_from(["hierarchy", "ranges"]),
 )
 
 
@@ -223,7 +223,7 @@ def test_adult(shared: Path) -> None:
     assert found.verdict.satisfied
     assert found.verdict.suppressed == 0
     assert found.verdict.loss < 0.0500
-    assert Iterated(output="range")(problem).verdict.loss < 0.0415
+    assert Iterated(labels="ranges")(problem).verdict.loss < 0.0415
     rounds = Iterated(share=0.05)(problem)
     assert found.verdict.loss < rounds.verdict.loss < 0.0531
     assert isinstance(rounds.recoding, Partition)
@@ -273,7 +273,7 @@ def test_range_is_narrow() -> None:
     table = {"age": [31, 32, 33, 58, 59, 59], "job": ["p1", "p2", "p1", "q1", "q2", "q2"]}
     trees = {"age": sf.intervals(20, 40), "job": sf.wide([(v, v[0], "*") for v in ("p1", "p2", "q1", "q2")])}
     options = {"quasi": ["age", "job"], "require": sf.KAnonymity(3), "hierarchies": trees, "ends": "exact"}
-    release = sf.anonymize(table, **options, search=Iterated(output="range"))
+    release = sf.anonymize(table, **options, search=Iterated(labels="ranges"))
     assert release.table["age"].unique(maintain_order=True).to_list() == ["[31, 33]", "[58, 59]"]
     assert release.table["job"].unique(maintain_order=True).to_list() == ["p", "q"]
 
@@ -367,7 +367,7 @@ def test_infeasible() -> None:
         ({"share": 1.5}, "share"),
         ({"share": 0.1, "rounds": 0}, "rounds"),
         ({"rounds": 3}, "share"),
-        ({"output": "mean"}, "hierarchy, range"),
+        ({"labels": "mean"}, "ranges, hierarchy"),
     ],
 )
 def test_parameters(wrong: dict[str, Any], said: str) -> None:

@@ -34,7 +34,7 @@ def searches(draw: st.DrawFn, table: dict[str, list[Any]]) -> sf.Mondrian:
         "dimension": draw(st.sampled_from(["widest", "first", "ncp", "gain", "workload"])),
         "relaxed": relaxed,
         "categories": draw(st.sampled_from(["hierarchy", "order", "optimised"])),
-        "output": draw(st.sampled_from(["range", "mean", "median", "label"])),
+        "labels": draw(st.sampled_from(["ranges", "mean", "median", "hierarchy"])),
     }
     if options["dimension"] == "gain":
         options["class_attribute"] = "s"
@@ -254,7 +254,7 @@ def test_adult_with_l_diversity_and_t_closeness(shared: Path, dimension: str, re
 
 def test_wrong_options_are_refused() -> None:
     wrong: list[dict[str, Any]] = [
-        {"cut": "middle"}, {"dimension": "wide"}, {"categories": "tree"}, {"output": "mode"}, {"relaxed": 1},
+        {"cut": "middle"}, {"dimension": "wide"}, {"categories": "tree"}, {"labels": "mode"}, {"relaxed": 1},
         {"relaxed": True, "cut": "lower-median"}, {"dimension": "gain"}, {"class_attribute": "s"},
         {"dimension": "workload"}, {"queries": [{"q": 1}]}, {"dimension": "gain", "class_attribute": 3},
         {"dimension": "workload", "queries": []}, {"dimension": "workload", "queries": "q"},
@@ -270,7 +270,7 @@ def test_classes_that_print_the_same_may_not_break_a_criterion(monkeypatch: pyte
     make = CRITERIA["distinct-l-diversity"].make
     monkeypatch.setattr(make, "monotonicity", "none")
     table = {"q": [1, 2, 3, 4], "s": ["a", "b", "a", "b"]}
-    for options in ({"relaxed": True}, {"output": "mean"}):
+    for options in ({"relaxed": True}, {"labels": "mean"}):
         with pytest.raises(PolicyError, match="print the same"):
             sf.anonymize(
                 table, quasi=["q"], sensitive=["s"], require=sf.DistinctLDiversity("s", 2),
@@ -279,7 +279,7 @@ def test_classes_that_print_the_same_may_not_break_a_criterion(monkeypatch: pyte
 
 
 def test_the_manifest_names_the_options(tmp_path: Path) -> None:
-    search = sf.Mondrian(dimension="workload", queries=[{"q": (1, 2)}, {"q": {3}}], relaxed=True, output="median")
+    search = sf.Mondrian(dimension="workload", queries=[{"q": (1, 2)}, {"q": {3}}], relaxed=True, labels="median")
     release = sf.anonymize(pl.DataFrame({"q": [1, 2, 3, 4]}), quasi=["q"], require=sf.KAnonymity(2), search=search)
     assert release.manifest["policy"]["search"]["queries"] == ({"q": [1, 2]}, {"q": {"any": [3]}})
     assert sf.verify(release.save(tmp_path / "out")).holds

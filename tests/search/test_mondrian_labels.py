@@ -32,38 +32,38 @@ def release(
 
 
 def test_means_and_medians_by_hand() -> None:
-    for output, low, high in (("mean", "22", "64"), ("median", "21", "61"), ("range", "[20, 25]", "[60, 71]")):
-        assert as_they_came(release({"q": AGES}, 3, output=output))["q"].to_list() == [low] * 3 + [high] * 3
-    assert release({"q": [1, 2, 4, 9]}, 4, output="mean").table["q"].to_list() == ["4"] * 4
-    assert release({"q": [1, 2, 4, 9]}, 4, output="median").table["q"].to_list() == ["3"] * 4
-    assert release({"q": [1, 1, 2]}, 3, output="mean").table["q"].to_list() == ["1.33333"] * 3
+    for labels, low, high in (("mean", "22", "64"), ("median", "21", "61"), ("ranges", "[20, 25]", "[60, 71]")):
+        assert as_they_came(release({"q": AGES}, 3, labels=labels))["q"].to_list() == [low] * 3 + [high] * 3
+    assert release({"q": [1, 2, 4, 9]}, 4, labels="mean").table["q"].to_list() == ["4"] * 4
+    assert release({"q": [1, 2, 4, 9]}, 4, labels="median").table["q"].to_list() == ["3"] * 4
+    assert release({"q": [1, 1, 2]}, 3, labels="mean").table["q"].to_list() == ["1.33333"] * 3
 
 
 def test_a_mean_loses_what_its_range_loses() -> None:
-    plain, mean = release({"q": AGES}, 3), release({"q": AGES}, 3, output="mean")
+    plain, mean = release({"q": AGES}, 3), release({"q": AGES}, 3, labels="mean")
     assert mean.solution.verdict.loss == plain.solution.verdict.loss > 0
     assert mean.verification.holds
 
 
 def test_rows_count_in_means_and_medians_of_relaxed_classes() -> None:
     table = {"q": [1, 2, 2, 2, 2, 9]}
-    assert Counter(release(table, 3, relaxed=True, output="mean").table["q"]) == {"1.66667": 3, "4.33333": 3}
-    assert Counter(release(table, 3, relaxed=True, output="median").table["q"]) == {"2": 6}
+    assert Counter(release(table, 3, relaxed=True, labels="mean").table["q"]) == {"1.66667": 3, "4.33333": 3}
+    assert Counter(release(table, 3, relaxed=True, labels="median").table["q"]) == {"2": 6}
 
 
 def test_classes_that_print_the_same_number_are_one() -> None:
     """The medians of both relaxed classes are 2: one class of six rows, which each lose their own range."""
-    found = release({"q": [1, 2, 2, 2, 2, 9]}, 3, relaxed=True, output="median")
+    found = release({"q": [1, 2, 2, 2, 2, 9]}, 3, relaxed=True, labels="median")
     assert found.verification.classes[0]["classes"] == 1
     assert found.solution.verdict.loss == pytest.approx((1 / 8 + 7 / 8) / 2)
 
 
 def test_missing_infinite_and_single_values_print_as_they_are() -> None:
-    found = as_they_came(release({"q": [None, None, 5, 5]}, 2, output="mean"))["q"]
+    found = as_they_came(release({"q": [None, None, 5, 5]}, 2, labels="mean"))["q"]
     assert found.to_list() == [None, None, 5, 5]
-    assert release({"q": [None, 1, 2]}, 3, output="mean").table["q"].to_list() == ["*"] * 3
-    assert release({"q": [1.0, math.inf, 2.0]}, 3, output="mean").table["q"].to_list() == ["[1.0, inf]"] * 3
-    words = release({"q": ["x", "y"]}, 2, output="mean").table["q"].to_list()
+    assert release({"q": [None, 1, 2]}, 3, labels="mean").table["q"].to_list() == ["*"] * 3
+    assert release({"q": [1.0, math.inf, 2.0]}, 3, labels="mean").table["q"].to_list() == ["[1.0, inf]"] * 3
+    words = release({"q": ["x", "y"]}, 2, labels="mean").table["q"].to_list()
     assert words == ["{x, y}"] * 2
 
 
@@ -81,12 +81,14 @@ def test_numbers_stay_in_their_class() -> None:
 
 def test_labels_of_the_hierarchy_of_numbers() -> None:
     trees = {"q": sf.intervals(10, 20)}
-    found = as_they_came(release({"q": AGES}, 2, trees, output="label"))["q"]
+    found = as_they_came(release({"q": AGES}, 2, trees, labels="hierarchy"))["q"]
     texts = set(sf.anonymize({"q": AGES}, quasi=["q"], require=sf.KAnonymity(1), search="optimal", hierarchies=trees,
                              levels={"q": (1, 1)}).table["q"])  # fmt: skip
     assert found.to_list()[0] == found.to_list()[2]
     assert found[0] in texts
-    assert as_they_came(release({"q": AGES}, 3, output="label"))["q"].to_list() == ["[20, 25]"] * 3 + ["[60, 71]"] * 3
+    assert (
+        as_they_came(release({"q": AGES}, 3, labels="hierarchy"))["q"].to_list() == ["[20, 25]"] * 3 + ["[60, 71]"] * 3
+    )
 
 
 def jobs() -> dict[str, list[Any]]:
@@ -126,7 +128,7 @@ def test_values_without_anything_to_tell_them_apart_keep_their_order() -> None:
     ):
         problem = make_problem(frame, Policy((("job", "age"),), (sf.KAnonymity(2),), 0, LM()), {}, {})
         assert coordinates(problem.cells, 0, [False, True]).tolist() == [0, 0, 0]
-        assert columns_of(problem, "optimised", "range")[0].place.tolist() == [0, 1, 2]
+        assert columns_of(problem, "optimised", "ranges")[0].place.tolist() == [0, 1, 2]
 
 
 def test_children_of_a_node_are_ordered_and_stay_together() -> None:
@@ -136,7 +138,7 @@ def test_children_of_a_node_are_ordered_and_stay_together() -> None:
     age = [{"x": 20, "y": 60, "z": 25}[v[0]] + i // 6 for i, v in enumerate(job)]
     frame = pl.DataFrame({"job": job, "age": age})
     problem = make_problem(frame, Policy((("job", "age"),), (sf.KAnonymity(2),), 0, LM()), {"job": tree}, {})
-    by_value, by_rows = (columns_of(problem, how, "range")[0] for how in ("order", "optimised"))
+    by_value, by_rows = (columns_of(problem, how, "ranges")[0] for how in ("order", "optimised"))
     text = problem.attributes[0].categories.text
     assert [text[code] for code in by_value.codes] == ["x1", "x2", "y1", "y2", "z1", "z2"]
     nodes = [str(text[code])[0] for code in by_rows.codes]

@@ -32,7 +32,10 @@ def anonymize(
         str | None, option("--search", 'auto (default) picks one; or as "optimal seconds=10".', SEARCH, "NAME")
     ] = None,
     keep: Annotated[
-        str | None, option("--keep", "What auto shall keep: consistent-columns or hierarchy-labels.", SEARCH, "NAME")
+        str | None, option("--keep", "What auto shall keep: consistent-columns, one label per value.", SEARCH, "NAME")
+    ] = None,
+    labels: Annotated[
+        str | None, option("--labels", "Of columns with an order: ranges, or hierarchy labels only.", SEARCH, "NAME")
     ] = None,
     loss: options.Loss = None,
     seed: options.Seed = None,
@@ -83,6 +86,7 @@ def anonymize(
         ("roles", "unprotected"): options.joined(unprotected),
         ("search", "method"): options.named(search, "method", SEARCHES, "--search", faults),
         ("search", "keep"): keep,
+        ("search", "labels"): labels,
         ("search", "loss"): options.named(loss, "name", LOSSES, "--loss", faults),
         ("search", "suppression"): options.scalar(suppression),
         ("search", "seed"): seed,

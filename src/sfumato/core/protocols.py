@@ -264,11 +264,6 @@ class Search(Protocol):
         """The columns whose histograms it looks at, beside those of the criteria."""
         return ()
 
-    @property
-    def picks(self) -> bool:
-        """Whether it picks another search, told by `keep` what to keep."""
-        return False
-
     @abstractmethod
     def __call__(self, problem: Problem) -> Solution:
         """Search for a recoding that satisfies the policy, or raise Infeasible or PolicyError."""

@@ -37,6 +37,7 @@ FLAGS: Mapping[Path, str] = {
     ("require",): "--k or --require",
     ("search", "method"): "--search",
     ("search", "keep"): "--keep",
+    ("search", "labels"): "--labels",
     ("search", "loss"): "--loss",
     ("search", "suppression"): "--suppression",
     ("search", "seed"): "--seed",

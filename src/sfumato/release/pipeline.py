@@ -49,7 +49,6 @@ from sfumato.release.request import (
 from sfumato.release.verify import RowTable, Verification, verify_table
 from sfumato.report import report
 from sfumato.search import Automatic, Mondrian
-from sfumato.search.automatic import choose
 from sfumato.search.problem import Partition, Problem, Progress, Solution, apply_split, counted, deal, interruptible
 
 
@@ -174,7 +173,7 @@ def solve(request: Request, micro: Microdata, rows: pl.DataFrame | None, say: Pr
     say("searching", None)
     problem = Problem(attributes, cells, policy, micro.rows, request.levels, say)
     if picks:
-        choice = whole_cells(choose(problem, method.keep), method.keep)
+        choice = whole_cells(method.choose(problem), method.labels)
         solution: Solution = replace(choice.search(problem), choice=choice)
     else:
         solution = method(problem)

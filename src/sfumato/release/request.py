@@ -222,17 +222,17 @@ def recipes_of(frame: pl.DataFrame, hierarchies: Any) -> dict[str, Any]:
     return {name: parse_hierarchy(spec) for name, spec in mapping(hierarchies, "hierarchies").items()}
 
 
-def kept(search: Any, keep: Any) -> Any:
-    """A search that is told what to keep: only one that picks can be."""
-    if keep is None:
-        return search
-    if not search.picks:
-        raise PolicyError(
-            "keep says what the automatic choice of a search shall keep",
-            got=f"search {type(search).__name__}",
-            hint='leave search out, or use search="auto"',
-        )
-    return replace(search, keep=keep)
+def adjusted(search: Any, keep: Any, labels: Any) -> Any:
+    """A search with the options that the verb gives it: what the automatic choice shall keep, and how it prints."""
+    asked = {name: value for name, value in (("keep", keep), ("labels", labels)) if value is not None}
+    for name in asked:
+        if name not in vars(search):
+            choice = (
+                "what the automatic choice of a search shall keep" if name == "keep" else "how a search prints ranges"
+            )
+            hint = 'leave search out, or use search="auto"'
+            raise PolicyError(f"{name} says {choice}", got=f"search {type(search).__name__}", hint=hint)
+    return replace(search, **asked)
 
 
 def find_histogram_columns(columns: Collection[str], search: Any, policy: Policy, roles: Roles) -> tuple[str, ...]:
@@ -392,11 +392,10 @@ def refuse_split(method: Any) -> NoReturn:
     )
 
 
-def whole_cells(choice: Choice, keep: str | None) -> Choice:
+def whole_cells(choice: Choice, labels: str) -> Choice:
     """What was picked, or Mondrian where that gives rows with equal values different labels."""
     if not choice.search.splits:
         return choice
-    output = "label" if keep == "hierarchy-labels" else "range"
-    mondrian = Mondrian(cut="best", dimension="ncp", output=output)
+    mondrian = Mondrian(cut="best", dimension="ncp", labels=labels)
     why = "rows with equal values get equal labels, as an out-of-core table needs"
     return Choice(mondrian, why, "optimal: one label per value of a column in all rows, more loss")

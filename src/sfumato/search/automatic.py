@@ -6,15 +6,16 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from sfumato.core.lattice import lattice
+from sfumato.core.parameters import one_of
 from sfumato.core.protocols import Search
-from sfumato.errors import Infeasible, PolicyError, did_you_mean
+from sfumato.errors import Infeasible
 from sfumato.search.clustering.refined import Refined
 from sfumato.search.lattice.lightning import Lightning
 from sfumato.search.lattice.optimal import Optimal
 from sfumato.search.mondrian.mondrian import Mondrian
-from sfumato.search.problem import Choice, Problem, Solution, check_root
+from sfumato.search.problem import LABELS, Choice, Problem, Solution, check_root
 
-KEEP = ("consistent-columns", "hierarchy-labels")
+KEEP = ("consistent-columns",)
 SEARCHED_WHOLE = 200_000  # nodes of a lattice that are searched to the optimum within seconds
 CLUSTERED = 200_000  # cells that are clustered within seconds
 
@@ -23,23 +24,19 @@ CLUSTERED = 200_000  # cells that are clustered within seconds
 class Automatic(Search):
     """Pick the search from the policy, the size of the table and what shall be kept (any, as picked).
 
-    `keep`: "consistent-columns", every value of a column gets the same label in all rows (full-domain recoding);
-    "hierarchy-labels", only labels of the hierarchies are printed, no ranges of their own; None, what loses least.
+    `keep`: "consistent-columns", every value of a column gets the same label in all rows (full-domain recoding); None,
+    what loses least. `labels`: "ranges" prints columns with an order as such, "hierarchy" as labels of their hierarchy.
     """
 
     code: ClassVar[str] = "any"
     guarantee: ClassVar[str] = "as picked"
-    picks: ClassVar[bool] = True
     keep: str | None = None
+    labels: str = "ranges"
 
     def __post_init__(self) -> None:
-        if self.keep is not None and self.keep not in KEEP:
-            raise PolicyError(
-                "auto: unknown thing to keep",
-                got=repr(self.keep),
-                allowed=", ".join(KEEP),
-                hint=did_you_mean(str(self.keep), KEEP),
-            )
+        if self.keep is not None:
+            one_of(self.keep, "thing to keep", KEEP)
+        one_of(self.labels, "labels of auto", LABELS)
 
     @property
     def splits(self) -> bool:
@@ -48,29 +45,27 @@ class Automatic(Search):
 
     def __call__(self, problem: Problem) -> Solution:
         """Pick, say what was picked, and search."""
-        choice = choose(problem, self.keep)
+        choice = self.choose(problem)
         return replace(choice.search(problem), choice=choice)
 
-
-def choose(problem: Problem, keep: str | None = None) -> Choice:
-    """The search to use, why, and the second best."""
-    if reason := _full_domain(problem, keep):
-        nodes = lattice(problem.attributes, problem.levels).size
-        cuts = "genetic: one label per value as well, cut inside the hierarchies: less loss, without proof"
-        if nodes <= SEARCHED_WHOLE:
-            return Choice(Optimal(), f"{reason}, and the best of its level vectors can be found", cuts)
-        why = f"{reason}, and more than {SEARCHED_WHOLE:,} level vectors are too many to search them all"
-        return Choice(Lightning(seconds=20), why, cuts)
-    hierarchy = keep == "hierarchy-labels"
-    refined = Refined(labels="hierarchy" if hierarchy else "range")
-    mondrian = Mondrian(cut="best", dimension="ncp", output="label" if hierarchy else "range")
-    codes = problem.cells.codes  # sorted; a combination has several cells where sensitive values are counted too
-    cells = 1 + int((codes[:, 1:] != codes[:, :-1]).any(axis=0).sum())
-    if cells > CLUSTERED:
-        why = f"more than {CLUSTERED:,} different combinations of values are too many to cluster in seconds"
-        return Choice(mondrian, why, "refined: less loss, slower")
-    why = f"it loses least, and up to {CLUSTERED:,} different combinations of values are clustered within seconds"
-    return Choice(refined, why, "iterated: faster, mostly with more loss")
+    def choose(self, problem: Problem) -> Choice:
+        """The search to use, why, and the second best."""
+        if reason := _full_domain(problem, self.keep):
+            nodes = lattice(problem.attributes, problem.levels).size
+            cuts = "genetic: one label per value as well, cut inside the hierarchies: less loss, without proof"
+            if nodes <= SEARCHED_WHOLE:
+                return Choice(Optimal(), f"{reason}, and the best of its level vectors can be found", cuts)
+            why = f"{reason}, and more than {SEARCHED_WHOLE:,} level vectors are too many to search them all"
+            return Choice(Lightning(seconds=20), why, cuts)
+        refined = Refined(labels=self.labels)
+        mondrian = Mondrian(cut="best", dimension="ncp", labels=self.labels)
+        codes = problem.cells.codes  # sorted; a combination has several cells where sensitive values are counted too
+        cells = 1 + int((codes[:, 1:] != codes[:, :-1]).any(axis=0).sum())
+        if cells > CLUSTERED:
+            why = f"more than {CLUSTERED:,} different combinations of values are too many to cluster in seconds"
+            return Choice(mondrian, why, "refined: less loss, slower")
+        why = f"it loses least, and up to {CLUSTERED:,} different combinations of values are clustered within seconds"
+        return Choice(refined, why, "iterated: faster, mostly with more loss")
 
 
 def _full_domain(problem: Problem, keep: str | None) -> str | None:

@@ -121,6 +121,9 @@ class Solution(Described):
         return f"Solution by {kind}, {count(self.verdict.suppressed, 'row')} suppressed", facts
 
 
+LABELS = ("ranges", "hierarchy")  # how columns with an order are printed
+
+
 def limits(search: str, seconds: Any = None, whole: Any = None) -> None:
     """Check the limits of a search: seconds a number above 0, or None; a count a whole number above 0, or None."""
     if seconds is not None and (

@@ -28,9 +28,9 @@ from sfumato.release.pipeline import make_release
 from sfumato.release.release import Release
 from sfumato.release.request import (
     Request,
+    adjusted,
     criteria,
     find_histogram_columns,
-    kept,
     recipes_of,
     refuse_out_of_core,
     roles_of,
@@ -61,6 +61,7 @@ def anonymize(
     require: Iterable[Any] | Any = (),
     search: Any = "auto",
     keep: str | None = None,
+    labels: str | None = None,
     loss: Any = "lm",
     suppression: float | int = 0,
     hierarchies: Mapping[str, Any] | None = None,
@@ -89,7 +90,8 @@ def anonymize(
     k: for k-anonymity: everybody looks like at least k - 1 others. require: further criteria, such as
         `EntropyLDiversity("disease", 3)`, or their shell form, such as "entropy-l-diversity disease 3".
     search, loss: a name or a value; "auto" picks the search, and `solution.choice` says why. keep: what "auto" shall
-        keep, "consistent-columns" (one label per value) or "hierarchy-labels" (no ranges of their own).
+        keep, "consistent-columns" (one label per value). labels: "ranges", or "hierarchy" for labels of the hierarchies
+        only, where the search has the choice.
     suppression: a share of the rows (float) or a count (int).
     hierarchies: column to recipe, file, or their short forms. levels: column to (least, greatest) level.
     ends: of ranges: "rounded" outward to a step, so that they are not the values of people, or "exact".
@@ -128,7 +130,7 @@ def anonymize(
         standard = None if profile is None else profile_named(profile)
         policy = Policy(roles.quasi, promised, suppression, parse_loss(loss), ends_named(ends), standard)
         policy.limit(engine.rows())
-        method = kept(parse_search(search), keep)
+        method = adjusted(parse_search(search), keep, labels)
         recipes = recipes_of(nothing, hierarchies)
         parameters.check_weights(policy.loss, policy.columns)
         if not engine.in_memory:

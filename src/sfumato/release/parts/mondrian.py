@@ -128,12 +128,12 @@ def _with_solid(table: SparkFrame, task: Task, solid: list[int]) -> Task:
     """The task with the least and greatest values of the leaves that are one class."""
     if not solid:
         return task
-    if task.search.output in ("mean", "median"):
+    if task.search.labels in ("mean", "median"):
         raise PolicyError(
             "rows that cannot be cut apart are too many for one worker, and their mean or median is not known",
-            got=f"output {task.search.output}",
+            got=f"labels {task.search.labels}",
             allowed="range, label",
-            hint="use another output, or allow more rows in a part",
+            hint="use other labels, or allow more rows in a part",
         )
     return replace(task, solid=ends(table, task, solid))
 
@@ -274,8 +274,7 @@ def spread(method: Any, policy: Policy, levels: Mapping[str, Any] | None = None)
     """The search that blurs a table in parts, and why, where none was named; a PolicyError where it cannot be."""
     choice = None
     if isinstance(method, Automatic):
-        output = "label" if method.keep == "hierarchy-labels" else "range"
-        best = Mondrian(cut="best", dimension="ncp", output=output)
+        best = Mondrian(cut="best", dimension="ncp", labels=method.labels)
         why = "there are too many different combinations of values for one machine, and it can blur them in parts"
         choice = Choice(best, why, "none: no other search works in parts")
         reasons = {

@@ -86,10 +86,10 @@ def blur(task: Task, leaf: int, rows: pl.DataFrame) -> Blurred:
 def one_class(problem: Problem, search: Mondrian) -> Solution:
     """All cells as one class."""
     cells = problem.cells
-    columns = columns_of(problem, "hierarchy", search.output)
+    columns = columns_of(problem, "hierarchy", search.labels)
     first = np.zeros(1, np.int64)
     labels = {
-        column.attribute.name: labels_of(column, search.output, column.place[cells.codes[i]], cells.count, first)
+        column.attribute.name: labels_of(column, search.labels, column.place[cells.codes[i]], cells.count, first)
         for i, column in enumerate(columns)
     }
     partition = Partition(np.zeros(len(cells), np.int32), labels)
@@ -123,7 +123,7 @@ def ends_of(task: Task, rows: pl.DataFrame, leaf: np.ndarray) -> np.ndarray:
     names = task.policy.columns
     attributes = tuple(task.domain.attribute(name) for name in names)
     nothing = Cells((), np.zeros((0, 0), np.int32), np.zeros(0, np.int64), ())
-    columns = columns_of(Problem(attributes, nothing, task.policy, 0), "hierarchy", task.search.output)
+    columns = columns_of(Problem(attributes, nothing, task.policy, 0), "hierarchy", task.search.labels)
     at = []
     for column, place in zip(columns, places(rows, task.domain, names), strict=True):
         line = column.attribute.name in task.domain.spans

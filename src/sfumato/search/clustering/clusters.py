@@ -13,11 +13,22 @@ import numpy as np
 from sfumato.core.cells import classes_of
 from sfumato.core.labels import Labels, at_level, of_nodes, of_ranges
 from sfumato.core.microdata import Attribute
+from sfumato.core.parameters import one_of
 from sfumato.core.policy import holds
 from sfumato.errors import PolicyError
 from sfumato.losses import LM, NCP, LabelLoss
 from sfumato.search.clustering.kernels import blocks, box_costs, k_member, pair_up, to_nearest
-from sfumato.search.problem import CellSplit, Partition, Problem, Solution, by_class, check_root, judge, split_cells
+from sfumato.search.problem import (
+    LABELS,
+    CellSplit,
+    Partition,
+    Problem,
+    Solution,
+    by_class,
+    check_root,
+    judge,
+    split_cells,
+)
 
 LARGEST_TABLE = 512  # values of a column up to which the cost of every range is tabled
 
@@ -32,7 +43,7 @@ class ClusterSpace:
 
     attributes: tuple[Attribute, ...]
     loss: Any
-    labels: str = "range"
+    labels: str = "ranges"
 
     @cached_property
     def columns(self) -> tuple[_Column, ...]:
@@ -138,7 +149,6 @@ def boxes(points: np.ndarray, of_cell: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return np.minimum.reduceat(sorted_points, starts), np.maximum.reduceat(sorted_points, starts)
 
 
-LABELS = ("range", "hierarchy")
 REACH = 2048  # how far apart two clusters may stand, in an order of near ones, to be considered for a union
 
 
@@ -169,7 +179,7 @@ class Field:
         return self.problem.policy.by_size
 
 
-def lay_out(problem: Problem, search: str, labels: str = "range") -> Field:
+def lay_out(problem: Problem, search: str, labels: str = "ranges") -> Field:
     """The rows of a problem as points, once it is sure that clusters can be the answer."""
     if problem.levels:
         raise PolicyError(
@@ -196,8 +206,7 @@ def lay_out(problem: Problem, search: str, labels: str = "range") -> Field:
 
 def check(search: str, labels: Any, block: Any = None, seed: Any = 0) -> None:
     """Refuse parameters that clustering searches share, where they make no sense."""
-    if labels not in LABELS:
-        raise PolicyError(f"{search}: unknown labels", got=repr(labels), allowed=", ".join(LABELS))
+    one_of(labels, f"labels of {search}", LABELS)
     if block is not None and (type(block) is not int or block < 2):
         raise PolicyError(f"{search}: block must be a whole number above 1", got=repr(block))
     if type(seed) is not int or seed < 0:

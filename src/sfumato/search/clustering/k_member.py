@@ -21,14 +21,14 @@ class KMember(Search):
     rows; fewer than k rows that are left join the cluster they cost least. k equal rows are a cluster at once. Clusters
     that fail other criteria join near ones until none fails. `block`: cluster within blocks of at most so many near
     rows, which makes the time grow with the rows instead of their square; None is the algorithm of the paper.
-    `labels`: "range" prints columns with an order as ranges, "hierarchy" as labels of their hierarchy.
+    `labels`: "ranges" prints columns with an order as such, "hierarchy" as labels of their hierarchy.
     """
 
     code: ClassVar[str] = "CG_"
     guarantee: ClassVar[str] = "heuristic"
     splits: ClassVar[bool] = True
     block: int | None = None
-    labels: str = "range"
+    labels: str = "ranges"
 
     def __post_init__(self) -> None:
         check("k-member", self.labels, block=self.block)

@@ -30,7 +30,7 @@ class OnePassKMeans(Search):
     splits: ClassVar[bool] = True
     block: int | None = None
     seed: int = 0
-    labels: str = "range"
+    labels: str = "ranges"
 
     def __post_init__(self) -> None:
         check("one-pass-k-means", self.labels, block=self.block, seed=self.seed)

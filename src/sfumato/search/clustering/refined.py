@@ -55,7 +55,7 @@ class Refined(Search):
     loses least and satisfies the policy stays. `start`: the search to improve on; without one, the best of k-member in
     blocks, iterated and, on wide columns, Mondrian.
     `rounds`: how many; `seconds`: until then; with neither, as many rounds as take a second or two on Adult. `labels`:
-    "range" prints columns with an order as ranges, "hierarchy" as labels of their hierarchy. Rows that the first search
+    "ranges" prints columns with an order as such, "hierarchy" as labels of their hierarchy. Rows that the first search
     suppressed come back where that loses less. Never worse than the first search.
     """
 
@@ -66,7 +66,7 @@ class Refined(Search):
     rounds: int | None = None
     seconds: float | None = None
     seed: int = 0
-    labels: str = "range"
+    labels: str = "ranges"
 
     def __post_init__(self) -> None:
         check("refined", self.labels, seed=self.seed)
@@ -95,10 +95,10 @@ class Refined(Search):
         by_size = not any(c.needs for c in problem.policy.require)  # else each node is looked at once more per class
         listed = not compared and lattice(problem.attributes, problem.levels).size <= (LISTED if by_size else FEW)
         if listed:
-            starts.append(Iterated(output=self.labels))
+            starts.append(Iterated(labels=self.labels))
         wide = any(len(a.categories) > LARGEST_TABLE and a.hierarchy is None for a in problem.attributes)
         if wide or not listed:  # where levels are too coarse or too many, cuts are better
-            starts.append(Mondrian(output="label" if self.labels == "hierarchy" else "range"))
+            starts.append(Mondrian(labels=self.labels))
         return starts
 
     def __call__(self, problem: Problem) -> Solution:
@@ -132,7 +132,7 @@ class Refined(Search):
 
     def _prints(self, recoding: Levels | Columns | Partition) -> bool:
         """Whether a recoding prints its labels as asked."""
-        if self.labels == "range" or isinstance(recoding, Levels):
+        if self.labels == "ranges" or isinstance(recoding, Levels):
             return True
         return all(labels.fixed_level is not None for labels in recoding.labels.values())
 

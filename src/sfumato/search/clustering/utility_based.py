@@ -338,7 +338,7 @@ class TopDown(Search):
     guarantee: ClassVar[str] = "heuristic"
     splits: ClassVar[bool] = True
     seed: int = 0
-    labels: str = "range"
+    labels: str = "ranges"
 
     def __post_init__(self) -> None:
         check("top-down", self.labels, seed=self.seed)
@@ -374,7 +374,7 @@ class BottomUp(Search):
     guarantee: ClassVar[str] = "heuristic"
     splits: ClassVar[bool] = True
     block: int | None = None
-    labels: str = "range"
+    labels: str = "ranges"
 
     def __post_init__(self) -> None:
         check("bottom-up", self.labels, block=self.block)

@@ -15,6 +15,7 @@ from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.labels import of_ranges
 from sfumato.core.lattice import lattice
 from sfumato.core.microdata import Attribute
+from sfumato.core.parameters import one_of
 from sfumato.core.policy import holds
 from sfumato.core.protocols import Search
 from sfumato.errors import PolicyError
@@ -25,7 +26,7 @@ from sfumato.search.lattice.checker import Ladders, NodeChecker
 from sfumato.search.lattice.optimal import PATIENCE, climb, descend, sweep
 from sfumato.search.lattice.state import LISTED as WALKED
 from sfumato.search.lattice.state import LatticeState
-from sfumato.search.problem import Levels, Partition, Problem, Solution, by_class, judge, level_columns, limits
+from sfumato.search.problem import LABELS, Levels, Partition, Problem, Solution, by_class, judge, level_columns, limits
 
 WIDEST = 2 / 3  # of the whole cost; each level below is half as wide
 WIDTHS = 5
@@ -73,8 +74,8 @@ class Iterated(Search):
 
     A class is released at the lowest cost at which it satisfies the policy; what remains goes on to costlier level
     vectors. `share`: instead, in rounds, the cheapest level vector that keeps at least this share of the remaining
-    rows: more loss, but fewer level vectors. `rounds` limits them; the last one keeps all that is left. `output`:
-    ordered columns as "hierarchy" labels, or as the "range" of the values in a class. `seconds`: when time is up, the
+    rows: more loss, but fewer level vectors. `rounds` limits them; the last one keeps all that is left. `labels`:
+    ordered columns as "hierarchy" labels, or as the "ranges" of the values in a class. `seconds`: when time is up, the
     rest goes through a few level vectors only. Rows that are left over at the end join the class that they cost least,
     or stay out where the policy lets them. Never loses more than the best level vector, where the lattice is small
     enough to list (65,536); of a larger one, some chains of level vectors are gone through.
@@ -85,7 +86,7 @@ class Iterated(Search):
     guarantee: ClassVar[str] = "heuristic"
     share: float | None = None
     rounds: int | None = None
-    output: str = "hierarchy"
+    labels: str = "hierarchy"
     seconds: float | None = None
 
     def __post_init__(self) -> None:
@@ -96,8 +97,7 @@ class Iterated(Search):
             raise PolicyError("iterated: rounds must be a whole number above 0", got=repr(self.rounds))
         if self.rounds is not None and self.share is None:
             raise PolicyError("iterated: rounds limit a search by share", hint="give share, such as 0.05, too")
-        if self.output not in ("hierarchy", "range"):
-            raise PolicyError("iterated: unknown output", got=repr(self.output), allowed="hierarchy, range")
+        one_of(self.labels, "labels of iterated", LABELS)
 
     def __call__(self, problem: Problem) -> Solution:
         """Release the cells of the problem, class by class."""
@@ -108,7 +108,7 @@ class Iterated(Search):
                 got=f"{len(problem.sets)} sets",
                 hint='give one set, or use search="optimal"',
             )
-        searched = by_class(as_ranges(problem, label_loss(problem)) if self.output == "range" else problem)
+        searched = by_class(as_ranges(problem, label_loss(problem)) if self.labels == "ranges" else problem)
         rest = _Rest(searched, LabelCosts.of(searched, problem.attributes), self)
         rest.run(began + self.seconds if self.seconds is not None else math.inf)
         found = _finish(problem, rest) if rest.made else None
@@ -146,7 +146,7 @@ def _better(walk: LatticeState, found: Solution | None, search: Iterated) -> tup
         walk.stop_after(search.seconds, None)
         descend(walk)
     else:  # only those that may lose less are looked at; a range, which says more, is kept at a tie
-        walk.best = (found.verdict.loss, -1 if search.output == "range" else int(walk.tops.sum()) + 1, ())
+        walk.best = (found.verdict.loss, -1 if search.labels == "ranges" else int(walk.tops.sum()) + 1, ())
     finished = sweep(walk) if walk.lattice.size <= WALKED else climb(walk, search.seconds or PATIENCE)
     if walk.best is None:
         raise walk.infeasible(finished)

@@ -13,18 +13,18 @@ import numpy as np
 from sfumato.core.cells import classes_of
 from sfumato.core.label_grammar import STAR, listed
 from sfumato.core.labels import Labels, of_nodes, of_ranges
+from sfumato.core.parameters import one_of
 from sfumato.core.policy import holds
 from sfumato.core.protocols import Search
-from sfumato.errors import Infeasible, PolicyError, did_you_mean
+from sfumato.errors import Infeasible, PolicyError
 from sfumato.search.mondrian.cuts import BALANCED, BEST, LOWER_MEDIAN, CutRules
 from sfumato.search.mondrian.goals import goal_of, plain_queries
 from sfumato.search.mondrian.parts import FreeParts, OrderedColumn, Parts, columns_of, shape_of, stretch
-from sfumato.search.problem import CellSplit, Partition, Problem, Solution, by_class, check_root, judge, refine
+from sfumato.search.problem import LABELS, CellSplit, Partition, Problem, Solution, by_class, check_root, judge, refine
 
 CUTS = {"lower-median": LOWER_MEDIAN, "balanced": BALANCED, "best": BEST}
 DIMENSIONS = ("widest", "first", "ncp", "gain", "workload")
 CATEGORIES = ("hierarchy", "order", "optimised")
-OUTPUTS = ("range", "mean", "median", "label")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Mondrian(Search):
     in two, by value order or the order of the leaves; "optimised" too, after putting values, or children of a node,
     whose rows are similar next to each other.
 
-    `output`: numbers print as their "range", "mean" or "median"; with "label" they are cut and printed along their
+    `labels`: numbers print as their "ranges", "mean" or "median"; with "hierarchy" they are cut and printed along their
     hierarchy, where they have one.
     """
 
@@ -58,7 +58,7 @@ class Mondrian(Search):
     dimension: str = "widest"
     relaxed: bool = False
     categories: str = "hierarchy"
-    output: str = "range"
+    labels: str = "ranges"
     class_attribute: str | None = None
     queries: Any = None
 
@@ -67,12 +67,9 @@ class Mondrian(Search):
             ("cut", tuple(CUTS)),
             ("dimension", DIMENSIONS),
             ("categories", CATEGORIES),
-            ("output", OUTPUTS),
+            ("labels", (*LABELS, "mean", "median")),
         ):
-            value = getattr(self, name)
-            if value not in options:
-                hint = did_you_mean(value, options) if isinstance(value, str) else None
-                raise PolicyError(f"mondrian: unknown {name}", got=repr(value), allowed=", ".join(options), hint=hint)
+            one_of(vars(self)[name], f"{name} of mondrian", options)
         if not isinstance(self.relaxed, bool):
             raise PolicyError("mondrian: relaxed must be true or false", got=type(self.relaxed).__name__)
         if self.relaxed and self.cut == "lower-median":
@@ -109,7 +106,7 @@ class Mondrian(Search):
         problem = by_class(problem)
         self._refuse(problem)
         check_root(problem)
-        columns = columns_of(problem, self.categories, self.output)
+        columns = columns_of(problem, self.categories, self.labels)
         parts = self._parts(problem, columns)
         starts, ends, checks = _cut_all(problem, parts)
         partition = self._partition(problem, columns, parts, starts, ends)
@@ -135,11 +132,11 @@ class Mondrian(Search):
                 hint='leave levels out, or use search="optimal"',
             )
         apart = [c.model for c in problem.policy.require if c.monotonicity == "none"]
-        if apart and (self.relaxed or self.output != "range"):
+        if apart and (self.relaxed or self.labels != "ranges"):
             raise PolicyError(
                 f"mondrian: classes that print the same become one, which {', '.join(apart)} may not survive",
-                got="relaxed" if self.relaxed else f"output {self.output}",
-                allowed='strict cuts with output "range"',
+                got="relaxed" if self.relaxed else f"labels {self.labels}",
+                allowed='strict cuts with labels "ranges"',
             )
 
     def _parts(self, problem: Problem, columns: list[OrderedColumn]) -> Parts:
@@ -158,7 +155,7 @@ class Mondrian(Search):
         width = ends - starts
         first = np.cumsum(width) - width
         labels = {
-            column.attribute.name: labels_of(column, self.output, places[i], n, first)
+            column.attribute.name: labels_of(column, self.labels, places[i], n, first)
             for i, column in enumerate(columns)
         }
         of_piece = np.repeat(np.arange(len(starts), dtype=np.int32), width)
@@ -215,7 +212,7 @@ def _allowed(
 DIGITS = 6  # significant, of a mean or median; more where the class is narrower than that
 
 
-def labels_of(column: OrderedColumn, output: str, places: np.ndarray, n: np.ndarray, starts: np.ndarray) -> Labels:
+def labels_of(column: OrderedColumn, printed: str, places: np.ndarray, n: np.ndarray, starts: np.ndarray) -> Labels:
     """The labels of one column: `places` and rows `n` of the pieces, the pieces of class c from starts[c]."""
     attribute = column.attribute
     low, high = np.minimum.reduceat(places, starts), np.maximum.reduceat(places, starts)
@@ -225,11 +222,11 @@ def labels_of(column: OrderedColumn, output: str, places: np.ndarray, n: np.ndar
     if not attribute.categories.ordered and (np.diff(column.place) < 0).any():
         return _of_sets(column, low, high)
     labels = of_ranges(attribute, low, high)
-    if output not in ("mean", "median") or attribute.kind not in ("integer", "decimal"):
+    if printed not in ("mean", "median") or attribute.kind not in ("integer", "decimal"):
         return labels
     of = labels.of
     told = (labels.lo < labels.hi)[of] & ~labels.star[of]  # a class of one value prints it, mixed with missing ones: *
-    middle = _means if output == "mean" else _medians
+    middle = _means if printed == "mean" else _medians
     return _named(labels, told, middle(column, places, n, starts))
 
 

@@ -35,12 +35,12 @@ class OrderedColumn:
         return np.argsort(self.place)
 
 
-def columns_of(problem: Problem, categories: str, output: str) -> list[OrderedColumn]:
-    """The columns of a problem; `categories` and `output` as Mondrian takes them."""
+def columns_of(problem: Problem, categories: str, labels: str) -> list[OrderedColumn]:
+    """The columns of a problem; `categories` and `labels` as Mondrian takes them."""
     found = []
     ordered = [a.categories.ordered for a in problem.attributes]
     for i, a in enumerate(problem.attributes):
-        tree = a.runs_along_hierarchy or (output == "label" and a.hierarchy is not None)
+        tree = a.runs_along_hierarchy or (labels == "hierarchy" and a.hierarchy is not None)
         similar = categories == "optimised" and not a.categories.ordered
         if not tree and not similar:
             found.append(OrderedColumn(a, np.arange(len(a.categories), dtype=np.int32), None, False))

@@ -14,7 +14,7 @@ from sfumato.errors import PolicyError
 from sfumato.losses import LM, NCP, Precision
 from sfumato.search.clustering.clusters import ClusterSpace, boxes
 from sfumato.search.clustering.kernels import side
-from sfumato.search.problem import Problem, Solution, by_class, judge
+from sfumato.search.problem import LABELS, Problem, Solution, by_class, judge
 from sfumato.search.suppression.cells import (
     blocks,
     codes_of,
@@ -321,13 +321,11 @@ class ForestGeneralisation(Search):
     code: ClassVar[str] = "CG_"
     guarantee: ClassVar[str] = "heuristic"
     splits: ClassVar[bool] = True
-    labels: str = "range"
+    labels: str = "ranges"
 
     def __post_init__(self) -> None:
-        if self.labels not in ("range", "hierarchy"):
-            raise PolicyError(
-                "forest-generalisation: unknown labels", got=repr(self.labels), allowed="range, hierarchy"
-            )
+        if self.labels not in LABELS:
+            raise PolicyError("forest-generalisation: unknown labels", got=repr(self.labels), allowed=", ".join(LABELS))
 
     def __call__(self, problem: Problem) -> Solution:
         """Grow and cut a forest in each block of rows."""
