@@ -24,9 +24,9 @@ def test_cells_are_the_distinct_rows(columns: int, values: int, rows: int) -> No
     codes = rng.integers(0, values, (columns, rows), dtype=np.int32)
     codes[:, rows // 2 :] = codes[:, : rows - rows // 2]  # every second row is a repeat
     codes[-1, -1] = (codes[-1, -1] + 1) % values  # but for the last column of the last row
-    cells, of_row = count_cells([str(i) for i in range(columns)], list(codes), [values] * columns)
+    cells, cell_of_row = count_cells([str(i) for i in range(columns)], list(codes), [values] * columns)
     assert dict(zip(map(tuple, cells.codes.T.tolist()), cells.count.tolist(), strict=True)) == brute(codes)
-    assert (cells.codes[:, of_row] == codes).all()
+    assert (cells.codes[:, cell_of_row] == codes).all()
     assert list(map(tuple, cells.codes.T.tolist())) == sorted(map(tuple, cells.codes.T.tolist()))
 
 
@@ -48,12 +48,12 @@ def test_wide_keys_do_not_wrap() -> None:
 def test_roll_up_groups_equal_labels(columns: int, rows: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, 6, (columns, rows), dtype=np.int32)
-    cells, of_row = count_cells([str(i) for i in range(columns)], list(codes), [6] * columns)
+    cells, cell_of_row = count_cells([str(i) for i in range(columns)], list(codes), [6] * columns)
     tables = [rng.integers(0, 3, 6) for _ in range(columns)]
     classes = roll_up(cells, tables, range(columns))
     labels = np.stack([table[code] for table, code in zip(tables, codes, strict=True)])
     assert sorted(classes.size.tolist()) == sorted(brute(labels).values())
-    of = classes.of_cell[of_row]
+    of = classes.class_of_cell[cell_of_row]
     assert len(set(zip(of.tolist(), map(tuple, labels.T.tolist()), strict=True))) == len(classes.size)
 
 
@@ -62,16 +62,16 @@ def test_roll_up_groups_equal_labels(columns: int, rows: int, seed: int) -> None
 def test_histograms_merge(rows: int, values: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     quasi, secret = rng.integers(0, 8, rows, dtype=np.int32), rng.integers(0, values, rows, dtype=np.int32)
-    cells, of_row = count_cells(["q"], [quasi], [8])
-    histogram = count_histogram(of_row, len(cells), secret, tuple(map(str, range(values))), None)
+    cells, cell_of_row = count_cells(["q"], [quasi], [8])
+    histogram = count_histogram(cell_of_row, len(cells), secret, tuple(map(str, range(values))), None)
     cells = Cells(cells.names, cells.codes, cells.count, cells.sizes, {"s": histogram})
-    of_cell = (cells.codes[0] % 3).astype(np.int32)
-    classes = classes_of(cells, of_cell, 3)
+    class_of_cell = (cells.codes[0] % 3).astype(np.int32)
+    classes = classes_of(cells, class_of_cell, 3)
     merged = classes.histogram("s")
     for c in range(3):
         run = slice(merged.start[c], merged.start[c + 1])
         found = dict(zip(merged.value[run].tolist(), merged.count[run].tolist(), strict=True))
         assert found == Counter(secret[quasi % 3 == c].tolist())
         assert sorted(found) == merged.value[run].tolist()
-    some = np.flatnonzero(of_cell != 1)
+    some = np.flatnonzero(class_of_cell != 1)
     assert cells.take(some).histograms["s"].count.sum() == (quasi % 3 != 1).sum()

@@ -39,12 +39,12 @@ def suppressed(
     names = tuple(table.columns)
     policy = Policy((names,), (sf.KAnonymity(k),), 0, parse_loss(loss))
     micro = microdata(table, dict.fromkeys(names, "quasi"), {})
-    cells, of_row = counted(micro, names, ())
+    cells, cell_of_row = counted(micro, names, ())
     solution = search(Problem(micro.schema, cells, policy, table.height))
     assert isinstance(solution.recoding, Partition)
     if solution.recoding.split is not None:
-        of_row = deal(of_row, solution.recoding.split, np.zeros(table.height, np.int64))
-    _, columns = recode(table, micro, solution, of_row, names)
+        cell_of_row = deal(cell_of_row, solution.recoding.split, np.zeros(table.height, np.int64))
+    _, columns = recode(table, micro, solution, cell_of_row, names)
     return pl.DataFrame(columns), solution
 
 

@@ -172,7 +172,7 @@ def test_classes_have_k_rows_and_no_more_than_they_need(name: str, labels: str) 
     assert found.solution.verdict.suppressed == 0
     if name in ("k-member", "one-pass-k-means", "bottom-up"):
         split = found.solution.recoding.split
-        sizes = np.bincount(found.solution.recoding.of_cell, weights=split.count)
+        sizes = np.bincount(found.solution.recoding.class_of_cell, weights=split.count)
         assert sizes.min() >= 5
         assert sizes.max() < 5 * 2 + 5
 

@@ -52,7 +52,7 @@ def solve(search: Any, problem: Problem) -> Solution | None:
 def columns_of(problem: Problem, recoding: Any) -> list[Any]:
     """Labels and label of each cell of a partition, for judge."""
     labels = [recoding.labels[a.name] for a in problem.attributes]
-    return [(label, label.of[recoding.of_cell]) for label in labels]
+    return [(label, label.of[recoding.class_of_cell]) for label in labels]
 
 
 def same(one: Solution, other: Solution) -> bool:
@@ -60,7 +60,7 @@ def same(one: Solution, other: Solution) -> bool:
     if isinstance(one.recoding, Levels) or isinstance(other.recoding, Levels):
         return one.levels == other.levels
     first, second = (
-        [[labels.text[i] for i in labels.of[found.recoding.of_cell]] for labels in found.recoding.labels.values()]
+        [[labels.text[i] for i in labels.of[found.recoding.class_of_cell]] for labels in found.recoding.labels.values()]
         for found in (one, other)
     )
     return first == second and bool((one.kept == other.kept).all())
@@ -107,7 +107,7 @@ def test_levels_are_respected(problem: Problem, search: Iterated) -> None:
         return
     for i, a in enumerate(problem.attributes):
         labels = found.recoding.labels[a.name]
-        number = labels.of[found.recoding.of_cell]
+        number = labels.of[found.recoding.class_of_cell]
         covers = (labels.lo[number] <= problem.cells.codes[i]) & (problem.cells.codes[i] <= labels.hi[number])
         assert covers[found.kept].all()
         if a.name in problem.levels:

@@ -146,7 +146,7 @@ def test_relaxed_cuts_equal_values_apart(values: list[int], k: int) -> None:
     assert isinstance(recoding, Partition)
     count = release.microdata.attribute("q").categories.count if recoding.split is None else recoding.split.count
     rows = Counter[int]()
-    for piece, of in enumerate(recoding.of_cell.tolist()):
+    for piece, of in enumerate(recoding.class_of_cell.tolist()):
         rows[of] += int(count[piece])
     labels = recoding.labels["q"]
     for of, size in rows.items():

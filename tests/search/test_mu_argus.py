@@ -152,7 +152,7 @@ def test_any_problem(problem: Problem, search: MuArgus) -> None:
         labels = solution.recoding.labels[a.name]
         blank = np.array([text is None for text in labels.text])
         low, high = problem.levels.get(a.name, (0, a.ladder.height))
-        used = np.unique(labels.of[solution.recoding.of_cell[solution.kept]])
+        used = np.unique(labels.of[solution.recoding.class_of_cell[solution.kept]])
         level = np.asarray(labels.fixed_level)[used]
         assert ((low <= level) & (level <= high) | blank[used]).all()
 

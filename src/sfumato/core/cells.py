@@ -54,33 +54,33 @@ class Classes:
     """A grouping of cells: the class of each cell, and rows per class."""
 
     cells: Cells
-    of_cell: np.ndarray  # int32 [cells]
+    class_of_cell: np.ndarray  # int32 [cells]
     size: np.ndarray  # int64 [classes]
 
     def histogram(self, attribute: str) -> Histogram:
         """Counts of a sensitive attribute per class."""
         h = self.cells.histograms[attribute]
-        of = np.repeat(self.of_cell, np.diff(h.start))
+        of = np.repeat(self.class_of_cell, np.diff(h.start))
         return Histogram(*_runs(of, len(self.size), h.value, len(h.whole), h.count), h.whole, h.text, h.ancestor)
 
 
-def classes_of(cells: Cells, of_cell: np.ndarray, classes: int) -> Classes:
-    """The classes that `of_cell` makes of the cells."""
-    return Classes(cells, of_cell, tally(of_cell, classes, cells.count))
+def classes_of(cells: Cells, class_of_cell: np.ndarray, classes: int) -> Classes:
+    """The classes that `class_of_cell` makes of the cells."""
+    return Classes(cells, class_of_cell, tally(class_of_cell, classes, cells.count))
 
 
 def count_cells(
     names: Sequence[str], codes: Sequence[np.ndarray], sizes: Sequence[int], row_counts: np.ndarray | None = None
 ) -> tuple[Cells, np.ndarray]:
     """The one GROUP BY: cells of the coded columns, and the cell of each row, which counts `row_counts` times."""
-    of_row, cells = rank_tuples(codes, sizes, len(codes[0]))
-    first = first_of(of_row, cells)
+    cell_of_row, cells = rank_tuples(codes, sizes, len(codes[0]))
+    first = first_of(cell_of_row, cells)
     table = np.stack([np.asarray(code, dtype=np.int32)[first] for code in codes])
-    return Cells(tuple(names), table, tally(of_row, cells, row_counts), tuple(sizes)), of_row
+    return Cells(tuple(names), table, tally(cell_of_row, cells, row_counts), tuple(sizes)), cell_of_row
 
 
 def count_histogram(
-    of_row: np.ndarray,
+    cell_of_row: np.ndarray,
     cells: int,
     code: np.ndarray,
     text: tuple[str | None, ...],
@@ -88,7 +88,7 @@ def count_histogram(
     row_counts: np.ndarray | None = None,
 ) -> Histogram:
     """How often each value of a sensitive attribute occurs in each cell."""
-    runs = _runs(of_row, cells, code, len(text), row_counts)
+    runs = _runs(cell_of_row, cells, code, len(text), row_counts)
     return Histogram(*runs, tally(code, len(text), row_counts), text, ancestor)
 
 

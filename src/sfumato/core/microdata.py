@@ -257,7 +257,7 @@ def microdata(
     weights: np.ndarray | None = None,
     row_counts: np.ndarray | None = None,
 ) -> Microdata:
-    """Encode the columns named in `roles`; `hierarchies` maps a column to its recipe; `row_counts` is as there."""
+    """Encode the columns named in `roles`; `hierarchies` maps a column to its recipe, `row_counts` weigh the rows."""
     schema: list[Attribute] = []
     codes: dict[str, np.ndarray] = {}
     for name, role in roles.items():

@@ -155,7 +155,7 @@ def check(policy: Policy, cells: Cells, groupings: Sequence[Classes]) -> np.ndar
     With several sets a suppressed row shrinks classes of the others, so the check runs to a fixpoint.
     """
     first = groupings[0]
-    kept: np.ndarray = kept_classes(policy.require, first)[first.of_cell]
+    kept: np.ndarray = kept_classes(policy.require, first)[first.class_of_cell]
     if len(groupings) == 1:
         return kept
     changed = True
@@ -163,7 +163,7 @@ def check(policy: Policy, cells: Cells, groupings: Sequence[Classes]) -> np.ndar
         changed = False
         for grouping in groupings:
             rest = np.flatnonzero(kept)
-            present, of = np.unique(grouping.of_cell[rest], return_inverse=True)
+            present, of = np.unique(grouping.class_of_cell[rest], return_inverse=True)
             good = kept_classes(policy.require, classes_of(cells.take(rest), of.astype(np.int32), len(present)))
             if not good.all():
                 kept[rest[~good[of]]] = False

@@ -84,10 +84,10 @@ def _released(problem: Problem, solution: Solution) -> _Released:
         count = [tally(codes[i], len(a.categories), weight) for i, a in enumerate(problem.attributes)]
     if isinstance(recoding, Partition):
         labels = [recoding.labels[name] for name in names]
-        rows = tally(recoding.of_cell, len(labels[0].of), weight)
+        rows = tally(recoding.class_of_cell, len(labels[0].of), weight)
         if not kept.all():
-            labels = [_of_kept(label, recoding.of_cell, codes[i], kept) for i, label in enumerate(labels)]
-        return _Released(solution, labels, [recoding.of_cell] * len(names), [rows] * len(names), count)
+            labels = [_of_kept(label, recoding.class_of_cell, codes[i], kept) for i, label in enumerate(labels)]
+        return _Released(solution, labels, [recoding.class_of_cell] * len(names), [rows] * len(names), count)
     if isinstance(recoding, Columns):
         labels = [recoding.labels[name] for name in names]
     else:
@@ -95,18 +95,18 @@ def _released(problem: Problem, solution: Solution) -> _Released:
     return _Released(solution, labels, list(codes), count, count)
 
 
-def _of_kept(labels: Labels, of_cell: np.ndarray, code: np.ndarray, kept: np.ndarray) -> Labels:
+def _of_kept(labels: Labels, class_of_cell: np.ndarray, code: np.ndarray, kept: np.ndarray) -> Labels:
     """The ranges of classes that were suppressed in part, over the cells that stay."""
     gone = np.zeros(len(labels.of), np.bool_)
-    gone[of_cell[~kept]] = True
-    if labels.named is not None or not gone[of_cell[kept]].any():
+    gone[class_of_cell[~kept]] = True
+    if labels.named is not None or not gone[class_of_cell[kept]].any():
         return labels
     lo, hi = labels.lo[labels.of], labels.hi[labels.of]
-    part = np.flatnonzero(kept & gone[of_cell])
-    touched = np.unique(of_cell[part])
+    part = np.flatnonzero(kept & gone[class_of_cell])
+    touched = np.unique(class_of_cell[part])
     lo[touched], hi[touched] = len(labels.attribute.categories), -1
-    np.minimum.at(lo, of_cell[part], code[part])
-    np.maximum.at(hi, of_cell[part], code[part])
+    np.minimum.at(lo, class_of_cell[part], code[part])
+    np.maximum.at(hi, class_of_cell[part], code[part])
     return of_ranges(labels.attribute, lo, hi)
 
 

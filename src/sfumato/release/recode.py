@@ -21,7 +21,7 @@ def recode(
     frame: pl.DataFrame,
     micro: Microdata,
     solution: Solution,
-    of_row: np.ndarray,
+    cell_of_row: np.ndarray,
     columns: tuple[str, ...],
     part: bool = False,
 ) -> tuple[np.ndarray, dict[str, pl.Series]]:
@@ -30,12 +30,12 @@ def recode(
     A column in which nothing was blurred keeps its type; the others become text. With `part` the rows are some of a
     table that is released as a whole: labels may name values that other rows of it have.
     """
-    rows = np.flatnonzero(solution.kept[of_row]) if not solution.kept.all() else np.arange(len(of_row))
+    rows = np.flatnonzero(solution.kept[cell_of_row]) if not solution.kept.all() else np.arange(len(cell_of_row))
     released = {}
     for name in columns:
         attribute = micro.attribute(name)
         if isinstance(solution.recoding, Partition):
-            labels, number = solution.recoding.labels[name], solution.recoding.of_cell[of_row[rows]]
+            labels, number = solution.recoding.labels[name], solution.recoding.class_of_cell[cell_of_row[rows]]
             kept = np.arange(len(attribute.categories)) if part else micro.codes[name][rows]
             words = texts_of_classes(labels, kept)
         else:

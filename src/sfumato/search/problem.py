@@ -77,7 +77,7 @@ class CellSplit:
 class Partition:
     """A class per cell; `labels[column].of` gives each class its label. With `split`, a class per piece of a cell."""
 
-    of_cell: np.ndarray
+    class_of_cell: np.ndarray
     labels: Mapping[str, Labels]
     split: CellSplit | None = None
 
@@ -190,11 +190,11 @@ def judge(problem: Problem, columns: list[tuple[Labels, np.ndarray]]) -> tuple[n
     suppressed = int(cells.count[~kept].sum())
     everything = groupings[0] if len(groupings) == 1 else group_labels(problem, columns, range(len(columns)))
     kept_class = np.zeros(len(everything.size), np.bool_)
-    kept_class[everything.of_cell[kept]] = True
+    kept_class[everything.class_of_cell[kept]] = True
     size = (
         everything.size
         if kept.all()
-        else np.bincount(everything.of_cell, weights=cells.count * kept, minlength=len(everything.size))
+        else np.bincount(everything.class_of_cell, weights=cells.count * kept, minlength=len(everything.size))
     )
     statistics = class_statistics(policy, everything.size, kept_class, problem.rows)
     if len(groupings) > 1:  # a class may be suppressed in part
@@ -280,7 +280,7 @@ def counted(
     """
     names = list(dict.fromkeys((*columns, *histogram_columns))) if jointly else list(columns)
     sizes = [len(micro.attribute(name).categories) for name in names]
-    cells, of_row = count_cells(names, [micro.codes[name] for name in names], sizes, micro.row_counts)
+    cells, cell_of_row = count_cells(names, [micro.codes[name] for name in names], sizes, micro.row_counts)
     d = len(columns)
     cells = Cells(tuple(columns), cells.codes[:d], cells.count, tuple(sizes[:d]))
     histograms = {}
@@ -288,15 +288,15 @@ def counted(
         attribute = micro.attribute(name)
         ancestor = None if attribute.hierarchy is None else attribute.ladder.of
         values = micro.codes[name], attribute.categories.text, ancestor
-        histograms[name] = count_histogram(of_row, len(cells), *values, micro.row_counts)
-    return replace(cells, histograms=histograms), of_row
+        histograms[name] = count_histogram(cell_of_row, len(cells), *values, micro.row_counts)
+    return replace(cells, histograms=histograms), cell_of_row
 
 
 def project(cells: Cells, columns: Sequence[int]) -> Cells:
     """The cells over some columns, with their rows; histograms are left out."""
     keep = list(columns)
     rolled = roll_up(cells, [np.arange(cells.sizes[c]) for c in keep], keep)
-    codes = np.ascontiguousarray(cells.codes[keep][:, first_of(rolled.of_cell, len(rolled.size))])
+    codes = np.ascontiguousarray(cells.codes[keep][:, first_of(rolled.class_of_cell, len(rolled.size))])
     return Cells(tuple(cells.names[c] for c in keep), codes, rolled.size, tuple(cells.sizes[c] for c in keep))
 
 
@@ -339,7 +339,7 @@ def apply_split(cells: Cells, split: CellSplit) -> Cells:
     return replace(taken, count=split.count, histograms=histograms)
 
 
-def deal(of_row: np.ndarray, split: CellSplit, alike: np.ndarray) -> np.ndarray:
+def deal(cell_of_row: np.ndarray, split: CellSplit, alike: np.ndarray) -> np.ndarray:
     """The piece of each row. Which piece of a cell a row gets depends on what else is released of it, never on its
     place in the table: rows with the same number in `alike` are spread over the pieces, others are mixed.
 
@@ -347,15 +347,15 @@ def deal(of_row: np.ndarray, split: CellSplit, alike: np.ndarray) -> np.ndarray:
     >>> deal(np.array([1, 0, 1, 1]), split, np.array([0, 0, 3, 0])).tolist()
     [1, 0, 1, 2]
     """
-    by_number = np.lexsort((alike, of_row))
-    first = np.ones(len(of_row), np.bool_)
-    first[1:] = (np.diff(of_row[by_number]) != 0) | (np.diff(alike[by_number]) != 0)
+    by_number = np.lexsort((alike, cell_of_row))
+    first = np.ones(len(cell_of_row), np.bool_)
+    first[1:] = (np.diff(cell_of_row[by_number]) != 0) | (np.diff(alike[by_number]) != 0)
     start, group = np.flatnonzero(first), np.cumsum(first) - 1
-    among = np.arange(len(of_row)) - start[group]
-    share = np.empty(len(of_row))
-    share[by_number] = (among + 0.5) / np.diff(start, append=len(of_row))[group]
-    piece = np.empty(len(of_row), np.int32)
-    order = np.lexsort((_mixed(alike), share, of_row))
+    among = np.arange(len(cell_of_row)) - start[group]
+    share = np.empty(len(cell_of_row))
+    share[by_number] = (among + 0.5) / np.diff(start, append=len(cell_of_row))[group]
+    piece = np.empty(len(cell_of_row), np.int32)
+    order = np.lexsort((_mixed(alike), share, cell_of_row))
     piece[order] = np.repeat(np.arange(len(split.count), dtype=np.int32), split.count)
     return piece
 

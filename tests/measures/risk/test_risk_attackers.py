@@ -94,7 +94,7 @@ def test_wildcards_are_those_of_comparing_all_pairs(table, width):
     before, matching_module.LARGEST_KEY = matching_module.LARGEST_KEY, width  # 5: as if the keys were too wide
     try:
         keys = keys_of(table, table.columns, wildcard=True)
-        assert keys.size[keys.of_row].tolist() == same
+        assert keys.size[keys.cell_of_row].tolist() == same
     finally:
         matching_module.LARGEST_KEY = before
 

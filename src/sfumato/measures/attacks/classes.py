@@ -22,13 +22,13 @@ from sfumato.errors import PolicyError
 class View:
     """A released table as an attacker sees it: the class of each row, and the values of one sensitive column.
 
-    With `row_counts` an entry of `of_row` and `code` stands for so many rows, all alike.
+    With `row_counts` an entry of `class_of_row` and `code` stands for so many rows, all alike.
     """
 
     rows: int
     quasi: tuple[str, ...]
     sensitive: Attribute
-    of_row: np.ndarray  # int32 [rows]
+    class_of_row: np.ndarray  # int32 [rows]
     code: np.ndarray  # int32 [rows]: the sensitive value
     size: np.ndarray  # int64 [classes]
     row_counts: np.ndarray | None = None
@@ -37,7 +37,7 @@ class View:
     def histogram(self) -> Histogram:
         """How often each sensitive value occurs in each class."""
         return count_histogram(
-            self.of_row, len(self.size), self.code, self.sensitive.categories.text, None, self.row_counts
+            self.class_of_row, len(self.size), self.code, self.sensitive.categories.text, None, self.row_counts
         )
 
     @cached_property
@@ -51,11 +51,11 @@ class View:
         """The entry of the histogram that counts each row."""
         h, values = self.histogram, len(self.sensitive.categories)
         owner = np.repeat(np.arange(len(self.size)), np.diff(h.start))
-        return np.searchsorted(owner * values + h.value, self.of_row.astype(np.int64) * values + self.code)
+        return np.searchsorted(owner * values + h.value, self.class_of_row.astype(np.int64) * values + self.code)
 
-    def total(self, of_row: np.ndarray) -> float:
+    def total(self, value: np.ndarray) -> float:
         """The sum over all rows of what each has."""
-        return float(of_row.sum() if self.row_counts is None else (of_row * self.row_counts).sum())
+        return float(value.sum() if self.row_counts is None else (value * self.row_counts).sum())
 
     @cached_property
     def size_of_entry(self) -> np.ndarray:
@@ -88,9 +88,9 @@ def view(
         raise PolicyError(f'the column "{sensitive}" is both quasi-identifying and sensitive', allowed="one role")
     categories, code = encode(frame.get_column(sensitive))
     tree = hierarchy_of(hierarchy, categories.text, sensitive)
-    of_row, size = classes(frame, names, row_counts)
+    class_of_row, size = classes(frame, names, row_counts)
     rows = int(size.sum())
-    return View(rows, names, Attribute(sensitive, "sensitive", categories, tree), of_row, code, size, row_counts)
+    return View(rows, names, Attribute(sensitive, "sensitive", categories, tree), class_of_row, code, size, row_counts)
 
 
 def classes(
@@ -102,8 +102,8 @@ def classes(
         return np.zeros(frame.height, np.int32), np.array([rows], np.int64)
     coded = [encode(frame.get_column(name)) for name in names]
     sizes = [len(categories) for categories, _ in coded]
-    cells, of_row = count_cells(names, [codes for _, codes in coded], sizes, row_counts)
-    return of_row, cells.count
+    cells, class_of_row = count_cells(names, [codes for _, codes in coded], sizes, row_counts)
+    return class_of_row, cells.count
 
 
 class Encoded:

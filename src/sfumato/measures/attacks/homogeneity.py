@@ -44,10 +44,10 @@ def homogeneity(released: Any, quasi: Any, sensitive: str, *, share: float = 1.0
     share = share_of(share, "share")
     seen = view(released, quasi, sensitive)
     top, hit = top_share(seen, share)
-    rows = hit[seen.of_row]
+    rows = hit[seen.class_of_row]
     alone, all_alike = top_share(seen.everyone, share)
     successes = int(seen.total(rows))
-    exposed = worst(top[seen.of_row], rows, most)
+    exposed = worst(top[seen.class_of_row], rows, most)
     sentence = (
         f'{records(successes, seen.rows)} lie in classes whose members all have one value of "{sensitive}": finding '
         "the class is finding the value."

@@ -188,8 +188,10 @@ def _joined(table: pl.DataFrame, parts: Sequence[tuple[str, ...]], encoded: Enco
     sizes = []
     for names in (*parts, (*parts[0], *parts[1])):
         coded = [encoded(table, name) for name in names]
-        cells, of_row = count_cells(names, [code for _, code in coded], [len(categories) for categories, _ in coded])
-        sizes.append(cells.count[of_row].astype(np.float64))
+        cells, cell_of_row = count_cells(
+            names, [code for _, code in coded], [len(categories) for categories, _ in coded]
+        )
+        sizes.append(cells.count[cell_of_row].astype(np.float64))
     return float(np.mean(sizes[2] / (sizes[0] * sizes[1])))
 
 

@@ -52,7 +52,7 @@ def negative_disclosure(
     whole = seen.histogram.whole / seen.rows
     matters = whole >= common - 1e-12 if values is None else of_values(seen, values) & (whole > 0)
     lacks, mass = absent(seen, matters, whole)
-    hit = (lacks > 0)[seen.of_row]
+    hit = (lacks > 0)[seen.class_of_row]
     successes = int(seen.total(hit))
     which = f"that at least {percent(common)} of all records have" if values is None else "of those given"
     sentence = (
@@ -65,7 +65,7 @@ def negative_disclosure(
         "common values": int(matters.sum()),
         "average share ruled out": float((mass * seen.size).sum() / seen.rows),
     }
-    exposed = worst(mass[seen.of_row], hit, most)
+    exposed = worst(mass[seen.class_of_row], hit, most)
     return outcome("negative disclosure", successes, seen.rows, 0.0, exposed, sentence, details=details)
 
 

@@ -75,10 +75,10 @@ def similarity(
     else:
         what = f'"{sensitive}" holds no numbers, and without a hierarchy nothing says which of its values are alike'
         raise PolicyError(what, hint="give its hierarchy")
-    hit = (spread <= bound)[seen.of_row]
+    hit = (spread <= bound)[seen.class_of_row]
     successes = int(seen.total(hit))
     sentence = f"{records(successes, seen.rows)} lie in classes whose values all {close}."
-    exposed = worst(-spread[seen.of_row], hit, most)
+    exposed = worst(-spread[seen.class_of_row], hit, most)
     details = {"column": sensitive, **how, "classes": int((spread <= bound).sum())}
     return outcome("similarity", successes, seen.rows, float(alone[0] <= bound), exposed, sentence, details=details)
 

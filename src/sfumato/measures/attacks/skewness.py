@@ -70,7 +70,7 @@ def skewness(
     matters = None if values is None else of_values(seen, values)
     before = _prior(seen, prior)
     gain, alone = (gain_of(v, before, scale, matters) for v in (seen, seen.everyone))
-    hit = (gain > threshold + 1e-12)[seen.of_row]
+    hit = (gain > threshold + 1e-12)[seen.class_of_row]
     successes, highest = int(seen.total(hit)), float(gain.max())
     limit = percent(threshold) if scale == "difference" else f"{threshold:g} times"
     sentence = (
@@ -85,7 +85,7 @@ def skewness(
         "average gain": float((gain * seen.size).sum() / seen.rows),
     }
     baseline = float(alone[0] > threshold + 1e-12)
-    exposed = worst(gain[seen.of_row], hit, most)
+    exposed = worst(gain[seen.class_of_row], hit, most)
     return outcome("skewness", successes, seen.rows, baseline, exposed, sentence, details=details)
 
 

@@ -91,13 +91,13 @@ def _of_attribute(keys: Keys, name: str, hierarchies: Mapping[str, Any] | None) 
     attribute = micro.attribute(name)
     ancestor = None if attribute.hierarchy is None else attribute.ladder.of
     rows = np.flatnonzero(keys.sample > 0)  # cells of the population alone are no classes
-    of_row = keys.of_row
+    cell_of_row = keys.cell_of_row
     if len(rows) < len(keys.sample):
         place = np.zeros(len(keys.sample), np.int32)
         place[rows] = np.arange(len(rows))
-        of_row = place[of_row]
+        cell_of_row = place[cell_of_row]
     histogram = count_histogram(
-        of_row, len(rows), micro.codes[name], attribute.categories.text, ancestor, keys.row_counts
+        cell_of_row, len(rows), micro.codes[name], attribute.categories.text, ancestor, keys.row_counts
     )
     size = keys.sample[rows]
     known = {"equal": True, "ordered": attribute.categories.ordered, "kl": True, "hierarchical": ancestor is not None}

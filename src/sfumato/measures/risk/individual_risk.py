@@ -67,7 +67,7 @@ def weights(frame: pl.DataFrame, weight: Any) -> np.ndarray:
 
 def frame_of(keys: Keys, given: np.ndarray) -> pl.DataFrame:
     """f, F and risk per row from counted keys and weights."""
-    of, population = keys.of_row, keys.weighted(given)
+    of, population = keys.cell_of_row, keys.weighted(given)
     return pl.DataFrame({"f": keys.size[of], "F": population[of], "risk": cell_risks(keys, population)[of]})
 
 

@@ -203,7 +203,7 @@ class Keys:
     """
 
     cells: Cells  # of sample and population together
-    of_row: np.ndarray  # int32 per row of the sample
+    cell_of_row: np.ndarray  # int32 per row of the sample
     frame: pl.DataFrame  # those rows
     row_counts: np.ndarray | None
     known: np.ndarray  # bool [columns, cells]: whether a value is no wildcard
@@ -215,7 +215,7 @@ class Keys:
     @property
     def rows(self) -> int:
         """Rows of the sample."""
-        return len(self.of_row) if self.row_counts is None else int(self.row_counts.sum())
+        return len(self.cell_of_row) if self.row_counts is None else int(self.row_counts.sum())
 
     @cached_property
     def size(self) -> np.ndarray:
@@ -246,7 +246,7 @@ class Keys:
 
     def weighted(self, weights: np.ndarray) -> np.ndarray:
         """Per cell the sum of the weights of the rows that match it."""
-        of = self.of_row
+        of = self.cell_of_row
         if self.row_counts is not None:  # counted tuples come in any order: sorted, their sums repeat to the last bit
             weights = weights * self.row_counts
             order = np.lexsort((weights, of))
@@ -283,14 +283,14 @@ def keys_of(
             parts = ((row_counts, frame.height), (often, people.height))
             every = np.concatenate([np.ones(rows, np.int64) if of is None else of for of, rows in parts])
     encoded = [encode(column) for column in columns]
-    cells, of_row = count_cells(names, [code for _, code in encoded], [len(of) for of, _ in encoded], every)
+    cells, cell_of_row = count_cells(names, [code for _, code in encoded], [len(of) for of, _ in encoded], every)
     known = np.broadcast_to(np.True_, cells.codes.shape)
     if wildcard:
         known = np.stack([_tells(of)[codes] for (of, _), codes in zip(encoded, cells.codes, strict=True)])
     if population is None:
-        return Keys(cells, of_row, frame, row_counts, known, cells.count, None, wildcard)
-    of_row = of_row[: frame.height]
-    sample = tally(of_row, len(cells), row_counts)
+        return Keys(cells, cell_of_row, frame, row_counts, known, cells.count, None, wildcard)
+    cell_of_row = cell_of_row[: frame.height]
+    sample = tally(cell_of_row, len(cells), row_counts)
     others, covered = cells.count - sample, None
     if _recoded(encoded, frame.height):
         mine = np.flatnonzero(sample > 0)
@@ -300,7 +300,7 @@ def keys_of(
         if found is not None:
             covered = np.zeros(len(cells), np.int64)
             covered[mine] = found
-    return Keys(cells, of_row, frame, row_counts, known, sample, others, wildcard, covered)
+    return Keys(cells, cell_of_row, frame, row_counts, known, sample, others, wildcard, covered)
 
 
 def _recoded(encoded: Sequence[tuple[Categories, np.ndarray]], rows: int) -> bool:

@@ -31,11 +31,11 @@ THREADS = min(4, os.cpu_count() or 1)  # each has scratch of its own
 @dataclass(frozen=True, eq=False)
 class Uniques:
     """Per cell: the weighted number of its minimal sample uniques, the part of it with each column, their number and
-    least size (0: it has none), the number of its rows, and of those that match it on all columns. `of_row` is the cell
-    of a row; None where the table is known by counts alone."""
+    least size (0: it has none), the number of its rows, and of those that match it on all columns. `cell_of_row` is
+    None where the table is known by counts alone."""
 
     names: tuple[str, ...]
-    of_row: np.ndarray | None
+    cell_of_row: np.ndarray | None
     rows: np.ndarray
     size: np.ndarray
     score: np.ndarray
@@ -56,8 +56,8 @@ def minimal_uniques(
     cells = len(keys.cells)
     score, parts = np.zeros(cells), np.zeros((columns, cells))
     number, least = np.zeros(cells, np.int64), np.zeros(cells, np.int64)
-    of_row = keys.of_row if keys.row_counts is None else None
-    found = Uniques(keys.cells.names, of_row, keys.sample, keys.size, score, parts, number, least)
+    cell_of_row = keys.cell_of_row if keys.row_counts is None else None
+    found = Uniques(keys.cells.names, cell_of_row, keys.sample, keys.size, score, parts, number, least)
     (_by_level if wildcard and not keys.known.all() else _by_partition)(keys, most, weights, found)
     return found
 
@@ -179,7 +179,7 @@ def suda(
     part = np.divide(found.parts, found.score, out=np.zeros_like(found.parts), where=found.score > 0)
     per_cell = {"score": found.score, "dis": dis}
     per_cell |= {f"{name}_contribution": share for name, share in zip(found.names, part, strict=True)}
-    return pl.DataFrame({name: values[found.of_row] for name, values in per_cell.items()})
+    return pl.DataFrame({name: values[found.cell_of_row] for name, values in per_cell.items()})
 
 
 def suda_attributes(
@@ -211,8 +211,8 @@ def suda_risk(
     special, records = int((found.score > 0).sum()), int(found.rows.sum())
     expected = float(dis.sum())  # who has a score is the only row of its cell
     exposed: list[int] = []
-    if found.of_row is not None:  # rows that are counted elsewhere have no numbers
-        of_record = dis[found.of_row]
+    if found.cell_of_row is not None:  # rows that are counted elsewhere have no numbers
+        of_record = dis[found.cell_of_row]
         exposed = [int(i) for i in np.argsort(-of_record, kind="stable")[:10] if of_record[i] > 0]
     some = "some of these columns" if up_to is None else f"up to {up_to} of these columns"
     sentence = (

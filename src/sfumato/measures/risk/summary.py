@@ -315,7 +315,7 @@ def assessed(
             found["individual"] = _expected(risks, by.sample, limit)
             measures += expected_measures("individual", found["individual"])
         if household is not None:
-            homes = household_risks(by.frame, household, risks[by.of_row])
+            homes = household_risks(by.frame, household, risks[by.cell_of_row])
             found["household"] = _expected(homes, np.ones(len(homes), np.int64), limit)
             measures += expected_measures("household", found["household"])
     if fraction is not None and fraction < 1:

@@ -42,7 +42,7 @@ def minimum_unsafe(data: Any, quasi: Any, up_to: int | None = None, *, wildcard:
     Willenborg, de Waal, "Elements of Statistical Disclosure Control", 2001; Manning, Haglin, Keane 2008.
     """
     found = minimal_uniques(enter(data)[0], quasi, up_to, wildcard, lambda s, columns: 1.0)
-    return pl.DataFrame({"size": found.least[found.of_row], "combinations": found.number[found.of_row]})
+    return pl.DataFrame({"size": found.least[found.cell_of_row], "combinations": found.number[found.cell_of_row]})
 
 
 def unsafe_share(data: Any, quasi: Any, up_to: int | None = None, *, wildcard: bool = False) -> Measure:

@@ -171,7 +171,7 @@ def _from_classes(
     every = tuple(dict.fromkeys((*names, *frame.columns)))
     by_quasi, by_all = (keys_of(frame, columns, wildcard=wildcard) for columns in (names, every))
     least, rows = int(by_quasi.size.min()), frame.height
-    some, alone = (int((keys.size[keys.of_row] == 1).sum()) for keys in (by_quasi, by_all))
+    some, alone = (int((keys.size[keys.cell_of_row] == 1).sum()) for keys in (by_quasi, by_all))
     sentence = f"{records(some, rows)} are alone in their class by the quasi-identifiers {quoted(names)}"
     if len(every) > len(names):
         sentence += f", {alone} ({percent(alone / rows)}) by all released columns, {quoted(every)}, which counts"

@@ -144,14 +144,14 @@ def pose_part(
             codes[attribute.name] = _coded(series, domain)
             schema.append(attribute)
     micro = Microdata(rows.height, tuple(schema), codes, None, row_counts)
-    cells, of_row = counted(micro, policy.columns, histogram_columns)
+    cells, cell_of_row = counted(micro, policy.columns, histogram_columns)
     known = {
         name: replace(h, whole=domain.attribute(name).categories.count)  # of the whole table, not of these rows
         for name, h in cells.histograms.items()
     }
     total = rows.height if row_counts is None else int(row_counts.sum())
     attributes = tuple(micro.attribute(name) for name in policy.columns)
-    return micro, Problem(attributes, replace(cells, histograms=known), policy, total), of_row
+    return micro, Problem(attributes, replace(cells, histograms=known), policy, total), cell_of_row
 
 
 def _coded(series: pl.Series, domain: Domain) -> np.ndarray:

@@ -67,17 +67,17 @@ def blur(task: Task, leaf: int, rows: pl.DataFrame) -> Blurred:
     if ends is not None:
         table = pl.concat([ends.select(seen), table])
         row_counts = np.repeat(np.array([0, 1]), [extra, rows.height])
-    micro, problem, of_row = pose_part(table, task.domain, policy, task.histogram_columns, row_counts)
+    micro, problem, cell_of_row = pose_part(table, task.domain, policy, task.histogram_columns, row_counts)
     if ends is None:
         solution = with_ends(problem, task.search(problem))
     else:
-        solution = alike(problem, one_class(problem, task.search), of_row[:extra])
+        solution = alike(problem, one_class(problem, task.search), cell_of_row[:extra])
     if not solution.kept.all():
         raise Infeasible(
             "mondrian found classes that satisfy the policy one by one, but not as they print",
             closest={"suppressed": solution.verdict.suppressed},
         )
-    _, released = recode(table, micro, solution, of_row, policy.columns, part=True)
+    _, released = recode(table, micro, solution, cell_of_row, policy.columns, part=True)
     labels = {name: printed(column)[extra:] for name, column in released.items()}
     plain = [name for name, column in released.items() if column.dtype == task.schema[name]]
     return Blurred(labels, rows.height, cost_of(problem, solution), plain)
@@ -114,7 +114,7 @@ def cost_of(problem: Problem, solution: Solution) -> list[float]:
     found = []
     for i, attribute in enumerate(problem.attributes):
         labels = recoding.labels[attribute.name]
-        found.append((labels, labels.of[recoding.of_cell], problem.cells.codes[i]))
+        found.append((labels, labels.of[recoding.class_of_cell], problem.cells.codes[i]))
     return [float(x) for x in label_losses(by_label, found, problem.cells.count, solution.kept, 1)]
 
 

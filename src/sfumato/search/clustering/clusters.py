@@ -70,11 +70,11 @@ class ClusterSpace:
         codes = problem.cells.codes
         return np.stack([column.place[codes[column.index]] for column in self.columns], axis=1)
 
-    def partition(self, points: np.ndarray, of_cell: np.ndarray, split: CellSplit | None = None) -> Partition:
+    def partition(self, points: np.ndarray, class_of_cell: np.ndarray, split: CellSplit | None = None) -> Partition:
         """The classes with the labels of their boxes."""
-        lo, hi = boxes(points, of_cell)
+        lo, hi = boxes(points, class_of_cell)
         labels = {column.attribute.name: column.labels(lo[:, i], hi[:, i]) for i, column in enumerate(self.columns)}
-        return Partition(of_cell.astype(np.int32), labels, split)
+        return Partition(class_of_cell.astype(np.int32), labels, split)
 
     def costs(self, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
         """The cost of each box: what a row in it loses, summed over the columns with their weights."""
@@ -141,10 +141,10 @@ class _Column:
         return 0, at, len(self.tree), -self.places, at + size
 
 
-def boxes(points: np.ndarray, of_cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def boxes(points: np.ndarray, class_of_cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The least and greatest place of each class in each column, [classes, columns]; no class is empty."""
-    order = np.argsort(of_cell, kind="stable")
-    starts = np.flatnonzero(np.diff(of_cell[order], prepend=-1))
+    order = np.argsort(class_of_cell, kind="stable")
+    starts = np.flatnonzero(np.diff(class_of_cell[order], prepend=-1))
     sorted_points = points[order]
     return np.minimum.reduceat(sorted_points, starts), np.maximum.reduceat(sorted_points, starts)
 
@@ -297,7 +297,7 @@ def settled(field: Field, of: np.ndarray, began: float, checks: int, reproducibl
         partition = field.space.partition(field.points, of, field.split)
         seconds = time.perf_counter() - began
         labels = [partition.labels[a.name] for a in field.problem.attributes]
-        kept, verdict, _ = judge(field.problem, [(label, label.of[partition.of_cell]) for label in labels])
+        kept, verdict, _ = judge(field.problem, [(label, label.of[partition.class_of_cell]) for label in labels])
         if kept.all() or of.max() == 0:
             return Solution(partition, verdict, kept, False, checks, seconds, reproducible)
         failing = np.zeros(int(of.max()) + 1, np.bool_)

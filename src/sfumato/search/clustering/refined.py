@@ -223,7 +223,7 @@ def _classes(field: Field, problem: Problem, solution: Solution) -> np.ndarray:
     """
     recoding, cells = solution.recoding, problem.cells
     if isinstance(recoding, Partition) and recoding.split is not None:
-        rows, of = recoding.split.count, recoding.of_cell.astype(np.int64)
+        rows, of = recoding.split.count, recoding.class_of_cell.astype(np.int64)
     else:
         rows, of = cells.count, _of_cell(problem, recoding)
     of = np.where(solution.kept, of, -1)
@@ -242,7 +242,7 @@ def _classes(field: Field, problem: Problem, solution: Solution) -> np.ndarray:
 def _of_cell(problem: Problem, recoding: Levels | Columns | Partition) -> np.ndarray:
     """The class of each cell: cells with equal labels."""
     if isinstance(recoding, Partition):
-        return recoding.of_cell.astype(np.int64)
+        return recoding.class_of_cell.astype(np.int64)
     if isinstance(recoding, Levels):
         columns = level_columns(problem, [recoding.levels[a.name] for a in problem.attributes])
         labels = np.stack([label for _, label in columns])

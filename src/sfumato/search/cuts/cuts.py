@@ -330,7 +330,7 @@ class Trials:
         kept = check(policy, cells, groupings)
         if not self.by_label:
             good = np.zeros(len(groupings[0].size), np.bool_)
-            good[groupings[0].of_cell[kept]] = True
+            good[groupings[0].class_of_cell[kept]] = True
             statistics = class_statistics(policy, groupings[0].size, good, problem.rows)
             return self._class_loss(statistics), statistics.suppressed
         lost = np.flatnonzero(~kept)
@@ -446,7 +446,7 @@ def _sheet(space: CutSpace, limit: int) -> Sheet:
     """
     problem, columns, loss = space.problem, space.columns, space.problem.policy.loss
     stood = roll_up(problem.cells, [c.leaf for c in columns], range(len(columns)))
-    first = first_of(stood.of_cell, len(stood.size))
+    first = first_of(stood.class_of_cell, len(stood.size))
     leaf = [c.leaf[problem.cells.codes[a, first]] for a, c in enumerate(columns)]
     leaves = [len(c.code) for c in columns]
     leaf_at = _starts(leaves)

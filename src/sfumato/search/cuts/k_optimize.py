@@ -165,7 +165,7 @@ class _Tree:
         """The cells by class of a node's head, where the classes begin, and the places."""
         parts = [np.cumsum(state[self.off[a] : self.off[a + 1]] == HEAD) - 1 for a in range(len(self.order))]
         tables = [part[place] for part, place in zip(parts, self.place, strict=True)]
-        of = roll_up(self.problem.cells, tables, range(len(tables))).of_cell
+        of = roll_up(self.problem.cells, tables, range(len(tables))).class_of_cell
         starts = np.concatenate([[0], np.cumsum(np.bincount(of))])
         return self.table[np.argsort(of, kind="stable")], starts, self.off, self.column
 

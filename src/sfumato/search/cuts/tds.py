@@ -181,10 +181,10 @@ class _Cut:
             fresh = replace(fresh, child=child, children=2)
         first = np.full(len(self.classes.size), -1, np.int64)
         least, _ = split_sizes(
-            cells, self.classes.of_cell, self.cells.codes[i], fresh.child, fresh.children, self.cells.count, first
+            cells, self.classes.class_of_cell, self.cells.codes[i], fresh.child, fresh.children, self.cells.count, first
         )
         inside = np.zeros(len(self.classes.size), np.bool_)
-        inside[self.classes.of_cell[cells]] = True
+        inside[self.classes.class_of_cell[cells]] = True
         outside = self.classes.size[~inside]
         if least < self.least_size:
             return replace(fresh, children=1)  # it never becomes valid: classes only get smaller
@@ -253,7 +253,7 @@ class _Cut:
         number = next(n for n, b in self.blocks[block.attribute].items() if b is block)
         code = self.cells.codes[block.attribute]
         here = self.block[block.attribute][code] == number
-        key = self.classes.of_cell.astype(np.int64) * block.children + np.where(here, block.child[code], 0)
+        key = self.classes.class_of_cell.astype(np.int64) * block.children + np.where(here, block.child[code], 0)
         _, of = np.unique(key, return_inverse=True)
         return of.astype(np.int32), int(of.max()) + 1
 

@@ -22,13 +22,13 @@ SAMPLE = 64  # cells that are left over, by which the classes near to them are f
 
 @dataclass(eq=False)
 class LabelGroups:
-    """Classes of cells: of each a cell and, per column, the level at which all its cells agree; `of_cell` is -1 for
-    cells in no class. A class is labelled as narrowly as the levels allow."""
+    """Classes of cells: of each a cell and, per column, the level at which all its cells agree; `class_of_cell` is -1
+    for cells in no class. A class is labelled as narrowly as the levels allow."""
 
     problem: Problem
     space: Lattice
     costs: LabelCosts
-    of_cell: np.ndarray
+    class_of_cell: np.ndarray
     rep: np.ndarray = field(init=False)  # [columns, classes] codes of one cell of each class
     level: np.ndarray = field(init=False)  # [columns, classes]
     size: np.ndarray = field(init=False)
@@ -40,11 +40,13 @@ class LabelGroups:
     def measure(self) -> None:
         """Levels, sizes and costs of the classes, from their cells."""
         cells = self.problem.cells
-        inside = np.flatnonzero(self.of_cell >= 0)
-        order = inside[np.argsort(self.of_cell[inside], kind="stable")]
-        classes = int(self.of_cell.max(initial=-1)) + 1
-        start = np.searchsorted(self.of_cell[order], np.arange(classes))
-        self.size = np.bincount(self.of_cell[inside], weights=cells.count[inside], minlength=classes).astype(np.int64)
+        inside = np.flatnonzero(self.class_of_cell >= 0)
+        order = inside[np.argsort(self.class_of_cell[inside], kind="stable")]
+        classes = int(self.class_of_cell.max(initial=-1)) + 1
+        start = np.searchsorted(self.class_of_cell[order], np.arange(classes))
+        self.size = np.bincount(self.class_of_cell[inside], weights=cells.count[inside], minlength=classes).astype(
+            np.int64
+        )
         self.rep = cells.codes[:, order[start]]
         self.level = np.empty(self.rep.shape, np.int64)
         for i, a in enumerate(self.problem.attributes):
@@ -74,7 +76,7 @@ class LabelGroups:
 
     def join(self, cell: int, group: int, level: np.ndarray) -> None:
         """Put a cell into a class that gets the levels given."""
-        self.of_cell[cell] = group
+        self.class_of_cell[cell] = group
         self.level[:, group] = level
         self.size[group] += self.problem.cells.count[cell]
         at = self.costs.at[np.arange(len(level)), level] + self.rep[:, group]
@@ -82,22 +84,22 @@ class LabelGroups:
 
     def place_rest(self, by_size: bool) -> None:
         """Put the cells that are in no class into classes; those that stay out get classes of their own."""
-        if by_size or (self.of_cell < 0).sum() <= EACH:
+        if by_size or (self.class_of_cell < 0).sum() <= EACH:
             self._join_each(by_size)
-        rest = self.of_cell < 0
+        rest = self.class_of_cell < 0
         if not by_size and (self.problem.cells.count[rest].sum() > self.problem.limit or self.gone_for_good(rest)):
             self._join_together()
-        out = np.flatnonzero(self.of_cell < 0)
+        out = np.flatnonzero(self.class_of_cell < 0)
         if len(out):
-            self.of_cell[out] = len(self.size) + np.arange(len(out))
+            self.class_of_cell[out] = len(self.size) + np.arange(len(out))
             self.measure()
 
     def _join_each(self, by_size: bool) -> None:
         """Each cell joins the class whose rows it costs least, and which still satisfies with it; where the limit
         allows, cells stay out that cost more inside than suppressed, and cells that fit nowhere."""
-        count, out = self.problem.cells.count, np.zeros(len(self.of_cell), np.bool_)
+        count, out = self.problem.cells.count, np.zeros(len(self.class_of_cell), np.bool_)
         alone = sorted(
-            ((float(self.joined(c)[1].min()), c) for c in np.flatnonzero(self.of_cell < 0).tolist()), reverse=True
+            ((float(self.joined(c)[1].min()), c) for c in np.flatnonzero(self.class_of_cell < 0).tolist()), reverse=True
         )
         out[[c for more, c in alone if more == np.inf]] = True
         for _, c in alone:  # the costliest first, while there is room to leave them out
@@ -116,27 +118,27 @@ class LabelGroups:
         near = near[more[near] < np.inf]
         place = np.full(len(self.size) + 1, -1, np.int32)  # the last one for cells in no class
         place[near] = np.arange(len(near), dtype=np.int32)
-        inside = np.flatnonzero(place[self.of_cell] >= 0)
+        inside = np.flatnonzero(place[self.class_of_cell] >= 0)
         cells = self.problem.cells.take(np.concatenate([inside, np.full(len(near), cell)]))
-        of_cell = np.concatenate([place[self.of_cell[inside]], np.arange(len(near), dtype=np.int32)])
-        good = holds(self.problem.policy.require, classes_of(cells, of_cell, len(near)))
+        class_of_cell = np.concatenate([place[self.class_of_cell[inside]], np.arange(len(near), dtype=np.int32)])
+        good = holds(self.problem.policy.require, classes_of(cells, class_of_cell, len(near)))
         return int(near[np.argmax(good)]) if good.any() else -1
 
     def _join_together(self) -> None:
         """Criteria that look inside the classes: the cells in no class become one class with those nearest to it, as
         many as it takes to satisfy them."""
-        problem, rest = self.problem, self.of_cell < 0
+        problem, rest = self.problem, self.class_of_cell < 0
         some = np.flatnonzero(rest)[:SAMPLE]
         near = np.argsort(sum((self.joined(int(c))[1] for c in some), np.zeros(len(self.size))), kind="stable")
         take = 1
         while True:
-            member = np.isin(self.of_cell, near[:take]) | rest
+            member = np.isin(self.class_of_cell, near[:take]) | rest
             one = classes_of(problem.cells.take(np.flatnonzero(member)), np.zeros(int(member.sum()), np.int32), 1)
             if holds(problem.policy.require, one)[0] or take == len(near):
                 break
             take = min(take + max(1, take // 4), len(near))
-        self.of_cell[member] = near[0]
-        self.of_cell = np.unique(self.of_cell, return_inverse=True)[1].astype(np.int32)
+        self.class_of_cell[member] = near[0]
+        self.class_of_cell = np.unique(self.class_of_cell, return_inverse=True)[1].astype(np.int32)
         self.measure()
 
     def gone_for_good(self, out: np.ndarray) -> bool:
@@ -156,7 +158,7 @@ class LabelGroups:
                 found[a.name] = of_nodes(a, self.level[i], a.ladder.of[self.level[i], self.rep[i]])
             else:
                 low, high = np.full(len(self.size), len(a.categories)), np.full(len(self.size), -1)
-                np.minimum.at(low, self.of_cell, self.problem.cells.codes[i])
-                np.maximum.at(high, self.of_cell, self.problem.cells.codes[i])
+                np.minimum.at(low, self.class_of_cell, self.problem.cells.codes[i])
+                np.maximum.at(high, self.class_of_cell, self.problem.cells.codes[i])
                 found[a.name] = of_ranges(released[i], low, high)
         return found

@@ -130,14 +130,16 @@ class Iterated(Search):
 
 def _finish(problem: Problem, rest: _Rest) -> Solution | None:
     """Place what is left, label the classes, and judge; None where that does not make a release."""
-    groups = LabelGroups(rest.problem, rest.space, rest.costs, rest.of_cell)
+    groups = LabelGroups(rest.problem, rest.space, rest.costs, rest.class_of_cell)
     if rest.left:
         groups.place_rest(rest.by_size)
     labels = groups.labels(problem.attributes)
-    kept, verdict, _ = judge(problem, [(labels[a.name], labels[a.name].of[groups.of_cell]) for a in problem.attributes])
+    kept, verdict, _ = judge(
+        problem, [(labels[a.name], labels[a.name].of[groups.class_of_cell]) for a in problem.attributes]
+    )
     if not verdict.satisfied or groups.gone_for_good(~kept):
         return None
-    return Solution(Partition(groups.of_cell, labels), verdict, kept, False, 0, 0.0)
+    return Solution(Partition(groups.class_of_cell, labels), verdict, kept, False, 0, 0.0)
 
 
 def _better(walk: LatticeState, found: Solution | None, search: Iterated) -> tuple[int, ...] | None:
@@ -165,7 +167,7 @@ class _Rest:
         cells = len(problem.cells)
         self.fused, self.count = self.source.fused.copy(), problem.cells.count.copy()
         self.cell, self.left, self.rows = np.arange(cells), cells, problem.rows
-        self.of_cell, self.made = np.full(cells, -1, np.int32), 0
+        self.class_of_cell, self.made = np.full(cells, -1, np.int32), 0
         places = max(4 * cells, 16)
         self.scratch = np.empty(cells, np.uint64), np.empty(places, np.int64), np.empty(places, np.uint64)
         self.number, self.mark = np.empty(places, np.int32), np.empty(cells, np.int32)
@@ -233,7 +235,7 @@ class _Rest:
             return False
         name = np.where(good, self.made + np.cumsum(good) - 1, -1)
         self.made += int(good.sum())
-        self.left = release(self.fused, self.count, self.cell, self.left, self.mark, name, self.of_cell)
+        self.left = release(self.fused, self.count, self.cell, self.left, self.mark, name, self.class_of_cell)
         self.rows = int(self.count[: self.left].sum())
         return True
 

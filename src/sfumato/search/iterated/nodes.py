@@ -125,7 +125,7 @@ def release(
     rest: int,
     mark: np.ndarray,
     name: np.ndarray,
-    of_cell: np.ndarray,
+    class_of_cell: np.ndarray,
 ) -> int:
     """Take the cells of class number c out of the rest and name their class name[c], unless that is negative; how many
     cells are left, which keep their order."""
@@ -133,7 +133,7 @@ def release(
     for i in range(rest):
         c = mark[i]
         if c >= 0 and name[c] >= 0:
-            of_cell[cell[i]] = name[c]
+            class_of_cell[cell[i]] = name[c]
             continue
         for g in range(fused.shape[0]):
             fused[g, left] = fused[g, i]

@@ -146,7 +146,7 @@ class NodeChecker:
         keep = [i for i, m in enumerate(self.members) if m not in members]
         tables = [np.arange(self.ladders.values[self.members[i]]) for i in keep]
         rolled = roll_up(self.cells, tables, keep)
-        first = first_of(rolled.of_cell, len(rolled.size))
+        first = first_of(rolled.class_of_cell, len(rolled.size))
         histograms = {name: rolled.histogram(name) for name in self.cells.histograms}
         cells = Cells((), np.ascontiguousarray(self.cells.codes[keep][:, first]), rolled.size, (), histograms)
         return NodeChecker(self.ladders, cells, [int(self.members[i]) for i in keep])

@@ -288,7 +288,7 @@ class _ByCriteria:
         cells, attributes = self.problem.cells, self.problem.attributes
         tables = [attributes[m].ladder.of[level] for m, level in zip(members, levels, strict=True)]
         rolled = roll_up(cells, tables, members)
-        first = first_of(rolled.of_cell, len(rolled.size))
+        first = first_of(rolled.class_of_cell, len(rolled.size))
         histograms = {name: rolled.histogram(name) for name in cells.histograms}
         codes = np.ascontiguousarray(cells.codes[list(members)][:, first])
         shared = [tuple(i for i, m in enumerate(members) if m in names) for names in self.problem.sets]

@@ -228,7 +228,7 @@ class LatticeState:
             return float(self.policy.loss.value(statistics)), suppressed, kept
         extra = np.zeros(self.d)
         if suppressed:
-            extra = source.extra(np.flatnonzero(~good[classes.of_cell]), self.costs.gaps, gap_at)
+            extra = source.extra(np.flatnonzero(~good[classes.class_of_cell]), self.costs.gaps, gap_at)
         loss = self._losses(node[None, :], np.array([suppressed]), np.zeros((1, 5)), extra[None, :])
         return float(loss[0]), suppressed, kept
 
@@ -309,9 +309,9 @@ class IncrementalChecker(NodeChecker):
                 step[a] = level
                 if above := self.seen.get(step.tobytes()):
                     classes = self._split(*above, int(a), int(node[a]))
-                    return classes.of_cell, len(classes.size)
+                    return classes.class_of_cell, len(classes.size)
         classes = super().classes(node)
-        return classes.of_cell, len(classes.size)
+        return classes.class_of_cell, len(classes.size)
 
     def _split(self, of: np.ndarray, groups: int, a: int, level: int) -> Classes:
         at, labels = self.ladders.at[a][level], int(self.ladders.size[a][level])

@@ -69,8 +69,8 @@ class AlphaKLocal(Search):
         partition = tree.partition(of, np.stack(levels))
         seconds = time.perf_counter() - began
         labels = [partition.labels[a.name] for a in problem.attributes]
-        kept, verdict, _ = judge(cut, [(label, label.of[partition.of_cell]) for label in labels])
-        recoding = Partition(partition.of_cell, partition.labels, split)
+        kept, verdict, _ = judge(cut, [(label, label.of[partition.class_of_cell]) for label in labels])
+        recoding = Partition(partition.class_of_cell, partition.labels, split)
         return Solution(recoding, verdict, kept, False, checks, seconds)
 
 

@@ -113,7 +113,7 @@ class Mondrian(Search):
         seconds = time.perf_counter() - began
         labels = [partition.labels[a.name] for a in problem.attributes]
         judged = problem if partition.split is None else refine(problem, partition.split)
-        kept, verdict, _ = judge(judged, [(label, label.of[partition.of_cell]) for label in labels])
+        kept, verdict, _ = judge(judged, [(label, label.of[partition.class_of_cell]) for label in labels])
         if not verdict.satisfied:  # classes that print the same, or the same in one of several sets, are one
             raise Infeasible(
                 "mondrian found classes that satisfy the policy one by one, but not as they print",
@@ -160,9 +160,9 @@ class Mondrian(Search):
         }
         of_piece = np.repeat(np.arange(len(starts), dtype=np.int32), width)
         if len(idx) == len(problem.cells):
-            of_cell = np.empty(len(idx), np.int32)
-            of_cell[idx] = of_piece
-            return Partition(of_cell, labels)
+            class_of_cell = np.empty(len(idx), np.int32)
+            class_of_cell[idx] = of_piece
+            return Partition(class_of_cell, labels)
         order = np.argsort(idx, kind="stable")
         return Partition(of_piece[order], labels, CellSplit(idx[order].astype(np.int64), n[order]))
 

@@ -345,6 +345,6 @@ class ForestGeneralisation(Search):
         partition = space.partition(points, mended(fine, of, nearest), split)
         seconds = time.perf_counter() - began
         labels = [partition.labels[a.name] for a in problem.attributes]
-        columns = [(label, label.of[partition.of_cell]) for label in labels]
+        columns = [(label, label.of[partition.class_of_cell]) for label in labels]
         kept, verdict, _ = judge(fine, columns)
         return Solution(partition, verdict, kept, False, len(fine.cells), seconds)

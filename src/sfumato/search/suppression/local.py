@@ -232,7 +232,7 @@ class Blanks:
                 while used + len(whole) > len(link):
                     link, bits = np.concatenate([link, link]), np.concatenate([bits, bits])
                 mask = sum(1 << c for c in chosen)
-                used = add_unsafe(classes.of_cell, classes.size, self.least, whole, mask, head, link, bits, used)
+                used = add_unsafe(classes.class_of_cell, classes.size, self.least, whole, mask, head, link, bits, used)
         gone = np.zeros(self.state.shape, np.bool_)
         break_unsafe(head, link, bits, np.maximum(self.weight, 1e-9), by_weight, gone)
         self.state = np.where(gone, self.blank, self.state)

@@ -197,8 +197,8 @@ class _Step:
         self.problem = problem
         self.levels = [at_level(a, level) for a, level in zip(problem.attributes, node, strict=True)]
         classes = roll_up(problem.cells, [labels.of for labels in self.levels], range(len(node)))
-        self.of_cell = classes.of_cell
-        first = first_of(self.of_cell, len(classes.size))
+        self.class_of_cell = classes.class_of_cell
+        first = first_of(self.class_of_cell, len(classes.size))
         self.label = np.stack([at.of[problem.cells.codes[i, first]] for i, at in enumerate(self.levels)], axis=1)
         prints = [same_print(labels) for labels in self.levels]
         blank = np.array([_blank_print(labels, number) for labels, number in zip(self.levels, prints, strict=True)])
@@ -209,7 +209,7 @@ class _Step:
         blanks.merge_small(problem.limit)
         self.gone = (blanks.state == blank) & (codes != blank)
         self.blanked = int((self.gone.sum(axis=1) * classes.size).sum())
-        columns = [(labels, labels.of[self.of_cell]) for labels in self._labels()]
+        columns = [(labels, labels.of[self.class_of_cell]) for labels in self._labels()]
         self.kept, self.verdict, _ = judge(problem, columns)
 
     def _labels(self) -> list[Labels]:
@@ -220,11 +220,11 @@ class _Step:
         """The recoding. Learned sets print the values of kept cells only: others must not show."""
         labels = {}
         for i, (attribute, found) in enumerate(zip(self.problem.attributes, self._labels(), strict=True)):
-            shown = self.kept & ~self.gone[self.of_cell, i]
+            shown = self.kept & ~self.gone[self.class_of_cell, i]
             labels[attribute.name] = _only_shown(
-                found, found.of[self.of_cell[shown]], self.problem.cells.codes[i, shown]
+                found, found.of[self.class_of_cell[shown]], self.problem.cells.codes[i, shown]
             )
-        return Partition(self.of_cell, labels)
+        return Partition(self.class_of_cell, labels)
 
 
 def _blank_print(labels: Labels, number: np.ndarray) -> int:

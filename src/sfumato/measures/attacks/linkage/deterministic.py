@@ -179,8 +179,8 @@ def match(pair: LinkedPair, names: tuple[str, ...], hierarchies: Mapping[str, An
 
 def _coded(frame: pl.DataFrame, names: tuple[str, ...]) -> tuple[list[tuple[str | None, ...]], Cells, np.ndarray]:
     coded = [encode(frame.get_column(name)) for name in names]
-    cells, of_row = count_cells(names, [code for _, code in coded], [len(categories) for categories, _ in coded])
-    return [categories.text for categories, _ in coded], cells, of_row
+    cells, cell_of_row = count_cells(names, [code for _, code in coded], [len(categories) for categories, _ in coded])
+    return [categories.text for categories, _ in coded], cells, cell_of_row
 
 
 def _ranges(cover: Cover) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:

@@ -233,5 +233,5 @@ def _distinct(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         rank = (series.rank("dense").cast(pl.Int64) - 1).fill_null(series.n_unique()).to_numpy()
         ranks.append(rank.astype(np.int32))
         sizes.append(int(rank.max()) + 1)
-    cells, of_row = count_cells([str(i) for i in range(len(ranks))], ranks, sizes)
-    return np.ascontiguousarray(points[first_of(of_row, len(cells))]), cells.count, of_row
+    cells, cell_of_row = count_cells([str(i) for i in range(len(ranks))], ranks, sizes)
+    return np.ascontiguousarray(points[first_of(cell_of_row, len(cells))]), cells.count, cell_of_row
