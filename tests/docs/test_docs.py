@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import importlib.util
 import re
 import shutil
 import subprocess
@@ -12,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+import sfumato
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "sfumato"
@@ -100,7 +103,8 @@ def test_site_builds_and_calls_no_host(tmp_path: Path) -> None:
     pytest.importorskip("zensical", reason="zensical is not installed (make setup)")
     # Zensical writes beside its configuration and follows no link out of its folder, so it gets a copy.
     shutil.copy(ROOT / "mkdocs.yml", tmp_path)
-    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    for folder in ("docs", "src", "tools"):  # the reference is made of docstrings
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--config-file", "mkdocs.yml"]
     built = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert built.returncode == 0, built.stdout + built.stderr
@@ -110,6 +114,23 @@ def test_site_builds_and_calls_no_host(tmp_path: Path) -> None:
         r"""<(?:script|img|iframe)\b[^>]*\bsrc=["']?(?:https?:)?//|<link\b[^>]*\bhref=["']?(?:https?:)?//"""
     )
     assert [page.name for page in pages if fetched.search(page.read_text("utf-8"))] == []
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    listed = set(re.findall(r"^::: sfumato\.(\w+)$", (ROOT / "docs" / "reference.md").read_text("utf-8"), re.MULTILINE))
+    tables = {"CRITERIA", "HIERARCHIES", "LOSSES", "SEARCHES", "measures", "__version__"}
+    assert set(sfumato.__all__) - tables - listed == set()
+
+
+def test_inline_parameters_become_numpydoc() -> None:
+    griffe = pytest.importorskip("griffe", reason="mkdocstrings is not installed (make setup)")
+    assert griffe
+    spec = importlib.util.spec_from_file_location("inline_parameters", ROOT / "tools" / "inline_parameters.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert doctest.testmod(module, optionflags=FLAGS).failed == 0
 
 
 def test_no_diagram_is_drawn_by_another_host() -> None:
