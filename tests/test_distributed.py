@@ -540,4 +540,4 @@ def test_counts_of_leaves_are_exact(table: pl.DataFrame) -> None:
     assert sum(stat.rows for stat in stats.values()) == ROWS
     found = as_classes([stats[1]], domain, ("disease",)).histogram("disease")
     assert found.count.tolist() == young.group_by("disease").len().sort("disease", nulls_last=True)["len"].to_list()
-    assert found.whole.sum() == ROWS
+    assert found.overall.sum() == ROWS

@@ -216,7 +216,7 @@ def test_many_classes_of_many_values_stay_sparse(search):
     classes = [[str(a), str(b)] for a, b in values.reshape(-1, 2)]
     fake = search(classes, tree={str(v): [str(v), str(v // 1000), "*"] for v in range(100_000)})
     place = {v: i for i, v in enumerate(fake.only.text)}
-    m, q = len(place), np.cumsum(fake.only.whole) / 200_000
+    m, q = len(place), np.cumsum(fake.only.overall) / 200_000
     ordered = SEARCHED["ordered"](fake.size, fake.only)
     for i in (0, 1, 99_999):
         p = np.zeros(m)

@@ -14,13 +14,13 @@ from sfumato.core.keys import first_of, number_tuples, rank_keys, rank_tuples, t
 class Histogram:
     """How often each value of a sensitive attribute occurs, per cell or class: a run of (value, count) for each.
 
-    The run of class c is start[c]:start[c + 1], values ascending. `whole` counts the table before suppression.
+    The run of class c is start[c]:start[c + 1], values ascending. `overall` counts the table before suppression.
     """
 
     start: np.ndarray  # int64 [classes + 1]
     value: np.ndarray  # int32 [entries]
     count: np.ndarray  # int64 [entries]
-    whole: np.ndarray  # int64 [values]
+    overall: np.ndarray  # int64 [values]
     text: tuple[str | None, ...]
     ancestor: np.ndarray | None = None  # int32 [levels, values] where the attribute has a hierarchy
 
@@ -45,7 +45,7 @@ class Cells:
             width = h.start[cells + 1] - h.start[cells]
             start = np.concatenate([[0], np.cumsum(width)])
             entry = np.arange(start[-1]) - np.repeat(start[:-1] - h.start[cells], width)
-            histograms[name] = Histogram(start, h.value[entry], h.count[entry], h.whole, h.text, h.ancestor)
+            histograms[name] = Histogram(start, h.value[entry], h.count[entry], h.overall, h.text, h.ancestor)
         return Cells(self.names, self.codes[:, cells], self.count[cells], self.sizes, histograms)
 
 
@@ -61,7 +61,7 @@ class Classes:
         """Counts of a sensitive attribute per class."""
         h = self.cells.histograms[attribute]
         of = np.repeat(self.class_of_cell, np.diff(h.start))
-        return Histogram(*_runs(of, len(self.size), h.value, len(h.whole), h.count), h.whole, h.text, h.ancestor)
+        return Histogram(*_runs(of, len(self.size), h.value, len(h.overall), h.count), h.overall, h.text, h.ancestor)
 
 
 def classes_of(cells: Cells, class_of_cell: np.ndarray, classes: int) -> Classes:

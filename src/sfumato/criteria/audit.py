@@ -120,7 +120,7 @@ class Groups:
         """How many different values each class has: class, values. Missing is a value. Above `enough` a lower bound."""
         return self.counts(attribute).group_by("class").agg(values=pl.len())
 
-    def whole(self, attribute: str) -> pl.DataFrame:
+    def overall(self, attribute: str) -> pl.DataFrame:
         """Counts in the table before suppression where given, else in the released rows: value, n."""
         if attribute in self.given:
             table = self.given[attribute]
@@ -137,7 +137,7 @@ class Groups:
 
     def order(self, attribute: str) -> list[str | None]:
         """All values, of the whole table and of the released rows, in their order; missing last."""
-        known = set(self.whole(attribute)["value"]) | set(self.text[attribute].unique())
+        known = set(self.overall(attribute)["value"]) | set(self.text[attribute].unique())
         return in_order(known)
 
     def levels(self, attribute: str) -> pl.DataFrame:

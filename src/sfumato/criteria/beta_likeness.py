@@ -54,7 +54,7 @@ class BetaLikeness(Model):
     def holds(self, classes: ClassesView) -> Flags:
         """Which classes satisfy it."""
         histogram = classes.histogram(self.attribute)
-        q = histogram.whole / histogram.whole.sum()
+        q = histogram.overall / histogram.overall.sum()
         with np.errstate(all="ignore"):  # a value that the whole table lacks gains infinitely
             bound = np.minimum(self.beta, -np.log(q)) if self.kind == "enhanced" else np.full(len(q), float(self.beta))
             gain = histogram.count / (classes.size[run_of(histogram.start)] * q[histogram.value]) - 1
@@ -64,9 +64,9 @@ class BetaLikeness(Model):
 
     def audit(self, groups: Groups) -> Finding:
         """What the released rows say: the largest gain (p - q)/q."""
-        whole = groups.whole(self.attribute).with_columns(q=pl.col("n") / pl.col("n").sum()).select("value", "q")
+        overall = groups.overall(self.attribute).with_columns(q=pl.col("n") / pl.col("n").sum()).select("value", "q")
         p = groups.counts(self.attribute).with_columns(p=pl.col("n") / pl.col("n").sum().over("class"))
-        shares = p.join(whole, on="value", how="left", nulls_equal=True).with_columns(pl.col("q").fill_null(0.0))
+        shares = p.join(overall, on="value", how="left", nulls_equal=True).with_columns(pl.col("q").fill_null(0.0))
         gains = shares.select(
             "class",
             gain=(pl.col("p") - pl.col("q")) / pl.col("q"),

@@ -61,23 +61,23 @@ class DeltaDisclosure(Model):
     def holds(self, classes: ClassesView) -> Flags:
         """Which classes satisfy it."""
         histogram = classes.histogram(self.attribute)
-        whole = histogram.whole.astype(np.float64)
+        overall = histogram.overall.astype(np.float64)
         n = classes.size[run_of(histogram.start)]
         with np.errstate(divide="ignore"):
-            ratio = histogram.count * whole.sum() / (n * whole[histogram.value])
+            ratio = histogram.count * overall.sum() / (n * overall[histogram.value])
         # strict, so rounding must not let a tie pass: the tolerance is taken off, not added
         over = ~(np.abs(np.log2(ratio)) < self.delta - TOLERANCE * (1 + self.delta))
         found: Flags = (run_maxima(over.astype(np.int64), histogram.start) == 0) & (classes.size > 0)
         if self.absent == "violates":
-            found &= np.diff(histogram.start) >= np.count_nonzero(whole)
+            found &= np.diff(histogram.start) >= np.count_nonzero(overall)
         return found
 
     def audit(self, groups: Groups) -> Finding:
         """What the released rows say: the largest abs(log2(p/q)), infinite where a class lacks a value."""
-        whole = groups.whole(self.attribute).select("value", q=pl.col("n") / pl.col("n").sum())
-        values = whole.height
+        overall = groups.overall(self.attribute).select("value", q=pl.col("n") / pl.col("n").sum())
+        values = overall.height
         p = groups.counts(self.attribute).with_columns(p=pl.col("n") / pl.col("n").sum().over("class"))
-        shares = p.join(whole, on="value", how="left", nulls_equal=True)
+        shares = p.join(overall, on="value", how="left", nulls_equal=True)
         gap = (pl.col("p").log(2) - pl.col("q").log(2)).abs().fill_null(math.inf)  # null: the whole table lacks it
         worst = shares.group_by("class").agg(gap=gap.max(), known=pl.col("q").count())
         if self.absent == "violates":

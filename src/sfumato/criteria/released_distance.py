@@ -14,8 +14,8 @@ from sfumato.criteria.audit import Groups
 
 def _shares(groups: Groups, attribute: str) -> pl.DataFrame:
     """For each value of each class its share p there and its share q in the whole table: class, value, p, q."""
-    whole = groups.whole(attribute)
-    q = whole.select("value", q=pl.col("n") / pl.col("n").sum())
+    overall = groups.overall(attribute)
+    q = overall.select("value", q=pl.col("n") / pl.col("n").sum())
     p = groups.counts(attribute).with_columns(p=pl.col("n") / pl.col("n").sum().over("class"))
     # the order is kept, as sums must repeat to the last bit
     joined = p.join(q, on="value", how="left", nulls_equal=True, maintain_order="left")
@@ -43,8 +43,8 @@ def ordered(groups: Groups, attribute: str) -> pl.DataFrame:
     """
     line = pl.DataFrame({"value": groups.order(attribute)}, schema={"value": pl.String}).with_row_index("place")
     m = line.height
-    whole = line.join(groups.whole(attribute), on="value", how="left", nulls_equal=True, maintain_order="left")
-    q = whole.select(place=pl.col("place").cast(pl.Float64), q=pl.col("n").fill_null(0) / pl.col("n").sum())
+    overall = line.join(groups.overall(attribute), on="value", how="left", nulls_equal=True, maintain_order="left")
+    q = overall.select(place=pl.col("place").cast(pl.Float64), q=pl.col("n").fill_null(0) / pl.col("n").sum())
     steps = q.select("place", reach=pl.col("q").cum_sum(), work=(pl.col("q") * pl.col("place")).cum_sum())
     shares = groups.counts(attribute).join(line, on="value", nulls_equal=True).sort(["class", "place"])
     parts = shares.select(
@@ -76,7 +76,7 @@ def hierarchical(groups: Groups, attribute: str) -> pl.DataFrame:
     height = levels.width - 1
     tree = levels.with_columns(value=pl.col("0"))
     q_of = tree.join(
-        groups.whole(attribute), on="value", how="left", nulls_equal=True, maintain_order="left"
+        groups.overall(attribute), on="value", how="left", nulls_equal=True, maintain_order="left"
     ).with_columns(q=pl.col("n").fill_null(0) / pl.col("n").sum())
     shares = _shares(groups, attribute).join(tree, on="value", nulls_equal=True, maintain_order="left")
     cost = groups.sizes.select("class", distance=pl.lit(0.0))

@@ -50,7 +50,7 @@ def _reduced(how: np.ufunc, x: np.ndarray, start: np.ndarray) -> np.ndarray:
 def equal(size: np.ndarray, histogram: HistogramView) -> np.ndarray:
     """1/2 sum |p - q|, which is the sum of p - q over the values with p > q: those are in the class."""
     of = run_of(histogram.start)
-    excess = histogram.count / size[of] - (histogram.whole / histogram.whole.sum())[histogram.value]
+    excess = histogram.count / size[of] - (histogram.overall / histogram.overall.sum())[histogram.value]
     return run_sums(np.maximum(excess, 0.0), histogram.start)
 
 
@@ -58,7 +58,7 @@ def kullback_leibler(size: np.ndarray, histogram: HistogramView) -> np.ndarray:
     """Sum p ln(p/q)."""
     p = histogram.count / size[run_of(histogram.start)]
     with np.errstate(divide="ignore"):  # q is 0 only for values that the whole table lacks: infinitely far
-        ratio = p / (histogram.whole / histogram.whole.sum())[histogram.value]
+        ratio = p / (histogram.overall / histogram.overall.sum())[histogram.value]
     return run_sums(p * np.log(ratio), histogram.start)
 
 
@@ -69,12 +69,12 @@ def ordered(size: np.ndarray, histogram: HistogramView) -> np.ndarray:
     reaches P and Q - P after it, and both stretches have closed sums through the running sum of Q. That running sum
     is kept in whole numbers, so that nothing cancels.
     """
-    m = len(histogram.whole)
+    m = len(histogram.overall)
     if m < 2:
         return np.zeros(len(size))
     start, first = histogram.start, histogram.value.astype(np.int64)
     of = run_of(start)
-    rising = np.cumsum(histogram.whole)
+    rising = np.cumsum(histogram.overall)
     area = np.concatenate([[0], np.cumsum(rising)])  # area[j] = sum of rising[:j]
     total = rising[-1]
     running = np.concatenate([[0], np.cumsum(histogram.count)])
@@ -106,7 +106,7 @@ def hierarchical(size: np.ndarray, histogram: HistogramView) -> np.ndarray:
     of = run_of(histogram.start)
     for ancestor in histogram.ancestor[:-1]:
         nodes = int(ancestor.max(initial=0)) + 1
-        q = np.bincount(ancestor, weights=histogram.whole, minlength=nodes) / histogram.whole.sum()
+        q = np.bincount(ancestor, weights=histogram.overall, minlength=nodes) / histogram.overall.sum()
         pair = of * nodes + ancestor[histogram.value]
         order = np.argsort(pair, kind="stable") if (np.diff(pair) < 0).any() else slice(None)
         pair, count = pair[order], histogram.count[order]

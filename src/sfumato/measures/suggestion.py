@@ -126,7 +126,7 @@ def _exposed(seen: View) -> tuple[dict[str, np.ndarray], dict[str, float]]:
     """For each attack how many rows of each class it succeeds on, and its success by guessing."""
 
     def of(one: View) -> dict[str, np.ndarray]:
-        h, share = one.histogram, seen.histogram.whole / seen.rows
+        h, share = one.histogram, seen.histogram.overall / seen.rows
         certain = chance_of(one, 1, None) >= 1 - 1e-12
         return {
             "homogeneity": one.size * top_share(one, 1.0)[1],

@@ -34,7 +34,7 @@ class HandMadeHistogram:
     start: np.ndarray
     value: np.ndarray
     count: np.ndarray
-    whole: np.ndarray
+    overall: np.ndarray
     text: tuple[str | None, ...]
     ancestor: np.ndarray | None
 

@@ -49,9 +49,9 @@ def negative_disclosure(
     """
     common = share_of(common, "common")
     seen = view(released, quasi, sensitive)
-    whole = seen.histogram.whole / seen.rows
-    matters = whole >= common - 1e-12 if values is None else of_values(seen, values) & (whole > 0)
-    lacks, mass = absent(seen, matters, whole)
+    overall = seen.histogram.overall / seen.rows
+    matters = overall >= common - 1e-12 if values is None else of_values(seen, values) & (overall > 0)
+    lacks, mass = absent(seen, matters, overall)
     hit = (lacks > 0)[seen.class_of_row]
     successes = int(seen.total(hit))
     which = f"that at least {percent(common)} of all records have" if values is None else "of those given"
@@ -69,10 +69,10 @@ def negative_disclosure(
     return outcome("negative disclosure", successes, seen.rows, 0.0, exposed, sentence, details=details)
 
 
-def absent(seen: View, matters: np.ndarray, whole: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def absent(seen: View, matters: np.ndarray, overall: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """How many of the values that matter each class lacks, and what share of the table they make up."""
     h = seen.histogram
     there = matters[h.value]
     lacks = int(matters.sum()) - np.add.reduceat(there.astype(np.int64), h.start[:-1])
-    mass = float(whole[matters].sum()) - np.add.reduceat(np.where(there, whole[h.value], 0.0), h.start[:-1])
+    mass = float(overall[matters].sum()) - np.add.reduceat(np.where(there, overall[h.value], 0.0), h.start[:-1])
     return lacks, np.where(lacks > 0, mass, 0.0)

@@ -91,7 +91,7 @@ def skewness(
 
 def _prior(seen: View, prior: Mapping[str | None, float] | None) -> np.ndarray:
     if prior is None:
-        return seen.histogram.whole / seen.rows
+        return seen.histogram.overall / seen.rows
     shares = np.array([float(prior.get(text, 0.0)) for text in seen.sensitive.categories.text])
     if (shares < 0).any() or not np.isfinite(shares).all() or shares.sum() > 1 + 1e-9:
         raise PolicyError("prior must map values to shares that sum to 1 at most")

@@ -137,11 +137,11 @@ def _distance(name: str, size: np.ndarray, histogram: Histogram) -> float:
 def _gains(size: np.ndarray, histogram: Histogram) -> dict[str, float | None]:
     """alpha, beta and delta: what one value gains or loses in a class."""
     p = histogram.count / size[run_of(histogram.start)]
-    q = (histogram.whole / histogram.whole.sum())[histogram.value]
+    q = (histogram.overall / histogram.overall.sum())[histogram.value]
     gain = (p - q) / q
     beta = max(0.0, float(gain.max()))
     present = _above(float(np.abs(np.log2(p / q)).max()))
-    complete = bool((np.diff(histogram.start) == np.count_nonzero(histogram.whole)).all())
+    complete = bool((np.diff(histogram.start) == np.count_nonzero(histogram.overall)).all())
     return {
         "alpha": float(p.max()),
         "beta": beta,

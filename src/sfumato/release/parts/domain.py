@@ -146,7 +146,7 @@ def pose_part(
     micro = Microdata(rows.height, tuple(schema), codes, None, row_counts)
     cells, cell_of_row = counted(micro, policy.columns, histogram_columns)
     known = {
-        name: replace(h, whole=domain.attribute(name).categories.count)  # of the whole table, not of these rows
+        name: replace(h, overall=domain.attribute(name).categories.count)  # of the whole table, not of these rows
         for name, h in cells.histograms.items()
     }
     total = rows.height if row_counts is None else int(row_counts.sum())

@@ -348,7 +348,7 @@ def label_counts(problem: Problem, name: str) -> np.ndarray:
     histogram = problem.cells.histograms.get(name)
     if histogram is None:
         raise PolicyError(f'k-optimize: there is no histogram of the class attribute "{name}"')
-    counts = np.zeros((len(problem.cells), len(histogram.whole)), np.int64)
+    counts = np.zeros((len(problem.cells), len(histogram.overall)), np.int64)
     counts[np.repeat(np.arange(len(counts)), np.diff(histogram.start)), histogram.value] = histogram.count
     return counts
 

@@ -200,8 +200,8 @@ class _Cut:
             return np.bincount(code, weights=self.cells.count[cells], minlength=width)[:, None]
         run = h.start[cells + 1] - h.start[cells]
         entry = np.arange(run.sum()) - np.repeat(np.cumsum(run) - run, run) + np.repeat(h.start[cells], run)
-        key = np.repeat(code.astype(np.int64), run) * len(h.whole) + h.value[entry]
-        return np.bincount(key, weights=h.count[entry], minlength=width * len(h.whole)).reshape(width, -1)
+        key = np.repeat(code.astype(np.int64), run) * len(h.overall) + h.value[entry]
+        return np.bincount(key, weights=h.count[entry], minlength=width * len(h.overall)).reshape(width, -1)
 
     def _cut_point(self, block: _Block, counts: np.ndarray) -> int | None:
         """The first code of the right side: missing values apart first, then the best gain, or the middle row."""

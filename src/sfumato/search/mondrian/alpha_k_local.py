@@ -149,7 +149,7 @@ class _Tree:
         tried = [int(part[0])]
         for h in self.cells.histograms.values():
             value = h.value[h.start[part]]
-            there = np.bincount(h.value[h.start[left]], minlength=len(h.whole))
+            there = np.bincount(h.value[h.start[left]], minlength=len(h.overall))
             _, first = np.unique(value, return_index=True)
             tried = [int(part[i]) for i in first[np.argsort(there[value[first]], kind="stable")]]
             break

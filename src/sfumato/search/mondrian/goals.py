@@ -38,7 +38,7 @@ def goal_of(
             raise PolicyError(f'mondrian: there is no histogram of the class attribute "{class_attribute}"')
         x = np.arange(problem.rows + 1, dtype=np.float64)
         bits = x * np.log2(np.maximum(x, 1))
-        classes = len(histogram.whole)
+        classes = len(histogram.overall)
         return Goal(GAIN, histogram.start, histogram.value, histogram.count, classes, bits, *no_query)
     if dimension == "workload":
         return Goal(WORKLOAD, *nothing, *_answers(columns, shape, queries or ()))
