@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sfumato.errors import SfumatoError
     from sfumato.measures.reach import Reach
     from sfumato.policyfile.file import Draft, PolicyFile
-    from sfumato.policyfile.input import Origin
+    from sfumato.policyfile.tables import Origin
     from sfumato.release.verify import Verification
 
 SHARE = 4  # a file of more than this part of the memory that is free is streamed
@@ -49,7 +49,7 @@ class NamedSource:
 
     def origin(self) -> Origin:
         """The same as the input of a policy."""
-        from sfumato.policyfile.input import Origin, anchored
+        from sfumato.policyfile.tables import Origin, anchored
 
         paths = tuple(anchored(path, Path()) for path in self.data)
         return Origin(paths, self.table, self.stream, dict(self.reader))
@@ -127,12 +127,13 @@ def measured(source: NamedSource) -> Any:
     """A table to measure, in memory or not."""
     from sfumato.core.wording import count
     from sfumato.errors import PolicyError
-    from sfumato.policyfile.input import input_faults
-    from sfumato.policyfile.places import Places
+    from sfumato.policyfile.file import input_faults
+    from sfumato.policyfile.tables import Faults, Places
 
     origin = source.origin()
     found = opened(origin)
-    faults = input_faults(origin, Places(file=False), found.stored)
+    faults = Faults(Places(file=False))
+    input_faults(origin, faults, found.stored)
     if faults:
         raise PolicyError(f"the command line has {count(len(faults), 'fault')}:", faults)
     if found.unread is not None:
@@ -181,7 +182,7 @@ def table(path: Path | None, given: Mapping[str, Any], *, other: bool = True) ->
 
 def fitting(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     """The options for reading that the format of a file knows."""
-    from sfumato.policyfile.input import ending
+    from sfumato.policyfile.tables import ending
 
     kind = ending(path)
     fits = {"header", "sheet"} if kind in EXCEL else {"separator", "quote", "encoding", "header"}
@@ -193,7 +194,7 @@ def store_of(origin: Origin) -> Any:
     import sfumato as sf
     from sfumato.engines.sql.table import Database
     from sfumato.errors import ReadError
-    from sfumato.policyfile.input import STREAMED
+    from sfumato.policyfile.tables import STREAMED
 
     for path in [] if origin.database else map(Path, origin.paths):
         if path.is_dir() and not any(path.iterdir()):
@@ -207,7 +208,7 @@ def store_of(origin: Origin) -> Any:
 
 def _format(store: Any, origin: Origin) -> str:
     """The format in which an out-of-core table is released if nothing else is said: Parquet from Parquet."""
-    from sfumato.policyfile.input import ending
+    from sfumato.policyfile.tables import ending
 
     kind = "csv" if origin.database else origin.reader.get("format") or ending(store.files[0].path)
     return "parquet" if kind == "parquet" else "csv"
@@ -216,7 +217,7 @@ def _format(store: Any, origin: Origin) -> str:
 def is_large(origin: Origin) -> bool:
     """Whether a file is to be streamed since it may not fit into memory; a note says so."""
     from sfumato.engines.files.source import ENDINGS
-    from sfumato.policyfile.input import STREAMED, ending
+    from sfumato.policyfile.tables import STREAMED, ending
 
     path, free = Path(origin.paths[0]), available()
     kind = origin.reader.get("format") or ending(path)

@@ -16,7 +16,7 @@ import typer
 if TYPE_CHECKING:
     from sfumato.cli.inputs import NamedSource
     from sfumato.policyfile.file import Draft
-    from sfumato.policyfile.places import Path as Key
+    from sfumato.policyfile.tables import Key
 
 READING, ROLES, PROMISES, SEARCH, WRITING = "Reading", "Roles", "Promises", "Search", "Writing"
 MEASURES = "Measures"
@@ -225,8 +225,7 @@ def draft(
     stands beside the others: flags never drop a promise.
     """
     from sfumato.policyfile.file import Draft, load
-    from sfumato.policyfile.input import anchored
-    from sfumato.policyfile.places import FLAGS, Places
+    from sfumato.policyfile.tables import FLAGS, Places, anchored
 
     policy = named.policy is not None
     base = Draft({}, Path(), "the command line", Places(file=False)) if named.policy is None else load(named.policy)
@@ -362,13 +361,14 @@ def pairs(texts: Sequence[str] | None, flag: str, faults: list[str]) -> dict[str
 
 def hierarchies(texts: Sequence[str] | None, faults: list[str]) -> dict[Key, Any]:
     """The recipes of --hierarchy column=kind:values or column=file, as keys of [hierarchies]."""
-    from sfumato.policyfile.tables import make_recipe
+    from sfumato.policyfile.tables import Faults, Places, make_recipe
 
     found: dict[Key, Any] = {}
     for column, text in pairs(texts, "--hierarchy", faults).items():
-        recipe = make_recipe(text, Path(), f"--hierarchy {column}", faults)
-        if recipe is not None:
-            found["hierarchies", column] = recipe
+        key = "hierarchies", column
+        told = Faults(Places(given={key: f"--hierarchy {column}"}))
+        found[key] = make_recipe(text, Path(), told, *key)
+        faults += told
     return found
 
 

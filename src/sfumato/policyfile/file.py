@@ -11,33 +11,39 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_core import PydanticCustomError
 
+from sfumato.core.parameters import is_whole
 from sfumato.core.roles import ROLES, Roles, check_roles, contradictions
+from sfumato.core.wording import count
 from sfumato.errors import PolicyError, SfumatoError, did_you_mean
-from sfumato.policyfile.input import Origin, input_faults, output_faults, search_faults
-from sfumato.policyfile.places import Key, Places
 from sfumato.policyfile.tables import (
     MODELS,
+    OF_A_FILE,
+    STREAMED,
     TABLES,
+    Faults,
     InputTable,
+    Origin,
     Output,
+    Places,
     PolicyTable,
     RolesTable,
     SearchTable,
     in_our_words,
-    level_range,
     make_recipe,
     make_variant,
 )
 from sfumato.release.destination import Folder
 from sfumato.release.destination import Table as NewTable
+
+ASKED = ("require", "search", "loss", "suppression", "hierarchies", "levels", "ends", "seed", "order", "normalise",
+         "profile")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,7 @@ class Draft:
 
     def source(self) -> Origin | None:
         """Where the table is and how it is read, faulty keys left out; None where [input] has no path."""
-        table, bad = _table(self, "input", InputTable, [])
+        table, bad = _table(self, "input", Faults(self.places))
         return None if "path" in bad or not isinstance(table, InputTable) else Origin.of(table, self.folder)
 
 
@@ -85,24 +91,9 @@ class PolicyFile:
 
     def keywords(self) -> dict[str, Any]:
         """The keyword arguments of `anonymize`."""
-        names = (
-            "require",
-            "search",
-            "loss",
-            "suppression",
-            "hierarchies",
-            "levels",
-            "ends",
-            "seed",
-            "order",
-            "normalise",
-            "profile",
-        )
-        roles = {"quasi": [list(names) for names in self.roles.quasi], "weight": self.roles.weight}
-        listed = ("identifying", "sensitive", "insensitive", "unprotected")
-        roles |= {role: list(getattr(self.roles, role)) for role in listed}
-        roles["rest"] = self.roles.rest
-        return roles | {name: getattr(self, name) for name in names}
+        roles = {name: list(names) if isinstance(names, tuple) else names for name, names in vars(self.roles).items()}
+        roles["quasi"] = [list(names) for names in self.roles.quasi]
+        return roles | {name: getattr(self, name) for name in ASKED}
 
     def stored(self) -> dict[str, Any]:
         """Those for an out-of-core table: where its release goes, and how many cells may be held."""
@@ -149,44 +140,41 @@ def check(
     itself where the policy has no fault of its own. `stored` is whether the table is not in memory: by default as the
     policy says; `format` that of a release for which it says nothing.
     """
-    faults = list(draft.faults)
-    read = {name: _table(draft, name, model, faults) for name, model in MODELS.items()}
-    parts = {name: part for name, (part, _) in read.items()}
-    source, output = draft.source(), parts["output"]
+    faults = Faults(draft.places, draft.faults)
+    read = {name: _table(draft, name, faults) for name in MODELS}
+    (_, (table, bad), (found, _), (output, _)) = read.values()
+    assert isinstance(table, RolesTable)
+    assert isinstance(found, SearchTable)
+    assert isinstance(output, Output)
+    source = draft.source()
     stored = source is not None and source.stored if stored is None else stored
     if source is not None:
-        faults += input_faults(source, draft.places, stored)
-    if isinstance(output, Output):
-        faults += output_faults(source, output, read["output"][1], draft.places, stored)
+        input_faults(source, faults, stored)
+    _output_faults(source, output, read["output"][1], faults, stored)
     for name in draft.tables:
         if name not in TABLES:
             hint = _elsewhere(name) or did_you_mean(name, TABLES) or f"the tables are {', '.join(TABLES)}"
-            faults.append(f'{draft.places.at(name)}: unknown table "{name}"; {hint}')
-    roles = _roles(draft, *read["roles"], columns, faults)
+            faults.tell(f'unknown table "{name}"; {hint}', name)
+    roles = _roles(table, bad, columns, faults)
     require = _requirements(draft, faults)
-    roles = _protected(draft, roles, require, columns, faults)
+    roles = _protected(roles, require, columns, faults)
     _unknown_attributes(draft, roles, require, columns, faults)
-    search, loss = _method(draft, parts["search"], faults)
+    search, loss = _method(found, faults)
     if stored and search is not None:
-        faults += search_faults(search, draft.places)
+        _refuse_search(search, faults)
     hierarchies = _hierarchies(draft, columns, faults)
-    levels = _levels(draft, roles, "quasi" not in read["roles"][1], faults)
+    levels = _levels(draft, roles, "quasi" not in bad, faults)
     if levels and search is not None and not search.by_level:
         from sfumato.search import search_name
 
-        faults.append(f"{draft.places.at('levels')}: levels bound full-domain searches, not {search_name(search)}")
+        faults.tell(f"levels bound full-domain searches, not {search_name(search)}", "levels")
     if faults:
         if unread is not None:
-            faults.append(f"{draft.places.at('input', 'path')}: {unread}")
-        count = f"{len(faults)} faults" if len(faults) > 1 else "1 fault"
-        raise PolicyError(f"{draft.name} has {count}:", sorted(faults, key=_line))
+            faults.tell(str(unread), "input", "path")
+        raise PolicyError(f"{draft.name} has {count(len(faults), 'fault')}:", sorted(faults, key=_line))
     if unread is not None:
         raise unread
-    found, table = parts["search"], parts["roles"]
     assert source is not None  # no faults: every part is there
-    assert isinstance(table, RolesTable)
-    assert isinstance(output, Output)
-    assert isinstance(found, SearchTable)
     return PolicyFile(
         input=source.path,
         reader=source.reader,
@@ -194,54 +182,45 @@ def check(
         require=tuple(require.values()),
         search=search,
         loss=loss,
-        suppression=found.suppression,
         hierarchies=hierarchies,
         levels=levels,
-        seed=found.seed,
         normalise=table.normalise,
-        order=output.order,
-        ends=output.ends,
         output=None if output.path is None else draft.folder / output.path,
         format=output.format or format,
-        overwrite=output.overwrite,
-        table=output.table,
-        max_cells=found.max_cells,
-        profile=output.profile,
+        **found.model_dump(include={"suppression", "seed", "max_cells"}),
+        **output.model_dump(include={"order", "ends", "overwrite", "table", "profile"}),
     )
 
 
-def _table(draft: Draft, name: str, model: type[PolicyTable], faults: list[str]) -> tuple[PolicyTable, set[str]]:
+def _table(draft: Draft, name: str, faults: Faults) -> tuple[PolicyTable, set[str]]:
     """One table through its model; its faulty keys are told and left out, so that the rest is checked as well."""
-    written = draft.tables.get(name, {})
+    written, model = draft.tables.get(name, {}), MODELS[name]
     if not isinstance(written, dict):
-        faults.append(f"{draft.places.at(name)}: must be a table")
+        faults.tell("must be a table", name)
         return model.model_construct(), set(model.model_fields)
     bad: set[str] = set()
     try:
         return model.model_validate(written), bad
     except ValidationError as error:
         for fault in error.errors():
-            path: tuple[Key, ...] = (name, *fault["loc"])
-            bad.add(str(path[1]))
-            faults.append(_sentence(draft, path, dict(fault), model.model_fields))
+            bad.add(str(fault["loc"][0]))
+            _tell(dict(fault), name, str(fault["loc"][0]), model.model_fields, faults)
     try:
         return model.model_validate({key: value for key, value in written.items() if key not in bad}), bad
     except ValidationError:  # a key that must be there is not
         return model.model_construct(), bad
 
 
-def _sentence(draft: Draft, path: tuple[Key, ...], fault: Mapping[str, Any], known: Mapping[str, Any]) -> str:
+def _tell(fault: Mapping[str, Any], table: str, key: str, known: Mapping[str, Any], faults: Faults) -> None:
     """One fault of pydantic in our words; types are named, values are not."""
-    key = str(path[1]) if len(path) > 1 else ""
-    kind, message = str(fault["type"]), str(fault["msg"])
-    if kind == "missing":
-        return f"{draft.places.at(str(path[0]), key)}: {key} is missing; {draft.places.ask(*path[:2])}"
-    if kind == "extra_forbidden":
+    if fault["type"] == "missing":
+        faults.tell(f"{key} is missing; {faults.places.ask(table, key)}", table, key)
+    elif fault["type"] == "extra_forbidden":
         hint = _elsewhere(key) or did_you_mean(key, known) or f"the keys are {', '.join(known)}"
-        return f'{draft.places.at(*path[:2])}: unknown key "{key}"; {hint}'
-    message = in_our_words(message)
-    got = "" if message.startswith("must be two") else f"; got {_shown(fault.get('input'))}"
-    return f"{draft.places.at(*path[:2])}: {message[:1].lower()}{message[1:]}{got}"
+        faults.tell(f'unknown key "{key}"; {hint}', table, key)
+    else:
+        message = in_our_words(str(fault["msg"]))
+        faults.tell(f"{message[:1].lower()}{message[1:]}; got {_shown(fault.get('input'))}", table, key)
 
 
 def _shown(value: object) -> str:
@@ -262,8 +241,7 @@ def _elsewhere(key: str) -> str | None:
     return f"it belongs in [{homes[0]}]" if homes and key not in ("path", "table") else None
 
 
-def _roles(draft: Draft, table: PolicyTable, bad: set[str], columns: Sequence[str] | None, faults: list[str]) -> Roles:
-    assert isinstance(table, RolesTable)
+def _roles(table: RolesTable, bad: set[str], columns: Sequence[str] | None, faults: Faults) -> Roles:
     names = ("identifying", "sensitive", "insensitive", "unprotected")
     identifying, sensitive, insensitive, accepted = (tuple(getattr(table, name)) for name in names)
     secrets = (*sensitive, *dict.fromkeys(name for name in accepted if name not in sensitive))
@@ -271,115 +249,173 @@ def _roles(draft: Draft, table: PolicyTable, bad: set[str], columns: Sequence[st
     roles = Roles(identifying, quasi, secrets, insensitive, table.weight, accepted, table.rest)
     for fault in contradictions(roles) if columns is None else check_roles(columns, roles):
         role = fault.split(" ", 1)[0]
-        if role in bad:
-            continue  # told already
-        where = draft.places.at("roles", role) if role in ROLES else draft.places.at("roles")
-        faults.append(f"{where}: {fault}")
+        if role not in bad:  # else told already
+            faults.tell(fault, "roles", *([role] if role in ROLES else []))
     return roles
 
 
-def _requirements(draft: Draft, faults: list[str]) -> dict[int, Any]:
+def _requirements(draft: Draft, faults: Faults) -> dict[int, Any]:
     """The privacy models asked for, by their number in the file."""
     from sfumato.criteria import CRITERIA
 
     written = draft.tables.get("require", [])
     if not isinstance(written, list) or not all(isinstance(item, dict) for item in written):
-        faults.append(f"{draft.places.at('require')}: write each model as its own table, headed [[require]]")
+        faults.tell("write each model as its own table, headed [[require]]", "require")
         return {}
     if not written and not any(fault.startswith("--require") for fault in draft.faults):
-        faults.append(f"{draft.places.at('require')}: no privacy model is asked for; {draft.places.ask('require')}")
+        faults.tell(f"no privacy model is asked for; {draft.places.ask('require')}", "require")
     found = {}
     for i, item in enumerate(written):
         if not isinstance(item.get("model"), str):
             hint = "it must be a string" if "model" in item else did_you_mean("model", item)
-            faults.append(f"{draft.places.at('require', i)}: model is missing" + (f"; {hint}" if hint else ""))
+            faults.tell("model is missing" + (f"; {hint}" if hint else ""), "require", i)
             continue
         parameters = {key: value for key, value in item.items() if key != "model"}
-        criterion = make_variant(CRITERIA, "model", item["model"], parameters, draft.places, ("require", i), faults)
+        criterion = make_variant(CRITERIA, "model", item["model"], parameters, faults, ("require", i))
         if criterion is not None:
             found[i] = criterion
     return found
 
 
-def _protected(
-    draft: Draft, roles: Roles, require: Mapping[int, Any], columns: Sequence[str] | None, faults: list[str]
-) -> Roles:
+def _protected(roles: Roles, require: Mapping[int, Any], columns: Sequence[str] | None, faults: Faults) -> Roles:
     """The roles with every column that a model protects among the sensitive ones."""
     free = []
     for i, name in [(i, name) for i, criterion in require.items() for name in criterion.needs]:
-        place, role = draft.places.at("require", i), roles.role(name)
+        role = roles.role(name)
         if role is None and columns is not None and name not in columns:
-            hint = did_you_mean(name, columns)
-            faults.append(f'{place}: the table has no column "{name}"' + (f"; {hint}" if hint else ""))
+            faults.meant(f'the table has no column "{name}"', name, columns, "require", i)
         elif name in roles.unprotected:
-            faults.append(f'{place}: protects the column "{name}", which is named as unprotected; it can be one')
+            what = f'protects the column "{name}", which is named as unprotected; it can be one'
+            faults.tell(what, "require", i)
         elif role is None:
             free.append(name)
         elif role != "sensitive":
-            faults.append(f'{place}: protects the column "{name}", which must then be sensitive; got {role}')
+            faults.tell(f'protects the column "{name}", which must then be sensitive; got {role}', "require", i)
     return replace(roles, sensitive=tuple(dict.fromkeys([*roles.sensitive, *free])))
 
 
 def _unknown_attributes(
-    draft: Draft, roles: Roles, require: Mapping[int, Any], columns: Sequence[str] | None, faults: list[str]
+    draft: Draft, roles: Roles, require: Mapping[int, Any], columns: Sequence[str] | None, faults: Faults
 ) -> None:
     """A model that could not be made may name a column that is not there as well: told together."""
     written = draft.tables.get("require", [])
-    for i, item in enumerate(written if isinstance(written, list) else []):
+    for i, item in enumerate(written if isinstance(written, list) and columns is not None else []):
         name = item.get("attribute") if isinstance(item, dict) and i not in require else None
-        if isinstance(name, str) and columns is not None and name not in columns and roles.role(name) is None:
-            hint = did_you_mean(name, columns)
-            place = draft.places.at("require", i, "attribute")
-            faults.append(f'{place}: the table has no column "{name}"' + (f"; {hint}" if hint else ""))
+        if isinstance(name, str) and name not in (columns or ()) and roles.role(name) is None:
+            faults.meant(f'the table has no column "{name}"', name, columns or (), "require", i, "attribute")
 
 
-def _method(draft: Draft, table: PolicyTable, faults: list[str]) -> tuple[Any, Any]:
+def _method(table: SearchTable, faults: Faults) -> tuple[Any, Any]:
     """The search and the loss."""
     from sfumato.losses import LOSSES
     from sfumato.search import SEARCHES
 
-    assert isinstance(table, SearchTable)
-    own, beside = dict(table.model_extra or {}), SearchTable.model_fields
-    search = make_variant(SEARCHES, "method", table.method, own, draft.places, ("search",), faults, beside)
+    own = dict(table.model_extra or {})
+    search = make_variant(SEARCHES, "method", table.method, own, faults, ("search",), SearchTable.model_fields)
     parameters = {key: value for key, value in table.loss.items() if key != "name"}
-    loss = make_variant(LOSSES, "loss", table.loss["name"], parameters, draft.places, ("search", "loss"), faults)
-    return search, loss
+    return search, make_variant(LOSSES, "loss", table.loss["name"], parameters, faults, ("search", "loss"))
 
 
-def _hierarchies(draft: Draft, columns: Sequence[str] | None, faults: list[str]) -> dict[str, Any]:
-    written = draft.tables.get("hierarchies", {})
+def _entries(draft: Draft, table: str, known: Sequence[str] | None, what: str, faults: Faults) -> dict[str, Any]:
+    """A table whose keys are columns."""
+    written = draft.tables.get(table, {})
     if not isinstance(written, dict):
-        faults.append(f"{draft.places.at('hierarchies')}: must be a table")
+        faults.tell("must be a table", table)
         return {}
-    for name in written if columns is not None else ():
-        _known(draft, "hierarchies", name, columns or (), "the table does not have", faults)
-    at = draft.places.at
-    recipes = {name: make_recipe(spec, draft.folder, at("hierarchies", name), faults) for name, spec in written.items()}
+    for name in written if known is not None else ():
+        if name not in (known or ()):
+            faults.meant(f'a column "{name}" that {what}', name, known or (), table, name)
+    return written
+
+
+def _hierarchies(draft: Draft, columns: Sequence[str] | None, faults: Faults) -> dict[str, Any]:
+    written = _entries(draft, "hierarchies", columns, "the table does not have", faults)
+    recipes = {name: make_recipe(spec, draft.folder, faults, "hierarchies", name) for name, spec in written.items()}
     return {name: recipe for name, recipe in recipes.items() if recipe is not None}
 
 
-def _levels(draft: Draft, roles: Roles, sure: bool, faults: list[str]) -> dict[str, tuple[int, int]]:
-    written = draft.tables.get("levels", {})
-    if not isinstance(written, dict):
-        faults.append(f"{draft.places.at('levels')}: must be a table")
-        return {}
-    quasi = [name for names in roles.quasi for name in names]
+def _levels(draft: Draft, roles: Roles, sure: bool, faults: Faults) -> dict[str, tuple[int, int]]:
+    quasi = [name for names in roles.quasi for name in names] if sure else None
     found = {}
-    for name, pair in written.items():
-        if sure:
-            _known(draft, "levels", name, quasi, "is not quasi-identifying", faults)
-        try:
-            low, high = level_range(pair)
-            found[name] = (low, high)
-        except PydanticCustomError as error:
-            faults.append(f"{draft.places.at('levels', name)}: {error.message()}")
+    for name, pair in _entries(draft, "levels", quasi, "is not quasi-identifying", faults).items():
+        if isinstance(pair, list) and len(pair) == 2 and all(map(is_whole, pair)) and 0 <= pair[0] <= pair[1]:
+            found[name] = (pair[0], pair[1])
+        else:
+            what = "must be two whole numbers, the least and the greatest level, as in [1, 3]"
+            faults.tell(what, "levels", name)
     return found
 
 
-def _known(draft: Draft, table: str, name: str, columns: Sequence[str], what: str, faults: list[str]) -> None:
-    if name not in columns:
-        hint = did_you_mean(name, columns)
-        faults.append(f'{draft.places.at(table, name)}: a column "{name}" that {what}' + (f"; {hint}" if hint else ""))
+def input_faults(origin: Origin, faults: Faults, stored: bool) -> None:
+    """What of [input] does not fit together; `stored` is whether the table is not read into memory."""
+    tell, places = faults.tell, faults.places
+    if origin.database:
+        if origin.table is None and not _table_told(places):
+            tell(f"the table of the database is missing; {places.ask('input', 'table')}", "input", "table")
+        if len(origin.paths) > 1:
+            tell(f"a database is one address or one file; got {len(origin.paths)} paths", "input", "path")
+    elif origin.table is not None:
+        tell("is of a database, and the input is a file", "input", "table")
+    if origin.stream and origin.database:
+        tell(OF_A_FILE, "input", "stream")
+    if origin.stream is False and (origin.database or origin.many):
+        what = "a table of a database is" if origin.database else "several files are"
+        tell(f"{what} never read into memory; leave it out", "input", "stream")
+    for key in origin.reader if stored else ():
+        if origin.database:
+            tell(OF_A_FILE, "input", key)
+        elif key not in STREAMED:
+            tell(f"is not for files that are streamed{_instead(origin, places)}", "input", key)
+
+
+def _table_told(places: Places) -> bool:
+    """Whether the table is written, faulty or misspelt, which is a fault that is told already."""
+    written = {path[1] for path in (*places.lines, *places.given) if len(path) == 2 and path[0] == "input"}
+    unknown = [str(key) for key in written if key not in InputTable.model_fields]
+    return "table" in written or any(did_you_mean(key, ["table"]) for key in unknown)
+
+
+def _output_faults(origin: Origin | None, output: Output, bad: Iterable[str], faults: Faults, stored: bool) -> None:
+    """What of [output] does not fit together, or not with the input."""
+    tell, places = faults.tell, faults.places
+    if output.path is None and output.table is None and not {"path", "table"} & set(bad):
+        base = origin is not None and origin.database
+        table = f" or {places.ask('output', 'table').partition(' ')[2]}" if base else ""
+        tell(f"path is missing; {places.ask('output', 'path')}{table}", "output", "path")
+    if output.table is not None:
+        if origin is not None and not origin.database:
+            tell("the release can be a table only where the input is one", "output", "table")
+        if output.format is not None:
+            tell("is of a file, and the release is a table", "output", "format")
+    if origin is None or not stored:
+        return
+    instead = _instead(origin, places)
+    if output.format == "xlsx":
+        tell(f"xlsx cannot be streamed; use csv, tsv or parquet{instead}", "output", "format")
+    if output.order == "input" and origin.database:
+        tell("the rows of a table of a database have no order that could be kept", "output", "order")
+    if output.order == "random" and output.table is not None:
+        tell("a table of a database is in canonical order, or in none", "output", "order")
+    if output.internal_report is not None:
+        tell(f"an out-of-core original cannot be compared with{instead}", "output", "internal_report")
+    if output.pdf:
+        tell(f"there is no PDF of a release that is not in memory{instead}", "output", "pdf")
+
+
+def _refuse_search(search: Any, faults: Faults) -> None:
+    """A search that needs the rows in memory."""
+    from sfumato.release.request import refuse_out_of_core
+
+    try:
+        refuse_out_of_core(search)
+    except PolicyError as error:
+        faults.tell(str(error), "search", "method")
+
+
+def _instead(origin: Origin, places: Places) -> str:
+    """What to do about a file that could be read into memory as well."""
+    how = "stream = false" if places.file else "--no-stream"
+    return "" if origin.database or origin.many else f"; {how} reads the file into memory"
 
 
 def dump(tables: Mapping[str, Any], comments: Mapping[tuple[str, ...], str] | None = None) -> str:

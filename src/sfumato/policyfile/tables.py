@@ -1,19 +1,31 @@
-"""The tables of a policy file, as pydantic models: which keys there are and what each may hold."""
+"""The tables of a policy: which keys there are, what each may hold, where each stands, and what fits together.
+
+A fault names its key as a table and line of the file, or as a flag of the command line.
+"""
 
 from __future__ import annotations
 
+import glob
 import inspect
-from collections.abc import Callable, Collection, Mapping
-from pathlib import Path as FilePath
-from typing import Annotated, Any, Literal, get_type_hints
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticCustomError
 
+from sfumato.core.parameters import is_whole
 from sfumato.core.registry import Variant
 from sfumato.errors import SfumatoError, did_you_mean
-from sfumato.policyfile.places import Path, Places
+
+Key = tuple[str | int, ...]  # a table, a key in it, and so on
+T = TypeVar("T")
+
+HEADER = re.compile(r"^\s*(\[\[?)\s*([^\[\]#]+?)\s*\]\]?\s*(?:#.*)?$")
+ENTRY = re.compile(r"""^\s*("[^"]*"|'[^']*'|[A-Za-z0-9_-]+)\s*[.=]""")
 
 
 def _sets(value: object) -> object:
@@ -25,10 +37,9 @@ def _sets(value: object) -> object:
     raise PydanticCustomError("columns", "must be a list of column names, or a list of such lists")
 
 
-def _limit(value: object) -> object:
+def _limit(value: Any) -> object:
     """A share (decimal, 0 to 1) or a count of rows (whole number)."""
-    whole = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-    if whole or (isinstance(value, float) and 0 <= value <= 1):
+    if (is_whole(value) and value >= 0) or (isinstance(value, float) and 0 <= value <= 1):
         return value
     raise PydanticCustomError("limit", "must be a share from 0.0 to 1.0 or a whole number of rows")
 
@@ -40,13 +51,6 @@ def _named(value: object) -> object:
     if isinstance(value, dict) and isinstance(value.get("name"), str):
         return value
     raise PydanticCustomError("named", 'must be a name or a table with a name, as in {{name = "lm"}}')
-
-
-def level_range(value: object) -> tuple[int, int]:
-    """Least and greatest level, checked."""
-    if isinstance(value, list) and len(value) == 2 and all(type(v) is int for v in value) and 0 <= value[0] <= value[1]:
-        return value[0], value[1]
-    raise PydanticCustomError("range", "must be two whole numbers, the least and the greatest level, as in [1, 3]")
 
 
 def _character(value: str | None) -> str | None:
@@ -130,6 +134,105 @@ MODELS: dict[str, type[PolicyTable]] = {
     "output": Output,
 }
 TABLES = ("input", "roles", "hierarchies", "levels", "require", "search", "output")
+FLAGS: Mapping[Key, str] = {  # the flag that sets a key: mostly of its name
+    **{(table, key): f"--{key.replace('_', '-')}" for table, model in MODELS.items() for key in model.model_fields},
+    ("input", "path"): "the data file",
+    ("input", "format"): "the command line",
+    ("input", "header"): "--no-header",
+    ("hierarchies",): "--hierarchy",
+    ("levels",): "--levels",
+    ("require",): "--k or --require",
+    ("search", "method"): "--search",
+    ("search", "keep"): "--keep",
+    ("search", "labels"): "--labels",
+    ("output", "path"): "-o",
+    ("output", "table"): "--output-table",
+}
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where each key stands: on which line of a file, or in which flag of the command line.
+
+    >>> Places(lines={("roles", "quasi"): 4}).at("roles", "quasi")
+    '[roles] quasi (line 4)'
+    >>> Places(given={("roles", "quasi"): "--quasi"}).at("roles", "quasi")
+    '--quasi'
+    """
+
+    lines: Mapping[Key, int] = field(default_factory=dict)
+    given: Mapping[Key, str] = field(default_factory=dict)  # keys set by a flag, laid over the file
+    file: bool = True  # whether there is a file at all: without one, messages speak of flags only
+
+    @staticmethod
+    def of(text: str, tables: Mapping[str, Any]) -> Places:
+        """The line of every table and key of a TOML text; tomllib does not tell, so the lines are read once more."""
+        lines: dict[Key, int] = {}
+        table: Key = ()
+        counts: dict[str, int] = {}
+        for number, line in enumerate(text.splitlines(), 1):
+            header, key = HEADER.match(line), ENTRY.match(line)
+            if header and header[2].strip("\"'").split(".")[0].strip() in tables:
+                name = tuple(part.strip().strip("\"'") for part in header[2].split("."))
+                table = name
+                if header[1] == "[[":
+                    counts[name[0]] = counts.get(name[0], -1) + 1
+                    table = (*name, counts[name[0]])
+                lines.setdefault(name, number)
+                lines.setdefault(table, number)
+            elif key:
+                lines.setdefault((*table, key[1].strip("\"'")), number)
+        return Places(lines)
+
+    def at(self, *key: str | int) -> str:
+        """Where a key stands: the flag that set it, else its table, key and line."""
+        flag = _nearest(self.given, key)
+        if flag is not None:
+            return flag
+        if not self.file:
+            return _nearest(FLAGS, key) or "the command line"
+        line = _nearest(self.lines, key)
+        return _in_toml(key) + (f" (line {line})" if line else "")
+
+    def ask(self, *key: str | int) -> str:
+        """What to add where a key is missing."""
+        return f"give {_nearest(FLAGS, key)}" if not self.file else f"add {_in_toml(key)}"
+
+
+def _nearest(places: Mapping[Key, T], key: Key) -> T | None:
+    """The entry of the key, or of the nearest table around it that has one."""
+    return next((places[key[:n]] for n in range(len(key), 0, -1) if key[:n] in places), None)
+
+
+def _in_toml(key: Key) -> str:
+    """A key in the words of TOML."""
+    head, rest = f"[{key[0]}]", key[1:]
+    if head == "[require]":
+        head, rest = "[[require]]", tuple(part + 1 if isinstance(part, int) else part for part in rest)
+    return " ".join([head, *map(str, rest)])
+
+
+class Faults(list[str]):
+    """What is wrong with a policy, each fault with the place of its key."""
+
+    def __init__(self, places: Places, known: Iterable[str] = ()) -> None:
+        super().__init__(known)
+        self.places = places
+
+    def tell(self, what: str, *key: str | int) -> None:
+        """A fault of a key."""
+        self.append(f"{self.places.at(*key)}: {what}")
+
+    def meant(self, what: str, name: str, known: Iterable[str], *key: str | int) -> None:
+        """A fault of a name, with those that may have been meant."""
+        hint = did_you_mean(name, known)
+        self.tell(what + (f"; {hint}" if hint else ""), *key)
+
+    def raised(self, error: Exception, *key: str | int) -> None:
+        """The faults of an exception; a library's own words are left out, for they may quote values."""
+        told = getattr(error, "faults", ()) or (str(error),)
+        for fault in told if isinstance(error, SfumatoError) else ["the parameters do not fit"]:
+            self.tell(fault, *key)
 
 
 def make_variant(
@@ -137,57 +240,48 @@ def make_variant(
     what: str,
     name: str,
     parameters: Mapping[str, Any],
-    places: Places,
-    path: Path,
-    faults: list[str],
+    faults: Faults,
+    key: Key,
     beside: Collection[str] = (),
 ) -> Any | None:
     """The variant of that name with those parameters, or None and its faults; `beside` are other keys of its table."""
-    place = places.at(*path, "method") if what == "method" else places.at(*path)
     if name not in table:
         hint = did_you_mean(name, table) or "allowed: " + ", ".join(table)
-        named = places.at(*path) if path[-1] == what else places.at(*path, what)
-        faults.append(f'{named}: unknown {what} "{name}"; {hint}')
+        faults.tell(f'unknown {what} "{name}"; {hint}', *(key if key[-1] == what else (*key, what)))
         return None
     make, before = table[name].make, len(faults)
+    at = (*key, "method") if what == "method" else key
     known = {key: p for key, p in inspect.signature(make).parameters.items() if key != "self"}
-    for key in parameters:
-        if key not in known:
-            hint = did_you_mean(key, [*known, *beside]) or f"{name} takes {', '.join(known) or 'no parameters'}"
-            faults.append(f'{places.at(*path, key)}: unknown key "{key}"; {hint}')
-    missing = [key for key, p in known.items() if p.default is p.empty and key not in parameters]
+    for given in parameters:
+        if given not in known:
+            hint = did_you_mean(given, [*known, *beside]) or f"{name} takes {', '.join(known) or 'no parameters'}"
+            faults.tell(f'unknown key "{given}"; {hint}', *key, given)
+    missing = [needed for needed, p in known.items() if p.default is p.empty and needed not in parameters]
     if missing:
-        faults.append(f"{place}: {name} needs {' and '.join(missing)}")
+        faults.tell(f"{name} needs {' and '.join(missing)}", *at)
     hints = _hints(make)
-    values = {key: _value(value) for key, value in parameters.items()}
-    for key, value in values.items():
-        if key in known and (fault := _wrong_type(hints.get(key, Any), value)):
-            faults.append(f"{places.at(*path, key)}: {key} {fault}")
+    values = {given: _value(value) for given, value in parameters.items()}
+    for given, value in values.items():
+        if given in known and (fault := _wrong_type(hints.get(given, Any), value)):
+            faults.tell(f"{given} {fault}", *key, given)
     if len(faults) > before:
         return None
     try:
         return make(**values)
     except (SfumatoError, TypeError, ValueError) as error:
-        faults.extend(told(place, error))
+        faults.raised(error, *at)
         return None
 
 
-def make_recipe(spec: Any, folder: FilePath, place: str, faults: list[str]) -> Any | None:
+def make_recipe(spec: Any, folder: Path, faults: Faults, *key: str) -> Any | None:
     """The hierarchy recipe of a spec such as {intervals = [5, 10]} or a file name, or None and its faults."""
     from sfumato.hierarchies import parse
 
     try:
         return parse(spec, folder)
     except (SfumatoError, TypeError, ValueError) as error:
-        faults.extend(told(place, error))
+        faults.raised(error, *key)
         return None
-
-
-def told(place: str, error: Exception) -> list[str]:
-    """The faults of an exception; a library's own words are left out, for they may quote values."""
-    if not isinstance(error, SfumatoError):
-        return [f"{place}: the parameters do not fit"]
-    return [f"{place}: {fault}" for fault in getattr(error, "faults", ()) or (str(error),)]
 
 
 def _hints(make: Callable[..., Any]) -> dict[str, Any]:
@@ -224,3 +318,74 @@ def in_our_words(message: str) -> str:
     for theirs, ours in words.items():
         message = message.replace(theirs, ours)
     return message
+
+
+BASES = ("duckdb", "ddb", "db", "sqlite", "sqlite3")  # endings of database files
+OF_A_FILE = "is of a file, and the input is a table of a database"
+STREAMED = ("format", "separator", "encoding")  # what can be said about files that are streamed
+READ = ("csv", "tsv", "tab", "txt", "data", "dat", "parquet", "xlsx", "xlsm", "sav", "zsav", "dta", "sas7bdat", "xpt")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a table is: paths of files, patterns or folders, or a database and a table of it."""
+
+    paths: tuple[str | Path, ...]  # text where it is an address
+    table: str | None = None
+    stream: bool | None = None  # None: as the size of the file says
+    reader: dict[str, Any] = field(default_factory=dict)  # options for reading a file
+
+    @staticmethod
+    def of(written: InputTable, folder: Path) -> Origin:
+        """The input that a policy in a folder names: relative paths start there, addresses do not."""
+        paths = tuple(anchored(path, folder) for path in written.path)
+        reader = written.model_dump(exclude={"path", "table", "stream"}, exclude_none=True)
+        return Origin(paths, written.table, written.stream, reader)
+
+    @property
+    def path(self) -> str | Path | list[str | Path]:
+        """The one path, or all of them."""
+        return self.paths[0] if len(self.paths) == 1 else list(self.paths)
+
+    @property
+    def database(self) -> bool:
+        """Whether the table is in a database: at an address, in a database file, or in one file of no known ending."""
+        if any(is_address(path) or ending(path) in BASES for path in self.paths):
+            return True
+        return self.table is not None and not self.many and ending(self.paths[0]) not in READ
+
+    @property
+    def many(self) -> bool:
+        """Whether these are several files: a list, a folder or a pattern."""
+        return len(self.paths) > 1 or any(Path(p).is_dir() or _pattern(p) for p in self.paths if not is_address(p))
+
+    @property
+    def stored(self) -> bool:
+        """Whether the table cannot be read into memory, or shall not be."""
+        return self.database or self.many or self.stream is True
+
+
+def is_address(path: str | Path) -> bool:
+    """Whether a path is an address.
+
+    >>> is_address("postgresql://host/db"), is_address("in/2024.csv")
+    (True, False)
+    """
+    return isinstance(path, str) and "://" in path
+
+
+def anchored(text: str, folder: Path) -> str | Path:
+    """A path as it is seen from a folder; an address stays as it is."""
+    if is_address(text):
+        return text
+    path = folder / text
+    return Path(glob.escape(str(folder))) / text if glob.has_magic(text) and not path.exists() else path
+
+
+def ending(path: str | Path) -> str:
+    """The ending of a file's name, without that of its compression."""
+    return Path(path).name.lower().removesuffix(".gz").rpartition(".")[2]
+
+
+def _pattern(path: str | Path) -> bool:
+    return glob.has_magic(str(path)) and not Path(path).exists()
