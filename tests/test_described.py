@@ -30,10 +30,11 @@ def shown() -> dict[str, Any]:
             release.table, quasi=["age", "zip"], require=["k-anonymity 2", "alpha-k 0.5 2 disease flu"]
         ),
         "solution": release.solution,
+        "release": release,
     }
 
 
-@pytest.mark.parametrize("kind", ["risk", "utility", "attack", "verify", "solution"])
+@pytest.mark.parametrize("kind", ["risk", "utility", "attack", "verify", "solution", "release"])
 def test_a_few_lines_without_a_value(shown: dict[str, Any], kind: str) -> None:
     text, html = repr(shown[kind]), shown[kind]._repr_html_()
     assert len(text.splitlines()) <= FACTS + 2
@@ -44,7 +45,9 @@ def test_a_few_lines_without_a_value(shown: dict[str, Any], kind: str) -> None:
 
 
 def test_the_first_lines(shown: dict[str, Any]) -> None:
-    assert {kind: repr(value).splitlines()[0] for kind, value in shown.items()} == {
+    assert repr(shown["release"]).startswith("<Release of 6 rows, 0 suppressed, loss 0.0000, k-anonymity, alpha-k")
+    assert "<caption>Release of 6 rows</caption>" in shown["release"]._repr_html_()
+    assert {kind: repr(value).splitlines()[0] for kind, value in shown.items() if kind != "release"} == {
         "risk": "6 rows by age and zip",
         "utility": "6 rows by age and zip",
         "attack": f"{len(shown['attack'])} attacks tried",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from sfumato.core.parameters import path_of
 from sfumato.core.policy import Policy
 from sfumato.core.protocols import Search
 from sfumato.core.roles import Roles
+from sfumato.core.wording import Described, count
 from sfumato.engines.order import RowOrder
 from sfumato.engines.protocol import COUNT, Engine, Plan
 from sfumato.errors import BrokenPromise, OutputError, PolicyError, SfumatoError
@@ -49,7 +50,7 @@ BY_LOSS = (OLA, TupleSuppression)  # that no better one exists follows from loss
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(Described):
     """A table that satisfies its policy, verified from its own rows.
 
     `data` is what leaves: a frame of the kind that came in, the file in its folder, the name of a table, or a frame of
@@ -129,6 +130,16 @@ class Release:
         rows = f"{self.verification.rows} rows, {verdict.suppressed} suppressed"
         loss = losses(self.shown, self.policy)[0]  # what may be published: people paste this
         return f"<Release of {rows}, {'' if loss is None else f'loss {loss:.4f}, '}{promises}{brief(self.reach)}>"
+
+    def described(self) -> tuple[str, Sequence[tuple[str, str]]]:
+        """What a notebook shows: rows, loss, promises, and what they do not cover; all of it may be published."""
+        loss, verification = losses(self.shown, self.policy)[0], self.verification.described()[1]
+        facts = [("suppressed", count(self.solution.verdict.suppressed, "row")), ("search", search_name(self.search))]
+        facts += [] if loss is None else [(f"loss {loss_name(self.policy.loss)}", f"{loss:.4f}")]
+        beyond = brief(self.reach).strip(" ,;")
+        return f"Release of {count(self.verification.rows, 'row')}", [
+            *facts, *verification, *([("not covered", beyond)] if beyond else [])
+        ]  # fmt: skip
 
     @cached_property
     def reach(self) -> Reach:
