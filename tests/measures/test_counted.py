@@ -31,9 +31,9 @@ class Asked(MemoryTable):
         super().__init__(frame)
         self.asked: list[tuple[str, ...]] = []
 
-    def count(self, columns: Any, say: Any, most: int) -> pl.DataFrame:
+    def count(self, columns: Any, report_progress: Any, most: int) -> pl.DataFrame:
         self.asked.append(tuple(columns))
-        return super().count(columns, say, most)
+        return super().count(columns, report_progress, most)
 
 
 def as_dict(counts: TupleCounts, *names: str) -> dict[Any, int]:

@@ -50,10 +50,10 @@ _forget_older({_cache(path.parent) for path in _found}, _found)
 kernel: Callable[..., Any] = numba.njit(cache=True, nogil=True)
 
 
-def warn_of_compiling(say: Callable[[str, float | None], None]) -> None:
+def warn_of_compiling(report_progress: Callable[[str, float | None], None]) -> None:
     """Explain the wait that comes once on a machine."""
     if not compiled():
-        say("compiling kernels, once on this machine (about 10 seconds)", None)
+        report_progress("compiling kernels, once on this machine (about 10 seconds)", None)
 
 
 def compiled() -> bool:

@@ -52,7 +52,7 @@ class StagedRelease(Protocol):
     def schema(self) -> dict[str, pl.DataType]:
         """Column to type, in order, as it was written."""
 
-    def count(self, columns: Sequence[str], say: Progress, most: int = sys.maxsize) -> pl.DataFrame:
+    def count(self, columns: Sequence[str], report_progress: Progress, most: int = sys.maxsize) -> pl.DataFrame:
         """The distinct tuples of the printed texts of columns, and in `COUNT` how many rows have them.
 
         More than `most` tuples are TooManyCells.
@@ -105,7 +105,9 @@ class Engine(Protocol):
     def fingerprint(self, secret: bytes | None) -> str | None:
         """A keyed fingerprint of the table, or None without a key."""
 
-    def count(self, columns: Sequence[str], say: Progress, most: int, work: Path | None = None) -> pl.DataFrame:
+    def count(
+        self, columns: Sequence[str], report_progress: Progress, most: int, work: Path | None = None
+    ) -> pl.DataFrame:
         """The one GROUP BY: distinct tuples of columns in their plain form, and in `COUNT` how many rows have them.
 
         More than `most` tuples are TooManyCells. What an interrupted count has found so far is kept in the folder
@@ -115,11 +117,11 @@ class Engine(Protocol):
     def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
         """For each set of columns how many rows have values of them, in their plain form, that no other row has."""
 
-    def recode(self, plan: Plan, file: Path, format: str, say: Progress) -> StagedRelease:
+    def recode(self, plan: Plan, file: Path, format: str, report_progress: Progress) -> StagedRelease:
         """The one map: write the rows as the plan says into a file, or into a folder of parts of that name."""
 
     def release(
-        self, plan: Plan, name: str | None, overwrite: bool, say: Progress
+        self, plan: Plan, name: str | None, overwrite: bool, report_progress: Progress
     ) -> AbstractContextManager[KeptRelease]:
         """The one map, where the engine `keeps` releases: a table of a database by its name, or a frame.
 

@@ -30,7 +30,7 @@ class Counting(Protocol):
     def schema(self) -> dict[str, pl.DataType]:
         """Column to type, in order."""
 
-    def count(self, columns: Sequence[str], say: Progress, most: int) -> pl.DataFrame:
+    def count(self, columns: Sequence[str], report_progress: Progress, most: int) -> pl.DataFrame:
         """Distinct tuples of columns, and in `COUNT` how many rows have them; more than `most` are a PolicyError."""
 
     def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
@@ -50,9 +50,13 @@ class TupleCounts:
     """
 
     def __init__(
-        self, table: Counting, most: int = DEFAULT_MAX_CELLS, say: Progress = quiet, known: pl.DataFrame | None = None
+        self,
+        table: Counting,
+        most: int = DEFAULT_MAX_CELLS,
+        report_progress: Progress = quiet,
+        known: pl.DataFrame | None = None,
     ) -> None:
-        self.table, self.most, self.say = table, max_cells_of(most), say
+        self.table, self.most, self.report_progress = table, max_cells_of(most), report_progress
         self.schema = dict(table.schema())
         self._answers: dict[tuple[str, ...], pl.DataFrame] = {}
         if known is not None:
@@ -91,7 +95,7 @@ class TupleCounts:
         refuse_types(self.schema, asked)
         found = self._known(asked)
         if found is None:
-            found = self.table.count(asked, self.say, self.most)
+            found = self.table.count(asked, self.report_progress, self.most)
             refuse_many(found.height, self.most)
         self._keep(asked, found)
         row_counts = found.get_column(COUNT).cast(pl.Int64).to_numpy()

@@ -224,12 +224,12 @@ SHARE = 20  # times as long as a saving takes
 class Ticker:
     """Says how many rows have gone by."""
 
-    def __init__(self, say: Progress, message: str, rows: int) -> None:
-        self.say, self.message, self.rows, self.done = say, message, rows, 0
+    def __init__(self, report_progress: Progress, message: str, rows: int) -> None:
+        self.report_progress, self.message, self.rows, self.done = report_progress, message, rows, 0
 
     def __call__(self, rows: int) -> None:
         self.done += rows
-        self.say(self.message, min(1.0, self.done / self.rows) if self.rows else None)
+        self.report_progress(self.message, min(1.0, self.done / self.rows) if self.rows else None)
 
 
 @dataclass(frozen=True, order=True)
@@ -290,7 +290,12 @@ class _Stopped(Exception):
 
 
 def count(
-    sources: Sequence[FileSource], columns: Sequence[str], say: Progress, most: int, work: Path | None, part: int
+    sources: Sequence[FileSource],
+    columns: Sequence[str],
+    report_progress: Progress,
+    most: int,
+    work: Path | None,
+    part: int,
 ) -> pl.DataFrame:
     """Distinct tuples of columns with their counts.
 
@@ -299,7 +304,9 @@ def count(
     files = [(str(s.path.resolve()), s.bytes, s.stamp, s.text and s.text.block) for s in sources]
     stop = threading.Event()
     with _folder(work, f"{files} {list(columns)}") as folder:
-        counting = CountRun(sources, columns, Ticker(say, "counting rows", sum(s.rows for s in sources)), most, folder)
+        counting = CountRun(
+            sources, columns, Ticker(report_progress, "counting rows", sum(s.rows for s in sources)), most, folder
+        )
         return patiently(lambda: counting.run(part, stop), stop.set)
 
 

@@ -108,22 +108,24 @@ class FileTable(Engine):
                 mac.update(source.bytes.to_bytes(8, "big"))
         return "hmac-sha256-files:" + mac.hexdigest()
 
-    def count(self, columns: Sequence[str], say: Progress, most: int, work: Path | None = None) -> pl.DataFrame:
+    def count(
+        self, columns: Sequence[str], report_progress: Progress, most: int, work: Path | None = None
+    ) -> pl.DataFrame:
         """Distinct tuples of columns, and in `COUNT` how many rows have them."""
         with unchanged(self.files):
-            return count(self.files, columns, say, most, work, self.part)
+            return count(self.files, columns, report_progress, most, work, self.part)
 
     def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
         """For each set of columns how many rows have values of them that no other row has."""
         with unchanged(self.files):
             return singled(self.frame, sets)
 
-    def recode(self, plan: Plan, file: Path, format: str, say: Progress) -> ScannedFile:
+    def recode(self, plan: Plan, file: Path, format: str, report_progress: Progress) -> ScannedFile:
         """Write the rows as the plan says."""
         schema = self.files[0].schema
         apply = Mapper(plan, schema)
         needed = [name for name in schema if name in {*plan.keys, *plan.columns}]
-        ticker = Ticker(say, "recoding rows", self.rows())
+        ticker = Ticker(report_progress, "recoding rows", self.rows())
 
         def mapped(frame: pl.DataFrame) -> pl.DataFrame:
             with called():
@@ -151,7 +153,7 @@ class ScannedFile:
         """Column to type, in order, as the file has them."""
         return dict(self.frame.collect_schema())
 
-    def count(self, columns: Sequence[str], say: Progress, most: int = sys.maxsize) -> pl.DataFrame:
+    def count(self, columns: Sequence[str], report_progress: Progress, most: int = sys.maxsize) -> pl.DataFrame:
         """The distinct tuples of the printed texts of columns, and in `COUNT` how many rows have them."""
         frame = self.frame
         names, known = list(columns), frame.collect_schema()
@@ -160,7 +162,7 @@ class ScannedFile:
                 raise ColumnError(f'the release has no column "{name}"')
         total = int(stream(frame.select(pl.len())).item()) if self.format == "parquet" else 0
         cells = Tally({name: known[name] for name in names}, most)
-        tally(frame, cells, Ticker(say, "verifying", total))
+        tally(frame, cells, Ticker(report_progress, "verifying", total))
         counted = cells.frame()
         # plain values that differ print differently, so what was counted apart is apart
         return printed_frame(counted.select(names)).with_columns(counted.get_column(COUNT))

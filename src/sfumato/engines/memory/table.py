@@ -78,7 +78,7 @@ class MemoryTable(Engine):
         return fingerprint(self.frame, secret)
 
     def count(
-        self, columns: Sequence[str], say: Progress, most: int = sys.maxsize, work: Path | None = None
+        self, columns: Sequence[str], report_progress: Progress, most: int = sys.maxsize, work: Path | None = None
     ) -> pl.DataFrame:
         """Distinct tuples of columns, and in `COUNT` how many rows have them."""
         keys = [str(i) for i in range(len(columns))]  # a column may be called "*"
@@ -94,15 +94,17 @@ class MemoryTable(Engine):
         """For each set of columns how many rows have values of them that no other row has."""
         return singled(self.frame.lazy().with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)), sets)
 
-    def recode(self, plan: Plan, file: Path, format: str, say: Progress) -> ScannedFile:
+    def recode(self, plan: Plan, file: Path, format: str, report_progress: Progress) -> ScannedFile:
         """Write the rows as the plan says."""
         write_table(self._recoded(plan)[0], file, format)
         return ScannedFile(file, format)
 
     @contextmanager
-    def release(self, plan: Plan, name: str | None, overwrite: bool, say: Progress) -> Iterator[MemoryTable]:
+    def release(
+        self, plan: Plan, name: str | None, overwrite: bool, report_progress: Progress
+    ) -> Iterator[MemoryTable]:
         """The rows as the plan says; `data` is a frame of the kind that came in."""
-        say("recoding", None)
+        report_progress("recoding", None)
         table, rows = self._recoded(plan)
         table = forget_others(table)
         untouched = [column for column in table.columns if column not in plan.labels]

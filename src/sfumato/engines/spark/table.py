@@ -109,28 +109,30 @@ class SparkTable(Engine):
         """A keyed fingerprint of the rows, in whatever order, or None without a key."""
         return None if secret is None else fingerprint(self._table, secret)
 
-    def count(self, columns: Sequence[str], say: Progress, most: int, work: Path | None = None) -> pl.DataFrame:
+    def count(
+        self, columns: Sequence[str], report_progress: Progress, most: int, work: Path | None = None
+    ) -> pl.DataFrame:
         """Distinct tuples of columns, and in `COUNT` how many rows have them."""
-        say("counting rows", None)
+        report_progress("counting rows", None)
         return self._table.count(columns, most)
 
     def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
         """For each set of columns how many rows have values of them that no other row has."""
         return self._table.singled(sets)
 
-    def recode(self, plan: Plan, file: Path, format: str, say: Progress) -> SparkParts:
+    def recode(self, plan: Plan, file: Path, format: str, report_progress: Progress) -> SparkParts:
         """Have the cluster write the rows as the plan says, as parts in a folder that all machines see."""
-        say("recoding rows", None)
+        report_progress("recoding rows", None)
         with job(self._table.spark, "the cluster could not take the recoding in"):
             rows = mapped(self._table, plan)
         return write_parts(rows, file, format)
 
     @contextmanager
-    def release(self, plan: Plan, name: str | None, overwrite: bool, say: Progress) -> Iterator[SparkKept]:
+    def release(self, plan: Plan, name: str | None, overwrite: bool, report_progress: Progress) -> Iterator[SparkKept]:
         """The rows as the plan says, as a frame of their own: what is verified is what is handed out."""
         if name is not None:
             self.check_target(name, overwrite)
-        say("recoding rows", None)
+        report_progress("recoding rows", None)
         with job(self._table.spark, "the cluster could not make the release", OutputError):
             kept, where = checkpointed(mapped(self._table, plan))
         yield SparkKept(kept, {"format": "spark", "checkpoint": where})

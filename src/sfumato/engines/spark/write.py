@@ -64,9 +64,9 @@ class SparkParts:
         names = list(self._table.schema)
         return dict(zip(unguard_names(names) if self.text else names, self._table.schema.values(), strict=True))
 
-    def count(self, columns: Sequence[str], say: Progress, most: int = LARGEST) -> pl.DataFrame:
+    def count(self, columns: Sequence[str], report_progress: Progress, most: int = LARGEST) -> pl.DataFrame:
         """The distinct tuples of the printed texts of columns, and in `COUNT` how many rows have them."""
-        say("verifying", None)
+        report_progress("verifying", None)
         written = self._written(columns)
         cells = self._table.count_printed(written, most)
         if not self.text:
@@ -148,9 +148,9 @@ class SparkKept:
         """Column to type, in order."""
         return dict(self._table.schema)
 
-    def count(self, columns: Sequence[str], say: Progress, most: int = LARGEST) -> pl.DataFrame:
+    def count(self, columns: Sequence[str], report_progress: Progress, most: int = LARGEST) -> pl.DataFrame:
         """The distinct tuples of the printed texts of columns, and in `COUNT` how many rows have them."""
-        say("verifying", None)
+        report_progress("verifying", None)
         return self._table.count_printed(columns, most)
 
     def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 import polars as pl
 
 from sfumato.engines.disk import temporary
-from sfumato.engines.sql.link import AdbcLink, DuckLink, Link, remove_spill, spill_folder, told
+from sfumato.engines.sql.link import AdbcLink, DuckLink, Link, driver_errors, remove_spill, spill_folder
 from sfumato.engines.sql.types import (
     DIALECTS,
     DUCKDB,
@@ -61,7 +61,7 @@ class DatabaseAddress:
         link = self.connect(write)
         link.disks = self.disks
         try:
-            with told(ReadError, f"{self.shown} cannot be read", self.disks):
+            with driver_errors(ReadError, f"{self.shown} cannot be read", self.disks):
                 for statement in self.dialect.start:
                     link.run(statement)
                 if isinstance(link, AdbcLink):
@@ -189,7 +189,7 @@ def _postgresql(address: str) -> DatabaseAddress:
 
 
 def _adbc(connection: Any) -> DatabaseAddress:
-    with told(ReadError, "the connection cannot be used"):
+    with driver_errors(ReadError, "the connection cannot be used"):
         vendor = str(connection.adbc_get_info().get("vendor_name", "")).lower()
     dialect = DIALECTS.get(vendor) or SqlDialect(vendor or "adbc")
     # a connection of its own to the same database, so that a transaction which the user has open is left alone
@@ -206,7 +206,7 @@ def _options(dialect: SqlDialect) -> dict[str, str] | None:
 
 def _open(connect: Callable[[], Any], shown: str) -> Any:
     """Connect, or say why not: of what the driver says only what it means is shown."""
-    with told(ReadError, f"{shown} cannot be opened"):
+    with driver_errors(ReadError, f"{shown} cannot be opened"):
         try:
             return connect()
         except Exception as error:

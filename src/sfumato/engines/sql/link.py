@@ -59,7 +59,7 @@ PHRASES = {  # words that SQLite always uses, and what they mean; nothing else o
 
 
 @contextmanager
-def told(
+def driver_errors(
     kind: type[SfumatoError], what: str, disks: Sequence[Path] = (), lacking: Callable[[], str] | None = None
 ) -> Iterator[None]:
     """Turn what a driver raises into an error of ours that says `what` could not be done, and why if that is known.

@@ -23,7 +23,7 @@ from sfumato.engines.sql.connect import columns as columns_of
 from sfumato.engines.sql.connect import lacking, place, refuse_unwritable
 from sfumato.engines.sql.connect import table as table_of
 from sfumato.engines.sql.count import count, every, exported, fetched, sample, singled, total
-from sfumato.engines.sql.link import AdbcLink, Link, told
+from sfumato.engines.sql.link import AdbcLink, Link, driver_errors
 from sfumato.engines.sql.recode import Staged
 from sfumato.engines.sql.types import SqlColumn, named
 from sfumato.engines.sql.write import KeptTable, begin, prepared, released, target
@@ -84,7 +84,7 @@ class Database(Engine):
             now.__dict__.pop(known, None)
         now._held, now._counted, now._same = link, None, False
         try:
-            with told(ReadError, f"{self._place.shown} cannot be read", link.disks):
+            with driver_errors(ReadError, f"{self._place.shown} cannot be read", link.disks):
                 begin(link, self._place.dialect, write)
             yield now
         finally:
@@ -131,9 +131,11 @@ class Database(Engine):
         text = json.dumps([[c.name for c in asked], *found]).encode()
         return SUM + hmac.new(secret, text, hashlib.sha256).hexdigest()
 
-    def count(self, columns: Sequence[str], say: Progress, most: int, work: Path | None = None) -> pl.DataFrame:
+    def count(
+        self, columns: Sequence[str], report_progress: Progress, most: int, work: Path | None = None
+    ) -> pl.DataFrame:
         """The one GROUP BY, in the database; nothing of it is kept in `work`."""
-        say("counting rows", None)
+        report_progress("counting rows", None)
         with self._link() as link:
             asked = [self._columns[name] for name in columns]
             found = count(link, self._place.dialect, self._table, asked, most)
@@ -147,15 +149,15 @@ class Database(Engine):
         with self._link() as link:
             return [singled(link, self._table, [self._columns[name] for name in names]) for names in sets]
 
-    def recode(self, plan: Plan, file: Path, format: str, say: Progress) -> ScannedFile:
+    def recode(self, plan: Plan, file: Path, format: str, report_progress: Progress) -> ScannedFile:
         """Export the released rows into a file, as they come from the database."""
         dialect, known = self._place.dialect, self._columns
-        say("recoding rows", None)
+        report_progress("recoding rows", None)
         with self._one_link() as link:
             staged = prepared(link, dialect, self._table, known, plan, self._before)
             query = exported(self._table, plan, known, staged)
             released = [_released(known[name], name in staged.labels, staged) for name in plan.columns]
-            frames = _told(fetched(link, dialect, query, released), say, self._counted or self._rows)
+            frames = _reporting(fetched(link, dialect, query, released), report_progress, self._counted or self._rows)
             _write(frames, link, {c.name: c.dtype for c in released}, file, format, plan.order)
         return ScannedFile(file, format)
 
@@ -170,20 +172,20 @@ class Database(Engine):
         refuse_unwritable(self._place.files)
 
     @contextmanager
-    def release(self, plan: Plan, name: str | None, overwrite: bool, say: Progress) -> Iterator[KeptTable]:
+    def release(self, plan: Plan, name: str | None, overwrite: bool, report_progress: Progress) -> Iterator[KeptTable]:
         """The released rows as a new table, kept where the block ends and gone where it raises."""
         if not name:
             raise OutputError("the release needs the name of a table")
         if self._held is None:
             with self.snapshot(write=True) as now:
                 now._counted = self._counted
-                with now.release(plan, name, overwrite, say) as kept:
+                with now.release(plan, name, overwrite, report_progress) as kept:
                     yield kept
             return
         link, dialect, known = self._held, self._place.dialect, self._columns
         if isinstance(link, AdbcLink) and link.commits_each:
             raise OutputError("this database has no transactions, so a release in it could be left half made")
-        with released(link, dialect, self._table, known, plan, name, overwrite, self._before, say) as kept:
+        with released(link, dialect, self._table, known, plan, name, overwrite, self._before, report_progress) as kept:
             yield kept
 
     def kept(self, data: Any) -> Database:
@@ -230,12 +232,12 @@ class Database(Engine):
     def _link(self) -> Iterator[Link]:
         what = f"{self._place.shown} cannot be read"
         if self._held is not None:
-            with told(ReadError, what, self._held.disks, self._lacking):
+            with driver_errors(ReadError, what, self._held.disks, self._lacking):
                 yield self._held
             return
         link = self._place.link()
         try:
-            with told(ReadError, what, link.disks, self._lacking):
+            with driver_errors(ReadError, what, link.disks, self._lacking):
                 yield link
         finally:
             with suppress(Exception):  # what the driver says now helps nobody
@@ -247,12 +249,12 @@ def _released(column: SqlColumn, labelled: bool, staged: Staged) -> SqlColumn:
     return SqlColumn(column.name, pl.String(), pl.String(), staged.dialect) if labelled else column
 
 
-def _told(frames: Iterator[pl.DataFrame], say: Progress, rows: int) -> Iterator[pl.DataFrame]:
+def _reporting(frames: Iterator[pl.DataFrame], report_progress: Progress, rows: int) -> Iterator[pl.DataFrame]:
     """The frames, with the share of the rows that have come."""
     done = 0
     for found in frames:
         done += found.height
-        say("recoding rows", min(1.0, done / max(1, rows)))
+        report_progress("recoding rows", min(1.0, done / max(1, rows)))
         yield found
 
 

@@ -121,15 +121,15 @@ EXACT = 1 << 53  # up to here whole numbers are exact as floating point numbers
 
 def sqlite_columns(link: Link, dialect: SqlDialect, schema: str, table: str) -> Sequence[SqlColumn]:
     """The columns of a table, from its declaration and one look at all values."""
-    told = link.rows(
+    declared_columns = link.rows(
         f"SELECT name, type FROM pragma_table_xinfo({literal(table)}, {literal(schema)}) WHERE hidden <> 1 ORDER BY cid"
     )
     asked = []
-    for name, _ in told:
+    for name, _ in declared_columns:
         x = quoted(name)
         asked += [f"COALESCE(MAX(typeof({x}) = '{kind}'), 0)" for kind in KINDS]
         asked += [f"COALESCE({of}(CASE WHEN typeof({x}) = 'integer' THEN {x} END), 0)" for of in ("MIN", "MAX")]
-    if not told:
+    if not declared_columns:
         return []
     each = len(KINDS) + 2
     # some hundreds of columns at a time: a statement has a limit
@@ -139,7 +139,7 @@ def sqlite_columns(link: Link, dialect: SqlDialect, schema: str, table: str) -> 
         found += link.rows(f"SELECT {part} FROM {quoted(schema)}.{quoted(table)}")[0]
     return [
         _column(name, declared or "", found[i * each : (i + 1) * each], dialect)
-        for i, (name, declared) in enumerate(told)
+        for i, (name, declared) in enumerate(declared_columns)
     ]
 
 

@@ -13,7 +13,7 @@ from sfumato.core.printed import printed_frame
 from sfumato.engines.protocol import COUNT, Plan, Progress, refuse_many
 from sfumato.engines.sql.connect import TABLE, TableName, columns, find, schemas, split
 from sfumato.engines.sql.count import count, created, every, singled, stage
-from sfumato.engines.sql.link import Link, told
+from sfumato.engines.sql.link import Link, driver_errors
 from sfumato.engines.sql.recode import Staged
 from sfumato.engines.sql.types import SqlColumn, SqlDialect, named
 from sfumato.errors import ColumnError, OutputError, ReadError, did_you_mean
@@ -42,18 +42,18 @@ class KeptTable:
         """Column to type, in order, as it was written."""
         return {name: column.dtype for name, column in self.columns.items()}
 
-    def count(self, columns: Sequence[str], say: Progress, most: int = sys.maxsize) -> pl.DataFrame:
+    def count(self, columns: Sequence[str], report_progress: Progress, most: int = sys.maxsize) -> pl.DataFrame:
         """The distinct tuples of the printed texts of columns, and in `COUNT` how many rows have them."""
         asked, limit = self._asked(columns), None if most == sys.maxsize else most
-        say("verifying", None)
-        with told(ReadError, "the release cannot be counted", self.link.disks):
+        report_progress("verifying", None)
+        with driver_errors(ReadError, "the release cannot be counted", self.link.disks):
             cells = count(self.link, self.dialect, self.table, asked, limit)
         refuse_many(cells.height, most)
         return printed_frame(cells.drop(COUNT)).with_columns(cells.get_column(COUNT))
 
     def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
         """For each set of columns how many rows have values of them that no other row has."""
-        with told(ReadError, "the release cannot be counted", self.link.disks):
+        with driver_errors(ReadError, "the release cannot be counted", self.link.disks):
             return [singled(self.link, self.table, self._asked(names)) for names in sets]
 
     def _asked(self, columns: Sequence[str]) -> list[SqlColumn]:
@@ -97,13 +97,13 @@ def released(
     name: str,
     overwrite: bool,
     counted: int | None,
-    say: Progress,
+    report_progress: Progress,
 ) -> Iterator[KeptTable]:
     """Make the table in the transaction of the link, let it be looked at, and keep it, unless something is raised."""
     try:
-        with told(OutputError, f'the table "{name}" cannot be made', link.disks):
+        with driver_errors(OutputError, f'the table "{name}" cannot be made', link.disks):
             place, replaces = target(link, dialect, source, name, overwrite)
-            say("recoding rows", None)
+            report_progress("recoding rows", None)
             staged = prepared(link, dialect, source, known, plan, counted)
             if replaces:
                 link.run(f"DROP TABLE {place.written}")
@@ -113,7 +113,7 @@ def released(
             found = near is not None and near.written == place.written
             kept = KeptTable(link, dialect, place, name if found else f"{place.within[-1]}.{place.name}")
         yield kept
-        with told(OutputError, f'the table "{name}" cannot be kept', link.disks):
+        with driver_errors(OutputError, f'the table "{name}" cannot be kept', link.disks):
             link.commit()
     except BaseException:
         with suppress(Exception):  # closing the link undoes it as well

@@ -321,7 +321,7 @@ class Assignment:
         self.order = np.arange(len(self.masks))
         self.weights_of = weight_of(self.masks, weight)
 
-    def solve(self, rounds: int, say: Progress) -> None:
+    def solve(self, rounds: int, report_progress: Progress) -> None:
         """Raise the price until all have a class, or nobody can have one; then improve."""
         self._place(np.arange(len(self._parts)), self.order)
         self._settle()
@@ -329,7 +329,7 @@ class Assignment:
         for i in range(rounds):
             if i % TIDY == 0:
                 self._tidy()
-                say("improving", i / rounds)
+                report_progress("improving", i / rounds)
             if not self._try_again(rng):
                 break
         self._settle()

@@ -191,7 +191,7 @@ def known_bits(codes: np.ndarray) -> np.ndarray:
 
 
 def own_cells(
-    codes: np.ndarray, count: np.ndarray, weight: np.ndarray, least: int, say: Progress, wild: bool = True
+    codes: np.ndarray, count: np.ndarray, weight: np.ndarray, least: int, report_progress: Progress, wild: bool = True
 ) -> tuple[np.ndarray, bool]:
     """Per tuple the lightest set of columns without which it matches `least` rows of the table; whether that is proven.
 
@@ -217,7 +217,7 @@ def own_cells(
         left = np.concatenate(still)
         if not len(left):
             return blank, True
-        say("suppressing cells", (i + 1) / len(masks))
+        report_progress("suppressing cells", (i + 1) / len(masks))
     if len(left) and wild:
         blank[left] = blank_one_by_one(codes, count, left, weight, least)
     return blank, not len(left)
@@ -261,7 +261,7 @@ class ReleasedTuples:
 
 
 def fewest_cells(
-    codes: np.ndarray, count: np.ndarray, weight: np.ndarray, least: int, say: Progress
+    codes: np.ndarray, count: np.ndarray, weight: np.ndarray, least: int, report_progress: Progress
 ) -> tuple[ReleasedTuples, bool, int]:
     """Blank as little as possible so that every row matches `least` rows of the release; whether that is proven, and
     the branches looked at.
@@ -270,7 +270,7 @@ def fewest_cells(
     tuple would lose by itself; what is not needed is given back, and small tables are searched exhaustively.
     """
     short = _helped(codes, count, weight, least)
-    blank, _ = own_cells(codes, count, weight, least, say)
+    blank, _ = own_cells(codes, count, weight, least, report_progress)
     if count[blank > 0].sum() <= FEW_BLANKS:
         other = ReleasedTuples(codes, count)
         other.codes = np.where(blank[:, None] >> np.arange(codes.shape[1]) & 1, -1, codes).astype(np.int32)
