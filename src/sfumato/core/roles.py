@@ -1,4 +1,4 @@
-"""Words and patterns that give a column's role away; read by `sfumato.core.roles`.
+"""Roles: which column plays which part, and what columns look like, from words of their names and patterns of values.
 
 Words of column names stand in lower case, without accents or signs: "Birth-Date" is read as birth, date, birthdate.
 """

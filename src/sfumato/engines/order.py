@@ -18,7 +18,7 @@ import polars as pl
 from sfumato.core.printed import plain, printed
 from sfumato.errors import PolicyError, did_you_mean, warn
 
-LARGEST = 1 << 62  # a number of several codes, at most
+LARGEST_KEY = 1 << 62  # a number of several codes: one above it could wrap, and merge tuples that differ
 SEEN, FEW = 4096, 3072  # values that tell whether a column has few different ones, and how many are few
 LONG = 40  # bytes of texts that are compared as numbers
 DIGITS = 17  # of whole numbers that are compared as numbers
@@ -104,9 +104,9 @@ def _key(frame: pl.DataFrame, by: Sequence[str]) -> np.ndarray:
     key, domain = np.zeros(frame.height, np.int64), 1
     for column in (*columns, *(tie for column in columns if (tie := _tie(column)) is not None)):
         for code, size in _ranks(column):
-            if domain * size >= LARGEST:  # a wider number would wrap
+            if domain * size >= LARGEST_KEY:  # a wider number would wrap
                 key, domain = _dense(pl.Series(key))
-            if domain * size >= LARGEST:
+            if domain * size >= LARGEST_KEY:
                 code, size = _dense(pl.Series(code))
             key *= size
             key += code

@@ -23,10 +23,9 @@ from sfumato.engines.atomic import hold
 from sfumato.engines.callbacks import called, patiently
 from sfumato.engines.disk import why
 from sfumato.engines.files.source import FileSource
+from sfumato.engines.order import LARGEST_KEY
 from sfumato.engines.protocol import COUNT, RESERVED_PREFIX, Progress, refuse_many
 from sfumato.errors import ColumnError, OutputError, PolicyError, ReadError, SfumatoError
-
-LARGEST = 1 << 62  # a key above it could wrap, and merge tuples that differ
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def layout(rows: pl.DataFrame, old: Layout | None) -> Layout | None:
     wide = Layout(tuple(low), tuple(size))
     if old == wide:
         return old
-    return wide if wide.domain < LARGEST and min(low) > -LARGEST else None
+    return wide if wide.domain < LARGEST_KEY and min(low) > -LARGEST_KEY else None
 
 
 KEY = RESERVED_PREFIX + "key"

@@ -9,12 +9,11 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.printed import plain
-from sfumato.engines.order import Codes, ranks
+from sfumato.engines.order import LARGEST_KEY, Codes, ranks
 from sfumato.engines.protocol import LABEL, Plan
 from sfumato.errors import ReadError
 
 DENSE = 1 << 22  # positions of a table that is worth its memory for any number of entries
-LARGEST_KEY = 1 << 62
 
 
 class Tuples:

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from sfumato.engines.order import sorted_by
+from sfumato.engines.order import LARGEST_KEY, sorted_by
 from sfumato.engines.protocol import LABEL, RESERVED_PREFIX, Plan
 from sfumato.engines.spark.count import SparkFrame
 from sfumato.engines.spark.types import MARK, functions
@@ -39,7 +39,6 @@ def dealt_and_sorted(frame: Any, by: Sequence[str], rows: int) -> Any:
 
 
 CLASS = RESERVED_PREFIX + "class"
-LARGEST_KEY = 1 << 62
 VALUES = 100_000  # values of a column that are worth a code
 
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from sfumato.engines.order import LARGEST_KEY
 from sfumato.engines.protocol import LABEL, Plan
 from sfumato.engines.sql.types import SqlColumn, SqlDialect
 
-LARGEST = 1 << 62  # a key at most
 VALUE, MISSING, CODE, TEXT, KEY, PLACE = "value", "missing", "code", "label", "key", "place"
 
 
@@ -86,7 +86,7 @@ class Staged:
         key, expression, domain = pl.repeat(0, tuples.height, dtype=pl.Int64, eager=True), "", 1
         for name in keys:
             size = codes[name].height
-            if domain * size >= LARGEST:  # a wider key would wrap: number the tuples so far
+            if domain * size >= LARGEST_KEY:  # a wider key would wrap: number the tuples so far
                 so_far = pl.DataFrame({KEY: key}).unique(maintain_order=True).with_row_index(PLACE)
                 alias = self._add(so_far.select(KEY, pl.col(PLACE).cast(pl.Int64)))
                 self._join(alias, f"{alias}.{KEY} = {expression}", stay)

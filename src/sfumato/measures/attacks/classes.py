@@ -106,6 +106,15 @@ def classes(
     return class_of_row, cells.count
 
 
+def tables_with(names: Sequence[str], released: Any, original: Any, **others: Any) -> list[pl.DataFrame]:
+    """A release, its original, and the others that are given, as frames that have these columns; messages name them."""
+    found = {"release": enter(released)[0], "original": enter(original)[0]}
+    found |= {what: enter(table)[0] for what, table in others.items() if table is not None}
+    for what, frame in found.items():
+        known_columns(names, frame.columns, f"the {what}")
+    return list(found.values())
+
+
 class Encoded:
     """Columns as codes, each encoded once however often it is looked at."""
 

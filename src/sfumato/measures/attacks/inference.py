@@ -11,10 +11,10 @@ import polars as pl
 from sfumato.core.cells import count_histogram
 from sfumato.core.label_grammar import NUMBER
 from sfumato.core.microdata import encode
-from sfumato.core.parameters import column_names, known_columns, share_of
+from sfumato.core.parameters import column_names, share_of
 from sfumato.core.wording import percent, quoted
-from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError
+from sfumato.measures.attacks.classes import tables_with
 from sfumato.measures.attacks.linkability import beyond
 from sfumato.measures.attacks.matching import DistanceSpace, Matching, gather
 from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, outcome, records, sample, worst
@@ -75,16 +75,12 @@ def inference(
     Party, Opinion 05/2014 on anonymisation techniques.
     """
     tolerance = share_of(tolerance, "tolerance")
-    frame, people = enter(released)[0], enter(original)[0]
-    control = None if holdout is None else enter(holdout)[0]
     names = tuple(dict.fromkeys(column_names(known, "known")))
     if secret in names or not names:
         raise PolicyError("known must name columns, and the secret must not be one of them", got=f'"{secret}"')
-    tables = [people] if control is None else [people, control]
-    for table, what in zip([frame, *tables], ["the release", "the original", "the holdout"], strict=False):
-        known_columns((*names, secret), table.columns, what)
+    frame, people, *control = tables_with((*names, secret), released, original, holdout=holdout)
     trials, rng = drawing(trials, seed)
-    attack = _Guess(frame, names, secret, tables, hierarchies, tolerance, wildcard)
+    attack = _Guess(frame, names, secret, [people, *control], hierarchies, tolerance, wildcard)
     rows = sample(rng, people.height, trials)
     hit, sure, alone = attack.run(people, rows, rng)
     successes, baseline = int(hit.sum()), float(alone.mean())
@@ -94,9 +90,9 @@ def inference(
     )
     details: dict[str, Any] = {"known": list(names), "secret": secret, "tolerance": tolerance}
     details["sampled"] = len(rows) < people.height
-    if control is not None:
-        others, _, _ = attack.run(control, sample(rng, control.height, trials), rng)
-        details |= beyond(successes / len(rows), float(others.mean()))
+    for others in control:
+        hit_too, _, _ = attack.run(others, sample(rng, others.height, trials), rng)
+        details |= beyond(successes / len(rows), float(hit_too.mean()))
     exposed = worst(sure, hit, most, rows)
     return outcome(
         "inference", successes, len(rows), baseline, exposed, sentence, seed=seed, of="original", details=details

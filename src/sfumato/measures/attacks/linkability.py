@@ -12,11 +12,10 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.cells import count_cells
-from sfumato.core.parameters import column_names, known_columns, whole_number
+from sfumato.core.parameters import column_names, whole_number
 from sfumato.core.wording import percent, quoted
-from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError
-from sfumato.measures.attacks.classes import Encoded
+from sfumato.measures.attacks.classes import Encoded, tables_with
 from sfumato.measures.attacks.matching import DistanceSpace, Matching
 from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, outcome, records, sample
 
@@ -84,17 +83,15 @@ def linkability(
     Giomi et al., "A unified framework for quantifying privacy risk in synthetic data", PoPETs 2023; Article 29 Working
     Party, Opinion 05/2014 on anonymisation techniques.
     """
-    frame, people = enter(released)[0], enter(original)[0]
-    control = None if holdout is None else enter(holdout)[0]
     parts = [tuple(dict.fromkeys(column_names(part, what))) for part, what in ((first, "first"), (second, "second"))]
     both = set(parts[0]) & set(parts[1])
     if both or not all(parts):
         what = "first and second must be two sets of columns with none in common"
         raise PolicyError(what, got=", ".join(f'"{name}"' for name in sorted(both)) or "an empty one")
     neighbours = whole_number(neighbours, "neighbours")
-    tables = [people] if control is None else [people, control]
-    for table, what in zip([frame, *tables], ["the release", "the original", "the holdout"], strict=False):
-        known_columns((*parts[0], *parts[1]), table.columns, what)
+    names = (*parts[0], *parts[1])
+    frame, people, *control = tables_with(names, released, original, holdout=holdout)
+    tables = [people, *control]
     trials, rng = drawing(trials, seed)
     k = min(int(neighbours), frame.height)
     encoded = Encoded()
@@ -114,9 +111,9 @@ def linkability(
     )
     details: dict[str, Any] = {"first": list(parts[0]), "second": list(parts[1]), "neighbours": k}
     details |= {"ceiling": ceiling, "examined": ceiling > POWER, "sampled": len(rows) < people.height}
-    if control is not None:
-        others = _linked(spaces, control, sample(rng, control.height, trials), k, rng)
-        details |= beyond(successes / len(rows), float(others.mean()))
+    for others in control:
+        joined = _linked(spaces, others, sample(rng, others.height, trials), k, rng)
+        details |= beyond(successes / len(rows), float(joined.mean()))
     exposed = rows[np.flatnonzero(hit)][:most]
     return outcome(
         "linkability", successes, len(rows), baseline, exposed, sentence, seed=seed, of="original", details=details

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.parameters import column_names, known_columns
+from sfumato.core.parameters import column_names
 from sfumato.core.wording import percent, quoted
 from sfumato.engines.memory.table import enter
+from sfumato.measures.attacks.classes import tables_with
 from sfumato.measures.attacks.matching import Matching
 from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, outcome, sample, worst
 
@@ -64,16 +65,11 @@ def membership(
     Nergiz, Atzori and Clifton, "Hiding the presence of individuals from shared databases", SIGMOD 2007; Shokri et al.,
     "Membership inference attacks against machine learning models", S&P 2017.
     """
-    tables = [enter(table)[0] for table in (released, original, holdout)]
     names = tuple(dict.fromkeys(column_names(quasi, "quasi")))
-    everybody = None if population is None else enter(population)[0]
-    for table, what in zip([*tables, everybody], ["release", "original", "holdout", "population"], strict=True):
-        if table is not None:
-            known_columns(names, table.columns, f"the {what}")
-    frame, here, others = tables
+    people = {"holdout": enter(holdout)[0], "population": population}
+    frame, here, others, *everybody = tables_with(names, released, original, **people)
     trials, rng = drawing(trials, seed)
-    targets = [here, others, *([] if everybody is None else [everybody])]
-    matching = Matching(frame, names, targets, hierarchies, wildcard)
+    matching = Matching(frame, names, [here, others, *everybody], hierarchies, wildcard)
     each = max(1, min(trials // 2, here.height, others.height))
     members, strangers = sample(rng, here.height, each), sample(rng, others.height, each)
     found, taken = (
@@ -88,8 +84,8 @@ def membership(
         f"{percent(hits)} of the members are recognised, and {percent(alarms)} of the others are taken for members."
     )
     details: dict[str, Any] = {"members found": hits, "others taken": alarms, "advantage": hits - alarms}
-    if everybody is not None:
-        details["presence"] = _presence(matching, everybody)
+    if everybody:
+        details["presence"] = _presence(matching, everybody[0])
     exposed = worst(-found, found > 0, most, members)  # the fewer records a person may be, the more exposed
     return outcome("membership", successes, 2 * each, 0.5, exposed, sentence, seed=seed, of="original", details=details)
 

@@ -11,11 +11,10 @@ import polars as pl
 
 from sfumato.core.hierarchy import Categories
 from sfumato.core.label_grammar import NUMBER
-from sfumato.core.parameters import column_names, known_columns, whole_number
+from sfumato.core.parameters import column_names, whole_number
 from sfumato.core.wording import percent, quoted
-from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError
-from sfumato.measures.attacks.classes import Encoded
+from sfumato.measures.attacks.classes import Encoded, tables_with
 from sfumato.measures.attacks.linkability import beyond, shared_of
 from sfumato.measures.attacks.matching import gather
 from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, outcome
@@ -253,21 +252,16 @@ def singling_out(
     if mode not in MODES:
         raise PolicyError("unknown mode of singling out", got=repr(mode), allowed=", ".join(MODES))
     size = whole_number(size, "size")
-    frame, people = enter(released)[0], enter(original)[0]
-    others = None if holdout is None else enter(holdout)[0]
-    tables = [people] if others is None else [people, others]
-    names = tuple(dict.fromkeys(column_names(columns, "columns"))) or shared_of(frame, *tables)
-    for table, what in zip([frame, *tables], ["the release", "the original", "the holdout"], strict=False):
-        known_columns(names, table.columns, what)
+    names = tuple(dict.fromkeys(column_names(columns, "columns")))
+    frame, *tables = tables_with(names, released, original, holdout=holdout)
+    names = names or shared_of(frame, *tables)
     if not names:
         raise PolicyError("the release and the original have no column in common")
     (trials, rng), encoded = drawing(trials, seed), Encoded()
     here, *elsewhere = (Side(frame, names, table, hierarchies, wildcard, encoded) for table in (frame, *tables))
     width = 1 if mode == "univariate" else min(int(size), len(names))
-    drawn = (
-        univariate(here, elsewhere[0], rng) if mode == "univariate" else multivariate(here, elsewhere[0], rng, width)
-    )
     every = mode == "univariate"
+    drawn = univariate(here, elsewhere[0], rng) if every else multivariate(here, elsewhere[0], rng, width)
     predicates, sampled = rarest(drawn if every else islice(drawn, TRIES * trials), here, trials, every)
     found = [elsewhere[0].matches(predicate) for predicate in predicates]
     successes = sum(len(rows) == 1 for rows in found)
@@ -278,21 +272,12 @@ def singling_out(
         f"{percent(baseline)} do."
     )
     details: dict[str, Any] = {"mode": mode, "columns": list(names), "size": width, "sampled": sampled}
-    if others is not None:
+    if len(tables) > 1:
         control = float(np.mean([len(elsewhere[1].matches(predicate)) == 1 for predicate in predicates]))
-        details |= beyond(successes / len(predicates), control) | {"holdout rows": others.height}
+        details |= beyond(successes / len(predicates), control) | {"holdout rows": tables[1].height}
     exposed = list(dict.fromkeys(int(rows[0]) for rows in found if len(rows) == 1))[:most]
-    return outcome(
-        f"singling out ({mode})",
-        successes,
-        len(predicates),
-        baseline,
-        exposed,
-        sentence,
-        seed=seed,
-        of="original",
-        details=details,
-    )
+    name, tried = f"singling out ({mode})", len(predicates)
+    return outcome(name, successes, tried, baseline, exposed, sentence, seed=seed, of="original", details=details)
 
 
 def widest(released: Any, original: Any, columns: Any, *, mode: str = "multivariate", **options: Any) -> Attack:

@@ -105,7 +105,7 @@ def attack_summary(
     if not names:
         raise PolicyError("no quasi-identifying column is given")
     known_columns((*names, *secrets), frame.columns, "the release")
-    trees = dict(hierarchies or {})
+    hierarchies = dict(hierarchies or {})
     people, outsiders = (None if table is None else enter(table)[0] for table in (original, holdout))
     found = AttackResults()
 
@@ -117,12 +117,12 @@ def attack_summary(
         found[key] = attack(*given, most=most, **options).to_dict()
 
     for secret in secrets:
-        tried = attacks_on_classes(view(frame, names, secret), trees.get(secret), most)
+        tried = attacks_on_classes(view(frame, names, secret), hierarchies.get(secret), most)
         found |= {named(name, secret): entry for name, entry in tried.items()}
         found.skipped |= {named(name, secret): why for name, why in tried.skipped.items()}
     if people is not None:
         known = tuple(name for name in names if name in people.columns)
-        common: dict[str, Any] = {"hierarchies": trees, "wildcard": wildcard, "seed": seed, "trials": trials}
+        common: dict[str, Any] = {"hierarchies": hierarchies, "wildcard": wildcard, "seed": seed, "trials": trials}
         three: dict[str, Any] = {"holdout": outsiders, **common}
         if known:
             run("singling-out", widest, frame, people, known, **three)
@@ -152,12 +152,14 @@ def attack_summary(
         for of, listed in (("external", table), ("original", people)):
             shared = () if listed is None else tuple(name for name in names if name in listed.columns)
             if shared and listed is not None and secret in listed.columns:
-                options: dict[str, Any] = {"hierarchies": trees, "wildcard": wildcard, "of": of}
+                options: dict[str, Any] = {"hierarchies": hierarchies, "wildcard": wildcard, "of": of}
                 run("order", order, frame, listed, shared, secret, secret=secret, **options)
                 break
     if table is not None:
         thresholds = {"upper": upper, "lower": lower, "seed": seed}
-        for name, (attack, options) in _linkage(frame, table, names, truth, trees, thresholds, found.skipped).items():
+        for name, (attack, options) in _linkage(
+            frame, table, names, truth, hierarchies, thresholds, found.skipped
+        ).items():
             if note := found.get("deterministic-linkage", {}).get("details", {}).get("note"):
                 if name == "distance-linkage":  # a nearest record is right or wrong only where somebody knows
                     found.skipped[name] = note
@@ -224,7 +226,7 @@ def _linkage(
     external: pl.DataFrame,
     names: Sequence[str],
     truth: Any,
-    trees: Mapping[str, Any],
+    hierarchies: Mapping[str, Any],
     thresholds: Mapping[str, Any],
     skipped: dict[str, str],
 ) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
@@ -235,7 +237,7 @@ def _linkage(
     known = frame.height == external.height if truth is None else not isinstance(truth, str)
     if not common:
         return {"cluster-linkage": (cluster_linkage, {"truth": truth})} if known else {}
-    given: dict[str, Any] = {"columns": common, "truth": truth, "hierarchies": trees}
+    given: dict[str, Any] = {"columns": common, "truth": truth, "hierarchies": hierarchies}
     found: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         "deterministic-linkage": (deterministic_linkage, {**given})
     }

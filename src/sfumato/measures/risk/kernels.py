@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.core.compiled import kernel
+from sfumato.core.keys import EMPTY, SPREAD
 
 FEW = 24  # from this f on the series needs few terms whatever p is
 
@@ -78,10 +79,6 @@ def fit_pairs(
         if sweeps == 1:
             gap = np.inf
     return mean, sweeps, gap
-
-
-EMPTY = np.int64(-1)
-SPREAD = np.int64(-7046029254386353131)  # odd 64-bit constant of Fibonacci hashing
 
 
 @kernel
