@@ -176,7 +176,7 @@ def test_the_cluster_writes_parts_with_the_bytes_of_the_table_in_memory(
     spark: Any, table: pl.DataFrame, tmp_path: Path, format: str
 ) -> None:
     few = table.drop("stay").rename({"note": "-n,o\nte", "local": "lo.cal`"})
-    plan = Plan(tuple(few.columns), (), plain=("size", "town"))
+    plan = Plan(tuple(few.columns), (), unchanged=("size", "town"))
     folder = tmp_path / "a [1] %20 {b}" / f"data.{format}"
     written = SparkTable(on(spark, few)).recode(plan, folder, format, quiet)
     parts = sorted(folder.iterdir())
@@ -252,7 +252,7 @@ def test_a_release_stays_as_it_was_verified_when_its_source_is_gone(
 
 
 def test_a_checkpoint_folder_is_used_where_there_is_one(spark: Any, table: pl.DataFrame, tmp_path: Path) -> None:
-    store, plan = SparkTable(on(spark, table.select("age"))), Plan(("age",), ("age",), plain=("age",))
+    store, plan = SparkTable(on(spark, table.select("age"))), Plan(("age",), ("age",), unchanged=("age",))
     spark.sparkContext.setCheckpointDir(str(tmp_path))
     try:
         with store.release(plan, None, False, quiet) as kept:

@@ -28,18 +28,18 @@ class Plan:
     """What a search decided, as frames that any engine can join.
 
     `columns` are released, in this order. `maps` gives a column's label per value: the column, and `LABEL + column`.
-    `cells` gives the labels per tuple of `keys`; rows whose tuple is not in it are left out. `gone` are tuples of
-    `keys` whose rows are left out. A column that is in `plain` keeps its values and its type. Values are matched in
+    `cells` gives the labels per tuple of `keys`; rows whose tuple is not in it are left out. `suppressed_keys` are
+    tuples of `keys` whose rows are left out. Columns that are `unchanged` keep values and type. Values are matched in
     their plain form (see `plain`), and a missing value matches a missing value. Rows are released in `order`,
     as many as `rows` where that is known. For rows in memory, `taken` are those that stay, and `labels` their columns.
     """
 
     columns: tuple[str, ...]
     keys: tuple[str, ...] = ()
-    plain: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
     maps: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     cells: pl.DataFrame | None = None
-    gone: pl.DataFrame | None = None
+    suppressed_keys: pl.DataFrame | None = None
     order: RowOrder = field(default_factory=RowOrder)
     rows: int | None = None
     taken: np.ndarray | None = None

@@ -64,9 +64,9 @@ class Mapper:
 
     def __init__(self, plan: Plan, schema: Mapping[str, pl.DataType]) -> None:
         self.plan, self.keys = plan, list(plan.keys)
-        touched = dict.fromkeys((*plan.keys, *plan.plain, *plan.maps))
+        touched = dict.fromkeys((*plan.keys, *plan.unchanged, *plan.maps))
         self.plain = [plain(name, schema[name]) for name in touched]
-        self.gone = None if plan.gone is None else Tuples(plan.gone.select(self.keys))
+        self.gone = None if plan.suppressed_keys is None else Tuples(plan.suppressed_keys.select(self.keys))
         self.cells = None if plan.cells is None else Tuples(plan.cells.select(self.keys))
         beside = () if plan.cells is None else [s for s in plan.cells.iter_columns() if s.name.startswith(LABEL)]
         self.labels = {series.name.removeprefix(LABEL): _Labels.of(series) for series in beside}
@@ -94,7 +94,7 @@ class Mapper:
             made |= {name: labels(place) for name, labels in self.labels.items()}
         for name, of in self.maps.items():
             made[name] = of(level.get_column(name))
-        for name in self.plan.plain:
+        for name in self.plan.unchanged:
             made[name] = level.get_column(name)
         return pl.DataFrame({name: made[name] if name in made else rows[name] for name in self.plan.columns})
 

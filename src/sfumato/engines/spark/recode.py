@@ -93,11 +93,11 @@ UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 def mapped(table: SparkFrame, plan: Plan) -> Any:
     """The rows that a plan releases, yet to be run."""
     F, place = functions(table.rows), table.place
-    made = {name: F.col("plain " + place[name]) for name in dict.fromkeys((*plan.keys, *plan.plain, *plan.maps))}
+    made = {name: F.col("plain " + place[name]) for name in dict.fromkeys((*plan.keys, *plan.unchanged, *plan.maps))}
     rows = table.rows.select("*", *(table.plain(name).alias("plain " + place[name]) for name in made))
-    released = {name: made[name] if name in plan.plain else F.col(place[name]) for name in plan.columns}
-    if plan.gone is not None:
-        rows, _ = joined(table, rows, plan.gone, {name: made[name] for name in plan.keys}, "left_anti")
+    released = {name: made[name] if name in plan.unchanged else F.col(place[name]) for name in plan.columns}
+    if plan.suppressed_keys is not None:
+        rows, _ = joined(table, rows, plan.suppressed_keys, {name: made[name] for name in plan.keys}, "left_anti")
     if plan.cells is not None:
         keys = {name: made[name] for name in plan.keys}
         cells, classes = numbered(plan.cells)

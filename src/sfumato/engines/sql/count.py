@@ -101,7 +101,7 @@ def _from(table: TableName, staged: Staged) -> str:
 def exported(table: TableName, plan: Plan, columns: Mapping[str, SqlColumn], staged: Staged) -> str:
     """A query for the released rows, as they travel."""
     said = [
-        staged.labels.get(name) or (columns[name].plain() if name in plan.plain else columns[name].value())
+        staged.labels.get(name) or (columns[name].plain() if name in plan.unchanged else columns[name].value())
         for name in plan.columns
     ]
     return f"SELECT {_listed(said)} {_from(table, staged)}"
@@ -116,7 +116,7 @@ def created(
     dialect: SqlDialect,
 ) -> list[str]:
     """The statements that make the released table."""
-    said = {name: staged.labels.get(name) or columns[name].kept(name in plan.plain) for name in plan.columns}
+    said = {name: staged.labels.get(name) or columns[name].kept(name in plan.unchanged) for name in plan.columns}
     listed = ", ".join(f"{expression} AS {quoted(name)}" for name, expression in said.items())
     rows = f"SELECT * FROM (SELECT {listed} {_from(table, staged)}) q {_sorted(plan, columns, staged, dialect)}"
     if dialect.name == "sqlite":  # which would forget the types

@@ -30,7 +30,7 @@ class Staged:
         self.joins: list[str] = []
         self.where: list[str] = []
         self.labels: dict[str, str] = {}
-        tuples = plan.gone if plan.cells is None else plan.cells
+        tuples = plan.suppressed_keys if plan.cells is None else plan.cells
         keys = [] if tuples is None else list(plan.keys)
         codes: dict[str, pl.DataFrame] = {}
         said: dict[str, str] = {}
