@@ -55,6 +55,12 @@ def share_of(value: Any, what: str, *, above: bool = False) -> float:
     return float(real_number(value, what, 0, 1, above=above))
 
 
+def settle(value: Any, **checked: Any) -> None:
+    """Put checked parameters into a frozen value."""
+    for name, one in checked.items():
+        object.__setattr__(value, name, one)
+
+
 def one_of(value: Any, what: str, options: Iterable[str]) -> str:
     """One of some names.
 

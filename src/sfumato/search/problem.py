@@ -15,6 +15,7 @@ from sfumato.core.cells import Cells, Classes, classes_of, count_cells, count_hi
 from sfumato.core.keys import first_of
 from sfumato.core.labels import Labels, at_level
 from sfumato.core.microdata import Attribute, Microdata, microdata
+from sfumato.core.parameters import real_number, settle, whole_number
 from sfumato.core.policy import ClassStatistics, Policy, Verdict, check, class_statistics, label_losses
 from sfumato.core.wording import Described, count, number
 from sfumato.errors import Infeasible, PolicyError
@@ -124,14 +125,13 @@ class Solution(Described):
 LABELS = ("ranges", "hierarchy")  # how columns with an order are printed
 
 
-def limits(search: str, seconds: Any = None, whole: Any = None) -> None:
-    """Check the limits of a search: seconds a number above 0, or None; a count a whole number above 0, or None."""
-    if seconds is not None and (
-        isinstance(seconds, bool) or type(seconds) not in (int, float) or not 0 < seconds < 1e9
-    ):
-        raise PolicyError(f"{search}: seconds must be a number above 0", got=repr(seconds))
-    if whole is not None and (type(whole) is not int or whole < 1):
-        raise PolicyError(f"{search}: a limit on nodes must be a whole number above 0", got=repr(whole))
+def limits(search: Any, name: str, *of: str) -> None:
+    """Check the limits of a search, each a number above 0, or None: `seconds`, and counts of other things."""
+    for limit in of:
+        if (value := getattr(search, limit)) is not None:
+            what = f"{name}: {limit}"
+            checked = real_number(value, what, 0, 1e9, above=True) if limit == "seconds" else whole_number(value, what)
+            settle(search, **{limit: checked})
 
 
 def refuse_unprunable(problem: Problem, search: str) -> None:

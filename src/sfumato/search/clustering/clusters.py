@@ -13,7 +13,7 @@ import numpy as np
 from sfumato.core.cells import classes_of
 from sfumato.core.labels import Labels, at_level, of_nodes, of_ranges
 from sfumato.core.microdata import Attribute
-from sfumato.core.parameters import one_of
+from sfumato.core.parameters import one_of, whole_number
 from sfumato.core.policy import holds
 from sfumato.errors import PolicyError
 from sfumato.losses import LM, NCP, LabelLoss
@@ -207,10 +207,9 @@ def lay_out(problem: Problem, search: str, labels: str = "ranges") -> Field:
 def check(search: str, labels: Any, block: Any = None, seed: Any = 0) -> None:
     """Refuse parameters that clustering searches share, where they make no sense."""
     one_of(labels, f"labels of {search}", LABELS)
-    if block is not None and (type(block) is not int or block < 2):
-        raise PolicyError(f"{search}: block must be a whole number above 1", got=repr(block))
-    if type(seed) is not int or seed < 0:
-        raise PolicyError(f"{search}: seed must be a whole number, 0 or more", got=repr(seed))
+    if block is not None:
+        whole_number(block, f"{search}: block", 2)
+    whole_number(seed, f"{search}: seed", 0)
 
 
 def with_rest(field: Field, of: np.ndarray, block: int | None) -> np.ndarray:

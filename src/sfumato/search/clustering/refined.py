@@ -70,7 +70,7 @@ class Refined(Search):
 
     def __post_init__(self) -> None:
         check("refined", self.labels, seed=self.seed)
-        limits("refined", self.seconds, self.rounds)
+        limits(self, "refined", "seconds", "rounds")
         if self.start is not None:
             from sfumato.search import search
 

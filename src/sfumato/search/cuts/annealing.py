@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from sfumato.core.parameters import real_number, settle, whole_number
 from sfumato.core.protocols import Search
-from sfumato.errors import PolicyError
 from sfumato.search.cuts.cuts import WORTH_A_THREAD, Trials, check_limits
 from sfumato.search.cuts.kernels import MOVED, anneal, room, take
 from sfumato.search.problem import Problem, Solution
@@ -46,10 +46,8 @@ class Annealing(Search):
 
     def __post_init__(self) -> None:
         check_limits("annealing", self)
-        if not 0 < self.heat < float("inf"):
-            raise PolicyError("annealing: heat must be positive", got=self.heat)
-        if isinstance(self.steps, bool) or not isinstance(self.steps, int) or self.steps < 1:
-            raise PolicyError("annealing: steps must be a whole number", got=repr(self.steps), allowed="1 or more")
+        real_number(self.heat, "annealing: heat", above=True)
+        settle(self, steps=whole_number(self.steps, "annealing: steps"))
 
     def __call__(self, problem: Problem) -> Solution:
         """Anneal cuts for the problem."""

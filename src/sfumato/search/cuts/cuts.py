@@ -16,6 +16,7 @@ from sfumato.core.keys import first_of, rank_tuples
 from sfumato.core.labels import Labels, of_nodes, of_ranges
 from sfumato.core.lattice import Lattice, lattice
 from sfumato.core.microdata import Attribute
+from sfumato.core.parameters import LARGEST, settle, whole_number
 from sfumato.core.policy import TOLERANCE, ClassStatistics, check, class_statistics
 from sfumato.errors import Infeasible, PolicyError
 from sfumato.search.cuts.kernels import (
@@ -33,7 +34,7 @@ from sfumato.search.cuts.kernels import (
 )
 from sfumato.search.lattice.optimal import descend
 from sfumato.search.lattice.state import LatticeState
-from sfumato.search.problem import Columns, Problem, Solution, judge
+from sfumato.search.problem import Columns, Problem, Solution, judge, limits
 
 AGGREGATES = {"mean": MEAN, "sum": SUM, "geometric": GEOMETRIC, "maximum": MAXIMUM}
 FUSED = 1024  # values of a fused column; its map is made anew for each candidate
@@ -373,15 +374,9 @@ class Trials:
 
 def check_limits(name: str, search: Any) -> None:
     """Refuse parameters that make no sense."""
-    for field in ("seconds", "evaluations"):
-        value = getattr(search, field)
-        if value is not None and not value > 0:
-            raise PolicyError(f"{name}: {field} must be positive, or None for no limit", got=value)
-    for field, least, most in (("patience", 1, math.inf), ("gaps", 1, MOST_GAPS), ("seed", 0, math.inf)):
-        value = getattr(search, field)
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            within = f"{least} to {most}" if most < math.inf else f"{least} or more"
-            raise PolicyError(f"{name}: {field} must be a whole number", got=repr(value), allowed=within)
+    limits(search, name, "seconds", "evaluations")
+    for field, least, most in (("patience", 1, LARGEST), ("gaps", 1, MOST_GAPS), ("seed", 0, LARGEST)):
+        settle(search, **{field: whole_number(getattr(search, field), f"{name}: {field}", least, most)})
 
 
 def _starts(sizes: Any) -> np.ndarray:

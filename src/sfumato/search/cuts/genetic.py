@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from sfumato.core.parameters import settle, share_of, whole_number
 from sfumato.core.protocols import Search
-from sfumato.errors import PolicyError
 from sfumato.search.cuts.cuts import Trials, check_limits
 from sfumato.search.cuts.kernels import BRED, MOVED, MUTATIONS, WEAKEST, breed
 from sfumato.search.problem import Problem, Solution
@@ -44,13 +44,9 @@ class Genetic(Search):
 
     def __post_init__(self) -> None:
         check_limits("genetic", self)
-        if isinstance(self.population, bool) or not isinstance(self.population, int) or self.population < 4:
-            raise PolicyError(
-                "genetic: population must be a whole number", got=repr(self.population), allowed="4 or more"
-            )
+        settle(self, population=whole_number(self.population, "genetic: population", 4))
         for name in ("crossover", "mutation"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise PolicyError(f"genetic: {name} must lie in 0 to 1", got=getattr(self, name))
+            share_of(getattr(self, name), f"genetic: {name}")
 
     def __call__(self, problem: Problem) -> Solution:
         """Breed cuts for the problem."""

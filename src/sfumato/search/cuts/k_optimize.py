@@ -15,6 +15,7 @@ from sfumato.core.cells import roll_up
 from sfumato.core.label_grammar import STAR, set_text
 from sfumato.core.labels import Labels, at_level, of_ranges
 from sfumato.core.microdata import Attribute
+from sfumato.core.parameters import column_name, one_of
 from sfumato.core.protocols import Search
 from sfumato.criteria import KAnonymity, KMap
 from sfumato.errors import Infeasible, PolicyError
@@ -59,19 +60,15 @@ class KOptimize(Search):
     coarsen: int | None = None
 
     def __post_init__(self) -> None:
-        if self.cost not in COSTS:
-            raise PolicyError("k-optimize: unknown cost", got=repr(self.cost), allowed=", ".join(COSTS))
-        if self.class_attribute is not None and not isinstance(self.class_attribute, str):
-            got = type(self.class_attribute).__name__
-            raise PolicyError("k-optimize: class_attribute must be the name of a column", got=got)
+        one_of(self.cost, "cost of k-optimize", COSTS)
+        if self.class_attribute is not None:
+            column_name(self.class_attribute, "k-optimize: class_attribute")
         if (self.class_attribute is not None) != (self.cost == "classification"):
             raise PolicyError(
                 "k-optimize: class_attribute goes with the cost classification",
                 got=f"cost {self.cost}, class_attribute {'not ' if self.class_attribute is None else ''}given",
             )
-        limits("k-optimize", seconds=self.seconds)
-        if self.coarsen is not None and (type(self.coarsen) is not int or self.coarsen < 1):
-            raise PolicyError("k-optimize: coarsen must be a whole number above 0", got=repr(self.coarsen))
+        limits(self, "k-optimize", "seconds", "coarsen")
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 from sfumato.core.cells import Classes, classes_of, roll_up
 from sfumato.core.labels import Labels, of_nodes, of_ranges
 from sfumato.core.microdata import Attribute
+from sfumato.core.parameters import column_name
 from sfumato.core.policy import kept_classes
 from sfumato.core.protocols import Search
 from sfumato.errors import Infeasible, PolicyError
@@ -34,10 +35,8 @@ class TDS(Search):
     class_attribute: str | None = None
 
     def __post_init__(self) -> None:
-        if self.class_attribute is not None and not isinstance(self.class_attribute, str):
-            raise PolicyError(
-                "tds: class_attribute must be the name of a column", got=type(self.class_attribute).__name__
-            )
+        if self.class_attribute is not None:
+            column_name(self.class_attribute, "tds: class_attribute")
 
     @property
     def needs(self) -> tuple[str, ...]:

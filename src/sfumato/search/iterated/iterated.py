@@ -15,7 +15,7 @@ from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.labels import of_ranges
 from sfumato.core.lattice import lattice
 from sfumato.core.microdata import Attribute
-from sfumato.core.parameters import one_of
+from sfumato.core.parameters import one_of, settle
 from sfumato.core.policy import holds
 from sfumato.core.protocols import Search
 from sfumato.errors import PolicyError
@@ -90,11 +90,9 @@ class Iterated(Search):
     seconds: float | None = None
 
     def __post_init__(self) -> None:
-        limits("iterated", seconds=self.seconds)
-        if self.share is not None and (type(self.share) not in (int, float) or not 0 < self.share <= 1):
-            raise PolicyError("iterated: share must be a number above 0, at most 1", got=repr(self.share))
-        if self.rounds is not None and (type(self.rounds) is not int or self.rounds < 1):
-            raise PolicyError("iterated: rounds must be a whole number above 0", got=repr(self.rounds))
+        limits(self, "iterated", "seconds", "rounds")
+        if self.share is not None:
+            settle(self, share=real_number(self.share, "iterated: share", 0, 1, above=True))
         if self.rounds is not None and self.share is None:
             raise PolicyError("iterated: rounds limit a search by share", hint="give share, such as 0.05, too")
         one_of(self.labels, "labels of iterated", LABELS)

@@ -11,12 +11,12 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.core.lattice import lattice
+from sfumato.core.parameters import one_of
 from sfumato.core.policy import ClassStatistics
 from sfumato.core.protocols import Search
-from sfumato.errors import PolicyError
 from sfumato.search.lattice.optimal import group_bound
 from sfumato.search.lattice.state import Checked, Descent, LatticeState
-from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns
+from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns, limits
 
 BOUNDING = 0.15  # share of the time that goes into the bound
 
@@ -41,12 +41,8 @@ class Lightning(Search):
     stepping: int = 5
 
     def __post_init__(self) -> None:
-        for name in ("seconds", "nodes", "stepping"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise PolicyError(f"lightning: {name} must be positive", got=value)
-        if self.start not in ("top", "bottom"):
-            raise PolicyError("lightning: unknown start", got=repr(self.start), allowed="top, bottom")
+        limits(self, "lightning", "seconds", "nodes", "stepping")
+        one_of(self.start, "start of lightning", ("top", "bottom"))
 
     def __call__(self, problem: Problem) -> Solution:
         """Search the lattice of the problem."""

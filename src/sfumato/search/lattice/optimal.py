@@ -143,7 +143,7 @@ class Optimal(Search):
     nodes: int | None = None
 
     def __post_init__(self) -> None:
-        limits("optimal", seconds=self.seconds, whole=self.nodes)
+        limits(self, "optimal", "seconds", "nodes")
 
     def __call__(self, problem: Problem) -> Solution:
         """Search the lattice of the problem."""

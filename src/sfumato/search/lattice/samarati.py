@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.core.lattice import Node, lattice
+from sfumato.core.parameters import one_of
 from sfumato.core.protocols import Search
 from sfumato.errors import PolicyError
 from sfumato.search.lattice.checker import Ladders
@@ -47,9 +48,7 @@ class Samarati(Search):
 
     def __post_init__(self) -> None:
         for name, allowed in (("by", METHODS), ("prefer", PREFERENCES), ("among", AMONG)):
-            if getattr(self, name) not in allowed:
-                got, words = repr(getattr(self, name)), ", ".join(allowed)
-                raise PolicyError(f"samarati: unknown value of {name}", got=got, allowed=words)
+            one_of(getattr(self, name), f"value of {name} of samarati", allowed)
 
     def __call__(self, problem: Problem) -> Solution:
         """Search the lattice of the problem."""

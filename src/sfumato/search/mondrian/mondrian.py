@@ -13,7 +13,7 @@ import numpy as np
 from sfumato.core.cells import classes_of
 from sfumato.core.label_grammar import STAR, listed
 from sfumato.core.labels import Labels, of_nodes, of_ranges
-from sfumato.core.parameters import one_of
+from sfumato.core.parameters import column_name, one_of
 from sfumato.core.policy import holds
 from sfumato.core.protocols import Search
 from sfumato.errors import Infeasible, PolicyError
@@ -83,10 +83,8 @@ class Mondrian(Search):
                     got=f"dimension {self.dimension}, {name} "
                     + ("not given" if getattr(self, name) is None else "given"),
                 )
-        if self.class_attribute is not None and not isinstance(self.class_attribute, str):
-            raise PolicyError(
-                "mondrian: class_attribute must be the name of a column", got=type(self.class_attribute).__name__
-            )
+        if self.class_attribute is not None:
+            column_name(self.class_attribute, "mondrian: class_attribute")
         if self.queries is not None:
             object.__setattr__(self, "queries", plain_queries(self.queries))
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.core.compiled import kernel
+from sfumato.core.parameters import one_of
 from sfumato.core.protocols import Search
-from sfumato.errors import PolicyError
 from sfumato.losses import LM, NCP, Precision
 from sfumato.search.clustering.clusters import ClusterSpace, boxes
 from sfumato.search.clustering.kernels import side
@@ -324,8 +324,7 @@ class ForestGeneralisation(Search):
     labels: str = "ranges"
 
     def __post_init__(self) -> None:
-        if self.labels not in LABELS:
-            raise PolicyError("forest-generalisation: unknown labels", got=repr(self.labels), allowed=", ".join(LABELS))
+        one_of(self.labels, "labels of forest-generalisation", LABELS)
 
     def __call__(self, problem: Problem) -> Solution:
         """Grow and cut a forest in each block of rows."""

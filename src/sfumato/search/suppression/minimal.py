@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from sfumato.core.parameters import one_of, real_number, settle, whole_number
 from sfumato.core.policy import Verdict, class_statistics
 from sfumato.core.protocols import Search
 from sfumato.errors import PolicyError, did_you_mean
@@ -60,29 +61,25 @@ class MinimalSuppression(Search):
 
     def __post_init__(self) -> None:
         for name, allowed in (("rule", ("value", "wildcard")), ("matches", ("table", "release"))):
-            if getattr(self, name) not in allowed:
-                raise PolicyError(
-                    f"minimal-suppression: unknown {name}", got=repr(getattr(self, name)), allowed=", ".join(allowed)
-                )
-        limits("minimal-suppression", whole=self.rounds)
+            one_of(getattr(self, name), f"{name} of minimal-suppression", allowed)
+        limits(self, "minimal-suppression", "rounds")
         if self.importance is not None and self.weights is not None:
             raise PolicyError("minimal-suppression takes importance or weights, not both")
-        for name, kind in (("importance", int), ("weights", float)):
-            given = getattr(self, name)
+        for name in ("importance", "weights"):
+            given, checked = getattr(self, name), {}
             if given is None:
                 continue
             if not isinstance(given, Mapping):
                 raise PolicyError(f"minimal-suppression: {name} must map columns to numbers", got=type(given).__name__)
             for column, number in given.items():
-                whole = isinstance(number, int) and not isinstance(number, bool)
-                if not (whole or (kind is float and isinstance(number, float))) or not 0 < number < 1e6:
-                    range_ = "1, 2, ..., 1 being suppressed last" if kind is int else "above 0, below a million"
-                    raise PolicyError(
-                        f'minimal-suppression: {name} of "{column}" must be a number',
-                        got=type(number).__name__,
-                        allowed=range_,
-                    )
-            object.__setattr__(self, name, {str(column): kind(number) for column, number in given.items()})
+                what = f'minimal-suppression: {name} of "{column}"'
+                least_last = name == "importance"  # 1 is suppressed last
+                checked[str(column)] = (
+                    whole_number(number, what, 1, 10**6)
+                    if least_last
+                    else float(real_number(number, what, 0, 1e6, above=True))
+                )
+            settle(self, **{name: checked})
 
     @property
     def wildcard(self) -> bool:

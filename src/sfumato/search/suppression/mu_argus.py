@@ -15,6 +15,7 @@ from sfumato.core.label_grammar import set_text
 from sfumato.core.labels import Labels, at_level
 from sfumato.core.lattice import lattice
 from sfumato.core.microdata import Attribute
+from sfumato.core.parameters import one_of, settle, whole_number
 from sfumato.core.protocols import Search
 from sfumato.errors import Infeasible, PolicyError
 from sfumato.losses import LM, LabelLoss
@@ -128,15 +129,8 @@ class MuArgus(Search):
     weigh: str = "cells"
 
     def __post_init__(self) -> None:
-        if self.size is None:
-            object.__setattr__(self, "size", "all")
-        whole = isinstance(self.size, int) and not isinstance(self.size, bool) and self.size >= 1
-        if self.size != "all" and not whole:
-            raise PolicyError(
-                "mu-argus: size must be a number of columns", got=repr(self.size), allowed='1, 2, ... or "all"'
-            )
-        if self.weigh not in ("cells", "entropy"):
-            raise PolicyError("mu-argus: unknown weigh", got=repr(self.weigh), allowed="cells, entropy")
+        settle(self, size="all" if self.size in (None, "all") else whole_number(self.size, "mu-argus: size"))
+        one_of(self.weigh, "weigh of mu-argus", ("cells", "entropy"))
 
     def __call__(self, problem: Problem) -> Solution:
         """Follow the greedy path of recodings, blank cells at each step, and take the step of least loss."""

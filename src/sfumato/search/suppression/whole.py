@@ -14,7 +14,7 @@ from sfumato.core.policy import TOLERANCE, table_criteria
 from sfumato.core.protocols import Search
 from sfumato.errors import Infeasible, PolicyError
 from sfumato.search.lattice.state import Descent
-from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns
+from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns, limits
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,7 @@ class AttributeSuppression(Search):
     seconds: float | None = None
 
     def __post_init__(self) -> None:
-        if self.seconds is not None and not self.seconds > 0:
-            raise PolicyError("attribute-suppression: seconds must be positive", got=self.seconds)
+        limits(self, "attribute-suppression", "seconds")
 
     def __call__(self, problem: Problem) -> Solution:
         """Search the sets of columns."""
