@@ -15,7 +15,7 @@ from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.labels import of_ranges
 from sfumato.core.lattice import lattice
 from sfumato.core.microdata import Attribute
-from sfumato.core.parameters import one_of, settle
+from sfumato.core.parameters import one_of, real_number, settle
 from sfumato.core.policy import holds
 from sfumato.core.protocols import Search
 from sfumato.errors import PolicyError

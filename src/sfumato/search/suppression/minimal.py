@@ -66,19 +66,17 @@ class MinimalSuppression(Search):
         if self.importance is not None and self.weights is not None:
             raise PolicyError("minimal-suppression takes importance or weights, not both")
         for name in ("importance", "weights"):
-            given, checked = getattr(self, name), {}
+            given, checked = getattr(self, name), dict[str, float]()
             if given is None:
                 continue
             if not isinstance(given, Mapping):
                 raise PolicyError(f"minimal-suppression: {name} must map columns to numbers", got=type(given).__name__)
             for column, number in given.items():
                 what = f'minimal-suppression: {name} of "{column}"'
-                least_last = name == "importance"  # 1 is suppressed last
-                checked[str(column)] = (
-                    whole_number(number, what, 1, 10**6)
-                    if least_last
-                    else float(real_number(number, what, 0, 1e6, above=True))
-                )
+                if name == "importance":
+                    checked[str(column)] = whole_number(number, what, 1, 10**6)
+                else:
+                    checked[str(column)] = float(real_number(number, what, 0, 1e6, above=True))
             settle(self, **{name: checked})
 
     @property
