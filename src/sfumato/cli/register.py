@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,51 +15,8 @@ from sfumato.errors import InputError, OutputError
 LAST_DAY = date(2025, 12, 31)  # the register covers the year before this day; fixed, so that no clock enters
 OLDEST = 103.0
 
-POLICY = """\
-# What others may know of a patient is quasi-identifying: a visitor knows the ward, and whoever paid knows the cost. The
-# diagnosis is what nobody should learn. The release is held to the threshold of clinical data, and meets HIPAA's Safe
-# Harbor too.
-[input]
-path = "register.csv"
-
-[roles]
-identifying = ["name"]
-quasi = ["birth_date", "postcode", "sex", "ward", "cost"]
-sensitive = ["diagnosis"]
-
-[hierarchies]
-birth_date = { dates = ["year", "decade"] }
-postcode = { redact = "right" }
-sex = { levels = ["*"] }
-cost = { intervals = [1000, 2000, 4000, 8000] }
-diagnosis = { file = "diagnosis.csv" }
-
-# Least and greatest level: years, not days; two digits of the postcode, for few people live in the area 102; no cents.
-[levels]
-birth_date = [1, 3]
-postcode = [3, 5]
-cost = [1, 5]
-
-# With 12 records alike the risk is at most 1/12, within the 0.09 of clinical data; 11 would be above it.
-[[require]]
-model = "k-anonymity"
-k = 12
-
-[[require]]
-model = "entropy-l-diversity"
-attribute = "diagnosis"
-l = 3
-
-[search]
-method = "iterated"
-loss = "ncp"
-suppression = 0.02
-
-[output]
-path = "release"
-format = "csv"
-profile = "clinical"
-"""
+FILES = files("sfumato.cli").joinpath("demo_data")
+POLICY = FILES.joinpath("policy.toml").read_text(encoding="utf-8")
 
 
 class Diagnosis(NamedTuple):
@@ -77,71 +35,16 @@ class Diagnosis(NamedTuple):
     critical: float  # share in intensive care
 
 
-# fmt: off
-DIAGNOSES = tuple(Diagnosis(*row) for row in (
-    ("Heart failure", "Heart disease", "Circulatory", "Cardiology", 7.2, 80, 10, .51, 4300, 0, .06),
-    ("Atrial fibrillation", "Heart disease", "Circulatory", "Cardiology", 5, 74, 12, .48, 2700, 0, .02),
-    ("Myocardial infarction", "Heart disease", "Circulatory", "Cardiology", 4, 69, 13, .34, 6900, 0, .2),
-    ("Stroke", "Cerebrovascular disease", "Circulatory", "Neurology", 4.6, 75, 13, .49, 6400, 0, .12),
-    ("Transient ischaemic attack", "Cerebrovascular disease", "Circulatory", "Neurology", 2, 72, 13, .5, 2500, 0, .02),
-    ("Hypertensive crisis", "Vascular disease", "Circulatory", "Cardiology", 2.4, 70, 15, .64, 1700, 0, .02),
-    ("Deep vein thrombosis", "Vascular disease", "Circulatory", "General medicine", 1.3, 63, 18, .52, 2100, 0, .02),
-    ("Pneumonia", "Airway infection", "Respiratory", "General medicine", 5.2, 74, 16, .45, 3900, .14, .1),
-    ("Influenza", "Airway infection", "Respiratory", "General medicine", 1.9, 58, 24, .51, 2200, .3, .02),
-    ("Acute bronchitis", "Airway infection", "Respiratory", "General medicine", 2.2, 62, 22, .49, 1500, .5, .02),
-    ("Chronic lung disease", "Airway disease", "Respiratory", "General medicine", 3.6, 71, 10, .44, 3300, 0, .02),
-    ("Asthma", "Airway disease", "Respiratory", "General medicine", 1, 46, 20, .58, 1800, .4, .02),
-    ("Cystic fibrosis", "Airway disease", "Respiratory", "General medicine", .03, 27, 9, .48, 9800, .4, .02),
-    ("Breast cancer", "Solid tumour", "Neoplasms", "Oncology", 2.5, 63, 14, .992, 5200, 0, .02),
-    ("Lung cancer", "Solid tumour", "Neoplasms", "Oncology", 2.3, 69, 10, .39, 5600, 0, .02),
-    ("Colorectal cancer", "Solid tumour", "Neoplasms", "General surgery", 2.2, 71, 12, .45, 9700, 0, .06),
-    ("Prostate cancer", "Solid tumour", "Neoplasms", "Oncology", 2.3, 71, 8, 0, 6100, 0, .02),
-    ("Leukaemia", "Blood cancer", "Neoplasms", "Oncology", .6, 64, 17, .43, 14800, .18, .02),
-    ("Gallstones", "Biliary disease", "Digestive", "General surgery", 3.6, 57, 18, .62, 3800, 0, .02),
-    ("Appendicitis", "Bowel disease", "Digestive", "General surgery", 2.4, 33, 16, .47, 3500, .3, .02),
-    ("Inguinal hernia", "Bowel disease", "Digestive", "General surgery", 2.9, 57, 20, .12, 2600, .06, .02),
-    ("Gastroenteritis", "Bowel disease", "Digestive", "General medicine", 3.4, 55, 26, .54, 1400, .32, .02),
-    ("Type 2 diabetes", "Diabetes", "Metabolic", "General medicine", 2.6, 66, 14, .43, 3000, 0, .02),
-    ("Type 1 diabetes", "Diabetes", "Metabolic", "General medicine", .6, 34, 16, .46, 2300, .4, .02),
-    ("Fabry disease", "Storage disease", "Metabolic", "General medicine", .02, 41, 13, .45, 18500, 0, .02),
-    ("Urinary tract infection", "Urinary disease", "Urogenital", "General medicine", 3.2, 70, 20, .66, 2300, .1, .02),
-    ("Kidney failure", "Urinary disease", "Urogenital", "General medicine", 2.2, 72, 14, .44, 5100, 0, .1),
-    ("Hip fracture", "Fracture", "Injury", "Orthopaedics", 3.9, 82, 10, .71, 8300, 0, .02),
-    ("Forearm fracture", "Fracture", "Injury", "Orthopaedics", 2.4, 57, 22, .6, 3600, .35, .02),
-    ("Concussion", "Head injury", "Injury", "General surgery", 3, 46, 25, .45, 900, .35, .02),
-    ("Knee osteoarthritis", "Joint disease", "Musculoskeletal", "Orthopaedics", 3.6, 69, 9, .61, 7600, 0, .02),
-    ("Slipped disc", "Spine disease", "Musculoskeletal", "Orthopaedics", 2.6, 50, 14, .46, 4700, 0, .02),
-    ("Spontaneous delivery", "Delivery", "Pregnancy", "Obstetrics", 4.6, 31, 5.2, 1, 2100, 0, .02),
-    ("Caesarean section", "Delivery", "Pregnancy", "Obstetrics", 2.1, 33, 5, 1, 3700, 0, .02),
-    ("Miscarriage", "Complication of pregnancy", "Pregnancy", "Obstetrics", .9, 33, 6, 1, 1300, 0, .02),
-    ("Depressive episode", "Mood disorder", "Mental", "Psychiatry", 2.8, 45, 17, .61, 6900, .03, .02),
-    ("Alcohol dependence", "Substance use", "Mental", "Psychiatry", 3.2, 46, 13, .27, 2400, 0, .02),
-    ("Schizophrenia", "Psychotic disorder", "Mental", "Psychiatry", 1.3, 39, 14, .41, 9100, 0, .02),
-    ("Epilepsy", "Seizure", "Nervous system", "Neurology", 1.6, 52, 23, .46, 2700, .3, .02),
-    ("Huntington disease", "Degenerative disease", "Nervous system", "Neurology", .02, 52, 11, .5, 7400, 0, .02),
-))
-WOMEN = [
-    "Ada", "Alma", "Amalia", "Benedetta", "Bianca", "Carla", "Clara", "Dora", "Elena", "Elisa", "Emma", "Esther",
-    "Flora", "Frida", "Gerda", "Greta", "Hanna", "Helene", "Ida", "Ines", "Irma", "Johanna", "Judith", "Karin",
-    "Lena", "Lina", "Livia", "Lucia", "Magda", "Marta", "Mila", "Nadia", "Nora", "Olga", "Paola", "Petra", "Rosa",
-    "Sara", "Selma", "Sofia", "Stella", "Tilda", "Ursula", "Vera", "Wanda", "Yasmin", "Zoe",
-]
-MEN = [
-    "Adam", "Albert", "Anton", "Arno", "Bela", "Bruno", "Carlo", "Cesare", "Dario", "Emil", "Enzo", "Erik", "Felix",
-    "Franz", "Georg", "Gino", "Hannes", "Hugo", "Ivan", "Jakob", "Jonas", "Karl", "Konrad", "Leo", "Lorenz", "Luca",
-    "Marco", "Mats", "Milan", "Moritz", "Nico", "Nils", "Oskar", "Otto", "Paul", "Pietro", "Rafael", "Remo",
-    "Samir", "Simon", "Tariq", "Theo", "Tomas", "Udo", "Viktor", "Walter", "Xaver",
-]
-FAMILIES = [
-    "Abendrot", "Altwasser", "Amselgrund", "Bachofen", "Bergmoser", "Birkhahn", "Castelverde", "Dornfeld",
-    "Ebenholz", "Eichwald", "Falkenrath", "Fontalba", "Fuchsloh", "Glasbrunn", "Grauwinkel", "Haselbach",
-    "Hirschau", "Immergrün", "Jaspers", "Kaltenbrunn", "Kirschauer", "Kornblum", "Lichtental", "Lindqvist",
-    "Lomarini", "Marzahl", "Mohnfeld", "Montelupo", "Nachtigall", "Nebelhorn", "Oberhausen", "Ochsenfurt",
-    "Pappelhof", "Quellmann", "Rabenstein", "Roccasecca", "Rosenbaum", "Rotdorn", "Sandkuhl", "Schlehdorn",
-    "Sommerau", "Steinbrech", "Tannwalder", "Torregrande", "Ulmenhof", "Valdombra", "Veilchental", "Wacholder",
-    "Weidenau", "Wiesengrund", "Winterling", "Zaunkönig",
-]
-# fmt: on
+def _rows(name: str) -> list[list[str]]:
+    lines = FILES.joinpath(name).read_text(encoding="utf-8").splitlines()
+    return [line.split(",") for line in lines[1:]]
+
+
+DIAGNOSES = tuple(
+    Diagnosis(name, group, chapter, ward, *map(float, rest))
+    for name, group, chapter, ward, *rest in _rows("diagnoses.csv")
+)
+WOMEN, MEN, FAMILIES = ([name for of, name in _rows("names.csv") if of == kind] for kind in ("woman", "man", "family"))
 
 # Dense city districts, two towns, and a countryside whose villages thin out; leading zeros are part of the code.
 _CITY, _TOWNS = np.arange(8041, 8059), np.r_[9110:9117, 10204:10209]
