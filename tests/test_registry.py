@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -217,6 +218,35 @@ def test_a_broken_package_is_named_and_breaks_nothing_else(criteria: Registry[Cr
     ):
         criteria["odd"]
     assert criteria["pairs-only"].make is PairsOnly
+
+
+def test_two_packages_with_one_name_are_both_named(criteria: Registry[Criterion], tmp_path: Path) -> None:
+    package(tmp_path, "more-privacy", "[sfumato.criteria]\npairs-only = good_privacy:PAIRS\n", "")
+    with pytest.raises(PolicyError, match=r'"pairs-only" of the package "(good|more)-privacy" is brought by "'):
+        criteria["pairs-only"]
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_search_or_loss_that_is_gone_leaves_the_promises_verifiable(tmp_path: Path) -> None:
+    release = sf.anonymize(TABLE, k=2, search=Topmost(), loss=FirstOnly(), **DATA)
+    folder = release.save(tmp_path / "out")
+    sf.SEARCHES.remove("topmost")
+    sf.LOSSES.remove("first-only")
+    try:
+        assert sf.verify(folder).holds
+    finally:
+        sf.register("first-only", FirstOnly, example=FirstOnly())
+        sf.register("topmost", Topmost, example=Topmost())
+
+
+@pytest.mark.parametrize("model", [["k-anonymity"], {"k": 2}, 5, None])
+def test_a_manifest_whose_model_is_no_text_is_refused(tmp_path: Path, model: Any) -> None:
+    folder = sf.anonymize(TABLE, k=2, **DATA).save(tmp_path / "out")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["policy"]["require"][0]["model"] = model
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(ReadError, match=r"policy.require.0"):
+        sf.verify(folder)
 
 
 def test_nothing_of_a_package_is_read_on_import_or_for_our_own_names() -> None:

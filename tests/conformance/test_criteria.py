@@ -108,6 +108,31 @@ class Forgetful(sf.KAnonymity):
         return {"k": self.k + 1}
 
 
+@dataclass(frozen=True)
+class SecretlyCompared(sf.TCloseness):
+    """t-closeness that says that it looks at no other class."""
+
+    uses_overall_distribution: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
+class SecretlyRead(sf.DistinctLDiversity):
+    """l-diversity that says that it needs no histogram."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return ()
+
+
+def test_a_criterion_that_hides_what_it_looks_at_is_found() -> None:
+    for make, example, words in (
+        (SecretlyCompared, SecretlyCompared("s", 0.3), "it uses the overall distribution"),
+        (SecretlyRead, SecretlyRead("s", 2), "which it does not declare to need"),
+    ):
+        with registered(make, example), pytest.raises(AssertionError, match=words):
+            check_criterion(example)
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
@@ -43,6 +43,15 @@ def variant_name(make: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", make).lower().replace("_", "-")
 
 
+def field_values(value: Any) -> dict[str, Any]:
+    """The parameters of a variant: the fields of its dataclass, in order.
+
+    >>> field_values(Variant(str, example="", cite="nobody"))
+    {'make': <class 'str'>, 'example': '', 'cite': 'nobody', 'words': ''}
+    """
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
 class Registry(Mapping[str, Variant[T]]):
     """Variants of one kind by name: ours, those that were registered, and those of other packages.
 
@@ -57,9 +66,12 @@ class Registry(Mapping[str, Variant[T]]):
         self._loaded: dict[str, Variant[T]] = {}
 
     @cached_property
-    def _offered(self) -> dict[str, EntryPoint]:
+    def _offered(self) -> dict[str, list[EntryPoint]]:
         """What other packages bring, by name."""
-        return {point.name: point for point in sorted(entry_points(group=f"sfumato.{self.kind}"))}
+        found: dict[str, list[EntryPoint]] = {}
+        for point in sorted(entry_points(group=f"sfumato.{self.kind}")):
+            found.setdefault(point.name, []).append(point)
+        return found
 
     def __getitem__(self, name: str) -> Variant[T]:
         if name in self._rows:
@@ -77,9 +89,13 @@ class Registry(Mapping[str, Variant[T]]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def _load(self, point: EntryPoint) -> Variant[T]:
-        package = point.dist.name if point.dist is not None else point.module
+    def _load(self, points: list[EntryPoint]) -> Variant[T]:
+        point, *others = points
+        package, *more = [one.dist.name if one.dist is not None else one.module for one in points]
         where = f'the {self.what} "{point.name}" of the package "{package}"'
+        if others:
+            also = " and ".join(f'"{name}"' for name in more)
+            raise PolicyError(f"{where} is brought by {also} too", hint="remove all but one of these packages")
         try:
             found = point.load()
         except Exception as error:  # whatever a package does when it is imported

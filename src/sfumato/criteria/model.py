@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.parameters import one_of, real_number, shown, whole_number
 from sfumato.core.protocols import Criterion
-from sfumato.core.registry import variant_name
+from sfumato.core.registry import field_values, variant_name
 from sfumato.criteria.audit import Groups
 from sfumato.errors import PolicyError
 
@@ -34,18 +34,19 @@ class Model(Criterion):
     @property
     def bound(self) -> float | int:
         """What the measured value is compared with."""
-        value: float | int = vars(self)[self.bounded_by]
+        value: float | int = getattr(self, self.bounded_by)
         return value
 
     @property
     def needs(self) -> tuple[str, ...]:
         """The sensitive attribute among its parameters, if there is one."""
-        attribute = vars(self).get("attribute")
+        attribute = field_values(self).get("attribute")
         return () if attribute is None else (attribute,)
 
     def parameters(self) -> dict[str, Any]:
         """Its parameters as plain values, as in a policy file; those left open are left out."""
-        return {name: list(v) if isinstance(v, tuple) else v for name, v in vars(self).items() if v is not None}
+        found = field_values(self).items()
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in found if v is not None}
 
     def _settle(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)  # the dataclasses are frozen; only their own checks may do this

@@ -12,6 +12,7 @@ from sfumato.core.labels import Labels
 from sfumato.core.microdata import Attribute
 from sfumato.core.parameters import one_of, real_number
 from sfumato.core.protocols import LossOfClasses, LossOfLabels
+from sfumato.core.registry import field_values
 from sfumato.errors import PolicyError
 
 AGGREGATES = ("mean", "sum", "geometric", "maximum")
@@ -84,7 +85,7 @@ class ClassLoss(LossOfClasses):
 
 
 def _plain(loss: Any) -> dict[str, Any]:
-    found = {name: dict(value) if isinstance(value, Mapping) else value for name, value in vars(loss).items()}
+    found = {name: dict(value) if isinstance(value, Mapping) else value for name, value in field_values(loss).items()}
     return {name: value for name, value in found.items() if value is not None}
 
 

@@ -286,7 +286,7 @@ def wanted(manifest: Manifest) -> dict[tuple[Model, tuple[str, ...]], Claim | No
     """Every criterion over every set of quasi-identifiers, of the policy and of the promises, with what is claimed."""
 
     def built(where: str, model: object, parameters: Mapping[str, Any]) -> Any:
-        if model not in CRITERIA:
+        if str(model) not in CRITERIA:
             what = f'manifest.json: {where} promises "{str(model)[:100]}", a privacy model that is not known here'
             raise ReadError(what, hint="if another package brings it, install that package; nothing is verified")
         try:

@@ -17,6 +17,7 @@ from sfumato.core.microdata import Attribute, Microdata, encode
 from sfumato.core.parameters import path_of
 from sfumato.core.policy import Policy
 from sfumato.core.protocols import Search
+from sfumato.core.registry import field_values
 from sfumato.core.roles import Roles
 from sfumato.core.wording import Described, count
 from sfumato.engines.order import RowOrder
@@ -362,7 +363,7 @@ def paths_of(
 
 def _given(search: Any) -> dict[str, Any]:
     """The parameters of a search that are set; a search within it by its name and parameters."""
-    given = {name: value for name, value in vars(search).items() if value is not None}
+    given = {name: value for name, value in field_values(search).items() if value is not None}
     return {
         name: {"name": search_name(value), **_given(value)} if isinstance(value, Search) else value
         for name, value in given.items()

@@ -14,6 +14,7 @@ from sfumato.core.fingerprint import secret_seed
 from sfumato.core.parameters import column_names, mapping, quasi_sets
 from sfumato.core.policy import Policy
 from sfumato.core.printed import printed
+from sfumato.core.registry import field_values
 from sfumato.core.roles import REST, K, Roles, Undecided, check_roles, undecided
 from sfumato.core.spelling import warn_of_spellings
 from sfumato.criteria import CRITERIA, criterion, parse
@@ -226,7 +227,7 @@ def adjusted(search: Any, keep: Any, labels: Any) -> Any:
     """A search with the options that the verb gives it: what the automatic choice shall keep, and how it prints."""
     asked = {name: value for name, value in (("keep", keep), ("labels", labels)) if value is not None}
     for name in asked:
-        if name not in vars(search):
+        if name not in field_values(search):
             choice = (
                 "what the automatic choice of a search shall keep" if name == "keep" else "how a search prints ranges"
             )

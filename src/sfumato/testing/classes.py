@@ -45,13 +45,17 @@ class HandMadeClasses:
 
     size: np.ndarray
     only: HandMadeHistogram
+    attributes: Sequence[str] = ("s",)
 
     def histogram(self, attribute: str) -> HandMadeHistogram:
-        """The histogram of any attribute."""
+        """The histogram of any of the attributes."""
+        assert attribute in self.attributes, f'it reads a histogram of "{attribute}", which it does not declare to need'
         return self.only
 
 
-def search_side(classes: Sequence[Values], suppressed: Values = (), tree: Tree | None = None) -> HandMadeClasses:
+def search_side(
+    classes: Sequence[Values], suppressed: Values = (), tree: Tree | None = None, attributes: Sequence[str] = ("s",)
+) -> HandMadeClasses:
     """Classes of printed values; `suppressed` rows count in the whole table only; `tree` maps a value to its labels.
 
     >>> search_side([["x", "x"], ["y"]]).size.tolist()
@@ -75,7 +79,7 @@ def search_side(classes: Sequence[Values], suppressed: Values = (), tree: Tree |
         tuple(text),
         ancestor,
     )
-    return HandMadeClasses(np.array([len(one) for one in classes], dtype=np.int64), histogram)
+    return HandMadeClasses(np.array([len(one) for one in classes], dtype=np.int64), histogram, attributes)
 
 
 def released_side(

@@ -49,7 +49,7 @@ def check_criterion_sides(criterion: Any) -> None:
     """`holds`, which the search asks, and `audit`, which sees released rows, say the same of the same classes."""
     satisfied = 0
     for classes, suppressed, tree in _cases(criterion, "sides"):
-        good = criterion.holds(search_side(classes, suppressed, tree))
+        good = criterion.holds(search_side(classes, suppressed, tree, criterion.needs))
         assert good.dtype == np.bool_, f"holds gives {good.dtype}, not bool"
         assert good.shape == (len(classes),), "holds gives no answer per class"
         found = criterion.audit(released_side(classes, suppressed, tree, criterion.needs))
@@ -62,6 +62,9 @@ def check_criterion_sides(criterion: Any) -> None:
         else:
             assert found.holds == bool(good.all()), f"audit and holds differ on {_shown(classes, suppressed)}"
             assert found.failing_classes == int((~good).sum()), "audit and holds differ on how many classes fail"
+        if not criterion.uses_overall_distribution:
+            alone = criterion.holds(search_side(classes, criterion.named_values, tree, criterion.needs))
+            assert (alone == good).all(), "rows of no class change what holds: it uses the overall distribution"
         satisfied += int(good.sum())
         small = [len(one) for one, ok in zip(classes, good, strict=True) if ok and len(one) < criterion.least_size]
         assert not small, f"least_size is {criterion.least_size}, and a class of {small[:1]} rows satisfies"
@@ -72,7 +75,7 @@ def check_criterion_monotonicity(criterion: Any) -> None:
     """What a search concludes from the declared monotonicity is so."""
     how, by_size = criterion.monotonicity, criterion.monotonicity == "superset" and not criterion.needs
     for classes, others, tree in _cases(criterion, "monotonicity"):
-        alone = criterion.holds(search_side(classes, others, tree))
+        alone = criterion.holds(search_side(classes, others, tree, criterion.needs))
         if by_size:
             large = np.array([len(one) >= criterion.least_size for one in classes])
             assert (alone == large).all(), "closed under supersets, without needs: holds from least_size rows on"
@@ -80,14 +83,14 @@ def check_criterion_monotonicity(criterion: Any) -> None:
             if how != "none" and (alone[i] and alone[j] if how == "merge" else alone[i] or alone[j]):
                 rest = [one for n, one in enumerate(classes) if n not in (i, j)]
                 both = [*classes[i], *classes[j]]
-                together = criterion.holds(search_side([both, *rest], others, tree))[0]
+                together = criterion.holds(search_side([both, *rest], others, tree, criterion.needs))[0]
                 assert together, f'not closed as declared ("{how}"): {_shown([classes[i], classes[j]], others)}'
 
 
 def check_criterion_empty_class(criterion: Any) -> None:
     """A class without rows satisfies nothing, and leaves the others as they are."""
     for classes, others, tree in itertools.islice(_cases(criterion, "empty"), 8):
-        plain, padded = (search_side(classes, others, tree) for _ in range(2))
+        plain, padded = (search_side(classes, others, tree, criterion.needs) for _ in range(2))
         padded.size = np.insert(padded.size, 0, 0)
         padded.only.start = np.insert(padded.only.start, 0, 0)
         found = criterion.holds(padded)
@@ -143,7 +146,7 @@ def _cases(criterion: Any, seed: str) -> Iterator[tuple[list[list[str | None]], 
             classes = draw_classes(rng, known, min(criterion.least_size, 30))
             others = [*rng.choices(list(known), k=rng.randint(0, 5)), *criterion.named_values]
             try:
-                criterion.holds(search_side(classes, others, known))
+                criterion.holds(search_side(classes, others, known, criterion.needs))
             except PolicyError:
                 continue
             taken += 1

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from sfumato.core.policy import Policy
+from sfumato.core.registry import field_values
 from sfumato.criteria import (
     AverageRisk,
     BetaLikeness,
@@ -62,7 +63,7 @@ def check_search_declaration(search: Any) -> None:
     for name in ("splits", "wildcard", "by_level"):
         assert isinstance(getattr(search, name), bool), f"{name} is not True or False"
     assert isinstance(search.needs, tuple), "needs is no tuple of column names"
-    assert SEARCHES[search_name(search)].make(**vars(search)) == search, "its fields make another value"
+    assert SEARCHES[search_name(search)].make(**field_values(search)) == search, "its fields make another value"
 
 
 def check_search_satisfies(
