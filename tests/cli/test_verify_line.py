@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.cli.options import names, written
+from sfumato.cli.options import names
+from sfumato.core.wording import as_flag
 
 from .conftest import Ran, Run
 
@@ -79,8 +80,8 @@ def pasted(said: str, run: Run) -> Ran:
 
 
 @given(st.lists(st.text('a,"= \n', max_size=5), min_size=1, max_size=4).filter(lambda found: found != [""]))
-def test_names_come_back_as_they_were_written(found: list[str]) -> None:
-    assert names([written(found)]) == [found]
+def test_names_come_back_as_they_were_as_flag(found: list[str]) -> None:
+    assert names([as_flag(found)]) == [found]
 
 
 QUOTED = '"' + AGE.replace('"', '""') + '","' + ZIP + '"'

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from sfumato.cli import inputs, options
 from sfumato.cli.console import Progress, complain, notes, say, say_command, say_json, say_written, tell
 from sfumato.cli.options import PROMISES, ROLES, SEARCH, WRITING, option
-from sfumato.core.wording import apart, number, percent
+from sfumato.core.wording import apart, as_flag, number, percent
 
 if TYPE_CHECKING:
     from sfumato.measures.reach import Reach
@@ -237,6 +237,8 @@ def _verify(policy: PolicyFile, folder: Path | None, manifest: Mapping[str, Any]
 
     None where a command cannot say it: values of the table, hierarchies, the distribution before rows were suppressed.
     """
+    from sfumato.report.sections.method import flags_of
+
     asked = manifest["policy"]
     words = ["sfumato", "verify", *([] if folder is None else [str(folder)])]
     if policy.table is not None:
@@ -249,14 +251,9 @@ def _verify(policy: PolicyFile, folder: Path | None, manifest: Mapping[str, Any]
         words += [
             "--table",
             policy.table,
-            *(word for names in asked["quasi"] for word in ("--quasi", options.written(names))),
+            *(word for names in asked["quasi"] for word in ("--quasi", as_flag(names))),
         ]
-        for model in asked["require"]:
-            given = {key: value for key, value in model.items() if key != "model" and value is not None}
-            words += [
-                "--require",
-                " ".join([model["model"], *(f"{k}={shlex.quote(str(v))}" for k, v in given.items())]),
-            ]
+        words += [word for flag in flags_of(manifest) for word in flag]
     return shlex.join(words)
 
 

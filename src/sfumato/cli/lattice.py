@@ -119,19 +119,14 @@ def _choose(problem: Problem, policy: PolicyFile) -> Solution:
 
 
 def _about(problem: Problem) -> str:
-    """What is asked of a node, in a line."""
+    """What is asked of a node, in a line; lists of values are counted, for they may come from the table."""
+    from sfumato.comparing.points import required
     from sfumato.losses import loss_name
 
-    asked = [" ".join(map(str, (c.model, *_plain(c.parameters())))) for c in problem.policy.require]
-    told = f"{'; '.join(asked)} on {number(problem.rows)} rows"
+    told = f"{required(problem.policy.require)} on {number(problem.rows)} rows"
     limit = problem.limit
     told += f", of which up to {number(limit)} may be suppressed" if limit else ", none of which may be suppressed"
     return f"{told}; loss {loss_name(problem.policy.loss)}."
-
-
-def _plain(parameters: dict[str, Any]) -> list[object]:
-    """Parameters without lists of values: those may come from the table."""
-    return [value for value in parameters.values() if isinstance(value, str | int | float)]
 
 
 def _show(problem: Problem, policy: PolicyFile, found: Minimal, solution: Solution) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import wraps
 from pathlib import Path
@@ -329,16 +329,6 @@ def names(texts: Sequence[str] | None) -> list[list[str]] | None:
         return None
     rows = [NAME.findall(text) if text.strip() else [] for text in texts]
     return [[quoted.replace('""', '"') or plain for quoted, plain in row] for row in rows]
-
-
-def written(names: Iterable[str]) -> str:
-    """Column names as `names` takes them.
-
-    >>> written(["age", "a,b", 'the "x"', ""])
-    'age,"a,b",the "x",""'
-    """
-    bare = re.compile(r'(?![\s"])[^,]*(?<!\s)')
-    return ",".join(name if name and bare.fullmatch(name) else '"' + name.replace('"', '""') + '"' for name in names)
 
 
 def joined(texts: Sequence[str] | None) -> list[str] | None:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from sfumato.errors import MissingExtra
-from sfumato.report.markup import Markup, join, tag
+from sfumato.report.markup import Markup, drawing, join, n, tag
 
 WIDE = 20  # from this ratio of the greatest to the least value on, an axis is logarithmic
 
@@ -224,14 +224,11 @@ class Scene:
 
 def svg(scene: Scene, key: str, alone: bool = True) -> Markup:
     """The scene as SVG; `alone` with its own style and paper, to be a file. `key` makes its ids unique in a page."""
-    about = [tag("title", scene.title, id=f"{key}-title"), tag("desc", scene.description, id=f"{key}-desc")]
-    size = {"width": n(scene.width), "height": n(scene.height)}
-    paper = [tag("style", Markup(css())), tag("rect", class_="m-paper", **size)] if alone else []
-    return tag(
-        "svg", *about, *paper, join(map(_item, scene.items), "\n"),
-        xmlns="http://www.w3.org/2000/svg" if alone else None, viewBox=f"0 0 {n(scene.width)} {n(scene.height)}",
-        **(size if alone else {}), role="img", aria_labelledby=f"{key}-title {key}-desc", class_="map",
-    )  # fmt: skip
+    paper = tag("rect", class_="m-paper", width=n(scene.width), height=n(scene.height)) if alone else None
+    items, style = join(map(_item, scene.items), "\n"), css() if alone else None
+    return drawing(
+        scene.title, scene.description, key, scene.width, scene.height, paper, items, style=style, class_="map"
+    )
 
 
 def _item(item: Stroke | Mark | Text) -> Markup:
@@ -262,11 +259,6 @@ def _mark(item: Mark) -> Markup:
     else:
         shape = tag("circle", class_=kind, cx=n(x), cy=n(y), r=n(RADIUS))
     return tag("g", tag("title", item.told) if item.told else None, ring, shape)
-
-
-def n(value: float) -> str:
-    """A coordinate, with as few digits as the eye can see."""
-    return f"{value:.1f}".rstrip("0").rstrip(".")
 
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from html import escape
@@ -98,6 +99,16 @@ def quoted(names: Iterable[object]) -> str:
     '"age", "zip" and "sex"'
     """
     return listed(f'"{name}"' for name in names)
+
+
+def as_flag(names: Iterable[str], between: str = ",") -> str:
+    """Names of columns as a flag takes them: those that would be read otherwise stand in double quotes.
+
+    >>> as_flag(["age", "a,b", 'the "x"', ""])
+    'age,"a,b",the "x",""'
+    """
+    bare = re.compile(rf'(?![\s"])[^{between}]*(?<!\s)')
+    return between.join(n if n and bare.fullmatch(n) else '"' + n.replace('"', '""') + '"' for n in names)
 
 
 def parameter(value: Any) -> str:

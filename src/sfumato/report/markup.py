@@ -92,6 +92,31 @@ def facts(pairs: Iterable[tuple[object, object]], class_: str = "facts") -> Mark
     )
 
 
+def drawing(
+    title: str,
+    description: str,
+    key: str,
+    width: float,
+    height: float,
+    *children: object,
+    style: str | None = None,
+    class_: str | None = None,
+) -> Markup:
+    """An SVG, with what those who hear the page are told; with a `style` a file that stands alone. `key` makes its ids
+    unique in a page."""
+    about = [tag("title", title, id=f"{key}-title"), tag("desc", description, id=f"{key}-desc")]
+    alone = {} if style is None else {"xmlns": "http://www.w3.org/2000/svg", "width": n(width), "height": n(height)}
+    return tag(
+        "svg", *about, None if style is None else tag("style", Markup(style)), *children, **alone,
+        viewBox=f"0 0 {n(width)} {n(height)}", role="img", aria_labelledby=f"{key}-title {key}-desc", class_=class_,
+    )  # fmt: skip
+
+
+def n(value: float) -> str:
+    """A coordinate of a drawing, with as few digits as the eye can see."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
 def section(anchor: str, title: object, *children: object) -> Markup:
     """A section with its heading."""
     return tag("section", tag("h2", title, id=anchor), *children, aria_labelledby=anchor)

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from sfumato.report.markup import Markup, join, tag
+from sfumato.report.markup import Markup, drawing, join, n, tag
 
 if TYPE_CHECKING:
     from sfumato.core.lattice import Node
@@ -62,16 +60,10 @@ def draw(found: Minimal, chosen: Node | None = None, about: str = "") -> str:
     legend, foot = _legend(found, chosen, width, bottom + 30)
     head = _head(found, chosen, about, whole, width)
     tall = foot + 26
-    style = Markup(files("sfumato.report").joinpath("lattice.css").read_text(encoding="utf-8"))
-    title = tag("title", "Generalisation lattice", id="lattice-title")
-    said = tag("desc", _summary(found), id="lattice-desc")
-    paper = tag("rect", class_="paper", width=_n(width), height=_n(tall))
-    svg = tag(
-        "svg", title, said, tag("style", style), paper, join(head), join(parts, "\n"), legend,
-        xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {_n(width)} {_n(tall)}", width=_n(width), height=_n(tall),
-        role="img", aria_labelledby="lattice-title lattice-desc",
-    )  # fmt: skip
-    return f"{svg}\n"
+    style = files("sfumato.report").joinpath("lattice.css").read_text(encoding="utf-8")
+    paper = tag("rect", class_="paper", width=n(width), height=n(tall))
+    drawn = (paper, join(head), join(parts, "\n"), legend)
+    return f"{drawing('Generalisation lattice', _summary(found), 'lattice', width, tall, *drawn, style=style)}\n"
 
 
 def _all_nodes(found: Minimal, chosen: Node | None) -> list[_Node]:
@@ -149,9 +141,7 @@ def _edges(nodes: list[_Node], place: dict[Node, _Place]) -> list[Markup]:
         for upper in _above(node.levels):
             if upper in place:
                 there = place[upper]
-                line = (
-                    f"M{_n(here.x + here.wide / 2)} {_n(here.y)}L{_n(there.x + there.wide / 2)} {_n(there.y + _TALL)}"
-                )
+                line = f"M{n(here.x + here.wide / 2)} {n(here.y)}L{n(there.x + there.wide / 2)} {n(there.y + _TALL)}"
                 (strong if node.levels in good and upper in good else plain).append(line)
     dense = " dense" if len(nodes) > CROWDED else ""
     return [tag("path", class_=kind + dense, d="".join(d)) for kind, d in (("edge", plain), ("edge good", strong)) if d]
@@ -159,22 +149,22 @@ def _edges(nodes: list[_Node], place: dict[Node, _Place]) -> list[Markup]:
 
 def _node(node: _Node, label: str, place: _Place) -> Markup:
     round_ = _TALL / 2 if "satisfied" in node.kinds else 3
-    box = {"x": _n(place.x), "y": _n(place.y), "width": _n(place.wide), "height": _n(_TALL)}
-    parts = [tag("title", node.told), tag("rect", **box, rx=_n(round_))]
+    box = {"x": n(place.x), "y": n(place.y), "width": n(place.wide), "height": n(_TALL)}
+    parts = [tag("title", node.told), tag("rect", **box, rx=n(round_))]
     if node.kinds[0] == "chosen":
-        ring = {"x": _n(place.x - 4), "y": _n(place.y - 4), "width": _n(place.wide + 8), "height": _n(_TALL + 8)}
-        parts.append(tag("rect", class_="ring", **ring, rx=_n(round_ + 4)))
+        ring = {"x": n(place.x - 4), "y": n(place.y - 4), "width": n(place.wide + 8), "height": n(_TALL + 8)}
+        parts.append(tag("rect", class_="ring", **ring, rx=n(round_ + 4)))
     middle = place.y + _TALL / 2
-    parts.append(tag("path", d=_MARKS[node.kinds[0]], transform=f"translate({_n(place.x + 14)} {_n(middle)})"))
-    words = {"x": _n(place.x + place.wide / 2 + 8), "y": _n(middle + 4.2), "text_anchor": "middle"}
+    parts.append(tag("path", d=_MARKS[node.kinds[0]], transform=f"translate({n(place.x + 14)} {n(middle)})"))
+    words = {"x": n(place.x + place.wide / 2 + 8), "y": n(middle + 4.2), "text_anchor": "middle"}
     parts.append(tag("text", label, class_="label", **words))
     return tag("g", *parts, class_=" ".join(("node", *node.kinds)))
 
 
 def _band(height: int, y: float, width: float, whole: bool) -> Markup:
-    ends = {"x1": _n(_LEFT - 14), "x2": _n(width - 16), "y1": _n(y + _TALL / 2), "y2": _n(y + _TALL / 2)}
+    ends = {"x1": n(_LEFT - 14), "x2": n(width - 16), "y1": n(y + _TALL / 2), "y2": n(y + _TALL / 2)}
     line = tag("line", class_="band", **ends) if whole else None
-    return join([line, tag("text", f"height {height}", class_="soft", x="24", y=_n(y + _TALL / 2 + 4.2))])
+    return join([line, tag("text", f"height {height}", class_="soft", x="24", y=n(y + _TALL / 2 + 4.2))])
 
 
 def _head(found: Minimal, chosen: Node | None, about: str, whole: bool, width: float) -> list[Markup]:
@@ -189,7 +179,7 @@ def _head(found: Minimal, chosen: Node | None, about: str, whole: bool, width: f
     most = int((width - 48) / 6.2)
     shown = [line if len(line) <= most else f"{line[: most - 1]}…" for line in lines]
     head = [tag("text", "Generalisation lattice", class_="title", x="24", y="44")]
-    return head + [tag("text", line, class_="soft", x="24", y=_n(68 + 19 * i)) for i, line in enumerate(shown)]
+    return head + [tag("text", line, class_="soft", x="24", y=n(68 + 19 * i)) for i, line in enumerate(shown)]
 
 
 def _legend(found: Minimal, chosen: Node | None, width: float, y: float) -> tuple[Markup, float]:
@@ -209,7 +199,7 @@ def _legend(found: Minimal, chosen: Node | None, width: float, y: float) -> tupl
         if x + long > width - 16 and x > 24:
             x, y = 24.0, y + 36
         node = _Node((), 0, kinds, words)
-        parts += [_node(node, "", _Place(x, y, 28)), tag("text", words, x=_n(x + 38), y=_n(y + 17))]
+        parts += [_node(node, "", _Place(x, y, 28)), tag("text", words, x=n(x + 38), y=n(y + 17))]
         x += long + 14
     return join(parts), y + _TALL
 
@@ -224,8 +214,3 @@ def _summary(found: Minimal) -> str:
 def _words(kinds: Iterable[str]) -> str:
     named = {"minimal": "k-minimal", "pruned": "known without a check"}
     return ", ".join(named.get(kind, kind) for kind in kinds)
-
-
-def _n(value: float) -> str:
-    """A coordinate, with as few digits as the eye can see."""
-    return f"{np.round(value, 1):g}"

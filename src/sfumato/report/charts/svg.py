@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from math import ceil
 
-from sfumato.report.markup import Markup, join, tag
+from sfumato.report.markup import Markup, drawing, join, n, tag
 
 _SERIES = ((1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8), (1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1,))
 
@@ -101,7 +101,7 @@ def bar(share: float, class_: str = "bar") -> Markup:
     """
     length = 100 * min(max(share, 0.0), 1.0)
     track = tag("rect", class_="track", width="100", height="10")
-    filled = tag("rect", class_=class_, width=_n(length), height="10") if length else None
+    filled = tag("rect", class_=class_, width=n(length), height="10") if length else None
     return tag(
         "svg", track, filled, viewBox="0 0 100 10", preserveAspectRatio="none", aria_hidden="true", class_="share"
     )
@@ -131,31 +131,27 @@ def histogram(bins: Bins, title: str, description: str, key: str, bound: int | N
             low = bound is not None and bins.edges[i] < bound
             kind = "bar low" if low else "bar rest" if bins.open and i == len(bins.count) - 1 else "bar"
             gap = 1.0 if pitch > 5 else 0.0
-            box = {"x": _n(lefts[i] + gap / 2), "y": _n(floor - tall), "width": _n(pitch - gap), "height": _n(tall)}
+            box = {"x": n(lefts[i] + gap / 2), "y": n(floor - tall), "width": n(pitch - gap), "height": n(tall)}
             hint = tag("title", f"{bins.label(i)} records: {classes:,}")
             parts.append(tag("rect", hint, class_=kind, **box))
-    parts.append(tag("line", class_="axis", x1=_n(_LEFT), x2=_n(right), y1=_n(floor), y2=_n(floor)))
+    parts.append(tag("line", class_="axis", x1=n(_LEFT), x2=n(right), y1=n(floor), y2=n(floor)))
     parts.append(_labels(bins, lefts, pitch, floor))
     if bound is not None and bound in bins.edges[:-1]:
         at = lefts[bins.edges.index(bound)]
-        parts.append(tag("line", class_="bound", x1=_n(at), x2=_n(at), y1="3", y2=_n(floor + 4)))
-        parts.append(tag("text", f"promised: {bound:,} or more", class_="bound", x=_n(at + 6), y="12"))
+        parts.append(tag("line", class_="bound", x1=n(at), x2=n(at), y1="3", y2=n(floor + 4)))
+        parts.append(tag("text", f"promised: {bound:,} or more", class_="bound", x=n(at + 6), y="12"))
     axis = "records in the class" + (", steps growing with size" if bins.growing else "")
-    parts.append(tag("text", axis, x=_n(right), y=_n(_HEIGHT - 6), text_anchor="end"))
+    parts.append(tag("text", axis, x=n(right), y=n(_HEIGHT - 6), text_anchor="end"))
     parts.append(tag("text", "classes", x="0", y="12"))
-    about = [tag("title", title, id=f"{key}-title"), tag("desc", description, id=f"{key}-desc")]
-    labelled = f"{key}-title {key}-desc"
-    return tag(
-        "svg", *about, *parts, viewBox=f"0 0 {width} {_HEIGHT}", role="img", aria_labelledby=labelled, class_="chart"
-    )
+    return drawing(title, description, key, width, _HEIGHT, *parts, class_="chart")
 
 
 def _grid(ticks: list[int], floor: float, right: float) -> Markup:
     lines = []
     for tick in ticks:
         y = floor - (floor - _TOP) * tick / ticks[-1]
-        lines.append(tag("line", class_="grid", x1=_n(_LEFT), x2=_n(right), y1=_n(y), y2=_n(y)))
-        lines.append(tag("text", short(tick), x=_n(_LEFT - 7), y=_n(y + 4), text_anchor="end"))
+        lines.append(tag("line", class_="grid", x1=n(_LEFT), x2=n(right), y1=n(y), y2=n(y)))
+        lines.append(tag("text", short(tick), x=n(_LEFT - 7), y=n(y + 4), text_anchor="end"))
     return join(lines)
 
 
@@ -170,11 +166,11 @@ def _labels(bins: Bins, lefts: list[float], pitch: float, floor: float) -> Marku
         at = lefts[i] + (pitch / 2 if single else 0)
         if bins.open and i > len(shown) - 1 - every and every > 1 and i:
             continue  # room for the label of the last bar
-        parts.append(tag("line", class_="axis", x1=_n(at), x2=_n(at), y1=_n(floor), y2=_n(floor + 4)))
-        parts.append(tag("text", short(shown[i]), x=_n(at), y=_n(floor + 17), text_anchor="middle"))
+        parts.append(tag("line", class_="axis", x1=n(at), x2=n(at), y1=n(floor), y2=n(floor + 4)))
+        parts.append(tag("text", short(shown[i]), x=n(at), y=n(floor + 17), text_anchor="middle"))
     if bins.open:
         label = f"{short(shown[-1])}+"
-        parts.append(tag("text", label, x=_n(lefts[-1]), y=_n(floor + 17), text_anchor="end"))
+        parts.append(tag("text", label, x=n(lefts[-1]), y=n(floor + 17), text_anchor="end"))
     return join(parts)
 
 
@@ -194,8 +190,3 @@ def short(value: int) -> str:
         if value >= 10_000 and value >= size and value % (size // 10) == 0:
             return f"{value / size:g}{letter}"
     return f"{value:,}"
-
-
-def _n(value: float) -> str:
-    """A coordinate, with as few digits as the eye can see."""
-    return f"{value:.2f}".rstrip("0").rstrip(".")

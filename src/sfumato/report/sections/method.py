@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sfumato.core.wording import count, number, parameter, percent
+from sfumato.core.wording import as_flag, count, number, parameter, percent
 from sfumato.losses import LOSSES
 from sfumato.report.manifest import Manifest, called, look, model, promises, quasi, rows, table, titled
 from sfumato.report.markup import Markup, facts, join, name, names, section, tag
@@ -31,18 +31,18 @@ def command(manifest: Manifest) -> tuple[str, list[str]]:
     'sfumato anonymize INPUT --quasi age --k 5 -o OUTPUT'
     """
     policy = table(manifest, "policy")
-    parts: list[tuple[str, str]] = [("--quasi", listed(names)) for names in quasi(manifest)]
+    parts: list[tuple[str, str]] = [("--quasi", as_flag(names)) for names in quasi(manifest)]
     for role in ("identifying", "sensitive", "insensitive", "unprotected"):
         if named := [str(name) for name in rows(policy, role)]:
-            parts.append((f"--{role}", listed(named)))
+            parts.append((f"--{role}", as_flag(named)))
     columns = [column for column in rows(manifest, "data", "columns") if isinstance(column, Mapping)]
     parts += [("--weight", str(column.get("name"))) for column in columns if column.get("role") == "weight"]
     flags, unwritten = _hierarchies(table(policy, "hierarchies"))
     parts += flags
     for column, bounds in table(policy, "levels").items():
         if isinstance(bounds, list | tuple) and len(bounds) == 2:
-            parts.append(("--levels", f"{_quoted(column, '=')}={bounds[0]}:{bounds[1]}"))
-    parts += asked(manifest)
+            parts.append(("--levels", f"{as_flag([column], '=')}={bounds[0]}:{bounds[1]}"))
+    parts += flags_of(manifest)
     if policy.get("suppression"):
         parts.append(("--suppression", str(policy["suppression"])))
     parts += [(f"--{key}", text) for key in ("search", "loss") if (text := _variant(policy.get(key)))]
@@ -55,29 +55,20 @@ def command(manifest: Manifest) -> tuple[str, list[str]]:
     return f"sfumato anonymize {INPUT} {words} -o OUTPUT", unwritten
 
 
-def listed(names: list[str]) -> str:
-    """Names of columns between commas, as a flag takes them."""
-    return ",".join(_quoted(name, ",") for name in names)
-
-
-def _quoted(name: str, separator: str) -> str:
-    return '"' + name.replace('"', '""') + '"' if separator in name or '"' in name else name
-
-
 def _hierarchies(used: Mapping[str, Any]) -> tuple[list[tuple[str, str]], list[str]]:
     flags, unwritten = [], []
     for column, described in used.items():
         for pattern, way in _WAYS.items():
             if found := pattern.fullmatch(str(described)):
                 text = way.format(found[1] if way == "{}" else found[1].replace(", ", ","))
-                flags.append(("--hierarchy", f"{_quoted(column, '=')}={text}"))
+                flags.append(("--hierarchy", f"{as_flag([column], '=')}={text}"))
                 break
         else:
             unwritten.append(column)
     return flags, unwritten
 
 
-def asked(manifest: Manifest) -> list[tuple[str, str]]:
+def flags_of(manifest: Manifest) -> list[tuple[str, str]]:
     """The flags of what was promised."""
     return [_model(one) for one in rows(manifest, "policy", "require") if isinstance(one, Mapping) and one.get("model")]
 
@@ -281,7 +272,7 @@ def foreign(manifest: Manifest) -> Markup:
         (name(look(column, "name") or "unnamed"), ROLES.get(str(look(column, "role")), ""), look(column, "kind") or "")
         for column in rows(manifest, "data", "columns")
     ]
-    words = [("--quasi", listed(names)) for names in quasi(manifest)] + asked(manifest)
+    words = [("--quasi", as_flag(names)) for names in quasi(manifest)] + flags_of(manifest)
     flags = [f"{flag} {shlex.quote(text)}" for flag, text in words]
     line = tag("pre", tag("code", " ".join(["sfumato verify", shlex.quote(str(file)), *flags])))
     again = join([tag("p", "To check it again:"), line]) if rows(manifest, "policy", "require") else None
