@@ -12,9 +12,9 @@ from typing import Any
 
 import polars as pl
 
+from sfumato.core.label_grammar import NUMBER
 from sfumato.errors import PolicyError
 
-_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?|[+-]?inf")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIME = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?([+-][0-9]{2}:[0-9]{2})?"
@@ -33,7 +33,7 @@ def in_order(values: Iterable[str | None]) -> list[str | None]:
 
 
 def _key(known: list[str]) -> Any:
-    if all(_NUMBER.fullmatch(value) for value in known):
+    if all(NUMBER.match(value) for value in known):
         # floats where they tell whole numbers apart, exact decimals beyond
         return float if all(abs(float(value)) < 2**53 for value in known) else Decimal
     for pattern, key in ((_DATE, date.fromisoformat), (_TIME, _moment)):

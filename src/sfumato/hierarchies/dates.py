@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -24,6 +25,35 @@ UNITS: dict[str, Callable[[dt.datetime], str]] = {
     "year": lambda day: f"{day.year:04d}",
     "decade": lambda day: f"{day.year // 10 * 10:04d}s",
 }
+UNIT = re.compile(
+    r"(?P<year>[0-9]{4})"
+    r"(?:(?P<decade>s)|-Q(?P<quarter>[1-4])|-W(?P<week>[0-9]{2})|-(?P<month>[0-9]{2})(?:-(?P<day>[0-9]{2}))?)?"
+)
+
+
+def days_of(label: str) -> tuple[dt.date, dt.date] | None:
+    """The first and the last day of a unit as it prints; None for other labels.
+
+    >>> [str(day) for label in ("2024-02", "1970s", "2024-W07") for day in days_of(label)]
+    ['2024-02-01', '2024-02-29', '1970-01-01', '1979-12-31', '2024-02-12', '2024-02-18']
+    """
+    found = UNIT.fullmatch(label)
+    if found is None:
+        return None
+    year, month, months = int(found["year"]), int(found["month"] or 1), 120 if found["decade"] else 12
+    if found["quarter"] or found["month"]:
+        month, months = (3 * int(found["quarter"]) - 2, 3) if found["quarter"] else (month, 1)
+    try:
+        if found["day"]:
+            return (day := dt.date.fromisoformat(label)), day
+        if found["week"]:
+            first = dt.date.fromisocalendar(year, int(found["week"]), 1)
+            return first, first + dt.timedelta(days=6)
+        after = year * 12 + month - 1 + months
+        last = dt.date.max if after >= 120_000 else dt.date(after // 12, after % 12 + 1, 1) - dt.timedelta(days=1)
+        return dt.date(max(year, 1), month, 1), last  # the decade of the year 1 is that of the year 0
+    except (ValueError, OverflowError):
+        return None
 
 
 @dataclass(frozen=True)

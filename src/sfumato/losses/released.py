@@ -5,6 +5,7 @@ Domains are what the released labels show, or a hierarchy that somebody wrote; s
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from sfumato.core.hierarchy import Hierarchy, Recipe
 from sfumato.core.label_grammar import DECIMAL, STAR, WHOLE, read_set
 from sfumato.core.policy import ClassStatistics
 from sfumato.core.printed import printed
-from sfumato.hierarchies.dates import Dates
+from sfumato.hierarchies.dates import Dates, days_of
 from sfumato.hierarchies.redact import Redact
 from sfumato.losses.lm import LM
 from sfumato.losses.model import LabelLoss
@@ -26,14 +27,9 @@ from sfumato.losses.model import LabelLoss
 Figure = NewType("Figure", float)  # a number that may be published
 Losses = tuple[Figure | None, dict[str, Figure | None]]  # of a release, and of each column
 
+EPOCH = dt.date(1970, 1, 1).toordinal()
 RANGE = r"^\[(.+), (.+)[\])]$"
 OPEN = r"^(?:< |>= )"  # one end is not told
-UNITS = {  # the labels of `hierarchies.dates`: how they read, the first day, and how long they are
-    r"^([0-9]{4}-[0-9]{2}-[0-9]{2})$": ("{}", "1d"),
-    r"^([0-9]{4}-[0-9]{2})$": ("{}-01", "1mo"),
-    r"^([0-9]{4})$": ("{}-01-01", "1y"),
-    r"^([0-9]{4})s$": ("{}-01-01", "10y"),
-} | {rf"^([0-9]{{4}})-Q{i}$": (f"{{}}-{3 * i - 2:02d}-01", "3mo") for i in (1, 2, 3, 4)}
 FORMS = {
     "integer": f"^{WHOLE}$",
     "decimal": f"^{DECIMAL}$",
@@ -77,8 +73,8 @@ class ReleasedColumn:
             return None
         text = self.label.set(pl.Series(~self.said), None)
         dated = isinstance(self.recipe, Dates)  # whose years look like numbers
-        if dated and (units := self._units(text)) is not None:
-            return units
+        if dated and self._units is not None:
+            return self._units
         parts = text.str.extract_groups(RANGE).struct.unnest().get_columns()
         if isinstance(self.recipe, Redact):
             parts = self._masks(text)
@@ -108,18 +104,14 @@ class ReleasedColumn:
         codes = text.set(~digits.fill_null(True), "no code")
         return [codes.str.replace_all(char, digit, literal=True) for digit in "09"]
 
-    def _units(self, text: pl.Series) -> tuple[np.ndarray, np.ndarray] | None:
-        low, high = np.full(len(text), np.nan), np.full(len(text), np.nan)
-        for pattern, (first, long) in UNITS.items():
-            found = text.str.extract(pattern)
-            start = pl.select(pl.format(first, found)).to_series().str.to_date("%Y-%m-%d", strict=False)
-            here = start.is_not_null().to_numpy()
-            stop = start.dt.offset_by(long).cast(pl.Int32).cast(pl.Float64).to_numpy() - 1
-            low, high = (
-                np.where(here, start.cast(pl.Int32).cast(pl.Float64).to_numpy(), low),
-                np.where(here, stop, high),
-            )
-        return (low, high) if np.isfinite(low[self.said]).all() else None
+    @cached_property
+    def _units(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """The first and the last day of labels of `hierarchies.dates`, in days since 1970; None where one is none."""
+        days = [days_of(text) if said else None for text, said in zip(self.label.to_list(), self.said, strict=True)]
+        if any(day is None for day, said in zip(days, self.said, strict=True) if said):
+            return None
+        at = np.array([(np.nan, np.nan) if day is None else [end.toordinal() - EPOCH for end in day] for day in days])
+        return at[:, 0], at[:, 1]
 
     @cached_property
     def leaves(self) -> tuple[np.ndarray, int] | None:

@@ -16,7 +16,7 @@ import polars as pl
 
 from sfumato.core.hierarchy import Hierarchy, Recipe
 from sfumato.core.label_grammar import NUMBER, Range, read_decade, read_range, read_run, read_set
-from sfumato.hierarchies.dates import UNITS
+from sfumato.hierarchies.dates import UNIT, UNITS
 
 LAST = chr(0x10FFFF)
 
@@ -320,7 +320,7 @@ class _Reader:
             return None
         if label in self.units:
             return self.units[label]
-        return np.empty(0, np.int64) if _looks_like_unit(label) else None
+        return np.empty(0, np.int64) if UNIT.fullmatch(label) else None
 
     def _mask(self, label: str) -> np.ndarray | None:
         if "*" not in label:
@@ -379,7 +379,3 @@ def _instant(text: str) -> dt.datetime | None:
         return None if moment.tzinfo is None else moment.astimezone(dt.UTC).replace(tzinfo=None)
     except (ValueError, OverflowError):
         return None
-
-
-def _looks_like_unit(label: str) -> bool:
-    return re.match(r"[0-9]{4}(?:s|-(?:Q[1-4]|W[0-9]{2}|[0-9]{2}(?:-[0-9]{2})?))?\Z", label) is not None

@@ -16,6 +16,7 @@ from sfumato.core.exact import EPOCH, exact, show, zoned
 from sfumato.core.hierarchy import Categories
 from sfumato.core.label_grammar import read_decade, read_range
 from sfumato.core.microdata import Attribute
+from sfumato.hierarchies.dates import days_of
 from sfumato.hierarchies.spec import fixed
 
 SAMPLE = 1000  # values that the resolution of a column is read off
@@ -259,9 +260,6 @@ def _power(x: float) -> int:
     return int(np.floor(np.log10(x))) if x > 0 else 0
 
 
-UNIT = re.compile(  # as `hierarchies.dates` prints them
-    r"(?P<year>[0-9]{4})(?:(?P<decade>s)|-Q(?P<quarter>[1-4])|-W(?P<week>[0-9]{2})|-(?P<month>[0-9]{2})(?:-(?P<day>[0-9]{2}))?)?"
-)
 INFINITE = re.compile(r"[+-]?(?:inf|infinity|∞)", re.IGNORECASE)
 NEARLY = 0.9  # quarters have 90 to 92 days
 
@@ -420,8 +418,8 @@ def cuts_of(label: str | None, kind: str) -> tuple[Cut | None, Cut | None] | Non
         return None
     text, numbers = (label or "").strip(), kind in ("integer", "decimal")
     try:
-        unit = None if numbers else UNIT.fullmatch(text)
-        sides = _sides(text) if unit is None else _days(unit)
+        days = None if numbers else days_of(text)
+        sides = _sides(text) if days is None else ((str(days[0]), True), (str(days[1]), True))
         if sides is None:
             return None
         read = _plain_number if numbers else _moment
@@ -465,22 +463,3 @@ def _moment(text: str, belongs: bool, kind: str, side: int) -> Cut:
         return days * float(DAY) + side * (DAY - 1e-6), str(moment.date())  # a day belongs as a whole
     even = not (moment.second or moment.microsecond)
     return (moment - EPOCH).total_seconds(), moment.isoformat(timespec="minutes" if even else "auto")
-
-
-def _days(unit: re.Match[str]) -> Sides:
-    """The first and the last day of a day, week, month, quarter, year or decade."""
-    year, week = int(unit["year"]), unit["week"]
-    if unit["day"]:
-        return (unit[0], True), (unit[0], True)
-    if week:
-        first = dt.date.fromisocalendar(year, int(week), 1)
-        return (str(first), True), (str(first + dt.timedelta(days=6)), True)
-    month, long = int(unit["month"] or 1), 1 if unit["month"] else 120 if unit["decade"] else 12
-    if unit["quarter"]:
-        month, long = 3 * int(unit["quarter"]) - 2, 3
-    if not 1 <= month <= 12:
-        raise ValueError("no month")
-    months = np.array([0, long]) + (year - 1970) * 12 + month - 1
-    days = np.clip(months.astype("M8[M]").astype("M8[D]").astype(np.int64) - (0, 1), FIRST, LAST)
-    start, stop = ((str(day), True) for day in days.astype("M8[D]"))
-    return start, stop

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import polars as pl
 
+from sfumato.core.label_grammar import DECIMAL
 from sfumato.engines.order import CANONICAL
 from sfumato.engines.protocol import Engine, Plan, Progress, refuse_names
 from sfumato.engines.spark.count import SparkFrame
@@ -20,15 +21,13 @@ from sfumato.engines.spark.types import functions, job
 from sfumato.engines.spark.write import SparkKept, SparkParts, checkpointed, write_parts
 from sfumato.errors import OutputError
 
-NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-
 
 def positive(table: SparkFrame, column: str) -> bool:
     """Whether every row has a finite number above 0 in a column."""
     F, dtype = functions(table.rows), table.schema[column]
     value = F.col(table.place[column])
     if dtype == pl.String:
-        value = F.when(value.rlike(NUMBER), value)
+        value = F.when(value.rlike(f"^{DECIMAL}$"), value)
     elif not dtype.is_numeric():
         return False
     number = value.cast("double")
