@@ -157,7 +157,7 @@ def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
         probabilistic({"a": [1, 2]}, {"a": [1, 2]})
 
 
-@pytest.mark.parametrize(("given", "words"), [({"upper": "x"}, "upper .* got str"), ({"lower": -1}, "lower .* got -1")])
+@pytest.mark.parametrize(("given", "words"), [({"upper": "x"}, "upper .* got 'x'"), ({"lower": -1}, "lower .* got -1")])
 def test_thresholds_are_shares(given: dict[str, object], words: str) -> None:
     with pytest.raises(PolicyError, match=words):
         probabilistic(people(20), people(20), **given)  # type: ignore[arg-type]
