@@ -122,6 +122,7 @@ class Solution(Described):
         return f"Solution by {kind}, {count(self.verdict.suppressed, 'row')} suppressed", facts
 
 
+GENERALISE = "allow more suppression, ask for less, or let columns generalise further"
 LABELS = ("ranges", "hierarchy")  # how columns with an order are printed
 
 
@@ -170,6 +171,17 @@ def check_root(problem: Problem) -> None:
             hint="ask for less; with suppression, optimal may find a part of the table that satisfies it",
             closest={"suppressed": problem.rows},
         )
+
+
+def nothing_found(problem: Problem, what: str, suppressed: int, hint: str, **closest: Any) -> Infeasible:
+    """Why a search has no recoding to give: the nearest that it found suppresses too many rows."""
+    return Infeasible(
+        what,
+        got=f"the nearest found would suppress at least {suppressed} of {problem.rows} rows",
+        allowed=f"at most {min(problem.limit, problem.rows - 1)}",
+        hint=hint,
+        closest={**closest, "suppressed": suppressed},
+    )
 
 
 def level_columns(problem: Problem, node: Sequence[int]) -> list[tuple[Labels, np.ndarray]]:

@@ -6,7 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from sfumato.core.labels import Labels, at_level, of_nodes, of_ranges
 from sfumato.core.microdata import Attribute
 from sfumato.core.parameters import one_of, whole_number
 from sfumato.core.policy import holds
+from sfumato.core.protocols import Search
+from sfumato.core.registry import field_values, variant_name
 from sfumato.errors import PolicyError
 from sfumato.losses import LM, NCP, LabelLoss
 from sfumato.search.clustering.kernels import blocks, box_costs, k_member, pair_up, to_nearest
@@ -202,6 +204,37 @@ def lay_out(problem: Problem, search: str, labels: str = "ranges") -> Field:
     whole = cut.cells.count >= least if by_size else np.zeros(len(cut.cells), np.bool_)
     kind, cap = _kinds(cut, least)
     return Field(cut, split, space, space.points(cut), whole, kind, cap)
+
+
+class ClusterSearch(Search):
+    """A search that clusters the rows which are not enough to be a class with their equals."""
+
+    code: ClassVar[str] = "CG_"
+    guarantee: ClassVar[str] = "heuristic"
+    splits: ClassVar[bool] = True
+    labels: str
+
+    def __post_init__(self) -> None:
+        check(variant_name(type(self).__name__), **field_values(self))
+
+    def clusters(self, field: Field, points: np.ndarray) -> np.ndarray:
+        """The cluster of each of these points, at least k of them; -1 for those that are left over."""
+        return np.full(len(points), -1)
+
+    def rest(self, field: Field, of: np.ndarray) -> np.ndarray:
+        """The cluster of every point, of those that are left over too."""
+        return with_rest(field, of, None)
+
+    def __call__(self, problem: Problem) -> Solution:
+        """Cluster the rows of the problem."""
+        began = time.perf_counter()
+        field = lay_out(problem, variant_name(type(self).__name__), self.labels)
+        of = np.full(len(field.points), -1)
+        loose = np.flatnonzero(~field.whole)
+        if len(loose) >= field.least:
+            of[loose] = self.clusters(field, np.ascontiguousarray(field.points[loose]))
+        of = self.rest(field, of)
+        return settled(field, of, began, int(of.max()) + 1)
 
 
 def check(search: str, labels: Any, block: Any = None, seed: Any = 0) -> None:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
 
 import numpy as np
 
-from sfumato.core.protocols import Search
-from sfumato.search.clustering.clusters import Field, check, lay_out, settled, with_rest
+from sfumato.search.clustering.clusters import ClusterSearch, Field
 from sfumato.search.clustering.kernels import blocks, one_pass
-from sfumato.search.problem import Problem, Solution
 
 
 @dataclass(frozen=True)
-class OnePassKMeans(Search):
+class OnePassKMeans(ClusterSearch):
     """Send each row to the nearest of n/k centres in one pass, then bring every cluster to k rows (CG_, heuristic).
 
     The centres start at n/k rows drawn at random (`seed`) and move with every row: the mean along columns with an
@@ -25,38 +21,26 @@ class OnePassKMeans(Search):
     near rows; None is the algorithm of the paper. `labels` as for k-member.
     """
 
-    code: ClassVar[str] = "CG_"
-    guarantee: ClassVar[str] = "heuristic"
-    splits: ClassVar[bool] = True
     block: int | None = None
     seed: int = 0
     labels: str = "ranges"
 
-    def __post_init__(self) -> None:
-        check("one-pass-k-means", self.labels, block=self.block, seed=self.seed)
-
-    def __call__(self, problem: Problem) -> Solution:
-        """Cluster the rows of the problem."""
-        began = time.perf_counter()
-        field = lay_out(problem, "one-pass-k-means", self.labels)
-        of = np.full(len(field.points), -1)
-        loose = np.flatnonzero(~field.whole)
-        if len(loose) >= field.least:
-            points = np.ascontiguousarray(field.points[loose])
-            shape, table = field.space.arrays
-            size = len(loose) if self.block is None else max(self.block, field.least)
-            order, bounds = blocks(points, points, size, 0.0, 0, shape, table)
-            rng, made, along, ruler = np.random.default_rng(self.seed), 0, *_ruler(field)
-            for start, end in pairwise(bounds):
-                problem.progress("clustering", start / len(loose))
-                some = np.sort(order[start:end])
-                clusters = len(some) // field.least
-                if clusters:
-                    seeds = rng.choice(len(some), clusters, replace=False)
-                    of[loose[some]] = made + one_pass(points[some], seeds, field.least, along, ruler, shape, table)
-                    made += clusters
-        of = with_rest(field, of, None)
-        return settled(field, of, began, int(of.max()) + 1)
+    def clusters(self, field: Field, points: np.ndarray) -> np.ndarray:
+        """Centres and their rows, block by block."""
+        shape, table = field.space.arrays
+        size = len(points) if self.block is None else max(self.block, field.least)
+        order, bounds = blocks(points, points, size, 0.0, 0, shape, table)
+        of, made = np.full(len(points), -1), 0
+        rng, along, ruler = np.random.default_rng(self.seed), *_ruler(field)
+        for start, end in pairwise(bounds):
+            field.problem.progress("clustering", start / len(points))
+            some = np.sort(order[start:end])
+            clusters = len(some) // field.least
+            if clusters:
+                seeds = rng.choice(len(some), clusters, replace=False)
+                of[some] = made + one_pass(points[some], seeds, field.least, along, ruler, shape, table)
+                made += clusters
+        return of
 
 
 def _ruler(field: Field) -> tuple[np.ndarray, np.ndarray]:

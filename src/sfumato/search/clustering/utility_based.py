@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from sfumato.core.compiled import kernel
-from sfumato.core.protocols import Search
-from sfumato.search.clustering.clusters import Field, boxes, check, dense, lay_out, settled, with_rest
+from sfumato.search.clustering.clusters import ClusterSearch, Field, boxes, dense
 from sfumato.search.clustering.kernels import blocks, drawn, grown, joined, k_member, seeded, side, take_in, touched
-from sfumato.search.problem import Problem, Solution
 
 SEEDING = 3  # passes that look for two far points: each goes to the point farthest from the last
 
@@ -324,7 +321,7 @@ def merge_small(
 
 
 @dataclass(frozen=True)
-class TopDown(Search):
+class TopDown(ClusterSearch):
     """Halve the table around two far rows, again and again, and mend what gets too small (CG_, heuristic).
 
     Two rows far from each other are the seeds; every other row, in random order (`seed`), goes to the side whose
@@ -334,34 +331,21 @@ class TopDown(Search):
     the paper's.
     """
 
-    code: ClassVar[str] = "CG_"
-    guarantee: ClassVar[str] = "heuristic"
-    splits: ClassVar[bool] = True
     seed: int = 0
     labels: str = "ranges"
 
-    def __post_init__(self) -> None:
-        check("top-down", self.labels, seed=self.seed)
-
-    def __call__(self, problem: Problem) -> Solution:
+    def clusters(self, field: Field, points: np.ndarray) -> np.ndarray:
         """Halve, then mend."""
-        began = time.perf_counter()
-        field = lay_out(problem, "top-down", self.labels)
-        of = np.full(len(field.points), -1)
-        loose = np.flatnonzero(~field.whole)
-        if len(loose) >= field.least:
-            points, space = np.ascontiguousarray(field.points[loose]), field.space.arrays
-            problem.progress("halving", None)
-            found = top_down(points, np.arange(len(loose)), field.least, self.seed, *space)
-            problem.progress("mending small groups", None)
-            adjust(points, found, int(found.max()) + 1, field.least, *space)
-            of[loose] = found
-        of = with_rest(field, of, None)
-        return settled(field, of, began, int(of.max()) + 1)
+        space, progress = field.space.arrays, field.problem.progress
+        progress("halving", None)
+        found = top_down(points, np.arange(len(points)), field.least, self.seed, *space)
+        progress("mending small groups", None)
+        adjust(points, found, int(found.max()) + 1, field.least, *space)
+        return np.asarray(found)
 
 
 @dataclass(frozen=True)
-class BottomUp(Search):
+class BottomUp(ClusterSearch):
     """Join each group that is too small to the group that makes the least box with it (CG_, heuristic).
 
     Every row starts as a group. In a round each group of fewer than k rows joins the group with which its penalty is
@@ -370,28 +354,11 @@ class BottomUp(Search):
     None, as in the paper, among all: its time grows with the square of the rows. `labels` as for k-member.
     """
 
-    code: ClassVar[str] = "CG_"
-    guarantee: ClassVar[str] = "heuristic"
-    splits: ClassVar[bool] = True
     block: int | None = None
     labels: str = "ranges"
 
-    def __post_init__(self) -> None:
-        check("bottom-up", self.labels, block=self.block)
-
-    def __call__(self, problem: Problem) -> Solution:
-        """Join until every group has k rows."""
-        began = time.perf_counter()
-        field = lay_out(problem, "bottom-up", self.labels)
-        of = np.full(len(field.points), -1)
-        loose = np.flatnonzero(~field.whole)
-        if len(loose) >= field.least:
-            of[loose] = self._joined(field, np.ascontiguousarray(field.points[loose]))
-        of = with_rest(field, of, None)
-        return settled(field, of, began, int(of.max()) + 1)
-
-    def _joined(self, field: Field, points: np.ndarray) -> np.ndarray:
-        """Groups of at least k points."""
+    def clusters(self, field: Field, points: np.ndarray) -> np.ndarray:
+        """Join until every group has k points."""
         space, k = field.space.arrays, field.least
         of = np.arange(len(points))
         while True:

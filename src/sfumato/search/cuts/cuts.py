@@ -34,7 +34,7 @@ from sfumato.search.cuts.kernels import (
 )
 from sfumato.search.lattice.optimal import descend
 from sfumato.search.lattice.state import LatticeState
-from sfumato.search.problem import Columns, Problem, Solution, judge, limits
+from sfumato.search.problem import GENERALISE, Columns, Problem, Solution, judge, limits, nothing_found
 
 AGGREGATES = {"mean": MEAN, "sum": SUM, "geometric": GEOMETRIC, "maximum": MAXIMUM}
 FUSED = 1024  # values of a fused column; its map is made anew for each candidate
@@ -363,13 +363,8 @@ class Trials:
 
     def infeasible(self) -> Infeasible:
         """Why there is no solution."""
-        return Infeasible(
-            "no cut satisfies the policy" if self.monotone else "no cut that was tried satisfies the policy",
-            got=f"the nearest found would suppress at least {self.closest} of {self.problem.rows} rows",
-            allowed=f"at most {self.limit}",
-            hint="allow more suppression, ask for less, or let columns generalise further",
-            closest={"suppressed": self.closest},
-        )
+        what = "no cut satisfies the policy" if self.monotone else "no cut that was tried satisfies the policy"
+        return nothing_found(self.problem, what, self.closest, GENERALISE)
 
 
 def check_limits(name: str, search: Any) -> None:

@@ -11,9 +11,10 @@ import numpy as np
 
 from sfumato.core.lattice import lattice
 from sfumato.core.protocols import Search
-from sfumato.errors import Infeasible
 from sfumato.search.lattice.state import LatticeState
 from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns
+
+SEARCH_ALL = 'allow more suppression, ask for less, or use search="optimal", which looks at every level vector'
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ class Datafly(Search):
                 if walk.examine(node[None, :]).good[0]:
                     break
             else:
-                raise _unsolved(problem, walk)
+                what = "datafly reached the most general levels, and the policy still does not hold"
+                raise walk.infeasible(what=what, hint=SEARCH_ALL)
         seconds = time.perf_counter() - began
         kept, verdict, _ = judge(problem, level_columns(problem, node.tolist()))
         levels = Levels({a.name: n for a, n in zip(problem.attributes, node.tolist(), strict=True)})
@@ -57,18 +59,3 @@ def _path(problem: Problem, least: np.ndarray, greatest: np.ndarray) -> list[np.
         node[int(np.argmax(distinct))] += 1
         path.append(node.copy())
     return path
-
-
-def _unsolved(problem: Problem, walk: LatticeState) -> Infeasible:
-    """Even the most general levels suppress too much."""
-    suppressed, node = walk.closest or (problem.rows, walk.lattice.greatest)
-    return Infeasible(
-        "datafly reached the most general levels, and the policy still does not hold",
-        got=f"the nearest found would suppress at least {suppressed} of {problem.rows} rows",
-        allowed=f"at most {min(problem.limit, problem.rows - 1)}",
-        hint='allow more suppression, ask for less, or use search="optimal", which looks at every level vector',
-        closest={
-            "levels": {a.name: n for a, n in zip(problem.attributes, node, strict=True)},
-            "suppressed": suppressed,
-        },
-    )

@@ -113,7 +113,7 @@ class Incognito(Search):
             walk = LatticeState(problem, lattice(problem.attributes, problem.levels), pool)
             if not found.whole.good.any():
                 walk.examine(walk.greatest[None, :])
-                raise walk.infeasible(finished=True)
+                raise walk.infeasible()
             least_loss(walk, found.whole.satisfying)
         assert walk.best is not None
         loss, _, node = walk.best

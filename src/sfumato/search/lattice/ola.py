@@ -37,7 +37,7 @@ class OLA(Search):
             found = _search(walk)
             best = found.best
             if best is None:
-                raise walk.infeasible(finished=True)
+                raise walk.infeasible()
             bound = best.loss
             if walk.limit:  # else no loss falls under generalisation, and the best minimal vector is the best of all
                 good = np.flatnonzero(found.satisfied)

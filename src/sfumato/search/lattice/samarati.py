@@ -62,7 +62,7 @@ class Samarati(Search):
             nodes = _minimal(walk, test) if self.among == "minimal" else self._lowest(walk, test)
             if not len(nodes):
                 walk.examine(walk.greatest[None, :])
-                raise walk.infeasible(finished=True)
+                raise walk.infeasible()
             node = self._preferred(walk, nodes)
         checks = walk.checks + (test.checks if isinstance(test, _Vectors) else 0)
         seconds = time.perf_counter() - began

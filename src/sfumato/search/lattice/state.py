@@ -16,7 +16,7 @@ from sfumato.core.policy import TOLERANCE, ClassStatistics, class_statistics, ke
 from sfumato.errors import Infeasible
 from sfumato.search.lattice.checker import WORTH_A_THREAD, Ladders, NodeChecker
 from sfumato.search.lattice.kernels import check_nodes, group_room, raise_boxes
-from sfumato.search.problem import Problem, judge, level_columns
+from sfumato.search.problem import GENERALISE, Problem, judge, level_columns, nothing_found
 
 LISTED = 1 << 22  # larger lattices are not written down node by node
 
@@ -256,21 +256,12 @@ class LatticeState:
             top = np.broadcast_to(self.greatest - self.least, here.shape).copy()
             raise_boxes(self.loss_floor, self.stride, here, top, np.array(cost, dtype=np.float64))
 
-    def infeasible(self, finished: bool) -> Infeasible:
+    def infeasible(self, finished: bool = True, what: str | None = None, hint: str = GENERALISE) -> Infeasible:
         """Why there is no solution, with the node that came nearest."""
+        satisfied = "satisfies the policy" if finished else "satisfied the policy before the limit"
         suppressed, node = self.closest or (self.rows, self.lattice.greatest)
-        return Infeasible(
-            "no level vector satisfies the policy"
-            if finished
-            else "no level vector satisfied the policy before the limit",
-            got=f"the nearest found would suppress at least {suppressed} of {self.rows} rows",
-            allowed=f"at most {min(self.limit, self.rows - 1)}",
-            hint="allow more suppression, ask for less, or let columns generalise further",
-            closest={
-                "levels": {a.name: n for a, n in zip(self.attributes, node, strict=True)},
-                "suppressed": suppressed,
-            },
-        )
+        levels = {a.name: n for a, n in zip(self.attributes, node, strict=True)}
+        return nothing_found(self.problem, what or f"no level vector {satisfied}", suppressed, hint, levels=levels)
 
 
 REMEMBERED = 1 << 24  # cells whose classes are remembered, over all nodes: 64 MB

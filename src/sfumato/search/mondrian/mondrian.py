@@ -167,7 +167,7 @@ class Mondrian(Search):
 
 def _cut_all(problem: Problem, parts: Parts) -> tuple[np.ndarray, np.ndarray, int]:
     """Where the final parts start and end, and how many cuts were checked."""
-    by_size = all(not c.needs for c in problem.policy.require)
+    by_size = problem.policy.by_size
     start, end, skip = np.array([0]), np.array([len(problem.cells)]), np.zeros(1, np.int64)
     done: list[tuple[np.ndarray, np.ndarray]] = []
     finished = checks = 0

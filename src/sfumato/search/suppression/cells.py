@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from sfumato.core.cells import classes_of, count_cells
 from sfumato.core.labels import Labels, at_level
 from sfumato.core.policy import holds
 from sfumato.errors import PolicyError
-from sfumato.search.problem import CellSplit, Partition, Problem, check_root, refine
+from sfumato.search.problem import CellSplit, Partition, Problem, Solution, by_class, check_root, judge, refine
 from sfumato.search.suppression.keys import nearest_by_cells
 
 MOST_COLUMNS = 62  # sets of columns are bits of one word
@@ -161,3 +162,36 @@ def with_blank(labels: Labels, blank: bool) -> Labels:
         np.append(labels.star, True),
         (*labels.text, None),
     )
+
+
+def in_blocks(problem: Problem, least: int, doing: str, classes_in: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """The class of each row, `classes_in` the rows of a block; a piece of `least` rows and more is alone in its."""
+    of = np.full(len(problem.cells), -1, np.int64)
+    alone = np.flatnonzero(problem.cells.count >= max(least, 2))
+    of[alone] = np.arange(len(alone))
+    rest, classes, done = np.flatnonzero(of < 0), len(alone), 0
+    inner = replace(problem, cells=problem.cells.take(rest))
+    for block in blocks(inner, least) if len(rest) else []:
+        found = classes_in(rest[block])
+        of[rest[block]] = classes + found
+        classes, done = classes + int(found.max()) + 1, done + len(block)
+        problem.progress(doing, done / len(rest))
+    return of
+
+
+def blanked(
+    problem: Problem, search: str, spare: int, classes: Callable[[Problem, int], tuple[np.ndarray, int]]
+) -> Solution:
+    """The solution that blanks what differs in a class: `classes` gives those of single rows, and how many it looked
+    at; of a large cell, so many as `spare` of the smallest classes have are single."""
+    began = time.perf_counter()
+    problem = by_class(problem)
+    refuse(problem, search)
+    least = problem.policy.least_size
+    fine, split = single_rows(problem, spare * least)
+    of, checks = classes(fine, least)
+    of = mended_cells(fine, of, np.ones(len(problem.attributes)))
+    partition, columns = released(fine, differing(codes_of(fine), of), split)
+    seconds = time.perf_counter() - began
+    kept, verdict, _ = judge(fine, columns)
+    return Solution(partition, verdict, kept, False, checks, seconds)

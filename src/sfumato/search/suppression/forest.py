@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,13 +16,10 @@ from sfumato.search.clustering.clusters import ClusterSpace, boxes
 from sfumato.search.clustering.kernels import side
 from sfumato.search.problem import LABELS, Problem, Solution, by_class, judge
 from sfumato.search.suppression.cells import (
-    blocks,
-    codes_of,
-    differing,
+    blanked,
+    in_blocks,
     mended,
-    mended_cells,
     refuse,
-    released,
     single_rows,
 )
 from sfumato.search.suppression.keys import nearest_by_boxes
@@ -269,40 +266,23 @@ class ForestSuppression(Search):
 
     def __call__(self, problem: Problem) -> Solution:
         """Grow and cut a forest in each block of rows."""
-        began = time.perf_counter()
-        problem = by_class(problem)
-        refuse(problem, "forest-suppression")
-        least = problem.policy.least_size
-        fine, split = single_rows(problem, 3 * least)
-        of = forest(fine, fine.cells.codes.T, least, NO_SHAPE, NO_TABLE)
-        of = mended_cells(fine, of, np.ones(len(problem.attributes)))
-        partition, columns = released(fine, differing(codes_of(fine), of), split)
-        seconds = time.perf_counter() - began
-        kept, verdict, _ = judge(fine, columns)
-        return Solution(partition, verdict, kept, False, len(fine.cells), seconds)
+
+        def classes(fine: Problem, least: int) -> tuple[np.ndarray, int]:
+            return forest(fine, fine.cells.codes.T, least, NO_SHAPE, NO_TABLE), len(fine.cells)
+
+        return blanked(problem, "forest-suppression", 3, classes)
 
 
 def forest(problem: Problem, points: np.ndarray, least: int, shape: np.ndarray, table: np.ndarray) -> np.ndarray:
     """The class of each row by forests in blocks; a piece of `least` rows and more is a class of its own."""
-    of = np.full(len(problem.cells), -1, np.int64)
-    alone = np.flatnonzero(problem.cells.count >= max(least, 2))
-    of[alone] = np.arange(len(alone))
-    rest = np.flatnonzero(of < 0)
-    if not len(rest):
-        return of
-    classes, done = len(alone), 0
     points = np.ascontiguousarray(points, dtype=np.int32)
-    inner = replace(problem, cells=problem.cells.take(rest))
-    for block in blocks(inner, least):
-        rows = rest[block]
+
+    def trees(rows: np.ndarray) -> np.ndarray:
         _, alike = np.unique(points[rows], axis=0, return_inverse=True)
         edges = grow(points[rows], alike.reshape(-1), min(least, len(rows)), shape, table)
-        found, count = cut(edges, min(least, len(rows)))
-        of[rows] = classes + found
-        classes += count
-        done += len(rows)
-        problem.progress("growing trees", done / len(rest))
-    return of
+        return np.asarray(cut(edges, min(least, len(rows)))[0])
+
+    return in_blocks(problem, least, "growing trees", trees)
 
 
 @dataclass(frozen=True)

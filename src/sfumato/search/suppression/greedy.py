@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import heapq
-import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from sfumato.core.compiled import kernel
 from sfumato.core.protocols import Search
-from sfumato.search.problem import Problem, Solution, by_class, judge
-from sfumato.search.suppression.cells import blocks, codes_of, differing, mended_cells, refuse, released, single_rows
+from sfumato.search.problem import Problem, Solution
+from sfumato.search.suppression.cells import (
+    blanked,
+    in_blocks,
+)
 
 
 @kernel
@@ -154,34 +156,22 @@ class GreedySuppression(Search):
 
     def __call__(self, problem: Problem) -> Solution:
         """Cover each block of rows."""
-        began = time.perf_counter()
-        problem = by_class(problem)
-        refuse(problem, "greedy-suppression")
-        least = problem.policy.least_size
-        fine, split = single_rows(problem, 2 * least)
-        of, checks = _covered(fine, least)
-        of = mended_cells(fine, of, np.ones(len(problem.attributes)))
-        partition, columns = released(fine, differing(codes_of(fine), of), split)
-        seconds = time.perf_counter() - began
-        kept, verdict, _ = judge(fine, columns)
-        return Solution(partition, verdict, kept, False, checks, seconds)
+        return blanked(problem, "greedy-suppression", 2, _covered)
 
 
 def _covered(problem: Problem, least: int) -> tuple[np.ndarray, int]:
     """The class of each row and how many balls were looked at; a piece of `least` rows and more stays alone."""
-    of = np.full(len(problem.cells), -1, np.int64)
-    alone = np.flatnonzero(problem.cells.count >= max(least, 2))
-    of[alone] = np.arange(len(alone))
-    rest = np.flatnonzero(of < 0)
-    classes, done, checks = len(alone), 0, 0
-    inner = replace(problem, cells=problem.cells.take(rest))
-    for block in blocks(inner, least) if len(rest) else []:
-        tuples, alike = np.unique(inner.cells.codes[:, block].T, axis=0, return_inverse=True)
+    balls = 0
+
+    def covers(rows: np.ndarray) -> np.ndarray:
+        nonlocal balls
+        tuples, alike = np.unique(problem.cells.codes[:, rows].T, axis=0, return_inverse=True)
         order = np.argsort(alike.reshape(-1), kind="stable")
         start = np.concatenate([[0], np.cumsum(np.bincount(alike.reshape(-1)))])
-        found, balls = cover(np.ascontiguousarray(tuples), start, least)
-        _, number = np.unique(found, return_inverse=True)
-        of[rest[block[order]]] = classes + number
-        classes, checks, done = classes + int(number.max()) + 1, checks + int(balls), done + len(block)
-        problem.progress("covering rows", done / len(rest))
-    return of, checks
+        found, looked_at = cover(np.ascontiguousarray(tuples), start, least)
+        balls += int(looked_at)
+        classes = np.empty(len(rows), np.int64)
+        classes[order] = np.unique(found, return_inverse=True)[1]
+        return classes
+
+    return in_blocks(problem, least, "covering rows", covers), balls

@@ -116,7 +116,7 @@ class MinimalSuppression(Search):
     def _by_value(self, problem: Problem, weight: np.ndarray, began: float) -> Solution:
         """Classes of equal rows."""
         codes, count, least = codes_of(problem), problem.cells.count, problem.policy.least_size
-        only_size = all(not c.needs for c in problem.policy.require)
+        only_size = problem.policy.by_size
         exact = all_partitions(codes, count, weight, least) if only_size else None
         if exact is not None:
             of, split = exact

@@ -19,7 +19,8 @@ from sfumato.core.parameters import one_of, settle, whole_number
 from sfumato.core.protocols import Search
 from sfumato.errors import Infeasible, PolicyError
 from sfumato.losses import LM, LabelLoss
-from sfumato.search.problem import Partition, Problem, Solution, judge, project, same_print
+from sfumato.search.problem import Partition, Problem, Solution, judge, nothing_found, project, same_print
+from sfumato.search.suppression.cells import with_blank
 from sfumato.search.suppression.local import Blanks
 
 
@@ -208,7 +209,9 @@ class _Step:
 
     def _labels(self) -> list[Labels]:
         """The labels of each column per class: those of its level, and one that says nothing."""
-        return [_with_blank(labels, self.label[:, i], self.gone[:, i]) for i, labels in enumerate(self.levels)]
+        shown = [with_blank(labels, bool(self.gone[:, i].any())) for i, labels in enumerate(self.levels)]
+        blank = [np.where(self.gone[:, i], len(a.lo) - 1, self.label[:, i]) for i, a in enumerate(shown)]
+        return [replace(labels, of=of.astype(np.int32)) for labels, of in zip(shown, blank, strict=True)]
 
     def partition(self) -> Partition:
         """The recoding. Learned sets print the values of kept cells only: others must not show."""
@@ -225,28 +228,6 @@ def _blank_print(labels: Labels, number: np.ndarray) -> int:
     """The number of labels that print as missing, or a new one."""
     missing = [n for n, text in zip(number.tolist(), labels.text, strict=True) if not text]
     return int(missing[0]) if missing else int(number.max()) + 1
-
-
-def _with_blank(labels: Labels, of: np.ndarray, gone: np.ndarray) -> Labels:
-    """Labels per class, with one more that covers everything and prints as missing where cells are gone."""
-    if not gone.any():
-        return replace(labels, of=of)
-    attribute, count = labels.attribute, len(labels.lo)
-    values = len(attribute.categories)
-    level = np.full(count, 0) if labels.fixed_level is None else labels.fixed_level
-    return Labels(
-        attribute,
-        np.where(gone, count, of).astype(np.int32),
-        np.append(labels.lo, 0),
-        np.append(labels.hi, values - 1),
-        np.append(labels.covered, attribute.categories.count.sum()),
-        np.append(labels.leaves, values),
-        np.append(labels.file_leaves, labels.file_domain),
-        labels.file_domain,
-        np.append(level, attribute.ladder.height),
-        np.append(labels.star, True),
-        (*labels.text, None),
-    )
 
 
 def _only_shown(labels: Labels, label: np.ndarray, code: np.ndarray) -> Labels:
@@ -268,10 +249,6 @@ def _only_shown(labels: Labels, label: np.ndarray, code: np.ndarray) -> Labels:
 def _unsolved(problem: Problem, closest: int) -> Infeasible:
     """Blanking cells always gives classes of k rows, so it is another criterion that fails."""
     models = ", ".join(c.model for c in problem.policy.require)
-    return Infeasible(
-        f"mu-argus makes classes of {problem.policy.least_size} rows, and at no step they satisfied {models}",
-        got=f"the nearest found would suppress at least {closest} of {problem.rows} rows",
-        allowed=f"at most {min(problem.limit, problem.rows - 1)}",
-        hint='allow more suppression, ask for less, or use search="optimal" or "mondrian", which look for them',
-        closest={"suppressed": closest},
-    )
+    what = f"mu-argus makes classes of {problem.policy.least_size} rows, and at no step they satisfied {models}"
+    hint = 'allow more suppression, ask for less, or use search="optimal" or "mondrian", which look for them'
+    return nothing_found(problem, what, closest, hint)

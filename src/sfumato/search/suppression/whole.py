@@ -14,7 +14,7 @@ from sfumato.core.policy import TOLERANCE, table_criteria
 from sfumato.core.protocols import Search
 from sfumato.errors import Infeasible, PolicyError
 from sfumato.search.lattice.state import Descent
-from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns, limits
+from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns, limits, nothing_found
 
 
 @dataclass(frozen=True)
@@ -174,12 +174,8 @@ def _unsolved(problem: Problem, walk: Descent) -> Infeasible:
     """No set of columns will do."""
     suppressed, node = walk.closest or (problem.rows, walk.lattice.greatest)
     dropped = [a.name for a, n in zip(problem.attributes, node, strict=True) if n == a.ladder.height > 0]
-    return Infeasible(
-        "dropping columns does not satisfy the policy"
-        if not walk.timed_out
-        else "no set of columns dropped satisfied the policy before the limit",
-        got=f"the nearest found would suppress at least {suppressed} of {problem.rows} rows",
-        allowed=f"at most {min(problem.limit, problem.rows - 1)}",
-        hint="allow more suppression, ask for less, or let more columns be dropped",
-        closest={"dropped": dropped, "suppressed": suppressed},
-    )
+    what = "dropping columns does not satisfy the policy"
+    if walk.timed_out:
+        what = "no set of columns dropped satisfied the policy before the limit"
+    hint = "allow more suppression, ask for less, or let more columns be dropped"
+    return nothing_found(problem, what, suppressed, hint, dropped=dropped)
