@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from sfumato.cli import inputs, options
 from sfumato.cli.console import Progress, complain, notes, say, say_command, say_json, say_written, tell
 from sfumato.cli.options import PROMISES, ROLES, SEARCH, WRITING, option
-from sfumato.core.wording import apart, as_flag, number, percent
+from sfumato.core.wording import apart, as_flag, number, percent, scalar
 
 if TYPE_CHECKING:
     from sfumato.measures.reach import Reach
@@ -88,7 +88,7 @@ def anonymize(
         ("search", "keep"): keep,
         ("search", "labels"): labels,
         ("search", "loss"): options.named(loss, "name", LOSSES, "--loss", faults),
-        ("search", "suppression"): options.scalar(suppression),
+        ("search", "suppression"): None if suppression is None else scalar(suppression),
         ("search", "seed"): seed,
         ("search", "max_cells"): max_cells,
         ("output", "path"): output,

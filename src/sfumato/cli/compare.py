@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from sfumato.cli import inputs, options
 from sfumato.cli.console import Progress, notes, say, say_json, say_table, say_written, tell
 from sfumato.cli.options import PROMISES, SEARCH, option
-from sfumato.core.wording import number
+from sfumato.core.wording import number, scalar
 
 if TYPE_CHECKING:
     import polars as pl
@@ -74,7 +74,7 @@ def compare(
     lists: dict[str, list[Any]] = {
         "method": [options.named(text, "method", SEARCHES, "--search", faults) for text in searches],
         "loss": [options.named(text, "name", LOSSES, "--loss", faults) for text in listed(loss, LOSSES)],
-        "suppression": [options.scalar(text) for text in listed(suppression, ())],
+        "suppression": [scalar(text) for text in listed(suppression, ())],
     }
     ks = _whole(listed(k, ()), faults)
     if not ks and not require and not policy:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from sfumato.cli import inputs, options
 from sfumato.cli.console import Progress, notes, refuse_existing, say, say_json, say_table, tell
 from sfumato.cli.options import SEARCH, WRITING, option
-from sfumato.core.wording import count, number
+from sfumato.core.wording import count, number, scalar
 
 if TYPE_CHECKING:
     from sfumato.policyfile.file import PolicyFile
@@ -55,7 +55,7 @@ def lattice(
         **columns.keys(faults),
         ("search", "method"): options.named(search, "method", SEARCHES, "--search", faults),
         ("search", "loss"): options.named(loss, "name", LOSSES, "--loss", faults),
-        ("search", "suppression"): options.scalar(suppression),
+        ("search", "suppression"): None if suppression is None else scalar(suppression),
         ("output", "path"): ".",  # no release is written
     }
     asked = promises.models(faults)

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from sfumato.core.wording import scalar
+
 if TYPE_CHECKING:
     from sfumato.cli.inputs import NamedSource
     from sfumato.policyfile.file import Draft
@@ -379,21 +381,8 @@ def level_range(text: str) -> list[object]:
     return [scalar(low), scalar(high if colon else low)]
 
 
-def scalar(text: str | None) -> int | float | str | None:
-    """A whole number, a decimal, or the text itself: "20" is a count, "0.02" a share."""
-    if text is None:
-        return None
-    text = text.strip()
-    for kind in (int, float):
-        try:
-            return kind(text) if re.fullmatch(r"[-+0-9.eE]+", text) else text
-        except ValueError:
-            continue
-    return text
-
-
 def _typed(text: str, key: str) -> Any:
     """A value of a parameter: a number, true or false, else text; weights are written age:2,zip:1."""
     if key == "weights":
         return {name.strip(): scalar(share) for name, _, share in (item.rpartition(":") for item in text.split(","))}
-    return {"true": True, "false": False}.get(text, scalar(text))
+    return scalar(text)

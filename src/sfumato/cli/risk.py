@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from sfumato.cli import inputs, options
 from sfumato.cli.console import Progress, notes, publish, refuse_existing, say, say_measures, say_table, tell
 from sfumato.cli.options import MEASURES, ROLES, option
-from sfumato.core.wording import number, percent
+from sfumato.core.wording import number, percent, scalar
 
 SHOWN = 20  # subsets told to people; machines get all
 
@@ -96,7 +96,7 @@ def _show_sets(entries: list[Mapping[str, Any]]) -> None:
 
 def _population(text: str, given: Mapping[str, Any]) -> Any:
     """The size of the population where it is a number, else its table."""
-    size = options.scalar(text.replace(",", "").replace("_", ""))
+    size = scalar(text.replace(",", "").replace("_", ""))
     return inputs.table(Path(text), given) if isinstance(size, str) else size
 
 

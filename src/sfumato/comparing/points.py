@@ -20,6 +20,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.protocols import Search
+from sfumato.core.wording import scalar
 from sfumato.criteria import KAnonymity
 from sfumato.errors import BrokenPromise, Infeasible, MissingExtra, OutputError, PolicyError, SfumatoError
 from sfumato.losses import loss as parse_loss
@@ -90,17 +91,8 @@ def asked(text: str, what: str) -> Asked:
         key, sign, value = word.partition("=")
         if not sign or not key.isidentifier():
             raise PolicyError(f"{what} {name}: options are written key=value", allowed="as in threshold=0.3")
-        options[key] = _typed(value)
+        options[key] = scalar(value)
     return Asked(name, options)
-
-
-def _typed(text: str) -> Any:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return {"true": True, "false": False}.get(text, text)
 
 
 def one_column(given: Mapping[str, Any], option: str, among: tuple[str, ...], measure: str) -> str:

@@ -111,6 +111,21 @@ def as_flag(names: Iterable[str], between: str = ",") -> str:
     return between.join(n if n and bare.fullmatch(n) else '"' + n.replace('"', '""') + '"' for n in names)
 
 
+def scalar(text: str) -> int | float | bool | str:
+    """A value as the shell writes it: a whole number, a decimal, true or false, else the text itself.
+
+    >>> scalar("20"), scalar("0.02"), scalar("true"), scalar("1_0")
+    (20, 0.02, True, '1_0')
+    """
+    text = text.strip()
+    for kind in (int, float) if re.fullmatch(r"[-+0-9.eE]+", text) else ():
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return {"true": True, "false": False}.get(text, text)
+
+
 def parameter(value: Any) -> str:
     """The value of a parameter.
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sfumato.core.registry import Variant
+from sfumato.core.wording import scalar
 from sfumato.errors import PolicyError, did_you_mean
 
 
@@ -51,7 +52,9 @@ def read_line(table: Mapping[str, Variant[Any]], text: str) -> Any:
         elif key in parameters and kinds.get(key) != "list":
             raise PolicyError(f'{name}: parameter "{key}" is given twice')
         kind = kinds.get(key)
-        parameters[key] = [*parameters.get(key, []), value] if kind == "list" else _typed(kind, value)
+        parameters[key] = (
+            [*parameters.get(key, []), value] if kind == "list" else value if kind == "text" else scalar(value)
+        )
     return build(table, name, parameters)
 
 
@@ -71,15 +74,3 @@ def _kinds(make: Any) -> dict[str, str]:
     written = {f.name: inspect.formatannotation(f.type).strip("'") for f in dataclasses.fields(make)}
     kinds = {"str": "text", "tuple": "list", "list": "list", "Sequence": "list"}
     return {name: kinds.get(re.split(r"\W", kind)[0], "number") for name, kind in written.items()}
-
-
-def _typed(kind: str | None, value: str) -> str | int | float:
-    """A number where the parameter is one; a text that is no number is left for the criterion to refuse."""
-    if kind == "text":
-        return value
-    for number in (int, float):
-        try:
-            return number(value) if "_" not in value else value
-        except ValueError:
-            continue
-    return value
