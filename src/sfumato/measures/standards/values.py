@@ -248,18 +248,6 @@ def _place(text: str) -> bool:
     return len(numbers) == 2 and abs(numbers[0]) <= 90 and abs(numbers[1]) <= 180
 
 
-def _old(text: str) -> bool:
-    return OLD.search(text) is not None
-
-
-def _beneficiary(text: str) -> bool:
-    return valid("gb.nhs", text)
-
-
-def _card(text: str) -> bool:
-    return luhn(text)
-
-
 def _imei(text: str) -> bool:
     return luhn(text) and not text.startswith(("34", "37"))
 
@@ -336,13 +324,15 @@ DETECTORS = (
         0.5,
     ),
     Detector(2, "coordinates", r"\d{1,3}°\s*\d{1,2}(?:[.,]\d+)?\s*['′’]"),
-    Detector(3, "ages over 89", r"(?i)\d[ -]?(?:y/?o\b|years?|yrs?)|\baged?:? \d", _old),
-    Detector(9, "NHS numbers", r"^\d{3} \d{3} \d{4}$", _beneficiary, 0.5),
+    Detector(
+        3, "ages over 89", r"(?i)\d[ -]?(?:y/?o\b|years?|yrs?)|\baged?:? \d", lambda text: OLD.search(text) is not None
+    ),
+    Detector(9, "NHS numbers", r"^\d{3} \d{3} \d{4}$", lambda text: valid("gb.nhs", text), 0.5),
     Detector(
         10,
         "card numbers",
         r"^(?:\d{13,14}|\d{16,19}|3[47]\d{13}|\d{4}[ -]\d{4}[ -]\d{4}[ -]\d{1,7}|3[47]\d{2}[ -]\d{6}[ -]\d{5})$",
-        _card,
+        luhn,
         0.5,
     ),
     Detector(13, "device numbers (IMEI)", r"^\d{15}$", _imei, 0.5),
