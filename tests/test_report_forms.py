@@ -24,11 +24,11 @@ from sfumato.engines.files.bytes import read_back
 from sfumato.errors import ColumnError, OutputError
 from sfumato.report import internal_report, report
 from sfumato.report.charts.axis import axis_of, ends
+from sfumato.report.files import aligned, of_table
 from sfumato.report.page import browser
 from sfumato.report.sections.evidence import counted, evidence
 from sfumato.report.sections.headline import reach_from
 from sfumato.report.sections.method import command
-from sfumato.report.sources import aligned, of_table
 from tests.fuzz import examples
 from tests.test_report import Outline
 

@@ -129,7 +129,7 @@ def release(draft: Draft) -> tuple[Any, PolicyFile, Path | None, list[str]]:
     """Check the policy against the table, anonymise, save; the release, its policy, its folder, and notes."""
     import sfumato as sf
     from sfumato.engines.atomic import check_target
-    from sfumato.report.sources import check_reports
+    from sfumato.report.files import check_reports
 
     with Progress("reading") as progress, notes() as told:
         opened, policy = inputs.checked(draft)

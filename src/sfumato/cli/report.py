@@ -33,7 +33,7 @@ def report(
     """
     from sfumato.core import compiled as kernels
     from sfumato.errors import PolicyError, ReadError
-    from sfumato.report import sources
+    from sfumato.report import files as sources
 
     target = inputs.in_memory("report", targets, reading)
     if not target.exists():
@@ -88,7 +88,7 @@ def _place(target: Path, output: Path | None, internal: bool) -> Path:
 def _check(place: Path, release: Path | None, internal: bool, replaced: bool, pdf: bool) -> None:
     """Whether the files can be written, before the work."""
     from sfumato.errors import OutputError
-    from sfumato.report.sources import check_reports
+    from sfumato.report.files import check_reports
 
     check_reports(place if internal else None, release, replaced, pdf)
     for one in (place, place.with_suffix(".pdf")) if pdf else (place,):
@@ -126,8 +126,8 @@ def _write(place: Path, manifest: Any, frame: Any, before: Any, overwrite: bool,
     from sfumato.engines.atomic import atomic_file
     from sfumato.report import internal_report
     from sfumato.report import report as public_report
+    from sfumato.report.files import aligned, private_report
     from sfumato.report.page import pdf_of
-    from sfumato.report.sources import aligned, private_report
 
     if before is not None:
         with private_report(place, None, overwrite, pdf) as keep:

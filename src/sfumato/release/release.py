@@ -40,10 +40,10 @@ from sfumato.release.value_map import ValueMap
 from sfumato.release.verify import Audit, Verification, verify_table
 from sfumato.report import internal_report as internal_page
 from sfumato.report import report
+from sfumato.report.files import private_report
 from sfumato.report.page import pdf_of
 from sfumato.report.sections.headline import brief, reach_from
 from sfumato.report.sections.standards import profiles
-from sfumato.report.sources import private_report
 from sfumato.search import OLA, TupleSuppression, search_name
 from sfumato.search.problem import Levels, Partition, Progress, Solution, quiet
 

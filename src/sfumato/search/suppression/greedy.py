@@ -11,10 +11,7 @@ import numpy as np
 from sfumato.core.compiled import kernel
 from sfumato.core.protocols import Search
 from sfumato.search.problem import Problem, Solution
-from sfumato.search.suppression.cells import (
-    blanked,
-    in_blocks,
-)
+from sfumato.search.suppression.cells import blanked, in_blocks
 
 
 @kernel

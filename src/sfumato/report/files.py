@@ -1,4 +1,4 @@
-"""Reports that only their owner may read: written whole or not at all, never inside a release."""
+"""Reports in files: of a release folder or of another tool's table; those for their owner stay out of releases."""
 
 from __future__ import annotations
 
