@@ -11,11 +11,6 @@ import polars as pl
 
 import sfumato as sf
 from benchmarks.tables import shared
-from sfumato.core.registry import Variant
-from sfumato.search import SEARCHES
-from sfumato.search.lattice.samarati import Samarati
-
-SEARCHES.setdefault("samarati", Variant(Samarati, example=Samarati(), cite="Samarati 2001"))
 
 COLUMNS = [
     "age", "work_class", "final_weight", "education", "education_num", "marital_status", "occupation", "relationship",

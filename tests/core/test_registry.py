@@ -192,7 +192,7 @@ def criteria(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Registry[Criter
     """A table like that of criteria, in a world with three packages, two of them broken."""
     package(
         tmp_path, "good-privacy", "[sfumato.criteria]\npairs-only = good_privacy:PAIRS\n",
-        "import sfumato\nfrom tests.test_registry import PairsOnly as P\nPAIRS = sfumato.Variant(P, P(2))\n",
+        "import sfumato\nfrom tests.core.test_registry import PairsOnly as P\nPAIRS = sfumato.Variant(P, P(2))\n",
     )  # fmt: skip
     package(tmp_path, "torn-privacy", "[sfumato.criteria]\ntorn = torn_privacy:TORN\n", "import nowhere_at_all\n")
     package(tmp_path, "odd-privacy", "[sfumato.criteria]\nodd = odd_privacy:ODD\n", "ODD = 5\n")

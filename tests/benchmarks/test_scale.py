@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted(path.stem for path in (ROOT / "benchmarks/scale").glob("*.py") if path.stem != "__init__")
 MACHINE = dict.fromkeys(["cpu", "system", "cores", "memory_gib", "sfumato", "python", "numpy", "numba", "polars"], 2)
 

@@ -11,7 +11,7 @@ from types import ModuleType
 import polars as pl
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 STUDY = ROOT / "benchmarks" / "study"
 MODULES = sorted(path.stem for path in STUDY.glob("*.py") if not path.stem.startswith("__"))
 Load = Callable[[str], ModuleType]

@@ -12,7 +12,7 @@ import pytest
 import sfumato as sf
 from sfumato.search import search_name
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 Load = Callable[[str], ModuleType]
 
 

@@ -30,7 +30,7 @@ from sfumato.report.sections.evidence import counted, evidence
 from sfumato.report.sections.headline import reach_from
 from sfumato.report.sections.method import command
 from tests.fuzz import examples
-from tests.test_report import Outline
+from tests.report.test_report import Outline
 
 pytestmark = pytest.mark.slow
 
