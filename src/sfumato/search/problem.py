@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
@@ -189,6 +190,22 @@ def level_columns(problem: Problem, node: Sequence[int]) -> list[tuple[Labels, n
     codes = problem.cells.codes
     found = [at_level(a, int(level)) for a, level in zip(problem.attributes, node, strict=True)]
     return [(labels, labels.of[codes[i]]) for i, labels in enumerate(found)]
+
+
+def level_solution(
+    problem: Problem,
+    node: Sequence[int],
+    checks: int,
+    began: float,
+    optimal: bool = False,
+    reproducible: bool = True,
+    bound: float | None = None,
+) -> Solution:
+    """The solution of a search that `began` then and decided for a level vector."""
+    seconds = time.perf_counter() - began
+    kept, verdict, _ = judge(problem, level_columns(problem, node))
+    levels = Levels({a.name: int(level) for a, level in zip(problem.attributes, node, strict=True)})
+    return Solution(levels, verdict, kept, optimal, checks, seconds, reproducible, bound)
 
 
 def judge(problem: Problem, columns: list[tuple[Labels, np.ndarray]]) -> tuple[np.ndarray, Verdict, ClassStatistics]:

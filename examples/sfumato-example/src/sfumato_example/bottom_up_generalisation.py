@@ -10,8 +10,7 @@ from sfumato import Variant
 from sfumato.core.lattice import lattice
 from sfumato.core.policy import Verdict
 from sfumato.core.protocols import Search
-from sfumato.errors import Infeasible
-from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns
+from sfumato.search.problem import GENERALISE, Problem, Solution, judge, level_columns, level_solution, nothing_found
 
 
 @dataclass(frozen=True)
@@ -30,18 +29,23 @@ class BottomUpGeneralisation(Search):
         began, checks = time.perf_counter(), 1
         space = lattice(problem.attributes, problem.levels)
         node = tuple(space.least)
-        kept, verdict, _ = judge(problem, level_columns(problem, node))
+        verdict = _verdict(problem, node)
         while not verdict.satisfied:
             above = [_up(node, i) for i, top in enumerate(space.greatest) if node[i] < top]
             if not above:
-                what = "the greatest levels do not satisfy the policy"
-                raise Infeasible(what, got=f"{verdict.suppressed} rows to suppress", allowed=f"{problem.limit}")
+                raise nothing_found(
+                    problem, "the greatest levels do not satisfy the policy", verdict.suppressed, GENERALISE
+                )
             checks += len(above)
             problem.progress("generalising", sum(node) / max(1, sum(space.greatest)))
-            tried = [(judge(problem, level_columns(problem, one)), one) for one in above]
-            (kept, verdict, _), node = min(tried, key=lambda one: (-_gain(verdict, one[0][1]), one[1]))
-        levels = {a.name: level for a, level in zip(problem.attributes, node, strict=True)}
-        return Solution(Levels(levels), verdict, kept, False, checks, time.perf_counter() - began)
+            before, verdicts = verdict, {one: _verdict(problem, one) for one in above}
+            node = min(above, key=lambda one: (-_gain(before, verdicts[one]), one))
+            verdict = verdicts[node]
+        return level_solution(problem, node, checks, began)
+
+
+def _verdict(problem: Problem, node: tuple[int, ...]) -> Verdict:
+    return judge(problem, level_columns(problem, node))[1]
 
 
 def _up(node: tuple[int, ...], i: int) -> tuple[int, ...]:

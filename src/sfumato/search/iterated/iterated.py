@@ -26,7 +26,16 @@ from sfumato.search.lattice.checker import Ladders, NodeChecker
 from sfumato.search.lattice.optimal import PATIENCE, climb, descend, sweep
 from sfumato.search.lattice.state import LISTED as WALKED
 from sfumato.search.lattice.state import LatticeState
-from sfumato.search.problem import LABELS, Levels, Partition, Problem, Solution, by_class, judge, level_columns, limits
+from sfumato.search.problem import (
+    LABELS,
+    Partition,
+    Problem,
+    Solution,
+    by_class,
+    judge,
+    level_solution,
+    limits,
+)
 
 WIDEST = 2 / 3  # of the whole cost; each level below is half as wide
 WIDTHS = 5
@@ -117,13 +126,10 @@ class Iterated(Search):
                 walk = LatticeState(problem, space, pool)
                 node = _better(walk, found, self)
             checks, in_time = checks + walk.checks, in_time and not walk.timed_out
-        seconds = time.perf_counter() - began
         if node is None:
             assert found is not None
-            return replace(found, checks=checks, seconds=seconds, reproducible=in_time)
-        kept, verdict, _ = judge(problem, level_columns(problem, node))
-        levels = Levels({a.name: n for a, n in zip(problem.attributes, node, strict=True)})
-        return Solution(levels, verdict, kept, False, checks, seconds, in_time)
+            return replace(found, checks=checks, seconds=time.perf_counter() - began, reproducible=in_time)
+        return level_solution(problem, node, checks, began, reproducible=in_time)
 
 
 def _finish(problem: Problem, rest: _Rest) -> Solution | None:

@@ -12,7 +12,7 @@ import numpy as np
 from sfumato.core.lattice import lattice
 from sfumato.core.protocols import Search
 from sfumato.search.lattice.state import LatticeState
-from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns
+from sfumato.search.problem import Problem, Solution, level_solution
 
 SEARCH_ALL = 'allow more suppression, ask for less, or use search="optimal", which looks at every level vector'
 
@@ -44,10 +44,7 @@ class Datafly(Search):
             else:
                 what = "datafly reached the most general levels, and the policy still does not hold"
                 raise walk.infeasible(what=what, hint=SEARCH_ALL)
-        seconds = time.perf_counter() - began
-        kept, verdict, _ = judge(problem, level_columns(problem, node.tolist()))
-        levels = Levels({a.name: n for a, n in zip(problem.attributes, node.tolist(), strict=True)})
-        return Solution(levels, verdict, kept, False, walk.checks, seconds)
+        return level_solution(problem, node.tolist(), walk.checks, began)
 
 
 def _path(problem: Problem, least: np.ndarray, greatest: np.ndarray) -> list[np.ndarray]:

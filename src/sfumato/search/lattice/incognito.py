@@ -21,7 +21,7 @@ from sfumato.errors import PolicyError
 from sfumato.search.lattice.checker import Ladders, NodeChecker
 from sfumato.search.lattice.kernels import group_room, roll, sweep
 from sfumato.search.lattice.state import LISTED, LatticeState
-from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns, refuse_unprunable
+from sfumato.search.problem import Problem, Solution, level_solution, refuse_unprunable
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,10 +117,7 @@ class Incognito(Search):
             least_loss(walk, found.whole.satisfying)
         assert walk.best is not None
         loss, _, node = walk.best
-        seconds = time.perf_counter() - began
-        kept, verdict, _ = judge(problem, level_columns(problem, node))
-        levels = Levels({a.name: n for a, n in zip(problem.attributes, node, strict=True)})
-        return Solution(levels, verdict, kept, True, found.checks + walk.checks, seconds, bound=loss)
+        return level_solution(problem, node, found.checks + walk.checks, began, optimal=True, bound=loss)
 
 
 def incognito(problem: Problem) -> Incognita:

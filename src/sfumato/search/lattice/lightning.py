@@ -16,7 +16,7 @@ from sfumato.core.policy import ClassStatistics
 from sfumato.core.protocols import Search
 from sfumato.search.lattice.optimal import group_bound
 from sfumato.search.lattice.state import Checked, Descent, LatticeState
-from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns, limits
+from sfumato.search.problem import Problem, Solution, level_solution, limits
 
 BOUNDING = 0.15  # share of the time that goes into the bound
 
@@ -59,11 +59,8 @@ class Lightning(Search):
         if walk.best is None:
             raise walk.infeasible(finished or walk.open_bound == np.inf)
         loss, _, node = walk.best
-        seconds = time.perf_counter() - began
-        kept, verdict, _ = judge(problem, level_columns(problem, node))
-        levels = Levels({a.name: n for a, n in zip(problem.attributes, node, strict=True)})
         bound = loss if finished else min(walk.open_bound, loss)
-        return Solution(levels, verdict, kept, finished, walk.checks, seconds, not walk.timed_out, bound)
+        return level_solution(problem, node, walk.checks, began, finished, not walk.timed_out, bound)
 
 
 @dataclass(eq=False, slots=True)

@@ -14,7 +14,7 @@ from sfumato.core.policy import TOLERANCE
 from sfumato.core.protocols import Search
 from sfumato.search.lattice.minimal import SATISFIED, UNKNOWN, VIOLATED, KnownNodes, Minimal, heights
 from sfumato.search.lattice.state import LatticeState
-from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns, refuse_unprunable
+from sfumato.search.problem import Problem, Solution, level_solution, refuse_unprunable
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,8 @@ class OLA(Search):
                 good = np.flatnonzero(found.satisfied)
                 nodes = np.stack(np.unravel_index(good, walk.lattice.shape), axis=1) + walk.least
                 bound = min(float(walk.bounds(nodes, good).min()), best.loss)
-        seconds = time.perf_counter() - began
-        kept, verdict, _ = judge(problem, level_columns(problem, best.levels))
-        levels = Levels(dict(zip(found.columns, best.levels, strict=True)))
         optimal = best.loss <= bound + TOLERANCE * max(1.0, abs(bound))
-        return Solution(levels, verdict, kept, optimal, found.checks, seconds, bound=bound)
+        return level_solution(problem, best.levels, found.checks, began, optimal, bound=bound)
 
 
 def ola(problem: Problem) -> Minimal:

@@ -19,7 +19,7 @@ from sfumato.core.protocols import Search
 from sfumato.criteria import KAnonymity
 from sfumato.losses import LabelLoss
 from sfumato.search.lattice.state import LISTED, LatticeState
-from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns, limits, project
+from sfumato.search.problem import Problem, Solution, level_solution, limits, project
 
 LARGEST = (1 << 8, 1 << 11, 1 << 14, 1 << 17, 1 << 20)  # nodes in the lattice of a group, round by round
 CHECKS = 10_000  # per group
@@ -156,11 +156,8 @@ class Optimal(Search):
         if walk.best is None:
             raise walk.infeasible(finished)
         loss, _, node = walk.best
-        seconds = time.perf_counter() - began
-        kept, verdict, _ = judge(problem, level_columns(problem, node))
-        levels = Levels({a.name: n for a, n in zip(problem.attributes, node, strict=True)})
         bound = loss if finished else min(walk.open_bound, loss)
-        return Solution(levels, verdict, kept, finished, walk.checks, seconds, not walk.timed_out, bound)
+        return level_solution(problem, node, walk.checks, began, finished, not walk.timed_out, bound)
 
 
 def descend(walk: LatticeState) -> None:

@@ -18,7 +18,7 @@ from sfumato.search.lattice.incognito import minimal_of
 from sfumato.search.lattice.kernels import distance_vectors, too_far
 from sfumato.search.lattice.minimal import SATISFIED, Satisfies, decide, heights, refuse_large
 from sfumato.search.lattice.state import LatticeState
-from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns, refuse_unprunable
+from sfumato.search.problem import Problem, Solution, level_solution, refuse_unprunable
 
 BATCH = 16  # vectors tested together
 MOST_PAIRS = 1 << 26  # distances between outliers and cells
@@ -65,10 +65,7 @@ class Samarati(Search):
                 raise walk.infeasible()
             node = self._preferred(walk, nodes)
         checks = walk.checks + (test.checks if isinstance(test, _Vectors) else 0)
-        seconds = time.perf_counter() - began
-        kept, verdict, _ = judge(problem, level_columns(problem, node))
-        levels = Levels({a.name: n for a, n in zip(problem.attributes, node, strict=True)})
-        return Solution(levels, verdict, kept, False, checks, seconds)
+        return level_solution(problem, node, checks, began)
 
     def _lowest(self, walk: LatticeState, test: Satisfies) -> np.ndarray:
         """The satisfying vectors of least height; where the preference is for the first, only that."""

@@ -14,7 +14,16 @@ from sfumato.core.policy import TOLERANCE, table_criteria
 from sfumato.core.protocols import Search
 from sfumato.errors import Infeasible, PolicyError
 from sfumato.search.lattice.state import Descent
-from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns, limits, nothing_found
+from sfumato.search.problem import (
+    Levels,
+    Problem,
+    Solution,
+    judge,
+    level_columns,
+    level_solution,
+    limits,
+    nothing_found,
+)
 
 
 @dataclass(frozen=True)
@@ -91,10 +100,8 @@ class AttributeSuppression(Search):
         if sets.best is None:
             raise _unsolved(problem, walk)
         chosen = sets.best[-1]
-        seconds = time.perf_counter() - began
-        kept, verdict, _ = judge(problem, level_columns(problem, chosen))
-        levels = Levels({a.name: n for a, n in zip(problem.attributes, chosen, strict=True)})
-        return Solution(levels, verdict, kept, not walk.timed_out, walk.checks, seconds, not walk.timed_out)
+        in_time = not walk.timed_out
+        return level_solution(problem, chosen, walk.checks, began, in_time, in_time)
 
 
 def _choices(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
