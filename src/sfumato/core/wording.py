@@ -41,20 +41,22 @@ def apart(measured: Any, bound: Any) -> tuple[str, str]:
     (('2.999997', '3'), ('3', '3'))
     """
     for digits in range(4, 16):
-        shown = number(measured, digits=digits), number(bound, digits=digits)
+        shown = number(measured, "-", digits), number(bound, "-", digits)
         if shown[0] != shown[1] or measured == bound:
-            return shown
-    return number(measured), number(bound)
+            break
+    return shown
 
 
 def percent(share: Any, missing: str = NOT_RECORDED) -> str:
     """A share as a percentage that never rounds something to nothing, nor most to all.
 
-    >>> percent(0.026), percent(0.25), percent(1 / 30000), percent(0), percent(0.9996), percent(0.99999)
-    ('2.6%', '25%', '0.0033%', '0%', '99.96%', 'over 99.99%')
+    >>> percent(0.026), percent(0.25), percent(1 / 30000), percent(0), percent(0.99999), percent(-0.00001)
+    ('2.6%', '25%', '0.0033%', '0%', 'over 99.99%', '-0.001%')
     """
     if not _is_real(share) or not math.isfinite(share):
         return number(share, missing)
+    if share < 0:
+        return f"-{percent(-share)}"
     if 0 < share < 0.001:
         return f"{number(100 * share, digits=2)}%"
     if 0.9999 < share < 1:
