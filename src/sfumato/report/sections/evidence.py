@@ -14,12 +14,13 @@ from sfumato.core.parameters import known_columns
 from sfumato.core.printed import printed
 from sfumato.core.wording import number
 from sfumato.errors import SfumatoError
+from sfumato.losses import LOSSES
 from sfumato.measures.reach import Reach
 from sfumato.measures.utility import Pair, pair_of, utility_summary
 from sfumato.measures.utility.column import ComparedColumn
 from sfumato.release.verify import class_sizes
 from sfumato.report.charts.axis import LARGEST, ChartAxis, axis_of, axis_of_points, ends
-from sfumato.report.manifest import Manifest, quasi, roles_of
+from sfumato.report.manifest import Manifest, called, quasi, roles_of
 from sfumato.report.markup import Markup, join, section, tag
 from sfumato.report.markup import table as html_table
 from sfumato.report.sections.attacks import attacks_with_original
@@ -222,10 +223,7 @@ def comparison(
 
 def _shape_beside(column: ComparedColumn, role: str, least: int) -> ColumnShape:
     """The shares of the values before and after, in the groups of the original."""
-    categories = column.attribute.categories
-    order = sorted(range(column.values), key=lambda i: (-int(categories.count[i]), categories.text[i] or ""))
-    labels = pl.Series([categories.text[i] for i in order], dtype=pl.String)
-    count = categories.count[order]
+    labels, count = _ranked(column)
     axis = axis_of(labels, count, ends(labels), least=least, binned=True)
     if axis is None:
         return ColumnShape(column.name, role, len(column.text), None, np.empty(0))
@@ -234,15 +232,20 @@ def _shape_beside(column: ComparedColumn, role: str, least: int) -> ColumnShape:
     return ColumnShape(column.name, role, len(column.text), axis, after, (column.before @ where) * len(column.code))
 
 
+def _ranked(column: ComparedColumn) -> tuple[pl.Series, np.ndarray]:
+    """The values of the original and the rows of each, most rows first, then by text."""
+    categories = column.attribute.categories
+    order = sorted(range(column.values), key=lambda i: (-int(categories.count[i]), categories.text[i] or ""))
+    return pl.Series([categories.text[i] for i in order], dtype=pl.String), categories.count[order]
+
+
 def _heat_beside(down: ComparedColumn, across: ComparedColumn, least: int) -> Heat | None:
     sides, labelled, valued = [], [], []
     for column, most in zip((down, across), SIDE, strict=True):
         if len(column.members) > COVERED or column.values > LABELS * 20 or len(column.text) > LABELS:
             return None
-        categories = column.attribute.categories
-        order = sorted(range(column.values), key=lambda i: (-int(categories.count[i]), categories.text[i] or ""))
-        labels = pl.Series([categories.text[i] for i in order], dtype=pl.String)
-        axis = axis_of(labels, categories.count[order], ends(labels), most, max(least, len(column.code) // 200), True)
+        labels, count = _ranked(column)
+        axis = axis_of(labels, count, ends(labels), most, max(least, len(column.code) // 200), True)
         if axis is None:
             return None
         where = axis.weights(pl.Series(column.support, dtype=pl.String))
@@ -305,8 +308,8 @@ def benefit(measures: Sequence[Mapping[str, Any]], left_out: Sequence[str]) -> M
 
 
 def _title(measure: Mapping[str, Any]) -> str:
-    title = str(measure.get("name") or "").replace("-", " ")
-    return title.upper() if title in ("lm", "ncp") else title[:1].upper() + title[1:]
+    title = called(LOSSES, str(measure.get("name") or ""))
+    return title[:1].upper() + title[1:]
 
 
 def _range(ends: Any) -> str:
