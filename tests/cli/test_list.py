@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import EntryPoint
 
 import pytest
 
@@ -34,3 +35,14 @@ def test_all_tables_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     t_closeness = next(row for row in found["criteria"] if row["name"] == "t-closeness")
     assert t_closeness["parameters"] == ["attribute", "t", "distance=equal"]
     assert "2007" in t_closeness["cite"]
+
+
+def test_a_package_that_cannot_be_loaded_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torn = EntryPoint("torn", "nowhere_at_all:TORN", "sfumato.criteria")
+    monkeypatch.setitem(vars(sf.CRITERIA), "_offered", {"torn": [torn]})
+    assert main(["list", "criteria"]) == 0
+    told = capsys.readouterr().out
+    assert "k-anonymity" in told
+    assert 'the criterion "torn" of the package "nowhere_at_all" cannot be loaded: ModuleNotFoundError' in told

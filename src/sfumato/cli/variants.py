@@ -48,6 +48,7 @@ def list_variants(
 
 def _rows(kind: Kind) -> list[dict[str, Any]]:
     from sfumato.criteria import CRITERIA
+    from sfumato.errors import PolicyError
     from sfumato.hierarchies import HIERARCHIES
     from sfumato.losses import LOSSES
     from sfumato.measures.attacks import ATTACKS
@@ -62,10 +63,14 @@ def _rows(kind: Kind) -> list[dict[str, Any]]:
         "hierarchies": HIERARCHIES,
     }
     tables |= {"risks": RISKS, "utilities": UTILITIES, "attacks": ATTACKS}
-    return [
-        {"name": name, "parameters": _parameters(v.make), "summary": v.summary, "cite": v.cite}
-        for name, v in tables[kind].items()
-    ]
+    rows = []
+    for name in tables[kind]:
+        try:
+            v = tables[kind][name]
+            rows.append({"name": name, "parameters": _parameters(v.make), "summary": v.summary, "cite": v.cite})
+        except PolicyError as broken:  # of a package that cannot be loaded; the others are listed all the same
+            rows.append({"name": name, "parameters": [], "summary": str(broken), "cite": ""})
+    return rows
 
 
 def _parameters(make: Callable[..., Any]) -> list[str]:
