@@ -25,15 +25,12 @@ FIGURES = {
 }
 OF_CLASSES = ("homogeneity", "background-knowledge", "skewness", "similarity", "negative-disclosure")
 WITH_ORIGINAL = ("singling-out", "linkability", "inference")
-LINKAGE = {  # with the options of each
-    "deterministic-linkage": (),
-    "probabilistic-linkage": ("upper", "lower", "seed"),
-    "distance-linkage": ("metric",),
-}
+LINKAGE = ("deterministic-linkage", "probabilistic-linkage", "distance-linkage")
 MEASURES = ("sample-uniqueness", "population-uniqueness", "suda", "minimum-unsafe", "individual")
 # what a comparison gives to every measure itself
-OURS = {"original", "released", "data", "df", "quasi", "columns", "features", "known", "first", "second", "hierarchies",
-        "hierarchy", "rows", "key", "transition", "holdout", "most", "values", "prior"}  # fmt: skip
+OURS = {"original", "released", "external", "data", "df", "quasi", "columns", "features", "known", "first", "second",
+        "hierarchies", "hierarchy", "rows", "key", "transition", "holdout", "truth", "categorical", "max_pairs", "most",
+        "values", "prior"}  # fmt: skip
 RISKS = (*FIGURES, *MEASURES, *OF_CLASSES, *WITH_ORIGINAL, *LINKAGE)
 
 
@@ -143,12 +140,13 @@ def _seeded(options: dict[str, Any], case: Case) -> dict[str, Any]:
 
 def _linkage(given: Asked, attack: Callable[..., Any]) -> Measured:
     """An attacker who has the quasi-identifiers of everybody in the original: the worst that linkage can do."""
-    options = given.only(*LINKAGE[given.name])
+    known = own_options(attack)
+    options = given.only(*known)
 
     def measure(case: Case) -> float:
         truth = np.full(case.original.height, -1, np.int64)
         truth[case.rows] = np.arange(len(case.rows))
-        seed = {"seed": case.seed} if "seed" in LINKAGE[given.name] else {}
+        seed = {"seed": case.seed} if "seed" in known else {}
         found = attack(
             case.released, case.original.select(case.columns), list(case.columns), truth=truth,
             hierarchies=case.hierarchies, **{**seed, **options},

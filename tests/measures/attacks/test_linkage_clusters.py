@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from sfumato.errors import ColumnError, PolicyError
-from sfumato.measures.attacks.linkage.clusters import _assign, clusters
+from sfumato.measures.attacks.linkage.clusters import _assign, cluster_linkage
 
 
 def people(n: int = 600) -> pl.DataFrame:
@@ -21,17 +21,17 @@ def people(n: int = 600) -> pl.DataFrame:
 
 def test_four_rows() -> None:
     # one group: who earns most pays most
-    attack = clusters({"rent": [5, 6, 7, 20]}, {"income": [10, 20, 30, 90]})
+    attack = cluster_linkage({"rent": [5, 6, 7, 20]}, {"income": [10, 20, 30, 90]})
     assert attack.success == 1
     assert attack.baseline == 0.25
     # the two smallest rents are equal: one of them is picked
-    assert clusters({"rent": [5, 5, 7, 20]}, {"income": [10, 20, 30, 90]}).success == pytest.approx(0.75)
+    assert cluster_linkage({"rent": [5, 5, 7, 20]}, {"income": [10, 20, 30, 90]}).success == pytest.approx(0.75)
     # swapped ranks link the wrong ones
-    assert clusters({"rent": [6, 5, 7, 20]}, {"income": [10, 20, 30, 90]}).success == pytest.approx(0.5)
+    assert cluster_linkage({"rent": [6, 5, 7, 20]}, {"income": [10, 20, 30, 90]}).success == pytest.approx(0.5)
 
 
 def test_two_groups() -> None:
-    attack = clusters({"rent": [5, 6, 7, 90, 95]}, {"income": [1, 2, 3, 30, 31]}, groups=2)
+    attack = cluster_linkage({"rent": [5, 6, 7, 90, 95]}, {"income": [1, 2, 3, 30, 31]}, groups=2)
     assert attack.details["matched groups"] == 2
     assert attack.success == 1
 
@@ -39,10 +39,10 @@ def test_two_groups() -> None:
 def test_a_copy_is_found_and_a_blank_table_is_not() -> None:
     table = people()
     renamed = table.rename({name: f"{name}2" for name in table.columns})
-    assert clusters(renamed, table).success > 0.99
+    assert cluster_linkage(renamed, table).success > 0.99
     for blank in ("*", None):
         nothing = pl.DataFrame({"y": pl.Series([blank] * table.height, dtype=pl.String)})
-        attack = clusters(nothing, table)
+        attack = cluster_linkage(nothing, table)
         assert attack.success == pytest.approx(attack.baseline)
 
 
@@ -50,22 +50,24 @@ def test_the_order_of_the_rows_does_not_matter() -> None:
     table = people()
     order = np.random.default_rng(1).permutation(table.height)
     back = np.argsort(order)
-    assert clusters(table[order.tolist()], table, truth=back).success == pytest.approx(clusters(table, table).success)
+    assert cluster_linkage(table[order.tolist()], table, truth=back).success == pytest.approx(
+        cluster_linkage(table, table).success
+    )
 
 
 def test_related_columns_tell_more_than_guessing() -> None:
     table, rng = people(), np.random.default_rng(2)
     release = pl.DataFrame({"rent": table["income"].to_numpy() * rng.lognormal(0, 0.02, table.height)})
-    attack = clusters(release, table, external_columns=["income"])
+    attack = cluster_linkage(release, table, external_columns=["income"])
     assert attack.interval[0] > attack.baseline
     other = pl.DataFrame({"rent": rng.permutation(release["rent"].to_numpy())})
-    assert clusters(other, table, external_columns=["income"]).success < attack.success / 5
+    assert cluster_linkage(other, table, external_columns=["income"]).success < attack.success / 5
 
 
 def test_identifiers_are_not_looked_at() -> None:
     table = people(60).with_columns(id=pl.Series(range(60)))
     release = people(60)[::-1].select("income").with_columns(key=pl.Series(range(59, -1, -1)))
-    attack = clusters(release, table, external_columns=["income"], truth=("key", "id"))
+    attack = cluster_linkage(release, table, external_columns=["income"], truth=("key", "id"))
     assert attack.details["released columns"] == ["income"]
     assert attack.success == 1
 
@@ -92,16 +94,16 @@ def test_groups_are_assigned_at_the_least_cost(shape: tuple[int, int]) -> None:
     [[1], [1, 1], [2**63 - 1, 0], [float("nan"), None, 1.0], ["ß", "*", ""], [1e308, -1e308, 0], ["x", 1, None]],
 )
 def test_nasty_columns(column: list) -> None:
-    attack = clusters({"a": column}, {"b": column})
+    attack = cluster_linkage({"a": column}, {"b": column})
     assert 1 / len(column) - 1e-9 <= attack.success <= 1
 
 
 def test_refusals() -> None:
     with pytest.raises(PolicyError, match="not known which"):
-        clusters({"a": [1]}, {"b": [1, 2]})
+        cluster_linkage({"a": [1]}, {"b": [1, 2]})
     with pytest.raises(PolicyError, match="groups"):
-        clusters({"a": [1]}, {"b": [1]}, groups=0)
+        cluster_linkage({"a": [1]}, {"b": [1]}, groups=0)
     with pytest.raises(ColumnError, match='the release has no column "c"'):
-        clusters({"a": [1]}, {"b": [1]}, released_columns=["c"])
+        cluster_linkage({"a": [1]}, {"b": [1]}, released_columns=["c"])
     with pytest.raises(PolicyError, match="column at least"):
-        clusters({"id": [1]}, {"id": [1], "b": [2]}, truth=("id", "id"))
+        cluster_linkage({"id": [1]}, {"id": [1], "b": [2]}, truth=("id", "id"))

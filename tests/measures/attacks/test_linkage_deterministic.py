@@ -12,7 +12,7 @@ import sfumato as sf
 from sfumato.errors import ColumnError, HierarchyError, PolicyError
 from sfumato.hierarchies import wide
 from sfumato.measures.attacks.linkage import pair_of
-from sfumato.measures.attacks.linkage.deterministic import candidates, deterministic
+from sfumato.measures.attacks.linkage.deterministic import candidates, deterministic_linkage
 from sfumato.measures.labels_cover import covers
 from sfumato.measures.measure import wilson
 from tests.fuzz import examples
@@ -32,7 +32,7 @@ def people(n: int = 400) -> pl.DataFrame:
 def test_four_rows() -> None:
     table = {"age": [21, 25, 33, 38], "sex": ["f", "m", "f", "f"]}
     release = {"age": ["[20, 30)", "[20, 30)", "[30, 40)", "[30, 40)"], "sex": ["f", "m", "*", None]}
-    attack = deterministic(release, table)
+    attack = deterministic_linkage(release, table)
     # rows 0 and 1 have one candidate each, rows 2 and 3 two each
     assert attack.success == pytest.approx((1 + 1 + 0.5 + 0.5) / 4)
     assert attack.baseline == pytest.approx(1 / 4)
@@ -71,7 +71,7 @@ def test_labels_of_a_hierarchy() -> None:
     table, release = {"disease": ["flu", "asthma", "ulcer"]}, {"disease": ["lung", "lung", "ulcer"]}
     assert candidates(release, table, hierarchies={"disease": tree})["candidates"].to_list() == [2, 2, 1]
     # without it nobody can say what "lung" is: it may be anything
-    attack = deterministic(release, table)
+    attack = deterministic_linkage(release, table)
     assert attack.details["unread labels"] == {"disease": 1}
     assert candidates(release, table)["candidates"].to_list() == [2, 2, 3]
 
@@ -107,18 +107,18 @@ def test_against_all_pairs(data: st.DataObject, width: int) -> None:
     only = [int(row.argmax()) if row.sum() == 1 else None for row in fits]
     assert found["row"].to_list() == only
     credit = [1 / row.sum() if t >= 0 and row[t] else 0 for row, t in zip(fits, truth, strict=True)]
-    attack = deterministic(release, table, names, truth=truth)
+    attack = deterministic_linkage(release, table, names, truth=truth)
     assert attack.success == pytest.approx(float(np.mean(credit)))
     assert attack.interval[0] - 1e-9 <= attack.success <= attack.interval[1] + 1e-9
 
 
 def test_a_copy_is_found_and_a_blank_table_is_not() -> None:
     table = people().unique(maintain_order=True)
-    copy = deterministic(table, table)
+    copy = deterministic_linkage(table, table)
     assert copy.success == 1
     assert copy.advantage == 1
     blank = pl.DataFrame({name: ["*"] * table.height for name in table.columns})
-    attack = deterministic(blank, table)
+    attack = deterministic_linkage(blank, table)
     assert attack.success == pytest.approx(attack.baseline)
     assert attack.interval[0] <= attack.baseline <= attack.interval[1]
 
@@ -130,7 +130,7 @@ def test_a_k_anonymous_release_gives_one_in_k_at_most() -> None:
     n = candidates(release.data, table)["candidates"]
     assert n.min() >= 5
     classes = release.data.unique().height
-    attack = deterministic(release.data, table)
+    attack = deterministic_linkage(release.data, table)
     assert attack.success <= 1 / 5
     assert attack.success <= classes / 1000 + 1e-12  # classes that overlap in what they cover make it less
     assert candidates(release.data, table)["among"].all()
@@ -140,12 +140,12 @@ def test_who_is_who() -> None:
     table = {"id": ["x", "y", "z"], "age": [1, 2, 3]}
     release = {"key": ["z", "x"], "age": [3, 1]}
     assert pair_of(release, table, ("key", "id")).truth.tolist() == [1, -1, 0]
-    attack = deterministic(release, table, ["age"], truth=("key", "id"))
+    attack = deterministic_linkage(release, table, ["age"], truth=("key", "id"))
     assert attack.success == pytest.approx(2 / 3)
     assert attack.baseline == pytest.approx(2 / 3 / 2)
     assert attack.exposed == (1, 0)
     assert attack.details["external rows"] == [0, 2]
-    unknown = deterministic(release, table, ["age"])  # not as many rows: nobody knows
+    unknown = deterministic_linkage(release, table, ["age"])  # not as many rows: nobody knows
     assert unknown.details["truth known"] is False
     assert unknown.success == pytest.approx(2 / 3)
     assert unknown.exposed == (1, 0)
@@ -158,14 +158,14 @@ def test_who_is_who() -> None:
 def test_wrong_truths(truth: object, match: str) -> None:
     release, table = {"key": ["a", "a"], "age": [1, 2]}, {"id": ["a", "b", "c"], "age": [1, 2, 3]}
     with pytest.raises(PolicyError, match=match):
-        deterministic(release, table, ["age"], truth=truth)
+        deterministic_linkage(release, table, ["age"], truth=truth)
 
 
 def test_wrong_columns() -> None:
     with pytest.raises(PolicyError, match="no column to link on"):
-        deterministic({"a": [1]}, {"b": [1]})
+        deterministic_linkage({"a": [1]}, {"b": [1]})
     with pytest.raises(ColumnError, match='the external table has no column "a"'):
-        deterministic({"a": [1]}, {"b": [1]}, ["a"])
+        deterministic_linkage({"a": [1]}, {"b": [1]}, ["a"])
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_wrong_columns() -> None:
     ],
 )
 def test_nasty_columns(column: list) -> None:
-    attack = deterministic({"a": column}, {"a": column})
+    attack = deterministic_linkage({"a": column}, {"a": column})
     known = [value for value in column if value not in (None, "") and value == value]
     if len(known) == 3:
         assert attack.success == 1
@@ -190,7 +190,7 @@ def test_nasty_columns(column: list) -> None:
 def test_many_distinct_values_are_quick() -> None:
     rng = np.random.default_rng(1)
     table = pl.DataFrame({"x": rng.permutation(30000), "y": rng.integers(0, 9, 30000)})
-    attack = deterministic(table, table)
+    attack = deterministic_linkage(table, table)
     assert attack.success == 1
     assert attack.details["median candidates"] == 1
 
@@ -198,20 +198,20 @@ def test_many_distinct_values_are_quick() -> None:
 def test_an_order_that_the_records_do_not_bear_out_is_not_believed() -> None:
     table = people(60)
     mixed = table.sample(fraction=1, shuffle=True, seed=1)
-    ordered, other = deterministic(table, table), deterministic(table, mixed)
+    ordered, other = deterministic_linkage(table, table), deterministic_linkage(table, mixed)
     assert ordered.success == pytest.approx(other.success)
     assert (ordered.details["truth known"], other.details["truth known"]) == (True, False)
     assert "order does not tell who is who" in other.sentence
     assert "note" not in ordered.details
     assert candidates(table, mixed)["among"].null_count() == 60
-    assert deterministic(table, mixed, truth=np.arange(60)).success < 0.2  # who says so is believed
+    assert deterministic_linkage(table, mixed, truth=np.arange(60)).success < 0.2  # who says so is believed
 
 
 def test_an_order_is_believed_where_nobody_fits_anything() -> None:
     moved = {"pay": [10.3, 20.7, 29.1]}
-    assert deterministic(moved, {"pay": [10, 20, 30]}).details["truth known"]
+    assert deterministic_linkage(moved, {"pay": [10, 20, 30]}).details["truth known"]
 
 
 def test_a_hierarchy_that_does_not_fit_names_its_column() -> None:
     with pytest.raises(HierarchyError, match='"job"'):
-        deterministic({"job": ["*", "b"]}, {"job": ["a", "b"]}, hierarchies={"job": wide([["a", "*"]])})
+        deterministic_linkage({"job": ["*", "b"]}, {"job": ["a", "b"]}, hierarchies={"job": wide([["a", "*"]])})

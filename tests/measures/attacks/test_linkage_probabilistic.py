@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from sfumato.errors import MissingExtra, PolicyError
-from sfumato.measures.attacks.linkage.probabilistic import _blocks, _lessons, _tally, probabilistic
+from sfumato.measures.attacks.linkage.probabilistic import _blocks, _lessons, _tally, probabilistic_linkage
 from sfumato.measures.attacks.result import Attack
 
 pytestmark = pytest.mark.slow
@@ -43,20 +43,20 @@ def noisy(table: pl.DataFrame, share: float) -> pl.DataFrame:
 @pytest.fixture(scope="module")
 def perturbed() -> Attack:
     table = people()
-    return probabilistic(noisy(table, 0.1), table)
+    return probabilistic_linkage(noisy(table, 0.1), table)
 
 
 def test_four_rows() -> None:
     table = {"age": [20, 30, 40, 50], "sex": ["f", "m", "f", "m"]}
     # whatever the weights are, agreeing on both columns is best; row 3 has lost its age and shares its sex with row 1
-    attack = probabilistic({"age": ["20", "30", "40", "*"], "sex": ["f", "m", "f", "m"]}, table)
+    attack = probabilistic_linkage({"age": ["20", "30", "40", "*"], "sex": ["f", "m", "f", "m"]}, table)
     assert attack.success == pytest.approx(1)
     assert attack.baseline == 0.25
 
 
 def test_a_copy_is_found() -> None:
     table = people().unique(maintain_order=True)
-    attack = probabilistic(table, table)
+    attack = probabilistic_linkage(table, table)
     assert attack.success == pytest.approx(1)
     assert attack.details["links"] == table.height
     assert attack.details["precision"] == pytest.approx(1)
@@ -67,7 +67,7 @@ def test_a_blank_table_is_at_its_baseline() -> None:
     table = people()
     for blank in ("*", None):
         nothing = pl.DataFrame({name: pl.Series([blank] * table.height, dtype=pl.String) for name in table.columns})
-        attack = probabilistic(nothing, table)
+        attack = probabilistic_linkage(nothing, table)
         assert attack.success == pytest.approx(attack.baseline)
         assert attack.details["links"] == 0
         assert attack.details["non-links"] == table.height
@@ -86,13 +86,13 @@ def test_a_perturbed_table(perturbed: Attack) -> None:
 
 def test_it_repeats_with_its_seed(perturbed: Attack) -> None:
     table = people()
-    again = probabilistic(noisy(table, 0.1), table)
+    again = probabilistic_linkage(noisy(table, 0.1), table)
     assert again.to_dict() == perturbed.to_dict()
 
 
 def test_thresholds_and_unknown_truth(perturbed: Attack) -> None:
     table = people()
-    attack = probabilistic(noisy(table, 0.1), table, truth="unknown", upper=1.0, lower=0.0)
+    attack = probabilistic_linkage(noisy(table, 0.1), table, truth="unknown", upper=1.0, lower=0.0)
     assert attack.details["review"] >= perturbed.details["links"]
     assert attack.details["non-links"] <= perturbed.details["non-links"]
     assert "precision" not in attack.details
@@ -105,7 +105,7 @@ def test_values_agree_with_the_labels_that_cover_them() -> None:
         pl.Series("birth year", [f"[{y // 10 * 10}, {y // 10 * 10 + 10})" for y in table["birth year"]]),
         pl.Series("zip", [z[:2] + "*" for z in table["zip"]]),
     )
-    attack = probabilistic(release, table)
+    attack = probabilistic_linkage(release, table)
     assert attack.success > 20 * attack.baseline
     assert attack.details["compared"] == table.columns
 
@@ -129,7 +129,7 @@ def test_every_column_is_learned_from_pairs_that_agree_on_others() -> None:
 
 def test_some_people_stand_for_all() -> None:
     table = people().select("sex", "job")
-    attack = probabilistic(table, table, max_pairs=1000)
+    attack = probabilistic_linkage(table, table, max_pairs=1000)
     assert 10 < attack.trials < 100
     rows = attack.details["external rows"]
     assert list(attack.exposed) == rows  # row i is row i
@@ -139,25 +139,25 @@ def test_some_people_stand_for_all() -> None:
 
 def test_pairs_that_agree_on_nothing_are_guessed() -> None:
     table = people()
-    attack = probabilistic(table.with_columns(sex=pl.lit("x"), job=pl.lit("y")), table, ["sex", "job"])
+    attack = probabilistic_linkage(table.with_columns(sex=pl.lit("x"), job=pl.lit("y")), table, ["sex", "job"])
     assert attack.success == pytest.approx(attack.baseline)
 
 
 @pytest.mark.parametrize("column", [[1, 2], [None, 1], ["ß", "x"], [2**63 - 1, 2**63 - 2]])
 def test_nasty_columns(column: list) -> None:
-    attack = probabilistic({"a": column}, {"a": column})
+    attack = probabilistic_linkage({"a": column}, {"a": column})
     assert 0.5 - 1e-9 <= attack.success <= 1 + 1e-9
 
 
 def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(PolicyError, match="lower <= upper"):
-        probabilistic({"a": [1]}, {"a": [1]}, upper=0.2, lower=0.5)
+        probabilistic_linkage({"a": [1]}, {"a": [1]}, upper=0.2, lower=0.5)
     monkeypatch.setitem(sys.modules, "splink", None)
     with pytest.raises(MissingExtra, match=r"sfumato\[linkage\]"):
-        probabilistic({"a": [1, 2]}, {"a": [1, 2]})
+        probabilistic_linkage({"a": [1, 2]}, {"a": [1, 2]})
 
 
 @pytest.mark.parametrize(("given", "words"), [({"upper": "x"}, "upper .* got 'x'"), ({"lower": -1}, "lower .* got -1")])
 def test_thresholds_are_shares(given: dict[str, object], words: str) -> None:
     with pytest.raises(PolicyError, match=words):
-        probabilistic(people(20), people(20), **given)  # type: ignore[arg-type]
+        probabilistic_linkage(people(20), people(20), **given)  # type: ignore[arg-type]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 from sfumato.core.registry import Variant
@@ -12,6 +10,10 @@ from sfumato.measures.attacks.homogeneity import homogeneity
 from sfumato.measures.attacks.inference import inference
 from sfumato.measures.attacks.intersection import intersection
 from sfumato.measures.attacks.linkability import linkability
+from sfumato.measures.attacks.linkage.clusters import cluster_linkage
+from sfumato.measures.attacks.linkage.deterministic import deterministic_linkage
+from sfumato.measures.attacks.linkage.distance import distance_linkage
+from sfumato.measures.attacks.linkage.probabilistic import probabilistic_linkage
 from sfumato.measures.attacks.membership import membership
 from sfumato.measures.attacks.negative_disclosure import negative_disclosure
 from sfumato.measures.attacks.order import order
@@ -42,32 +44,6 @@ __all__ = [
     "skewness",
 ]
 
-
-def _later(module: str, name: str, words: str) -> Callable[..., Attack]:
-    """A function whose module is imported when it is first called."""
-
-    def attack(*given: Any, **options: Any) -> Attack:
-        found: Attack = getattr(import_module(f"sfumato.measures.attacks.{module}"), name)(*given, **options)
-        return found
-
-    attack.__name__, attack.__doc__ = f"{name}_linkage", words
-    return attack
-
-
-deterministic_linkage = _later(
-    "linkage.deterministic",
-    "deterministic",
-    "How many people of a table are found by what their values may have become.",
-)
-probabilistic_linkage = _later(
-    "linkage.probabilistic", "probabilistic", "How many people of a table are found by weighing which columns agree."
-)
-distance_linkage = _later(
-    "linkage.distance", "distance", "How many people of a table have their own record as the nearest released one."
-)
-cluster_linkage = _later(
-    "linkage.clusters", "clusters", "How many people are found without common columns, by matching clusters."
-)
 
 L_DIVERSITY = "Machanavajjhala et al., ICDE 2006"
 T_CLOSENESS = "Li, Li and Venkatasubramanian, ICDE 2007"

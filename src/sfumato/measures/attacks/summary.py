@@ -232,7 +232,10 @@ def _linkage(
 ) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     """The linkage attacks that the two tables allow, with the keywords of each."""
     common = [name for name in names if name in external.columns]
-    from sfumato.measures.attacks import cluster_linkage, deterministic_linkage, distance_linkage, probabilistic_linkage
+    from sfumato.measures.attacks.linkage.clusters import cluster_linkage
+    from sfumato.measures.attacks.linkage.deterministic import deterministic_linkage
+    from sfumato.measures.attacks.linkage.distance import distance_linkage
+    from sfumato.measures.attacks.linkage.probabilistic import probabilistic_linkage
 
     known = frame.height == external.height if truth is None else not isinstance(truth, str)
     if not common:

@@ -22,7 +22,7 @@ ROUNDS = 50
 SOME = 20_000
 
 
-def clusters(
+def cluster_linkage(
     released: Any,
     external: Any,
     released_columns: Any = None,
@@ -57,7 +57,7 @@ def clusters(
     Examples
     --------
     >>> people, release = {"income": [10, 20, 30, 90]}, {"rent": [5, 6, 7, 20]}
-    >>> clusters(release, people).success
+    >>> cluster_linkage(release, people).success
     1.0
 
     References

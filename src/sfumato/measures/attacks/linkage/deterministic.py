@@ -22,7 +22,7 @@ from sfumato.measures.labels_cover import Cover, ValueRun, read_labels
 FITS = 0.9  # share of people whose own record must be among the candidates for the order of the rows to be believed
 
 
-def deterministic(
+def deterministic_linkage(
     released: Any,
     external: Any,
     columns: Any = None,
@@ -57,7 +57,7 @@ def deterministic(
     --------
     >>> people = {"age": [21, 25, 33, 38], "sex": ["f", "m", "f", "f"]}
     >>> release = {"age": ["[20, 30)", "[20, 30)", "[30, 40)", "[30, 40)"], "sex": ["f", "m", "*", "*"]}
-    >>> deterministic(release, people).success
+    >>> deterministic_linkage(release, people).success
     0.75
 
     References

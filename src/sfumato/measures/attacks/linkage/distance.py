@@ -26,7 +26,7 @@ from sfumato.measures.labels_cover import read_labels
 METRICS = ("euclidean", "gower")
 
 
-def distance(
+def distance_linkage(
     released: Any,
     external: Any,
     columns: Any = None,
@@ -66,7 +66,7 @@ def distance(
     Examples
     --------
     >>> people = {"age": [21, 25, 33, 38], "income": [10, 20, 30, 40]}
-    >>> distance({"age": [22, 24, 24, 37], "income": [11, 19, 19, 42]}, people).success
+    >>> distance_linkage({"age": [22, 24, 24, 37], "income": [11, 19, 19, 42]}, people).success
     0.625
 
     References

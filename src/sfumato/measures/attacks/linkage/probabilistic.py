@@ -38,7 +38,7 @@ group by pair.e order by pair.e
 """
 
 
-def probabilistic(
+def probabilistic_linkage(
     released: Any,
     external: Any,
     columns: Any = None,
