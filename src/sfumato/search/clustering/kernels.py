@@ -108,6 +108,30 @@ def seeded(seed: int, number: int) -> Any:
 
 
 @kernel
+def select(values: np.ndarray, k: int) -> Any:
+    """The value that would stand at place k if they were sorted, by Hoare's quickselect; they change places."""
+    low, high = 0, len(values) - 1
+    while low < high:
+        pivot, i, j = values[(low + high) // 2], low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if k <= j:
+            high = j
+        elif k >= i:
+            low = i
+        else:
+            break
+    return values[k]
+
+
+@kernel
 def halving(lo: Any, hi: Any, order: Any, s: int, e: int, a: int, shape: Any, table: Any) -> tuple[Any, Any]:
     """Where to cut the boxes order[s:e] in column a, about in halves, and what a box saves on average; -1: nowhere."""
     m = e - s
@@ -116,13 +140,16 @@ def halving(lo: Any, hi: Any, order: Any, s: int, e: int, a: int, shape: Any, ta
     for i in range(len(some)):
         c = order[s + i * step]
         some[i] = lo[c, a] + hi[c, a]
-    some.sort()
-    cut = some[len(some) // 2]
-    if some[0] == cut:
+    cut = select(some, len(some) // 2)
+    least = cut
+    for i in range(len(some)):
+        least = min(least, some[i])
+    if least == cut:
         cut += 1
     ends = np.empty((2, 2), np.int64)
-    ends[:, 0] = 2147483647
-    ends[:, 1] = -1
+    for part in range(2):
+        ends[part, 0] = 2147483647
+        ends[part, 1] = -1
     size = np.zeros(2, np.int64)
     for i in range(s, e):
         c = order[i]
@@ -148,17 +175,20 @@ def blocks(
     Blocks come of cuts about in halves, in the column where that saves most; `blur` makes the choice random.
     """
     n, d = lo.shape
-    order = np.arange(n)
-    first = [0]
-    last = [n]
-    bounds = [0]
-    state = seeded(seed, 0)
-    spare = np.empty(n, np.int64)
-    while len(first) > 0:
-        s = first.pop()
-        e = last.pop()
+    order, spare = np.empty(n, np.int64), np.empty(n, np.int64)
+    for i in range(n):
+        order[i] = i
+    first, last = np.empty(n + 2, np.int64), np.empty(n + 2, np.int64)  # a stack: numba compiles lists for seconds
+    bounds = np.empty(n + 2, np.int64)
+    first[0], last[0], bounds[0] = 0, n, 0
+    waiting, made = 1, 1
+    state = seeded(seed, np.int64(0))
+    while waiting > 0:
+        waiting -= 1
+        s, e = first[waiting], last[waiting]
         if e - s <= limit:
-            bounds.append(e)
+            bounds[made] = e
+            made += 1
             continue
         most = 0.0
         column = -1
@@ -172,7 +202,8 @@ def blocks(
                 column = a
                 middle = cut
         if column < 0:
-            bounds.append(e)
+            bounds[made] = e
+            made += 1
             continue
         left, right = s, e
         for i in range(s, e):
@@ -183,12 +214,12 @@ def blocks(
             else:
                 right -= 1
                 spare[right] = c
-        order[s:e] = spare[s:e]
-        first.append(left)
-        last.append(e)
-        first.append(s)
-        last.append(left)
-    return order, np.array(bounds)
+        for i in range(s, e):
+            order[i] = spare[i]
+        first[waiting], last[waiting] = left, e
+        first[waiting + 1], last[waiting + 1] = s, left
+        waiting += 2
+    return order, bounds[:made].copy()
 
 
 @kernel
