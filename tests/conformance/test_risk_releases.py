@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.errors import Infeasible, PolicyError
+from sfumato.testing.classes import small_tables
 from sfumato.testing.searches import release_by as release
-from sfumato.testing.tables import small_tables
 from tests.fuzz import FUZZ, examples
 
 from .test_anonymize_then_verify import CALM, tables

@@ -21,7 +21,7 @@ from sfumato.errors import BrokenPromise, Infeasible, PolicyError, ReadError
 from sfumato.losses import LM, NCP, loss
 from sfumato.measures.utility import information_loss
 from sfumato.release.parts import mondrian as distributed_parts
-from sfumato.release.parts.cluster import HEAVY, packed, unpacked
+from sfumato.release.parts.cluster import HEAVY, LEAF, Blurred, Task, blur, ends_of, packed, unpacked
 from sfumato.release.parts.domain import (
     Domain,
     Stat,
@@ -37,7 +37,6 @@ from sfumato.release.parts.domain import (
     tally,
 )
 from sfumato.release.parts.mondrian import Stored, merge_bad, parted, refuse_broken, spread, verdict_of
-from sfumato.release.parts.part import LEAF, Blurred, Task, blur, ends_of
 from sfumato.release.parts.tree import Cut, PartTree, branches
 from sfumato.release.request import recipes_of
 from sfumato.release.verify import verify_table

@@ -6,11 +6,13 @@ import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.criteria.audit import Groups, in_order
+from sfumato.hierarchies import flat, intervals, wide
 
 Values = Sequence[str | None]
 Tree = Mapping[str | None, Sequence[str | None]]  # a value to its labels, from itself to the root
@@ -101,3 +103,26 @@ def draw_classes(rng: random.Random, tree: Tree, least: int) -> list[list[str | 
     some = rng.choice([1, 2, 6])
     sizes = [rng.choice([1, 2, least, rng.randint(1, 8), rng.randint(1, least + 8)]) for _ in range(some)]
     return [rng.choices(values, [rng.choice([1, 1, 5]) for _ in values], k=size) for size in sizes]
+
+
+COLUMNS: dict[str, Sequence[Any]] = {"a": ("p1", "p2", "q1", "q2", "q3"), "b": range(8), "c": ("m", "n")}
+SECRETS = ("flu", "asthma", "ulcer")
+TREES = {
+    "a": wide([(v, v[0], "*") for v in COLUMNS["a"]]),
+    "b": intervals(2, 4, 8),
+    "c": flat(),
+}
+
+
+def small_tables(seed: object, many: int) -> list[pl.DataFrame]:
+    """Tables of 8 to 40 rows with quasi-identifiers a, b, c and a sensitive column s.
+
+    >>> small_tables(1, 2)[0].columns
+    ['a', 'b', 'c', 's']
+    """
+    rng, found = random.Random(seed if isinstance(seed, int) else str(seed)), []
+    for _ in range(many):
+        n = rng.randint(8, 40)
+        columns = {**COLUMNS, "s": SECRETS}
+        found.append(pl.DataFrame({name: [rng.choice(values) for _ in range(n)] for name, values in columns.items()}))
+    return found

@@ -19,7 +19,7 @@ from sfumato.errors import Infeasible, PolicyError
 from sfumato.losses import LOSSES, loss_name
 from sfumato.search.lattice.optimal import Optimal
 from sfumato.search.problem import Problem, judge, level_columns, make_problem
-from sfumato.testing.tables import COLUMNS, TREES, small_tables
+from sfumato.testing.classes import COLUMNS, TREES, small_tables
 
 SLACK = 1e-9
 

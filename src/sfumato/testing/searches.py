@@ -26,7 +26,7 @@ from sfumato.errors import BrokenPromise, Infeasible, PolicyError
 from sfumato.losses import loss as parse_loss
 from sfumato.search import SEARCHES, search_name
 from sfumato.search.problem import judge, level_columns, make_problem
-from sfumato.testing.tables import COLUMNS, TREES, small_tables
+from sfumato.testing.classes import COLUMNS, TREES, small_tables
 
 CODES = {"AG_TS", "AG_", "AG_CS", "CG_", "_CS", "_TS", "_AS", "any"}
 GUARANTEES = {"exact", "k-minimal", "heuristic", "approximation", "as picked"}

@@ -19,9 +19,8 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from sfumato.core.printed import plain
-from sfumato.engines.atomic import hold
+from sfumato.engines.atomic import hold, why
 from sfumato.engines.callbacks import called, patiently
-from sfumato.engines.disk import why
 from sfumato.engines.files.source import FileSource
 from sfumato.engines.order import LARGEST_KEY
 from sfumato.engines.protocol import COUNT, RESERVED_PREFIX, Progress, refuse_many

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 import polars as pl
 
-from sfumato.engines.disk import temporary
+from sfumato.engines.atomic import temporary
 from sfumato.engines.sql.link import AdbcLink, DuckLink, Link, driver_errors, remove_spill, spill_folder
 from sfumato.engines.sql.types import (
     DIALECTS,

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 import polars as pl
 
+from sfumato.engines.atomic import HINT, is_full, no_space
 from sfumato.engines.callbacks import patiently
-from sfumato.engines.disk import HINT, is_full, no_space
 from sfumato.engines.protocol import RESERVED_PREFIX
 from sfumato.errors import ReadError, SfumatoError
 

@@ -24,9 +24,20 @@ from sfumato.engines.spark.types import CHANGED, functions, job
 from sfumato.engines.spark.write import checkpointed
 from sfumato.errors import BrokenPromise, EmptyTable, Infeasible, OutputError, PolicyError, ReadError, SfumatoError
 from sfumato.losses import LM
-from sfumato.release.parts.cluster import counted_leaves, dealt, ends, heavy_sample, packed, sampled, seen_by, unpacked
+from sfumato.release.parts.cluster import (
+    LEAF,
+    Task,
+    blur,
+    counted_leaves,
+    dealt,
+    ends,
+    heavy_sample,
+    packed,
+    sampled,
+    seen_by,
+    unpacked,
+)
 from sfumato.release.parts.domain import Domain, Stat, as_classes, domain_of, nothing, pose_part, stats_of, whole_stat
-from sfumato.release.parts.part import LEAF, Task, blur
 from sfumato.release.parts.tree import PartTree, Sample, branches, grow, settle
 from sfumato.release.parts.verify import INSTALLED, distribution_on, verify_on
 from sfumato.release.request import check_size, distribution, refuse_changed, refuse_split, trees_of

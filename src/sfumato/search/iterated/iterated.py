@@ -20,22 +20,12 @@ from sfumato.core.policy import holds
 from sfumato.core.protocols import Search
 from sfumato.errors import PolicyError
 from sfumato.losses import LabelLoss
-from sfumato.search.iterated.classes import LabelGroups
-from sfumato.search.iterated.nodes import LISTED, LabelCosts, label_loss, next_node, nodes_by_cost, release
+from sfumato.search.iterated.nodes import LISTED, LabelCosts, LabelGroups, label_loss, next_node, nodes_by_cost, release
 from sfumato.search.lattice.checker import Ladders, NodeChecker
 from sfumato.search.lattice.optimal import PATIENCE, climb, descend, sweep
 from sfumato.search.lattice.state import LISTED as WALKED
 from sfumato.search.lattice.state import LatticeState
-from sfumato.search.problem import (
-    LABELS,
-    Partition,
-    Problem,
-    Solution,
-    by_class,
-    judge,
-    level_solution,
-    limits,
-)
+from sfumato.search.problem import LABELS, Partition, Problem, Solution, by_class, judge, level_solution, limits
 
 WIDEST = 2 / 3  # of the whole cost; each level below is half as wide
 WIDTHS = 5

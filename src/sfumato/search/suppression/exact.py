@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.core.compiled import kernel
-from sfumato.search.suppression.keys import ranked
+from sfumato.search.suppression.cells import ranked
 
 
 @kernel

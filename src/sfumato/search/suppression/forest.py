@@ -15,8 +15,7 @@ from sfumato.losses import LM, NCP, Precision
 from sfumato.search.clustering.clusters import ClusterSpace, boxes
 from sfumato.search.clustering.kernels import side
 from sfumato.search.problem import LABELS, Problem, Solution, by_class, judge
-from sfumato.search.suppression.cells import blanked, in_blocks, mended, refuse, single_rows
-from sfumato.search.suppression.keys import nearest_by_boxes
+from sfumato.search.suppression.cells import blanked, in_blocks, mended, nearest_by_boxes, refuse, single_rows
 
 
 @kernel

@@ -14,9 +14,8 @@ from sfumato.core.policy import Verdict, class_statistics
 from sfumato.core.protocols import Search
 from sfumato.errors import PolicyError, did_you_mean
 from sfumato.search.problem import CellSplit, Problem, Solution, by_class, group_labels, judge, limits, measure, refine
-from sfumato.search.suppression.cells import codes_of, differing, mended_cells, refuse, released
+from sfumato.search.suppression.cells import codes_of, differing, mended_cells, refuse, released, weight_of
 from sfumato.search.suppression.forest import NO_SHAPE, NO_TABLE, forest
-from sfumato.search.suppression.keys import weight_of
 from sfumato.search.suppression.value_rule import Assignment, all_partitions
 from sfumato.search.suppression.wildcard_rule import fewest_cells, own_cells
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from sfumato.core.compiled import kernel
 from sfumato.search.problem import CellSplit, Progress
-from sfumato.search.suppression.exact import best_classes
-from sfumato.search.suppression.keys import (
+from sfumato.search.suppression.cells import (
     capacity_for,
     kept_bits,
     packed,
@@ -19,6 +18,7 @@ from sfumato.search.suppression.keys import (
     weight_of,
     weight_of_bits,
 )
+from sfumato.search.suppression.exact import best_classes
 from sfumato.search.suppression.wildcard_rule import known_bits
 
 TINY = 1e-9

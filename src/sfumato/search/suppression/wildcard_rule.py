@@ -8,8 +8,7 @@ import numpy as np
 
 from sfumato.core.compiled import kernel
 from sfumato.search.problem import Progress
-from sfumato.search.suppression.exact import fewest_blanks
-from sfumato.search.suppression.keys import (
+from sfumato.search.suppression.cells import (
     capacity_for,
     kept_bits,
     packed,
@@ -18,6 +17,7 @@ from sfumato.search.suppression.keys import (
     slot,
     weight_of_bits,
 )
+from sfumato.search.suppression.exact import fewest_blanks
 
 
 @kernel
