@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.engines.files.bytes import guard, guard_names, guarded_text, unguard, unguard_names
+from sfumato.engines.guard import guard, guard_names, guarded_text, unguard, unguard_names
 
 NASTY = st.text(alphabet="'=+-@\t\r\n 1.5eE,aé＝", max_size=8)
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.printed import printed_frame
-from sfumato.engines.files.bytes import FORMATS, guard, read_back, sha256, write_table
+from sfumato.engines.files.bytes import FORMATS, read_back, sha256, write_table
 from sfumato.engines.files.read import read
+from sfumato.engines.guard import guard
 from sfumato.errors import ColumnError, EmptyTable, OutputError, ReadError
 from tests.fuzz import examples
 

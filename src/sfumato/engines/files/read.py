@@ -16,8 +16,8 @@ import polars as pl
 
 from sfumato.core.printed import printed, printed_frame
 from sfumato.engines.atomic import HINT, is_full, no_space
-from sfumato.engines.files.bytes import guard_names, guarded_text
 from sfumato.engines.files.delimited import TextDialect, column_names, open_delimited, parse
+from sfumato.engines.guard import guard_names, guarded_text
 from sfumato.errors import ColumnError, EmptyTable, MissingExtra, OutputError, ReadError, did_you_mean
 
 INSTEAD = "write csv or parquet"

@@ -19,8 +19,8 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from sfumato.engines.callbacks import called
-from sfumato.engines.files.bytes import unguard, unguard_names
 from sfumato.engines.files.delimited import BOMS, HEAD, TextDialect, parse, records, sniff
+from sfumato.engines.guard import unguard, unguard_names
 from sfumato.engines.protocol import refuse_names
 from sfumato.errors import OutputError, ReadError, did_you_mean
 

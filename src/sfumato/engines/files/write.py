@@ -15,8 +15,9 @@ import polars.selectors as cs
 
 from sfumato.engines.atomic import HINT, is_full, no_space, why
 from sfumato.engines.callbacks import Pulled, called
-from sfumato.engines.files.bytes import SLICE, guarded_frame, text_of, write_table
+from sfumato.engines.files.bytes import SLICE, text_of, write_table
 from sfumato.engines.files.count import CHANGED
+from sfumato.engines.guard import guarded_frame
 from sfumato.engines.order import INPUT, RANDOM, RowOrder
 from sfumato.engines.protocol import RESERVED_PREFIX
 from sfumato.errors import OutputError, ReadError, did_you_mean
