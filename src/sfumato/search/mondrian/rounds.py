@@ -102,12 +102,14 @@ def propose(
     rank = np.empty(d, np.int64)
     cuts = np.empty(3, np.int64)
     lefts = np.empty(3, np.int64)
-    longest = 0
+    longest, most = 0, 0
     for p in range(len(start)):
         longest = max(longest, end[p] - start[p])
-    hist = np.zeros(max(min(2 * longest + 64, values.max() + 1), 1), np.int64)
-    child_rows = np.zeros(values.max() + 1, np.int64)
-    child_at = np.zeros(values.max() + 1, np.int64)
+    for a in range(d):
+        most = max(most, values[a])
+    hist = np.zeros(min(2 * longest + 64, most + 1), np.int64)
+    child_rows = np.zeros(most + 1, np.int64)
+    child_at = np.zeros(most + 1, np.int64)
     for p in range(len(start)):
         s, e = start[p], end[p]
         kids[p] = 0
