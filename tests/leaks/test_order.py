@@ -312,7 +312,6 @@ def test_verify_finds_it_in_streams_too(
     from sfumato.release import folder as released_data
 
     monkeypatch.setattr(released_data, "is_streamed", lambda *given: True)
-    monkeypatch.setattr("sfumato.release.verify.is_streamed", lambda *given: True)
     monkeypatch.setattr(released_data, "BATCH", 100)
     data = sources(wide_register(), tmp_path / "in", "parquet", request)
     for format in ("csv", "parquet"):

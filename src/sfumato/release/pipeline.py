@@ -133,8 +133,8 @@ def _recoding(engine: Engine, request: Request, to: Folder | Table | None) -> Re
     check_solution(solution, request.search, policy, rows)
     if engine.in_memory:
         taken, labels = recode(entries, micro, solution, found.of_entry, policy.columns)
-        own = engine.sample(rows).select(request.normalised)
-        labels |= one_spelling([column.gather(taken) for column in own], policy.require)
+        own = [engine.sample(rows).get_column(name).gather(taken) for name in request.normalised]
+        labels |= one_spelling(own, policy.require)
         plan = Plan(request.released, taken=taken, labels=labels)
     else:
         plan = plan_of(entries, micro, solution, found.of_entry, policy.columns, found.keys, request.released)

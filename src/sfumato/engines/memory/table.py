@@ -115,7 +115,7 @@ class MemoryTable(Engine):
     def _recoded(self, plan: Plan) -> tuple[pl.DataFrame, np.ndarray]:
         """The released table, in its order, and which rows of this one its rows are."""
         if plan.taken is None:
-            return self.frame.select(plan.columns), np.arange(self.frame.height)
+            return pl.DataFrame(list(map(self.frame.get_column, plan.columns))), np.arange(self.frame.height)
         rows, every = plan.taken, len(plan.taken) == self.frame.height
         columns = {}
         for name in plan.columns:
