@@ -74,7 +74,7 @@ def test_one_column_of_each_type(name: str, few: int, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("largest", [1 << 62, 1 << 12])
 def test_many_columns(few: int, largest: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(order, "FEW", few)
-    monkeypatch.setattr(order, "LARGEST", largest)  # above it ranks are numbered anew
+    monkeypatch.setattr(order, "LARGEST_KEY", largest)  # above it ranks are numbered anew
     table = pl.DataFrame({name: pl.Series(values) for name, values in COLUMNS.items()})
     for first in (["few texts", "flag", "listed"], ["category", "zeros"], ["day"]):
         by = sorted_by(table.columns, first)

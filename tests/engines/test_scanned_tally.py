@@ -83,7 +83,7 @@ def test_counts_are_those_of_a_group_by(
 ) -> None:
     monkeypatch.setattr(scanned_tally, "DENSE", dense)
     monkeypatch.setattr(scanned_tally, "WAIT", 500)
-    monkeypatch.setattr(scanned_pack, "LARGEST", largest)
+    monkeypatch.setattr(scanned_pack, "LARGEST_KEY", largest)
     some = table.select(names)
     found = counted(some)
     assert sorted(found.rows(), key=str) == wanted(some)

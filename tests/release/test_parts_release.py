@@ -12,7 +12,6 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import BrokenPromise, PolicyError
-from sfumato.release import pipeline as stored
 from sfumato.release.parts import search as stored_parts
 
 pytestmark = pytest.mark.spark
@@ -91,7 +90,7 @@ def test_more_classes_than_fit_are_verified_on_the_cluster(table: pl.DataFrame, 
 def test_more_cells_than_the_sample_promised_are_blurred_in_parts_too(
     frame: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored, "estimate", lambda *given: 900)
+    monkeypatch.setattr("sfumato.release.request.estimate", lambda *given: 900)
     release = sf.anonymize(frame, **ASKED)
     assert "in parts" in release.manifest["policy"]["chosen"]["why"]
 

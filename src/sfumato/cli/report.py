@@ -117,8 +117,8 @@ def _asked(frame: Any, columns: options.ColumnOptions, promises: options.Promise
         frame, options.names(columns.quasi) or (), (), options.joined(columns.sensitive) or (), (), None, needed
     )
     recipes = columns.recipes() or {}
-    trees = {name: recipe.build(encode(frame.get_column(name))[0]) for name, recipe in recipes.items()}
-    return {"quasi": roles.quasi, "sensitive": roles.sensitive, "require": asked, "hierarchies": trees or None}
+    hierarchies = {name: recipe.build(encode(frame.get_column(name))[0]) for name, recipe in recipes.items()}
+    return {"quasi": roles.quasi, "sensitive": roles.sensitive, "require": asked, "hierarchies": hierarchies or None}
 
 
 def _write(place: Path, manifest: Any, frame: Any, before: Any, overwrite: bool, pdf: bool) -> None:

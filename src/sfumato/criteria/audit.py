@@ -77,13 +77,13 @@ class Groups:
 
     `keys` holds that text, a column per quasi-identifier; `text` the printed sensitive attributes; both null where a
     cell is missing. `given` maps an attribute to its counts in the table before suppression, where they are known,
-    `trees` to its hierarchy. With `row_counts` an entry stands for so many rows: distinct tuples that were counted.
+    `hierarchies` to its hierarchy. With `row_counts` an entry stands for so many rows: distinct tuples, counted.
     """
 
     keys: pl.DataFrame
     text: Mapping[str, pl.Series]
     given: Mapping[str, Counts] = field(default_factory=dict)
-    trees: Mapping[str, Wide] = field(default_factory=dict)
+    hierarchies: Mapping[str, Wide] = field(default_factory=dict)
     row_counts: pl.Series | None = None
 
     def _grouped(self, frame: pl.DataFrame, on: list[str], name: str) -> pl.DataFrame:
@@ -142,12 +142,12 @@ class Groups:
 
     def levels(self, attribute: str) -> pl.DataFrame:
         """The hierarchy over these values: columns "0" (the value) to the root, one row per value."""
-        if attribute not in self.trees:
+        if attribute not in self.hierarchies:
             raise PolicyError(
                 f't-closeness of "{attribute}" with distance hierarchical needs a hierarchy, and it has none',
                 hint=f'give one in hierarchies for "{attribute}", or take distance equal or ordered',
             )
-        rows = [[row[0] or None, *row[1:]] for row in self.trees[attribute]]
+        rows = [[row[0] or None, *row[1:]] for row in self.hierarchies[attribute]]
         path: dict[str | None, list[str | None]] = {row[0]: row for row in rows}
         values = self.order(attribute)
         if len({len(row) for row in rows}) != 1 or len({row[-1] for row in rows}) != 1:

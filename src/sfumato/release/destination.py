@@ -123,7 +123,9 @@ class StagedOutput:
 
 
 @contextmanager
-def stage_release(engine: Engine, plan: Plan, to: Folder | Table | None, say: Progress) -> Iterator[StagedOutput]:
+def stage_release(
+    engine: Engine, plan: Plan, to: Folder | Table | None, report_progress: Progress
+) -> Iterator[StagedOutput]:
     """The release as the plan says; it stays where the block ends, and is gone where it raises."""
     target = folder_of(to)
     if isinstance(to, Folder):
@@ -131,14 +133,14 @@ def stage_release(engine: Engine, plan: Plan, to: Folder | Table | None, say: Pr
         format = _format(to.format, engine)
         with atomic_folder(target, to.overwrite) as folder:
             file = folder / NAMES[format]
-            written = engine.recode(plan, file, format, say)
+            written = engine.recode(plan, file, format, report_progress)
             yield StagedOutput(written, lambda: _of_file(file, format), target / file.name, folder)
         return
     name, overwrite = (None, False) if to is None else (to.name, to.overwrite)
     beside: AbstractContextManager[Path | None]
     beside = nullcontext() if target is None else atomic_folder(target, overwrite)
     # the folder gets its name after the database has committed: it never tells of a table that is not there
-    with beside as folder, engine.release(plan, name, overwrite, say) as kept:
+    with beside as folder, engine.release(plan, name, overwrite, report_progress) as kept:
         yield StagedOutput(kept, lambda: kept.place, kept.data, folder)
 
 

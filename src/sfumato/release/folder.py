@@ -68,15 +68,15 @@ def verify_folder(path: str | Path, most: int = EVERY) -> Verification:
         )
     place = data_place(folder, data.file, data.format)
     faults = [] if sha256(place) == data.sha256.removeprefix("sha256:").lower() else ["its sha256 is another"]
-    whole, trees = manifest.whole or {}, manifest.sensitive_hierarchies or {}
+    whole, hierarchies = manifest.whole or {}, manifest.sensitive_hierarchies or {}
     try:
         if is_streamed(place, data.format, data.guarded):
             streamed = Streamed(place, data.format)
             faults += [] if data.order != CANONICAL or streamed.is_canonical(_quasi(manifest)) else [UNSORTED]
-            released: Released = CountedTable(TupleCounts(streamed, most), whole, trees)
+            released: Released = CountedTable(TupleCounts(streamed, most), whole, hierarchies)
             return _checked(manifest, released, faults, "data file")
         table = read_back(place, data.format, data.guarded)
-        released = RowTable(table, whole, trees)
+        released = RowTable(table, whole, hierarchies)
         if data.order == CANONICAL and not is_canonical(table, sorted_by(table.columns, _quasi(manifest))):
             faults.append(UNSORTED)
     except InputError:
@@ -97,11 +97,11 @@ def verify_manifest(path: str | Path, table: Counting | TupleCounts | pl.DataFra
     Parameters: `path`, the folder; `table`, a store or a frame; `most`, how many different tuples of a store are held.
     """
     manifest = read_manifest(Path(path))
-    whole, trees = manifest.whole or {}, manifest.sensitive_hierarchies or {}
+    whole, hierarchies = manifest.whole or {}, manifest.sensitive_hierarchies or {}
     if isinstance(table, pl.DataFrame):
-        return _checked(manifest, RowTable(table, whole, trees), [], "table")
+        return _checked(manifest, RowTable(table, whole, hierarchies), [], "table")
     counts = table if isinstance(table, TupleCounts) else TupleCounts(table, most)
-    return _checked(manifest, CountedTable(counts, whole, trees), [], "table")
+    return _checked(manifest, CountedTable(counts, whole, hierarchies), [], "table")
 
 
 def _checked(manifest: Manifest, released: Released, faults: Sequence[str], what: str) -> Verification:
@@ -314,11 +314,11 @@ class Streamed:
         """For each set of columns how many rows have values of them that no other row has."""
         return singled(pl.concat([part.frame for part in self._parts]), sets)
 
-    def count(self, columns: Sequence[str], say: Progress, most: int) -> pl.DataFrame:
+    def count(self, columns: Sequence[str], report_progress: Progress, most: int) -> pl.DataFrame:
         """Distinct tuples of printed texts, and in `COUNT` how many rows have them."""
         names, cells = list(columns), []
         for part in self._parts:
-            found = part.count(names, say, most)
+            found = part.count(names, report_progress, most)
             cells.append(printed_frame(found.select(names)).with_columns(found.get_column(COUNT)))
         every = cells[0] if len(cells) == 1 else pl.concat(cells).group_by(names).agg(pl.col(COUNT).sum())
         refuse_many(every.height, most)

@@ -37,13 +37,13 @@ from sfumato.release.request import (
     check_size,
     check_solution,
     distribution,
+    hierarchies_of,
     look_before,
     publishable,
     refuse_changed,
     refuse_empty,
     refuse_hidden,
     refuse_split,
-    trees_of,
     whole_cells,
 )
 from sfumato.release.verify import RowTable, Verification, verify_table
@@ -77,16 +77,16 @@ def make_release(table: Engine, engine: Engine, request: Request, to: Folder | T
     refuse_row_order(request.order, engine, to)
     found = find_recoding(engine, request, to, look_before(engine, request))
     place = None if engine.in_memory else to  # rows in memory are handed back, and saved too
-    stage = stage_release(found.engine, found.plan, place, request.say)
+    stage = stage_release(found.engine, found.plan, place, request.report_progress)
     with nullcontext(found.staged) if found.staged is not None and to is None else stage as staged:
         release = _verified(table, engine, found, staged, folder_of(to))
         if release.counts is not None:
-            request.say("counting what is not covered", None)
+            request.report_progress("counting what is not covered", None)
             folder = staged.publish(release.manifest, report(release.manifest, reach=release.reach))
             if release.row_counts is not None:
                 release.check_folder(folder, release.counts)
     if engine.in_memory and isinstance(to, Folder):
-        request.say("writing", None)
+        request.report_progress("writing", None)
         release.save(to.path, to.format, to.overwrite)
     return release
 
@@ -106,7 +106,7 @@ def find_recoding(engine: Engine, request: Request, to: Folder | Table | None, p
 
 def _recoding(engine: Engine, request: Request, to: Folder | Table | None) -> Recoding:
     """Count, search, and plan what becomes of the rows."""
-    policy, say, target = request.policy, request.say, folder_of(to)
+    policy, report_progress, target = request.policy, request.report_progress, folder_of(to)
     spelled: dict[str, pl.Series] = {}
     if engine.in_memory:
         entries, often = engine.sample(engine.rows()), None
@@ -115,20 +115,20 @@ def _recoding(engine: Engine, request: Request, to: Folder | Table | None) -> Re
         rows, needed = entries.height, (*request.counted_by, *request.roles.sensitive)
     else:  # what is counted is saved beside the target: there after an interrupt, gone once all is counted
         work = None if target is None else target.parent / f"{PREFIX}count-{target.name}"
-        entries = engine.count(request.counted_by, say, request.max_cells, work)
+        entries = engine.count(request.counted_by, report_progress, request.max_cells, work)
         often = entries.get_column(COUNT)
         rows, needed = int(often.sum()), request.counted_by
     if not rows:
         raise EmptyTable("the table has no rows")
     refuse_empty(entries, needed)
     check_size(policy, rows)
-    say("reading the columns", None)
+    report_progress("reading the columns", None)
     wanted = dict.fromkeys(policy.columns, "quasi") | dict.fromkeys(request.histogram_columns, "sensitive")
     weights = parameters.weights_of(entries, request.roles.weight) if engine.in_memory else None
     micro = microdata(entries, wanted, request.recipes, weights, None if often is None else often.to_numpy())
     refuse_order(request.normalised, micro, policy.require)
     others = entries.drop(*policy.columns, *request.roles.identifying) if engine.in_memory else None
-    found = interruptible(lambda tell: solve(request, micro, others, tell), say)
+    found = interruptible(lambda tell: solve(request, micro, others, tell), report_progress)
     solution = found.solution
     check_solution(solution, request.search, policy, rows)
     if engine.in_memory:
@@ -153,7 +153,7 @@ class SearchedCells:
     solution: Solution
 
 
-def solve(request: Request, micro: Microdata, rows: pl.DataFrame | None, say: Progress) -> SearchedCells:
+def solve(request: Request, micro: Microdata, rows: pl.DataFrame | None, report_progress: Progress) -> SearchedCells:
     """Count cells from the entries and search.
 
     `rows` are the released columns of a table in memory: its rows alone can be dealt to several classes, by what else
@@ -170,8 +170,8 @@ def solve(request: Request, micro: Microdata, rows: pl.DataFrame | None, say: Pr
             refuse_split(method)  # before it has cut millions of cells into rows
     counting = time.perf_counter() - began
     attributes = tuple(micro.attribute(name) for name in policy.columns)
-    say("searching", None)
-    problem = Problem(attributes, cells, policy, micro.rows, request.levels, say)
+    report_progress("searching", None)
+    problem = Problem(attributes, cells, policy, micro.rows, request.levels, report_progress)
     if picks:
         choice = whole_cells(method.choose(problem), method.labels)
         solution: Solution = replace(choice.search(problem), choice=choice)
@@ -191,7 +191,7 @@ def solve(request: Request, micro: Microdata, rows: pl.DataFrame | None, say: Pr
 def _verified(table: Engine, engine: Engine, found: Recoding, staged: StagedOutput, path: Path | None) -> Release:
     """The release as its rows, counted anew, prove it; a BrokenPromise where they do not."""
     request, policy, written, overall = found.request, found.request.policy, staged.written, dict(found.overall)
-    trees, suppressed = trees_of(found.microdata, policy.needs), found.solution.verdict.suppressed
+    hierarchies, suppressed = hierarchies_of(found.microdata, policy.needs), found.solution.verdict.suppressed
     counted: pl.DataFrame | None = None
     often: pl.Series | None = None
     rows: np.ndarray | None = None
@@ -200,20 +200,20 @@ def _verified(table: Engine, engine: Engine, found: Recoding, staged: StagedOutp
         entries, rows = made.frame, made.came_from
         for name in (name for name in policy.needs if name in found.spelled):
             overall[name] = respelled(overall[name], found.spelled[name].gather(rows), entries.get_column(name))
-        request.say("verifying", None)
+        request.report_progress("verifying", None)
     elif found.verification is not None:  # made in parts, where the classes may be too many for one machine
         entries = pl.DataFrame(schema={name: request.schema[name] for name in request.counted_by})
     else:
-        counted = written.count(request.counted_by, request.say)
+        counted = written.count(request.counted_by, request.report_progress)
         entries, often = counted.drop(COUNT), counted.get_column(COUNT)
     if found.verification is not None:
         from sfumato.release.parts.search import verified_in_parts
 
-        verification = verified_in_parts(found, staged, overall, trees)
+        verification = verified_in_parts(found, staged, overall, hierarchies)
     else:
         verification = verify_table(
             entries, policy.quasi, policy.require,
-            row_counts=often, whole=overall, hierarchies=trees, wildcard=request.wildcard,
+            row_counts=often, whole=overall, hierarchies=hierarchies, wildcard=request.wildcard,
         )  # fmt: skip
     complete = verification.rows == found.plan.rows and tuple(written.schema()) == request.released
     if not verification.holds or not complete:

@@ -35,7 +35,7 @@ from sfumato.release.destination import Folder, destination, stage_release
 from sfumato.release.folder import verify_folder, verify_manifest
 from sfumato.release.manifest import Method, Shown, manifest
 from sfumato.release.recode import global_labels, texts_of_labels
-from sfumato.release.request import Request, refuse_hidden, trees_of
+from sfumato.release.request import Request, hierarchies_of, refuse_hidden
 from sfumato.release.value_map import ValueMap
 from sfumato.release.verify import Audit, Verification, verify_table
 from sfumato.report import internal_report as internal_page
@@ -250,7 +250,7 @@ class Release(Described):
         of the folder, for its owner's eyes: the comparison with the original. With `pdf`, each report is printed beside
         itself, by Chromium.
         """
-        table, say = self.location, progress or quiet
+        table, report_progress = self.location, progress or quiet
         if isinstance(table, Path):
             raise OutputError(f"the release is in {table} already", hint="copy the folder")
         if internal_report is not None and not self.in_memory:
@@ -263,28 +263,30 @@ class Release(Described):
         assert isinstance(to, Folder)
         with (
             private_report(internal_report, to.path, overwrite, pdf) as keep,
-            stage_release(table, plan, to, say) as staged,
+            stage_release(table, plan, to, report_progress) as staged,
         ):
             own = {key: self.manifest["data"][key] for key in ("rows", "columns", "order")}
             published = {**self.manifest, "data": {**staged.describe(), **own}}
-            counts = None if self.in_memory else self._counted_again(staged.written, say)
+            counts = None if self.in_memory else self._counted_again(staged.written, report_progress)
             reach = self.reach if counts is None else reach_from(published, counts)
             page = report(published, self.table if counts is None else None, reach, self.standards)
             self.check_folder(staged.publish(published, page, pdf_of(page) if pdf else None), counts)
             if internal_report is not None:
-                exact, trees = self.solution.verdict, self.hierarchies
+                exact, hierarchies = self.solution.verdict, self.hierarchies
                 keep(
-                    internal_page(published, self.table, self.original, rows=self.rows, hierarchies=trees, exact=exact)
+                    internal_page(
+                        published, self.table, self.original, rows=self.rows, hierarchies=hierarchies, exact=exact
+                    )
                 )
         return Path(to.path)
 
-    def _counted_again(self, table: Any, say: Progress) -> TupleCounts:
+    def _counted_again(self, table: Any, report_progress: Progress) -> TupleCounts:
         """Counts of a copy of a release that was kept elsewhere; a BrokenPromise where it is not what was verified."""
-        policy, again = self.policy, table.count(self.request.counted_by, say)
-        trees = trees_of(self.microdata, policy.needs)
+        policy, again = self.policy, table.count(self.request.counted_by, report_progress)
+        hierarchies = hierarchies_of(self.microdata, policy.needs)
         found = verify_table(
             again.drop(COUNT), policy.quasi, policy.require,
-            row_counts=again.get_column(COUNT), whole=self.whole or {}, hierarchies=trees,
+            row_counts=again.get_column(COUNT), whole=self.whole or {}, hierarchies=hierarchies,
         )  # fmt: skip
         if not found.holds or found.rows != self.verification.rows:
             raise BrokenPromise("the release no longer is the table that was verified, so it cannot be saved")
@@ -340,10 +342,12 @@ def shown_columns(
     wildcard: bool = False,
 ) -> dict[str, ReleasedColumn]:
     """The released labels of the columns that matter and are there; `row_counts` as for `released_column`."""
-    trees = {a.name: a.hierarchy for a in schema if a.hierarchy is not None and written(recipes.get(a.name))}
+    hierarchies = {a.name: a.hierarchy for a in schema if a.hierarchy is not None and written(recipes.get(a.name))}
     there = set(table.columns)
     names = [name for name in dict.fromkeys((*policy.columns, *policy.needs)) if name in there]
-    return {n: released_column(table.get_column(n), row_counts, recipes.get(n), trees.get(n), wildcard) for n in names}
+    return {
+        n: released_column(table.get_column(n), row_counts, recipes.get(n), hierarchies.get(n), wildcard) for n in names
+    }
 
 
 def paths_of(

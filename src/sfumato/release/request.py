@@ -87,7 +87,7 @@ class Request:
     seed: int | None
     order: str  # of the released rows
     max_cells: int
-    say: Progress
+    report_progress: Progress
 
     @property
     def counted_by(self) -> tuple[str, ...]:
@@ -284,7 +284,7 @@ def distribution(source: Any, name: str) -> dict[str, int]:
     return {(text or ""): int(n) for text, n in zip(categories.text, categories.count, strict=True)}
 
 
-def trees_of(source: Any, names: Iterable[str]) -> dict[str, Any]:
+def hierarchies_of(source: Any, names: Iterable[str]) -> dict[str, Any]:
     """The hierarchies of those attributes of a table that have one."""
     return {name: tree for name in names if (tree := source.attribute(name).hierarchy) is not None}
 
@@ -327,15 +327,15 @@ def refuse_hidden(policy: Policy, found: Verification) -> None:
 
 def look_before(engine: Engine, request: Request) -> bool:
     """Look at the table before the work, and refuse what cannot be released; whether it is released in parts."""
-    policy, roles, say = request.policy, request.roles, request.say
+    policy, roles, report_progress = request.policy, request.roles, request.report_progress
     if not engine.in_memory:
-        say("looking at a sample", None)
+        report_progress("looking at a sample", None)
     sample = engine.sample(SAMPLE)
     refuse_undecided(sample, roles, policy.require, None if engine.in_memory else engine.rows())
     warn_of_spellings(sample, [name for name in roles.sensitive if name not in request.normalised])
     warn_of_unprotected(roles, policy.needs)
     check_weights(engine, roles.weight)
-    warn_of_compiling(say)
+    warn_of_compiling(report_progress)
     if engine.in_memory:
         return False
     cells = estimate(sample, request.counted_by, request.schema, engine.rows())
@@ -343,7 +343,7 @@ def look_before(engine: Engine, request: Request) -> bool:
         return cells > request.max_cells
     refuse_size(sample, request.counted_by, cells, request.max_cells)
     needed = gigabytes(memory(cells, len(request.counted_by)))
-    say(f"about {cells:,} combinations of values, {needed} of memory", None)
+    report_progress(f"about {cells:,} combinations of values, {needed} of memory", None)
     return False
 
 

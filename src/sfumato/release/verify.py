@@ -126,8 +126,8 @@ def verify_table(
     >>> found.holds, found.promises[0].measured, found.promises[0].note
     (False, 1, '1 of 2 classes fails')
     """
-    trees = {a: wide_of(h) for a, h in (hierarchies or {}).items()}
-    rows = RowTable(released, whole or {}, trees, row_counts)
+    paths = {a: wide_of(h) for a, h in (hierarchies or {}).items()}
+    rows = RowTable(released, whole or {}, paths, row_counts)
     return verify_released(rows, quasi, require, wildcard=wildcard, wildcards=wildcards)
 
 
@@ -193,12 +193,12 @@ def verify_store(
             from sfumato.release.parts.verify import verify_on
 
             return verify_on(store.frame, quasi, require)  # type: ignore[attr-defined]
-    trees = {}
+    paths = {}
     for name, recipe in (recipes or {}).items():
         frame, row_counts = counts.entries([name])
         tree = recipe.build(microdata(frame, {name: "sensitive"}, {}, row_counts=row_counts).attribute(name).categories)
-        trees[name] = wide_of(tree)
-    return verify_released(CountedTable(counts, {}, trees), quasi, require, wildcard=wildcard)
+        paths[name] = wide_of(tree)
+    return verify_released(CountedTable(counts, {}, paths), quasi, require, wildcard=wildcard)
 
 
 def class_sizes(released: pl.DataFrame, quasi: Sequence[str]) -> dict[str, Any]:
@@ -271,10 +271,10 @@ class RowTable:
         self,
         table: pl.DataFrame,
         whole: Mapping[str, Whole],
-        trees: Mapping[str, Wide],
+        hierarchies: Mapping[str, Wide],
         row_counts: pl.Series | None = None,
     ) -> None:
-        self.table, self.whole, self.trees, self.row_counts = table, whole, trees, row_counts
+        self.table, self.whole, self.hierarchies, self.row_counts = table, whole, hierarchies, row_counts
         self._text: dict[str, pl.Series] = {}
 
     @property
@@ -295,7 +295,7 @@ class RowTable:
     def grouped(self, names: Sequence[str], attributes: Sequence[str]) -> GroupsOf:
         """One grouping, for all attributes."""
         keys = pl.DataFrame([self._printed(name) for name in names])
-        groups = Groups(keys, {a: self._printed(a) for a in attributes}, self.whole, self.trees, self.row_counts)
+        groups = Groups(keys, {a: self._printed(a) for a in attributes}, self.whole, self.hierarchies, self.row_counts)
         return lambda needs: groups
 
     def marginal(self, name: str) -> dict[str | None, int]:
@@ -308,8 +308,8 @@ class RowTable:
 class CountedTable:
     """Released rows by their distinct tuples: each attribute is counted with the groups, never two together."""
 
-    def __init__(self, counts: TupleCounts, whole: Mapping[str, Whole], trees: Mapping[str, Wide]) -> None:
-        self.counts, self.whole, self.trees = counts, whole, trees
+    def __init__(self, counts: TupleCounts, whole: Mapping[str, Whole], hierarchies: Mapping[str, Wide]) -> None:
+        self.counts, self.whole, self.hierarchies = counts, whole, hierarchies
 
     @property
     def columns(self) -> list[str]:
@@ -333,7 +333,7 @@ class CountedTable:
                 frame, row_counts = self.counts.entries([*names, *mine])
                 text = printed_frame(frame)
                 of = {a: text.get_column(a) for a in mine}
-                made[mine] = Groups(text.select(names), of, self.whole, self.trees, pl.Series(COUNT, row_counts))
+                made[mine] = Groups(text.select(names), of, self.whole, self.hierarchies, pl.Series(COUNT, row_counts))
             return made[mine]
 
         return groups
@@ -351,7 +351,7 @@ def by_wildcards(groups_of: GroupsOf, wildcards: Sequence[str] = ()) -> GroupsOf
     def matches_of(needs: Sequence[str]) -> Groups:
         g = groups_of(needs)
         if id(g) not in made:
-            made[id(g)] = g, WildcardGroups(_starred(g.keys, wildcards), g.text, g.given, g.trees, g.row_counts)
+            made[id(g)] = g, WildcardGroups(_starred(g.keys, wildcards), g.text, g.given, g.hierarchies, g.row_counts)
         return made[id(g)][1]
 
     return matches_of

@@ -93,8 +93,8 @@ def released_side(
     whole = dict(Counter([*rows, *suppressed]))
     texts = {name: pl.Series(name, rows, dtype=pl.String) for name in attributes}
     paths = [] if tree is None else [[str(label) for label in row] for value, row in tree.items() if value is not None]
-    trees = {} if tree is None else dict.fromkeys(attributes, paths)
-    return Groups(keys, texts, dict.fromkeys(attributes, whole), trees)
+    hierarchies = {} if tree is None else dict.fromkeys(attributes, paths)
+    return Groups(keys, texts, dict.fromkeys(attributes, whole), hierarchies)
 
 
 def draw_classes(rng: random.Random, tree: Tree, least: int) -> list[list[str | None]]:

@@ -149,7 +149,7 @@ def anonymize(
             seed=parameters.seed_of(seed),
             order=order_of(order),
             max_cells=parameters.max_cells_of(max_cells),
-            say=progress or quiet,
+            report_progress=progress or quiet,
         )
         return make_release(table, engine, request, place)
 
@@ -201,8 +201,8 @@ def verify(
     recipes = recipes_of(nothing, hierarchies)
     if table.in_memory:
         frame = table.sample(table.rows())
-        trees = {name: recipe.build(encode(frame.get_column(name))[0]) for name, recipe in recipes.items()}
-        found = verify_table(frame, roles.quasi, promised, hierarchies=trees, wildcard=wildcard)
+        built = {name: recipe.build(encode(frame.get_column(name))[0]) for name, recipe in recipes.items()}
+        found = verify_table(frame, roles.quasi, promised, hierarchies=built, wildcard=wildcard)
         warn_of_unmeasured(frame, quasi, sensitive, promised)
         return found
     found = verify_store(table, roles.quasi, promised, recipes=recipes, wildcard=wildcard, max_cells=max_cells)

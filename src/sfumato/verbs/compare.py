@@ -131,7 +131,7 @@ def compare(
     """
     check_progress(progress)
     workers = whole_number(workers, "workers", 1, 64)
-    say = progress or quiet
+    report_progress = progress or quiet
     frame = enter(data)[0]
     planned = plan(search, loss, require, suppression, k)
     needed = [name for point in planned.points for criterion in point.require for name in criterion.needs]
@@ -139,21 +139,21 @@ def compare(
     required = [criterion for point in planned.points for criterion in point.criteria]
     warn_of_undecided(frame, roles, required)
     recipes = recipes_of(frame, hierarchies)
-    trees = _trees(frame, recipes)
-    merged = normalised(normalise, frame, roles, trees)
+    hierarchies = _hierarchies(frame, recipes)
+    merged = normalised(normalise, frame, roles, hierarchies)
     asked = [criterion for point in planned.points for criterion in point.require]
     frame = frame.with_columns(one_spelling([frame.get_column(name) for name in merged], asked).values())
     axes = utility_axis(utility, roles.sensitive), risk_axis(risk, roles.sensitive, roles.weight)
     seed = parameters.seed_of(seed)
     bounds = parameters.levels_of(levels, _columns(roles.quasi))
-    task = _Task(frame, roles, recipes, trees, bounds, ends_named(ends), axes[0], axes[1], seed)
+    task = _Task(frame, roles, recipes, hierarchies, bounds, ends_named(ends), axes[0], axes[1], seed)
     folder = None if output is None else parameters.path_of(output)
     ledger, names = _ledger(task, planned, folder)
-    kernels.warn_of_compiling(say)
-    rows = _all(task, planned, ledger, names, int(workers), say)
+    kernels.warn_of_compiling(report_progress)
+    rows = _all(task, planned, ledger, names, int(workers), report_progress)
     document = task.document(planned, rows)
     if folder is not None:
-        say("drawing the map", None)
+        report_progress("drawing the map", None)
         try:
             write_maps(folder, document)
         except MissingExtra as error:  # all but the png is there
@@ -169,29 +169,29 @@ class _Task:
         frame: pl.DataFrame,
         roles: Roles,
         recipes: Mapping[str, Any],
-        trees: Mapping[str, Any],
+        hierarchies: Mapping[str, Any],
         levels: Mapping[str, tuple[int, int]],
         ends: str,
         utility: MapAxis,
         risk: MapAxis,
         seed: int | None,
     ) -> None:
-        self.frame, self.roles, self.trees, self.levels = frame, roles, trees, levels
+        self.frame, self.roles, self.hierarchies, self.levels = frame, roles, hierarchies, levels
         self.recipes = recipes
         self.ends, self.utility, self.risk, self.seed = ends, utility, risk, seed
         named = {name for name in frame.columns if roles.role(name) is not None}
         self.free = [name for name in frame.columns if name not in named]  # told once, not for every point
-        self.built = {name: tree for name, tree in trees.items() if isinstance(tree, Hierarchy)}
+        self.built = {name: tree for name, tree in hierarchies.items() if isinstance(tree, Hierarchy)}
 
     def identity(self) -> dict[str, Any]:
         """All but the rows of the table that the figures of a point depend on."""
         r = self.roles
-        trees = {name: _printed(tree) for name, tree in self.trees.items()}
+        hierarchies = {name: _printed(tree) for name, tree in self.hierarchies.items()}
         columns = [list(r.identifying), [list(q) for q in r.quasi], list(r.sensitive), list(r.insensitive), r.weight]
         levels = {name: list(pair) for name, pair in self.levels.items()}
         axes = [self.utility.text, self.risk.text]
         more = {"levels": levels, "ends": self.ends, "axes": axes, "seed": self.seed}
-        return {"columns": columns, "hierarchies": trees, **more}
+        return {"columns": columns, "hierarchies": hierarchies, **more}
 
     def release(self, point: Point, stop: threading.Event) -> Row:
         """Make a release and measure it."""
@@ -206,8 +206,8 @@ class _Task:
             self.frame, quasi=r.quasi, identifying=r.identifying, sensitive=r.sensitive,
             insensitive=(*r.insensitive, *self.free), weight=r.weight, unprotected=sorted(bare),
             require=point.criteria, search=point.search,
-            loss=point.loss, suppression=point.suppression, hierarchies=self.trees, levels=self.levels, ends=self.ends,
-            seed=self.seed, progress=tell,
+            loss=point.loss, suppression=point.suppression, hierarchies=self.hierarchies, levels=self.levels,
+            ends=self.ends, seed=self.seed, progress=tell,
         )  # fmt: skip
         assert release.rows is not None  # the table is in memory
         tell("measuring", None)
@@ -275,7 +275,7 @@ def _all(
     ledger: Ledger,
     names: Sequence[str],
     workers: int,
-    say: Callable[[str, Any], None],
+    report_progress: Callable[[str, Any], None],
 ) -> list[Row]:
     """The rows of the table as it is and of every point: those in the ledger, and the others run and kept."""
     works: list[Callable[[threading.Event], Row]] = [task.as_it_is]
@@ -296,9 +296,11 @@ def _all(
     def told(row: Row) -> None:
         nonlocal left
         left -= 1
-        say(f"{total - left} of {total} releases measured", (total - left) / total)
+        report_progress(f"{total - left} of {total} releases measured", (total - left) / total)
 
-    say(f"{total - left} of {total} releases are there already" if left < total else f"{total} releases to make", None)
+    report_progress(
+        f"{total - left} of {total} releases are there already" if left < total else f"{total} releases to make", None
+    )
     first, rest = [i for i in missing if i == 0], [i for i in missing if i]
     rows = in_parallel([partial(settle, i) for i in first], 1, lambda row: None)
     rows += in_parallel([partial(settle, i) for i in rest], workers, told)
@@ -323,7 +325,7 @@ def _ledger(task: _Task, planned: ComparisonPlan, folder: Path | None) -> tuple[
     return ledger, [identity(secret, shared | {"point": point}) for point in points]
 
 
-def _trees(frame: pl.DataFrame, recipes: Mapping[str, Any]) -> dict[str, Any]:
+def _hierarchies(frame: pl.DataFrame, recipes: Mapping[str, Any]) -> dict[str, Any]:
     """The hierarchies, built once; what is learned stays a recipe, for it is none that was given."""
     return {
         name: recipe if isinstance(recipe, Learned) else recipe.build(encode(frame.get_column(name))[0])

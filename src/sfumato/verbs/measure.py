@@ -159,7 +159,7 @@ def risk(
     source = _source(data, max_cells)
     if isinstance(source.table, TupleCounts):
         refuse_risks(household, profile, original)
-    trees = _trees(source, hierarchies)
+    built = _hierarchies(source, hierarchies)
     if profile == "hipaa" and quasi is None and not source.quasi:
         table = source.frame('profile "hipaa"')
         checked = against(profile, table)
@@ -171,7 +171,7 @@ def risk(
         "household": household,
         "threshold": threshold,
         "wildcard": source.wildcard if wildcard is None else wildcard,
-        "hierarchies": trees,
+        "hierarchies": built,
     }
     before = None if original is None else source_of(in_memory(original, "interval disclosure")).frame("it")
     found = []
@@ -190,7 +190,7 @@ def risk(
         if before is not None:
             _add_intervals(entry, source, before, (*names, *column_names(secrets, "sensitive")))
         if profile is not None:
-            more: dict[str, Any] = {"original": before, "hierarchies": trees} if profile == "gdpr" else {}
+            more: dict[str, Any] = {"original": before, "hierarchies": built} if profile == "gdpr" else {}
             more["wildcard"] = options["wildcard"]
             entry["profile"] = against(profile, source.table, names, secrets, **more).to_dict()
         found.append(entry)
@@ -301,11 +301,11 @@ def utility(
         )
     before = source.original if released is None else table_of(original, max_cells)
     assert before is not None
-    trees = _trees(source, hierarchies)
+    built = _hierarchies(source, hierarchies)
     measured: dict[str, Any] = {"queries": queries, "dimension": dimension, "seed": seed, "target": target}
     measured["k"] = source.k if k is None else k
     if isinstance(before, TupleCounts) or isinstance(source.table, TupleCounts):
-        return utility_of_counts(before, source, trees, quasi, rows, key, **measured)
+        return utility_of_counts(before, source, built, quasi, rows, key, **measured)
     if rows is None and key is None and source.rows is not None and source.original is not None:
         if before.height != source.original.height:
             raise PolicyError(
@@ -317,7 +317,7 @@ def utility(
     notes = []
     if source.came_from not in (None, before.height):
         notes.append(f"the release was made of a table of {source.came_from} rows, and this one has {before.height}")
-    pair = pair_of(before, source.table, rows=rows, key=key, hierarchies=trees)
+    pair = pair_of(before, source.table, rows=rows, key=key, hierarchies=built)
     if rows is None and key is None and not in_order(before, source):
         pair = Pair(before, source.table, None, pair.hierarchies)
         counts = f"there are {before.height} original and {source.table.height} released ones"
@@ -387,7 +387,7 @@ def attack(
         "truth": truth,
         "holdout": holdout,
         "releases": [_source(release).frame("the success of attacks") for release in listed_releases(releases)],
-        "hierarchies": _trees(source, hierarchies),
+        "hierarchies": _hierarchies(source, hierarchies),
         "wildcard": source.wildcard if wildcard is None else wildcard,
         "seed": seed,
         "trials": trials,
@@ -454,7 +454,7 @@ def _check_trees(source: MeasuredTable, given: Mapping[str, Any] | None, secrets
                 bind_hierarchy(tree, categories)
 
 
-def _trees(source: MeasuredTable, given: Mapping[str, Any] | None) -> dict[str, Any]:
+def _hierarchies(source: MeasuredTable, given: Mapping[str, Any] | None) -> dict[str, Any]:
     """The hierarchies of the release, and those given."""
     return {**source.hierarchies, **mapping(given, "hierarchies", source.table.columns)}
 

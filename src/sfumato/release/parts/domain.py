@@ -173,13 +173,13 @@ def domain_of(
     policy: Policy,
     histogram_columns: Sequence[str],
     recipes: Mapping[str, Any],
-    say: Progress,
+    report_progress: Progress,
 ) -> Domain:
     """The domain of the quasi-identifiers and of the columns that criteria look at.
 
     Numbers, dates and times without a hierarchy may have any number of values, others up to `MAX_VALUES`.
     """
-    say("counting values", None)
+    report_progress("counting values", None)
     lines = [name for name in policy.columns if on_a_line(table.schema[name], recipes.get(name), policy.loss)]
     spans = {name: span for name, span in _spans(table, lines).items() if span is not None}
     attributes = []

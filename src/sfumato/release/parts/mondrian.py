@@ -40,7 +40,7 @@ from sfumato.release.parts.cluster import (
 from sfumato.release.parts.domain import Domain, Stat, as_classes, domain_of, nothing, pose_part, stats_of, whole_stat
 from sfumato.release.parts.tree import PartTree, Sample, branches, grow, settle
 from sfumato.release.parts.verify import INSTALLED, distribution_on, verify_on
-from sfumato.release.request import check_size, distribution, refuse_changed, refuse_split, trees_of
+from sfumato.release.request import check_size, distribution, hierarchies_of, refuse_changed, refuse_split
 from sfumato.release.verify import Verification
 from sfumato.search import Automatic, Mondrian, search_name
 from sfumato.search.problem import Choice, Problem, check_root, quiet
@@ -52,7 +52,7 @@ AGAIN = 50_000  # rows of a sample of a part that is cut again
 ROUNDS = 12  # of cutting again what is too large
 
 
-def parted(table: SparkFrame, task: Task, seed: int, say: Progress) -> Task:
+def parted(table: SparkFrame, task: Task, seed: int, report_progress: Progress) -> Task:
     """The task with its tree: leaves that satisfy the policy, of at most `task.most` rows but for those in `solid`."""
     columns, histogram_columns, domain, most = task.policy.columns, task.histogram_columns, task.domain, task.most
     tree, solid = PartTree(), set[int]()
@@ -61,10 +61,10 @@ def parted(table: SparkFrame, task: Task, seed: int, say: Progress) -> Task:
     check_root(Problem((), root.cells, task.policy, domain.rows))
     if domain.rows <= most:
         return replace(task, branches=branches(tree))
-    say("cutting a sample", None)
+    report_progress("cutting a sample", None)
     _first_cuts(table, task, tree, seed)
     for turn in range(ROUNDS):
-        say("counting parts", turn / ROUNDS)
+        report_progress("counting parts", turn / ROUNDS)
         leaves = tree.leaves()
         fresh = [leaf for leaf in leaves if leaf not in stats]
         found = stats_of(
@@ -330,7 +330,7 @@ def distribute(
     released: Sequence[str] | None = None,
     choice: Choice | None = None,
     seed: int | None = None,
-    say: Progress = quiet,
+    report_progress: Progress = quiet,
     part_rows: int | None = None,
 ) -> Distributed:
     """Blur a Spark frame in parts, store it on the cluster, and verify it there.
@@ -362,17 +362,19 @@ def distribute(
     if not rows:
         raise EmptyTable("the table has no rows")
     check_size(policy, rows)
-    domain = domain_of(table, rows, policy, histogram_columns, recipes or {}, say)
+    domain = domain_of(table, rows, policy, histogram_columns, recipes or {}, report_progress)
     names = list(table.schema if released is None else released)
     schema = {name: table.schema[name] for name in names}
     most = part_rows or min(PART_ROWS, max(1, PART_VALUES // len(names)))
     task = Task(domain, policy, tuple(histogram_columns), search, schema, branches(PartTree()), most)
-    task = parted(table, task, seed or 0, say)
-    say("blurring parts", None)
+    task = parted(table, task, seed or 0, report_progress)
+    report_progress("blurring parts", None)
     stored = release(table, task)
     whole = {name: distribution(domain, name) for name in policy.needs}
-    trees = trees_of(domain, policy.needs)
-    found = verify_on(stored.data, policy.quasi, policy.require, whole=whole, hierarchies=trees, say=say)
+    hierarchies = hierarchies_of(domain, policy.needs)
+    found = verify_on(
+        stored.data, policy.quasi, policy.require, whole=whole, hierarchies=hierarchies, report_progress=report_progress
+    )
     refuse_broken(found, policy, rows)
     kept = SparkFrame(stored.data)
     refuse_changed(whole, {name: distribution_on(kept, name) for name in policy.needs})

@@ -39,7 +39,7 @@ def recoding_in_parts(engine: Engine, request: Request) -> Recoding:
         released=request.released,
         choice=choice,
         seed=request.seed,
-        say=request.say,
+        report_progress=request.report_progress,
     )
     rows, columns = found.domain.rows, request.released
     nothing = Partition(np.zeros(0, np.int32), {})
@@ -60,7 +60,7 @@ def recoding_in_parts(engine: Engine, request: Request) -> Recoding:
 
 
 def verified_in_parts(
-    found: Recoding, staged: StagedOutput, overall: Mapping[str, Mapping[str, int]], trees: Mapping[str, Any]
+    found: Recoding, staged: StagedOutput, overall: Mapping[str, Mapping[str, int]], hierarchies: Mapping[str, Any]
 ) -> Verification:
     """What the written parts say; a frame that stays on the cluster has been verified there."""
     assert found.verification is not None
@@ -69,10 +69,12 @@ def verified_in_parts(
     policy, written = found.request.policy, staged.written
     parts: Any = written
     if parts.text:
-        counted = written.count(found.request.counted_by, found.request.say)
+        counted = written.count(found.request.counted_by, found.request.report_progress)
         often, entries = counted.get_column(COUNT), counted.drop(COUNT)
-        return verify_table(entries, policy.quasi, policy.require, row_counts=often, whole=overall, hierarchies=trees)
-    return verify_on(parts.frame, policy.quasi, policy.require, whole=overall, hierarchies=trees)
+        return verify_table(
+            entries, policy.quasi, policy.require, row_counts=often, whole=overall, hierarchies=hierarchies
+        )
+    return verify_on(parts.frame, policy.quasi, policy.require, whole=overall, hierarchies=hierarchies)
 
 
 def _shown(found: Distributed, request: Request) -> Shown:

@@ -30,14 +30,14 @@ def findings(
     needed: Sequence[str],
     require: Sequence[Any],
     given: Mapping[str, Counts],
-    trees: Mapping[str, Wide],
+    hierarchies: Mapping[str, Wide],
 ) -> dict[str, Any]:
     """What some classes say, each of them whole: how many there are of each size, and a finding per criterion.
 
     `counted` is as `verify_counts` takes it. There is no finding on a promise about the table as a whole.
     """
     texts = {name: counted.get_column(name) for name in needed}
-    groups = Groups(counted.select(names), texts, given, trees, counted.get_column(COUNT))
+    groups = Groups(counted.select(names), texts, given, hierarchies, counted.get_column(COUNT))
     sizes = groups.sizes.get_column("size").value_counts(name="classes").sort("size")
     found = [None if criterion.about_table else asdict(criterion.audit(groups)) for criterion in require]
     return {"sizes": [list(row) for row in sizes.iter_rows()], "findings": found}
@@ -58,7 +58,7 @@ def joined(
     require: Sequence[Any],
     released: Mapping[str, Counts],
     given: Mapping[str, Counts],
-    trees: Mapping[str, Wide],
+    hierarchies: Mapping[str, Wide],
 ) -> list[Promise]:
     """The promises, from what all classes say. `released` are the distributions of the released rows."""
     groups: Any = SimpleNamespace(keys=SimpleNamespace(height=len(sizes)), sizes=SimpleNamespace(height=len(sizes)))
@@ -69,7 +69,7 @@ def joined(
         else:
             finding = _worst(criterion, [Finding(**found["findings"][i]) for found in told])
             if len(sizes):
-                finding = replace(finding, note=_note(criterion, sizes, released, given, trees))
+                finding = replace(finding, note=_note(criterion, sizes, released, given, hierarchies))
         promises.append(examined(_Found(criterion, finding), names, groups))
     return promises
 
@@ -109,7 +109,7 @@ def _note(
     sizes: pl.Series,
     released: Mapping[str, Counts],
     given: Mapping[str, Counts],
-    trees: Mapping[str, Wide],
+    hierarchies: Mapping[str, Wide],
 ) -> str | None:
     """What an audit notes: it speaks of the smallest class and of the released values, and a table of two classes, one
     of that size and one with all values, has the same of both."""
@@ -122,7 +122,7 @@ def _note(
         texts[name] = pl.Series([values[0], *values], dtype=pl.String)
     keys = pl.DataFrame({"class": ["smallest"] + ["all"] * (len(times) - 1)})
     own = {name: given[name] for name in criterion.needs if name in given}
-    found: Finding = criterion.audit(Groups(keys, texts, own, trees, pl.Series(times)))
+    found: Finding = criterion.audit(Groups(keys, texts, own, hierarchies, pl.Series(times)))
     return found.note
 
 
@@ -138,7 +138,7 @@ def verify_on(
     *,
     whole: Mapping[str, Counts] | None = None,
     hierarchies: Mapping[str, Any] | None = None,
-    say: Progress | None = None,
+    report_progress: Progress | None = None,
     bucket: int = BUCKET,
 ) -> Verification:
     """The same as `verify_table`, of a Spark frame whose classes need not fit one machine.
@@ -151,23 +151,23 @@ def verify_on(
     True
     """
     table = SparkFrame(frame)
-    if say is not None:
-        say("verifying", None)
+    if report_progress is not None:
+        report_progress("verifying", None)
     needed = list(dict.fromkeys(name for criterion in require for name in criterion.needs))
     for name in (*(name for names in quasi for name in names), *needed):
         if name not in table.schema:
             raise ColumnError(f'the table has no column "{name}"', hint=did_you_mean(name, table.schema))
     released = {name: distribution_on(table, name) for name in needed}
     own = dict(whole or {})
-    trees = {name: wide_of(tree) for name, tree in (hierarchies or {}).items()}
+    paths = {name: wide_of(tree) for name, tree in (hierarchies or {}).items()}
     promises: list[Promise] = []
     classes, rows = [], 0
     for names in quasi:
-        told = _audited(table, list(names), needed, require, {**released, **own}, trees, bucket)
+        told = _audited(table, list(names), needed, require, {**released, **own}, paths, bucket)
         sizes = all_sizes(told)
         rows = int(sizes.sum())
         classes.append(summary(sizes, names))
-        promises += joined(told, sizes, names, require, released, own, trees)
+        promises += joined(told, sizes, names, require, released, own, paths)
     return Verification(rows, tuple(promises), tuple(classes))
 
 
@@ -177,14 +177,14 @@ def _audited(
     needed: list[str],
     require: Sequence[Any],
     given: Mapping[str, Counts],
-    trees: Mapping[str, Wide],
+    hierarchies: Mapping[str, Wide],
     bucket: int,
 ) -> list[dict[str, Any]]:
     """Count the classes on the cluster and audit them in buckets: what each bucket says."""
     F = functions(table.rows)
     columns = list(dict.fromkeys((*names, *needed)))
     types = {name: table.schema[name] for name in columns} | {COUNT: pl.Int64()}
-    sent = pickle.dumps((names, needed, tuple(require), dict(given), trees), protocol=5)
+    sent = pickle.dumps((names, needed, tuple(require), dict(given), hierarchies), protocol=5)
 
     def audit(part: Any) -> Any:
         import pyarrow as pa

@@ -142,15 +142,15 @@ Found = list[Mapping[str, Any]]
 
 
 def attacks_with_original(
-    pair: Pair, sets: Sequence[Sequence[str]], secrets: Sequence[str], trees: Mapping[str, Any]
+    pair: Pair, sets: Sequence[Sequence[str]], secrets: Sequence[str], hierarchies: Mapping[str, Any]
 ) -> tuple[Found, list[str]]:
     """What the attacks achieve for each set of quasi-identifiers, and what was left out."""
     found: Found = []
     people = _people(pair)
     for quasi in sets:
-        tried = _tried(partial(_three, pair, quasi, [name for name in secrets if name not in quasi], trees))
+        tried = _tried(partial(_three, pair, quasi, [name for name in secrets if name not in quasi], hierarchies))
         for attack in LINKAGE if pair.rows is not None else ():
-            tried += _tried(partial(_linked, attack, pair, people, quasi, trees))
+            tried += _tried(partial(_linked, attack, pair, people, quasi, hierarchies))
         found += [{**attack, "quasi": list(quasi)} for attack in tried]
     if pair.rows is None:
         return found, ["Linkage was not tried: it is not known which original row each released row came from."]
@@ -167,11 +167,16 @@ def _tried(attack: Callable[[], Found]) -> Found:
         return []
 
 
-def _three(pair: Pair, names: Sequence[str], secrets: Sequence[str], trees: Mapping[str, Any]) -> Found:
+def _three(pair: Pair, names: Sequence[str], secrets: Sequence[str], hierarchies: Mapping[str, Any]) -> Found:
     """Singling out, linkability, inference."""
     from sfumato.measures.attacks import attack_summary
 
-    given: dict[str, Any] = {"quasi": names, "sensitive": secrets, "original": pair.original, "hierarchies": trees}
+    given: dict[str, Any] = {
+        "quasi": names,
+        "sensitive": secrets,
+        "original": pair.original,
+        "hierarchies": hierarchies,
+    }
     every = attack_summary(pair.released, **given, most=0)
     return [attack for name, attack in every.items() if name.partition(":")[0] not in ALONE]
 
@@ -182,10 +187,10 @@ def _people(pair: Pair) -> np.ndarray:
     return every if len(every) <= LINKED else np.sort(np.random.default_rng(0).choice(every, LINKED, replace=False))
 
 
-def _linked(attack: str, pair: Pair, people: np.ndarray, names: Sequence[str], trees: Mapping[str, Any]) -> Found:
+def _linked(attack: str, pair: Pair, people: np.ndarray, names: Sequence[str], hierarchies: Mapping[str, Any]) -> Found:
     from sfumato.measures import attacks
 
     assert pair.rows is not None
-    known = {column: tree for column, tree in trees.items() if column in names}
+    known = {column: tree for column, tree in hierarchies.items() if column in names}
     given: dict[str, Any] = {"columns": list(names), "truth": people.tolist(), "hierarchies": known, "most": 0}
     return [getattr(attacks, attack)(pair.released, pair.original[pair.rows[people]], **given).to_dict()]
