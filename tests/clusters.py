@@ -30,6 +30,7 @@ SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "OFF",
     "spark.sql.shuffle.partitions": "2",
+    "spark.sql.codegen.wholeStage": "false",  # what it compiles for each query takes longer than these few rows
     "spark.driver.memory": "600m",
     "spark.executor.memory": "500m",
     "spark.driver.host": LOOPBACK,
