@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -115,8 +116,9 @@ def wait_for(process: subprocess.Popen[str], folder: Path) -> None:
     """Until rows are written."""
     until = time.monotonic() + 60
     while process.poll() is None and time.monotonic() < until:
-        if any(path.stat().st_size for path in folder.glob(".sfumato-*/**/data.*")):
-            return
+        with contextlib.suppress(FileNotFoundError):  # a folder of counts is removed while it is looked into
+            if any(path.stat().st_size for path in folder.glob(".sfumato-*/**/data.*")):
+                return
         time.sleep(0.01)
 
 

@@ -8,6 +8,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -61,3 +63,25 @@ def test_what_the_work_gives_and_raises_comes_through() -> None:
     assert interruptible(lambda tell: 7, lambda message, share: None) == 7
     with pytest.raises(ZeroDivisionError):
         interruptible(lambda tell: 1 / 0, lambda message, share: None)
+
+
+def test_an_interrupt_while_the_work_is_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = threading.Event()
+
+    def submit(pool: ThreadPoolExecutor, work: Callable[..., object], *given: object) -> Future[object]:
+        real(pool, work, *given)
+        raise KeyboardInterrupt
+
+    def work(tell: Callable[[str, float | None], None]) -> None:
+        try:
+            while True:
+                time.sleep(0.01)
+                tell("working", None)
+        finally:
+            ended.set()
+
+    real = ThreadPoolExecutor.submit
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", submit)
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(work, lambda message, share: None)
+    assert ended.is_set()

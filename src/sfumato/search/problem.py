@@ -424,7 +424,6 @@ def interruptible(work: Callable[[Progress], T], progress: Progress) -> T:
         return future.result()
     except KeyboardInterrupt:
         stop.set()
-        future.exception()  # wait until it has ended; a second interrupt does not wait
         raise
     finally:
-        pool.shutdown(wait=False)
+        pool.shutdown()  # wait until the work has ended; a second interrupt does not wait
