@@ -70,3 +70,14 @@ def test_facts_are_escaped_and_counted_where_there_are_many() -> None:
 
     assert repr(Long()).splitlines()[-1] == "  and: 3 more"
     assert "<caption>a &lt; b</caption><tr><th>&lt;0&gt;</th><td>&amp;</td></tr>" in Long()._repr_html_()
+
+
+def test_a_notebook_shows_no_figure_that_tells_of_suppressed_rows() -> None:
+    table = {"q": [1] * 6 + [2] * 6 + [3] * 2, "d": [*"aaabbb", *"aabbbb", *"cc"]}
+    require = [sf.KAnonymity(4), sf.TCloseness("d", 0.5)]
+    release = sf.anonymize(table, quasi=["q"], require=require, suppression=3, search="optimal", levels={"q": 0})
+    hidden, published = release.verification.promises[1].measured, release.manifest["promises"][1]["measured"]
+    assert (hidden, published) == (pytest.approx(1 / 6), pytest.approx(1 / 12))
+    html = release._repr_html_()
+    assert "measured 0.08333" in html
+    assert "0.1667" not in html

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from html import escape
@@ -141,12 +142,12 @@ def parameter(value: Any) -> str:
     return ("yes" if value else "no") if isinstance(value, bool) else number(value)
 
 
-class Described:
+class Described(ABC):
     """A value that shows itself in a few lines, as text and in a notebook: what it is, and facts, never a cell."""
 
+    @abstractmethod
     def described(self) -> tuple[str, Sequence[tuple[str, str]]]:
         """What it is, and its facts, each with its name."""
-        raise NotImplementedError
 
     def _few(self) -> tuple[str, Sequence[tuple[str, str]]]:
         title, facts = self.described()

@@ -134,7 +134,8 @@ class Release(Described):
 
     def described(self) -> tuple[str, Sequence[tuple[str, str]]]:
         """What a notebook shows: rows, loss, promises, and what they do not cover; all of it may be published."""
-        loss, verification = losses(self.shown, self.policy)[0], self.verification.described()[1]
+        # not what `verification` measured: against the overall distribution that tells of suppressed rows
+        loss, verification = losses(self.shown, self.policy)[0], self.shown.audit.described()[1]
         facts = [("suppressed", count(self.solution.verdict.suppressed, "row")), ("search", search_name(self.search))]
         facts += [] if loss is None else [(f"loss {loss_name(self.policy.loss)}", f"{loss:.4f}")]
         beyond = brief(self.reach).strip(" ,;")
