@@ -127,7 +127,8 @@ def _recoding(engine: Engine, request: Request, to: Folder | Table | None) -> Re
     weights = parameters.weights_of(entries, request.roles.weight) if engine.in_memory else None
     micro = microdata(entries, wanted, request.recipes, weights, None if often is None else often.to_numpy())
     refuse_order(request.normalised, micro, policy.require)
-    others = entries.drop(*policy.columns, *request.roles.identifying) if engine.in_memory else None
+    apart = {*policy.columns, *request.roles.identifying}  # by name: a column may be called "*"
+    others = pl.DataFrame([c for c in entries if c.name not in apart]) if engine.in_memory else None
     found = interruptible(lambda tell: solve(request, micro, others, tell), report_progress)
     solution = found.solution
     check_solution(solution, request.search, policy, rows)
