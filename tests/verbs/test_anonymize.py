@@ -348,6 +348,9 @@ def test_a_frame_is_released_to_a_folder(tmp_path: Path) -> None:
     for wrong in (sf.Table("kept"), 3):
         with pytest.raises(sf.errors.PolicyError, match=r"where the release goes|cannot be a table"):
             sf.anonymize(table, quasi=["age"], k=2, to=wrong)
+    for odd in (sf.Folder(tmp_path / "other", format=["csv"]), sf.Folder(None)):  # type: ignore[arg-type]
+        with pytest.raises(sf.errors.OutputError):
+            sf.anonymize(table, quasi=["age"], k=2, to=odd)
     with pytest.raises(sf.errors.OutputError, match="csvv"):
         sf.anonymize(table, quasi=["age"], k=2, to=sf.Folder(tmp_path / "other", format="csvv"))
 

@@ -83,7 +83,8 @@ def _format(given: Any, engine: Engine) -> str:
     if given is None:
         return allowed[0]
     if not isinstance(given, str) or given not in allowed:
-        what = "unknown output format" if given not in NAMES else f"{engine.called} cannot be released in this format"
+        known = isinstance(given, str) and given in NAMES
+        what = f"{engine.called} cannot be released in this format" if known else "unknown output format"
         hint = did_you_mean(str(given), allowed)
         raise OutputError(what, got=repr(given), allowed=", ".join(allowed), hint=hint)
     return given
@@ -99,8 +100,9 @@ def refuse_row_order(order: str, engine: Engine, place: Folder | Table | None) -
 
 def folder_of(to: Folder | Table | None) -> Path | None:
     """The folder that is made, or None."""
-    name = to.path if isinstance(to, Folder) else to.beside if isinstance(to, Table) else None
-    return None if name is None else path_of(name)
+    if isinstance(to, Folder):
+        return path_of(to.path)
+    return path_of(to.beside) if isinstance(to, Table) and to.beside is not None else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -248,9 +248,9 @@ def find_histogram_columns(columns: Collection[str], search: Any, policy: Policy
     return tuple(dict.fromkeys((*policy.needs, *wanted)))
 
 
-def check_weights(store: Engine, name: str | None) -> None:
+def check_weights(engine: Engine, name: str | None) -> None:
     """Survey weights: numbers above 0, none missing."""
-    if name is not None and not store.positive(name):
+    if name is not None and not engine.positive(name):
         raise ColumnError(f'the weights in column "{name}" must be numbers above 0, with none missing')
 
 
@@ -334,14 +334,13 @@ def look_before(engine: Engine, request: Request) -> bool:
     refuse_undecided(sample, roles, policy.require, None if engine.in_memory else engine.rows())
     warn_of_spellings(sample, [name for name in roles.sensitive if name not in request.normalised])
     warn_of_unprotected(roles, policy.needs)
+    cells = 0 if engine.in_memory else estimate(sample, request.counted_by, request.schema, engine.rows())
+    if not engine.in_parts:
+        refuse_size(sample, request.counted_by, cells, request.max_cells)
     check_weights(engine, roles.weight)
     warn_of_compiling(report_progress)
-    if engine.in_memory:
-        return False
-    cells = estimate(sample, request.counted_by, request.schema, engine.rows())
-    if engine.in_parts:
-        return cells > request.max_cells
-    refuse_size(sample, request.counted_by, cells, request.max_cells)
+    if engine.in_memory or cells > request.max_cells:
+        return not engine.in_memory
     needed = gigabytes(memory(cells, len(request.counted_by)))
     report_progress(f"about {cells:,} combinations of values, {needed} of memory", None)
     return False

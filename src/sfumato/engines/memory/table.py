@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.fingerprint import fingerprint
+from sfumato.core.parameters import weights_of
 from sfumato.core.printed import plain, refuse_unprintable
 from sfumato.engines.files.bytes import FORMATS, write_table
 from sfumato.engines.files.count import singled
@@ -67,11 +68,10 @@ class MemoryTable(Engine):
 
     def positive(self, column: str) -> bool:
         """Whether every row has a finite number above 0 in a column."""
-        values = self.frame.get_column(column)
-        if not values.dtype.is_numeric() and values.dtype != pl.String:
+        try:
+            return weights_of(self.frame, column) is not None
+        except ColumnError:
             return False
-        number = values.cast(pl.Float64, strict=False)
-        return bool((number.is_finite() & (number > 0)).fill_null(False).all())
 
     def fingerprint(self, secret: bytes | None) -> str | None:
         """HMAC-SHA256 of the column names and printed values, in order."""
