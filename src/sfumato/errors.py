@@ -149,7 +149,8 @@ class MissingExtra(SfumatoError):
     """An optional library is not installed."""
 
     def __init__(self, library: str, extra: str) -> None:
-        super().__init__(f"this needs {library}, which is not installed", hint=f'pip install "sfumato[{extra}]"')
+        hint = f'pip install "sfumato[{extra}]"; in a checkout, make setup, or .venv/bin/pip install -e ".[{extra}]"'
+        super().__init__(f"this needs {library}, which is not installed", hint=hint)
 
 
 class BrokenPromise(SfumatoError):

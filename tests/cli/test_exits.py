@@ -14,7 +14,8 @@ import pytest
 import sfumato as sf
 from sfumato.cli import main
 from sfumato.cli.console import clean, say_json
-from sfumato.cli.exits import in_flags, report
+from sfumato.cli.exits import report
+from sfumato.cli.phrases import in_flags
 from sfumato.core.wording import number
 from sfumato.errors import BrokenPromise, Infeasible, PolicyError, SfumatoError
 

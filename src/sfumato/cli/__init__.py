@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _ended(arguments: list[str]) -> tuple[int, BaseException | None]:
     """The exit code of a command, or what it failed of."""
     try:
-        code = app(arguments, prog_name="sfumato", standalone_mode=False)
+        code = app(arguments, prog_name="sfumato", standalone_mode=False, obj=arguments)
         sys.stdout.flush()
     except BrokenPipeError:
         return quiet_pipe(), None

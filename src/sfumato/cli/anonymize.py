@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from sfumato.cli import inputs, options
+import typer
+
+from sfumato.cli import guide, inputs, options
 from sfumato.cli.console import Progress, complain, notes, say, say_command, say_json, say_written, tell
 from sfumato.cli.options import PROMISES, ROLES, SEARCH, WRITING, option
 from sfumato.core.wording import apart, as_flag, number, percent, scalar
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 
 def anonymize(
+    context: typer.Context,
     source: options.Files = None,
     *,
     roles: options.RoleOptions,
@@ -65,7 +68,7 @@ def anonymize(
     ] = None,
     pdf: Annotated[bool | None, option("--pdf/--no-pdf", "Reports as PDF too, by Chromium.", WRITING)] = None,
     suggest: Annotated[
-        bool, option("--suggest", "Search again for what would protect unprotected columns.", PROMISES)
+        bool, option("--suggest", "Suggest roles where none are given, and what protects sensitive columns.", PROMISES)
     ] = False,
     reading: options.ReadingOptions,
     as_json: options.Json = False,
@@ -102,14 +105,24 @@ def anonymize(
         ("output", "pdf"): pdf,
     }
     data = inputs.named(source, reading, policies=True)
-    draft = options.draft(data, given, promises.models(faults), faults)
+    models = promises.models(faults)
+    found = None
+    if data.policy is None and not roles.quasi and not faults:
+        found = guide.guide_of(data, roles, unprotected)
+    if found is not None and not suggest:
+        return guide.refuse(found, context.obj, bool(models), bool(output or output_table), as_json)
+    if found is not None:
+        given |= found.keys(given)
+        if not as_json:
+            guide.say_suggested(found)
+    draft = options.draft(data, given, models, faults)
     try:
         made = release(draft)
     except KeyboardInterrupt:
         raise SystemExit(_interrupted(draft, as_json)) from None
     except UndecidedColumns as error:
         raise error.told_in("shell" if data.policy is None else "file") from None
-    show(*made, as_json, _suggested(made[0]) if suggest else None)
+    show(*made, as_json, _suggested(made[0]) if suggest else None, None if found is None else found.to_dict())
     return 0
 
 
@@ -175,8 +188,9 @@ def show(
     told: list[str],
     as_json: bool,
     suggested: tuple[Suggested, ...] | str | None = None,
+    roles: Mapping[str, Any] | None = None,
 ) -> None:
-    """What was done and what it promises."""
+    """What was done and what it promises; `roles` are those that were suggested and taken."""
     from sfumato.report.sections.headline import title
     from sfumato.report.sections.standards import held_to
 
@@ -201,6 +215,7 @@ def show(
                 "notes": told,
                 **({} if policy.table is None else {"table": policy.table}),
                 **({} if suggested is None else {"suggested": _plain(suggested)}),
+                **({} if roles is None else {"suggested_roles": roles}),
             }
         )
         return

@@ -186,7 +186,7 @@ def _interrupted(output: Path | None, as_json: bool) -> int:
 
 
 def _show(found: pl.DataFrame, told: list[str], files: list[str], output: Path | None, as_json: bool) -> None:
-    from sfumato.cli.exits import in_flags
+    from sfumato.cli.phrases import in_flags
 
     rows = found.to_dicts()
     if as_json:

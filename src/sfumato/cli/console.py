@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import shutil
 import sys
 import threading
 import unicodedata
@@ -15,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from sfumato.cli.phrases import in_flags
 from sfumato.core.wording import number
 from sfumato.errors import OutputError
 
@@ -37,9 +39,9 @@ def say(text: str = "") -> None:
     print(clean(text))
 
 
-def say_command(label: str, command: str) -> None:
+def say_command(label: str, command: str, between: str = " ") -> None:
     """A command to be pasted: users stay in its addresses, which hold no password."""
-    print(_printable(f"{label}: {SECRET.sub(STARS, command)}"))
+    print(_printable(f"{label}:{between}{SECRET.sub(STARS, command)}"))
 
 
 def complain(text: str) -> None:
@@ -85,8 +87,49 @@ def say_json(document: Any) -> None:
     print(json.dumps(_plain(document), ensure_ascii=False, indent=2, allow_nan=False))
 
 
-def say_table(head: Sequence[str], rows: Sequence[Sequence[object]], right: Sequence[int] = ()) -> None:
-    """A table as wide as the terminal; where the output is no terminal, as wide as it needs."""
+def width() -> int:
+    """Columns to write into: those of the terminal, and 80 where there is none."""
+    return max(40, shutil.get_terminal_size().columns) if sys.stdout.isatty() else 80
+
+
+def shortened(text: str, cells: int) -> str:
+    """A text in so many cells of a terminal at most, its middle left out where it takes more.
+
+    >>> shortened("admission_diagnosis_code_1", 16), shortened("漢字漢字漢字", 7)
+    ('admissi…s_code_1', '漢字…字')
+    """
+    from rich.cells import cell_len, set_cell_size
+
+    if cell_len(text) <= cells:
+        return text
+    end = ""
+    for letter in reversed(text):
+        if cell_len(letter + end) > cells // 2:
+            break
+        end = letter + end
+    return f"{set_cell_size(text, cells - 1 - cell_len(end)).rstrip()}…{end}"
+
+
+def say_wrapped(text: str, indent: str = "  ") -> None:
+    """An indented paragraph no wider than the terminal; a long word is cut, not lost."""
+    from rich.cells import cell_len, chop_cells
+
+    room, lines = width(), [indent]
+    for word in clean(text).split():
+        for piece in chop_cells(word, room - len(indent) - 2):
+            longer = f"{lines[-1]} {piece}" if lines[-1].strip() else f"{lines[-1]}{piece}"
+            lines = [*lines, f"{indent}  {piece}"] if cell_len(longer) > room else [*lines[:-1], longer]
+    say("\n".join(lines))
+
+
+def say_table(
+    head: Sequence[str], rows: Sequence[Sequence[object]], right: Sequence[int] = (), short: int | None = None
+) -> None:
+    """A table as wide as the terminal; where the output is no terminal, as wide as it needs.
+
+    With `short`, a column by number, each row is one line: that column is shortened so that the rest fits, and
+    numbered where that makes two alike.
+    """
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -95,10 +138,21 @@ def say_table(head: Sequence[str], rows: Sequence[Sequence[object]], right: Sequ
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for i, name in enumerate(head):
         table.add_column(name, justify="right" if i in right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(clean(str(cell))) for cell in row))
-    width = None if sys.stdout.isatty() else 10_000
-    Console(width=width, highlight=False, emoji=False, markup=False).print(table)
+    shown = [[clean(str(cell)) for cell in row] for row in rows]
+    if short is not None:
+        from rich.cells import cell_len
+
+        lines = [head, *shown]
+        rest = sum(max(cell_len(line[i]) for line in lines) + 3 for i in range(len(head)) if i != short)
+        room = max(8, width() - rest)
+        if len({shortened(row[short], room) for row in shown}) < len({row[short] for row in shown}):
+            shown = [[*row[:short], f"{i} {row[short]}", *row[short + 1 :]] for i, row in enumerate(shown, 1)]
+        for row in shown:
+            row[short] = shortened(row[short], room)
+    for row in shown:
+        table.add_row(*map(Text, row))
+    wide = None if sys.stdout.isatty() else 10_000
+    Console(width=wide, highlight=False, emoji=False, markup=False).print(table)
 
 
 def tell(notes: Iterable[str]) -> None:
@@ -193,8 +247,8 @@ def notes() -> Iterator[list[str]]:
 
 
 def _in_shell(message: Warning | str) -> str:
-    """A warning in the words of the shell, where it has them."""
-    return str(message.told_in("shell") if hasattr(message, "told_in") else message)
+    """A warning in the words of the shell."""
+    return in_flags(str(message.told_in("shell") if hasattr(message, "told_in") else message))
 
 
 DELAY = 1.0  # seconds before anything shows

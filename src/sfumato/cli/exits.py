@@ -15,34 +15,10 @@ from types import FrameType
 from typing import Any
 
 from sfumato.cli.console import complain, say_json
+from sfumato.cli.phrases import in_flags
 from sfumato.errors import BrokenPromise, SfumatoError
 
 INTERRUPTED = 130
-# what messages of the library say to Python, and what that is in the shell
-PHRASES: dict[str, str] = {
-    r'\bsearch="([a-z-]+)"': r"--search \1",
-    r"\bleave search out\b": "leave --search out",
-    r"\bmax_cells=([\d,]+)": r"--max-cells \1",
-    r"\ballow more max_cells\b": "give more --max-cells",
-    r"measure a sample, as in store\.sample\(100_000\), or read the table into memory, as in sf\.read\(path\)": (
-        "measure one file of it, or a sample that fits into memory"
-    ),
-    r"\bpass an open ADBC connection": "export the table to a file: other databases are reached from Python alone",
-    r', ("sqlite:///path"), or an open connection of duckdb or ADBC': r" or \1",
-    r"\bpass separator= or quote=": "give --separator or --quote",
-    r"\bpass header=False\b": "give --no-header",
-    r'\bpass encoding=, for example "(\S+)"': r"give --encoding, for example --encoding \1",
-    r'\bpass format=, for example format="csv"': (
-        'rename the file, or write format = "csv" into [input] of a policy file'
-    ),
-    r"\bpass the table itself, with the folder of its manifest": "verify it from Python, where its rows are",
-    r'quasi=\["age", "zip"\], or --quasi age,zip': "--quasi age,zip",
-    r"\bup_to=3 \(suda=3 of sf\.risk, --suda-up-to 3\)": "--suda-up-to 3",
-    r"\bgive a smaller up_to\b": "give a smaller --subsets",
-    r"population_size=(\d+) or sampling_fraction=(\S+)": r"--population \1 or --sampling-fraction \2",
-    r"\bverify without wildcard\b": "verify without --wildcard",
-}
-MODEL = re.compile(r"\b([A-Z]\w+)(?= asks for classes of at least)")
 
 
 @contextmanager
@@ -106,27 +82,6 @@ def report(error: BaseException, as_json: bool) -> int:
     message = f"this is a fault of Sfumato: {type(error).__name__} at {_place(error)}"
     told = {"type": "Fault", "message": message, "hint": "SFUMATO_DEBUG=1 shows the traceback, which may quote values"}
     return _tell(told, as_json, 2, show_hint=True)
-
-
-def in_flags(message: str) -> str:
-    """A message of the library with flags in place of Python.
-
-    >>> in_flags('use search="optimal", or allow more max_cells')
-    'use --search optimal, or give more --max-cells'
-    """
-    for python, shell in PHRASES.items():
-        message = re.sub(python, shell, message)
-    message = re.sub(r"(?<=--max-cells )[\d,]+", lambda found: found[0].replace(",", ""), message)
-    return MODEL.sub(_model, message)
-
-
-def _model(found: re.Match[str]) -> str:
-    """The name that --require knows for a class of the library."""
-    from sfumato.core.registry import variant_name
-    from sfumato.criteria import CRITERIA
-
-    name = variant_name(found[0])
-    return name if name in CRITERIA else found[0]
 
 
 def interrupted(message: str, as_json: bool) -> int:

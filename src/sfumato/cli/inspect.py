@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sfumato.cli import inputs, options
-from sfumato.cli.console import Progress, notes, refuse_existing, say, say_json, say_table, tell, without_user
+from sfumato.cli.console import (
+    Progress,
+    notes,
+    refuse_existing,
+    say,
+    say_json,
+    say_table,
+    say_wrapped,
+    tell,
+    without_user,
+)
 from sfumato.cli.options import WRITING, option
 from sfumato.core.wording import number, percent
 
 if TYPE_CHECKING:
-    from sfumato.verbs.inspect import Inspection
+    from sfumato.verbs.inspect import ColumnReport, Inspection
 
 SECRETS = "\nThe weakest promises that keep attacks on a sensitive column near guessing, read off classes of k records."
 SHOWN = 10  # pairs told to people; machines get all
@@ -75,12 +86,14 @@ def inspect_table(
 
 def _show(found: Inspection) -> None:
     say(f"{number(found.rows)} rows, {len(found.columns)} columns")
-    head = ["column", "kind", "distinct", "missing", "unique", "suggested role", "hierarchy", "why"]
-    rows = [
-        [c.name, c.kind, number(c.distinct), number(c.missing), percent(c.unique), c.role, _words(c.hierarchy), c.why]
-        for c in found.columns
-    ]
-    say_table(head, rows, right=(2, 3, 4))
+    say_columns(found.columns)
+    say("why:")
+    for why, names in _by(found, lambda c: c.why).items():
+        say_wrapped(f"{why}: {', '.join(names)}")
+    if coarser := _by(found, lambda c: words(c.hierarchy)):
+        say("how a value gets coarser:")
+        for recipe, names in coarser.items():
+            say_wrapped(f"{recipe}: {', '.join(names)}")
     if not found.risks:
         say("no column looks quasi-identifying: judge for yourself what others can know")
         return
@@ -89,12 +102,29 @@ def _show(found: Inspection) -> None:
     whole = [r for r in found.risks if len(r.columns) == len(alone) > 1]
     pairs = [r for r in found.risks if r not in alone and r not in whole]
     told = [[", ".join(r.columns), number(r.rows), percent(r.share)] for r in [*alone, *pairs[:SHOWN], *whole]]
-    say_table(["columns", "rows", "share"], told, right=(1, 2))
+    say_table(["columns", "rows", "share"], told, right=(1, 2), short=0)
     if len(pairs) > SHOWN:
         say(f"and {len(pairs) - SHOWN} pairs with fewer; --json has them all")
 
 
-def _words(hierarchy: dict[str, Any] | None) -> str:
+def say_columns(columns: Sequence[ColumnReport]) -> None:
+    """A line for each column: what it holds, how much it tells apart, and the suggested role."""
+    head = ["column", "kind", "distinct", "missing", "unique", "suggested role"]
+    rows = [[c.name, c.kind, number(c.distinct), number(c.missing), percent(c.unique), c.role] for c in columns]
+    say_table(head, rows, right=(2, 3, 4), short=0)
+
+
+def _by(found: Inspection, key: Callable[[ColumnReport], str]) -> dict[str, list[str]]:
+    """The columns of which the same is said, in their order."""
+    grouped: dict[str, list[str]] = {}
+    for column in found.columns:
+        if said := key(column):
+            grouped.setdefault(said, []).append(column.name)
+    return grouped
+
+
+def words(hierarchy: dict[str, Any] | None) -> str:
+    """A hierarchy as it stands in a policy file, in a few words."""
     if hierarchy is None:
         return ""
     kind, value = next(iter(hierarchy.items()))
