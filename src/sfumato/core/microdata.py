@@ -133,17 +133,17 @@ class Microdata:
         return next(a for a in self.schema if a.name == name)
 
 
-def encode(series: pl.Series) -> tuple[Categories, np.ndarray]:
+def encode(series: pl.Series, as_text: bool = False) -> tuple[Categories, np.ndarray]:
     """The categories of a column and the code of each row.
 
     Codes follow the sorted values; missing values (null, NaN, the empty string) take the last code. Values that print
-    the same are the same value: what is released is the printed form.
+    the same are the same value: what is released is the printed form. With `as_text` digits are no numbers.
     """
     name = series.name
-    series = _plain(series)
+    series = printed(series) if as_text else _plain(series)
     distinct, codes = _ranked(series)
     known = distinct.drop_nulls()
-    kind, order, place = _sorted(known)
+    kind, order, place = ("text", np.arange(len(known)), None) if as_text else _sorted(known)
     text: list[Any] = (
         known.gather(order).cast(pl.String).to_list() if known.dtype == pl.String else printed(known).to_list()
     )
@@ -261,11 +261,11 @@ def microdata(
     schema: list[Attribute] = []
     codes: dict[str, np.ndarray] = {}
     for name, role in roles.items():
-        categories, codes[name] = encode(frame.get_column(name))
+        recipe = hierarchies.get(name)
+        categories, codes[name] = encode(frame.get_column(name), as_text=getattr(recipe, "codes", False))
         if row_counts is not None:
             often = np.bincount(codes[name], weights=row_counts, minlength=len(categories)).astype(np.int64)
             categories = replace(categories, count=often)
-        recipe = hierarchies.get(name)
         if recipe is None or isinstance(recipe, Learned):  # what is learned is no given hierarchy: built when needed
             schema.append(Attribute(name, role, categories, None, recipe or Learned()))
         else:

@@ -56,7 +56,7 @@ nationality nativecountry birthplace birthcountry citizenship staatsangehorigkei
 nacionalidad nazionalita city town municipality stadt ort gemeinde wohnort ville commune ciudad citta cidade comune
 county region state province bundesland kanton canton departement provincia district residence urbrur neighbourhood
 location latitude longitude lat lon hoursperweek admission admissiondate discharge dischargedate language sprache
-langue height bodyheight bodyweight bmi eyecolor haircolor
+langue height bodyheight bodyweight bmi eyecolor haircolor isco isco08 nace isced nuts nuts1 nuts2 nuts3 ags fips istat
 """  # what others can know about a person
 _WEAK = """
 name names id ids identifier number nummer nr no key rowid recordid record index

@@ -13,24 +13,56 @@ from sfumato.hierarchies.levels import levels
 from sfumato.hierarchies.order import order
 from sfumato.hierarchies.redact import redact
 from sfumato.hierarchies.spec import parse
+from sfumato.hierarchies.templates.amounts import age, income
+from sfumato.hierarchies.templates.icd10 import icd10
+from sfumato.hierarchies.templates.occupations import isced, isco, nace
+from sfumato.hierarchies.templates.places import coordinates, countries, ip, nuts
+from sfumato.hierarchies.templates.prefixes import postcode, prefix
 from sfumato.hierarchies.tree import tree
 from sfumato.hierarchies.wide import wide
 
 __all__ = [
     "HIERARCHIES",
+    "TEMPLATES",
+    "age",
+    "coordinates",
+    "countries",
     "dates",
     "file",
     "flat",
+    "icd10",
+    "income",
     "intervals",
+    "ip",
+    "isced",
+    "isco",
     "learned",
     "levels",
+    "nace",
+    "nuts",
     "order",
     "parse",
+    "postcode",
+    "prefix",
     "redact",
     "tree",
     "wide",
 ]
 
+TEMPLATES: dict[str, Variant[Recipe]] = {
+    "age": Variant(age, example=age(), cite="45 CFR 164.514(b)(2)"),
+    "income": Variant(income, example=income(), cite=""),
+    "icd10": Variant(icd10, example=icd10(), cite="WHO, ICD-10, 2019"),
+    "countries": Variant(countries, example=countries(), cite="ISO 3166; United Nations M49"),
+    "nuts": Variant(nuts, example=nuts(), cite="Eurostat, NUTS"),
+    "postcode": Variant(postcode, example=postcode("de"), cite=""),
+    "prefix": Variant(prefix, example=prefix(5, 2), cite=""),
+    "isco": Variant(isco, example=isco(), cite="ILO, ISCO-08"),
+    "nace": Variant(nace, example=nace(), cite="Eurostat, NACE Rev. 2"),
+    "isced": Variant(isced, example=isced(), cite="UNESCO, ISCED 2011"),
+    "ip": Variant(ip, example=ip(), cite=""),
+    "coordinates": Variant(coordinates, example=coordinates(), cite=""),
+}
 _OURS: dict[str, Variant[Recipe]] = {
     "intervals": Variant(intervals, example=intervals(5, 10, 20), cite=""),
     "redact": Variant(redact, example=redact("right"), cite=""),
@@ -42,5 +74,6 @@ _OURS: dict[str, Variant[Recipe]] = {
     "file": Variant(file, example=file("disease.csv"), cite=""),
     "flat": Variant(flat, example=flat(), cite=""),
     "learned": Variant(learned, example=learned(), cite=""),
+    **TEMPLATES,
 }
 HIERARCHIES = Registry("hierarchies", "hierarchy", (Recipe,), _OURS)

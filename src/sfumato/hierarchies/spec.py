@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from sfumato.hierarchies.levels import ExplicitLevels, levels
 from sfumato.hierarchies.order import Order, order
 from sfumato.hierarchies.redact import redact
 from sfumato.hierarchies.rows import neighbour
+from sfumato.hierarchies.templates.template import NumberTemplate, Template
 from sfumato.hierarchies.tree import TreeRecipe, tree
 from sfumato.hierarchies.wide import Wide, wide
 
@@ -44,8 +46,9 @@ def parse(spec: object, base: str | Path | None = None) -> Recipe:
 
     A text is the path of a hierarchy file, or a name with its values after a colon: `intervals:5,10,20`,
     `intervals:5,10,top=90`, `cuts:18,40,65/40`, `redact:right`, `dates:month,year`, `order:low,mid,high`, `levels:*`,
-    `file:disease.csv`, `flat`, `learned`. A table is `{"intervals": [5, 10, 20], "top": 90}`, `{"redact": "right"}`,
-    `{"file": "disease.csv"}` and so on, or a plain mapping of values to labels. Relative paths start at `base`.
+    `file:disease.csv`, `flat`, `learned`, `icd10`, `postcode:de`. A table is `{"intervals": [5, 10, 20], "top": 90}`,
+    `{"redact": "right"}`, `{"file": "disease.csv"}` and so on, or a plain mapping of values to labels. Relative paths
+    start at `base`.
 
     >>> parse("intervals:5,10,20").describe(), parse({"redact": "left"}).describe(), parse("flat").describe()
     ('intervals 5, 10, 20', 'redact left', 'flat')
@@ -82,7 +85,7 @@ def fixed(recipe: Recipe | None) -> bool:
     >>> fixed(parse("intervals:5,10")), fixed(parse("learned")), fixed(parse("redact:right"))
     (True, False, False)
     """
-    return isinstance(recipe, Intervals | Dates) or written(recipe)
+    return isinstance(recipe, Intervals | Dates | Template | NumberTemplate) or written(recipe)
 
 
 def _from_text(text: str, base: str | Path | None) -> Recipe:
@@ -100,14 +103,14 @@ def _from_text(text: str, base: str | Path | None) -> Recipe:
         if isinstance(fanouts := options.get("fanouts"), str):
             options["fanouts"] = [int(f) if f.isdigit() else f for f in fanouts.split("/")]
         return make(name, words or True, options, base)
+    if name in _registered():
+        words, options = _words(rest) if rest else ([], {})
+        return _registered_recipe(name, [_number(word) for word in words], {k: _number(v) for k, v in options.items()})
     path = _resolve(text, base)
     if path.is_file() or text.lower().endswith(ENDINGS):
         return _reader("file", text, {}, base)
-    if name in _registered():
-        words, options = _words(rest) if rest else ([], {})
-        return _of_package(name, [_number(word) for word in words], {k: _number(v) for k, v in options.items()})
     names = ", ".join(_registered())
-    hint = did_you_mean(name, OPTIONS) or "a hierarchy file ends in .csv, .tsv or .txt"
+    hint = did_you_mean(name, _registered()) or "a hierarchy file ends in .csv, .tsv or .txt"
     raise PolicyError(
         f'unknown hierarchy "{text}", and no such file', allowed=f"a file name, or one of {names}", hint=hint
     )
@@ -138,8 +141,8 @@ def _from_table(table: Mapping[Any, Any], base: str | Path | None) -> Recipe:
     others = [key for key in table if key in _registered()]
     if len(others) == 1:
         rest = {str(key): value for key, value in table.items() if key != others[0]}
-        return _of_package(others[0], table[others[0]], rest)
-    hints = [hint for key in table if (hint := did_you_mean(str(key), OPTIONS))]
+        return _registered_recipe(others[0], table[others[0]], rest)
+    hints = [hint for key in table if (hint := did_you_mean(str(key), _registered()))]
     if len(table) > 1 and not hints and all(isinstance(label, str) for label in table.values()):
         return levels(table)  # nothing else it could be: values and their labels
     hint = hints[0] if hints else 'values and labels are written {"levels": [{...}]}'
@@ -152,10 +155,16 @@ def _registered() -> Registry[Recipe]:
     return HIERARCHIES
 
 
-def _of_package(name: str, value: object, options: Mapping[str, object]) -> Recipe:
-    """The recipe of a builder of another package, called with its values and options."""
+def _registered_recipe(name: str, value: object, options: Mapping[str, object]) -> Recipe:
+    """The recipe of a template or of a builder of another package, called with its values and options."""
     values = [] if value is True else list(value) if isinstance(value, list | tuple) else [value]
-    found: Recipe = _registered()[name].make(*values, **options)
+    make = _registered()[name].make
+    try:
+        signature(make).bind(*values, **options)
+    except TypeError as error:
+        takes = ", ".join(map(str, signature(make).parameters.values())) or "nothing"
+        raise PolicyError(f"this {name} makes no hierarchy: {error}", allowed=f"{name} takes {takes}") from None
+    found: Recipe = make(*values, **options)
     return found
 
 

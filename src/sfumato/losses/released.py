@@ -21,6 +21,7 @@ from sfumato.core.policy import ClassStatistics
 from sfumato.core.printed import printed
 from sfumato.hierarchies.dates import Dates, days_of
 from sfumato.hierarchies.redact import Redact
+from sfumato.hierarchies.templates.template import Template
 from sfumato.losses.lm import LM
 from sfumato.losses.model import LabelLoss
 
@@ -69,7 +70,7 @@ class ReleasedColumn:
     @cached_property
     def ends(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Where each label starts and stops on a line, nan for those that say nothing; None where one is no range."""
-        if not self.said.any():
+        if not self.said.any() or (isinstance(self.recipe, Template) and not self.recipe.masks):
             return None
         text = self.label.set(pl.Series(~self.said), None)
         dated = isinstance(self.recipe, Dates)  # whose years look like numbers
@@ -77,7 +78,9 @@ class ReleasedColumn:
             return self._units
         parts = text.str.extract_groups(RANGE).struct.unnest().get_columns()
         if isinstance(self.recipe, Redact):
-            parts = self._masks(text)
+            parts = _masks(text, self.recipe.char)
+        if isinstance(self.recipe, Template):
+            parts = _masks(text, STAR)
         for read in (_moments,) if dated else (_numbers, _moments):
             low, high = (read(part.fill_null(text)).to_numpy() for part in parts)
             if np.isfinite(low[self.said]).all() and np.isfinite(high[self.said]).all():
@@ -93,16 +96,6 @@ class ReleasedColumn:
         if every.is_empty() or isinstance(self.recipe, Dates):
             return "date" if isinstance(self.recipe, Dates) else "text"
         return next((kind for kind, form in FORMS.items() if every.str.contains(form).all()), "text")
-
-    def _masks(self, text: pl.Series) -> list[pl.Series]:
-        """The first and the last code of each mask, 08000 and 08099 of 080**; null where a mask is none of digits."""
-        assert isinstance(self.recipe, Redact)
-        char = self.recipe.char
-        digits = text.str.contains(rf"^[0-9]+{re.escape(char)}*$") & (
-            text.str.len_chars() == text.str.len_chars().max()
-        )
-        codes = text.set(~digits.fill_null(True), "no code")
-        return [codes.str.replace_all(char, digit, literal=True) for digit in "09"]
 
     @cached_property
     def _units(self) -> tuple[np.ndarray, np.ndarray] | None:
@@ -124,7 +117,7 @@ class ReleasedColumn:
             return None if under is None else (under[0], len(self.tree.leaves))
         text = self.label.set(pl.Series(~self.said), None)
         masked = isinstance(self.recipe, Redact) and text.str.contains(self.recipe.char, literal=True).any()
-        if masked or isinstance(self.recipe, Dates) or text.str.contains(rf"{OPEN}|{RANGE}").any():
+        if masked or isinstance(self.recipe, Dates | Template) or text.str.contains(rf"{OPEN}|{RANGE}").any():
             return None
         sets = text.str.extract(r"^\{(.*)\}$").str.split(", ")
         run = text.set(sets.is_not_null(), None).str.extract_groups(r"^(.+?)\.\.(.+)$").struct.unnest()
@@ -181,6 +174,13 @@ class ReleasedColumn:
         """The level of each label in a written hierarchy."""
         found = None if self.tree is None or self._nodes is None else self._nodes[1]
         return None if found is None or np.isnan(found).any() else found
+
+
+def _masks(text: pl.Series, char: str) -> list[pl.Series]:
+    """The first and the last code of each mask, 08000 and 08099 of 080**; null where a mask is none of digits."""
+    digits = text.str.contains(rf"^[0-9]+{re.escape(char)}*$") & (text.str.len_chars() == text.str.len_chars().max())
+    codes = text.set(~digits.fill_null(True), "no code")
+    return [codes.str.replace_all(char, digit, literal=True) for digit in "09"]
 
 
 def released_column(

@@ -13,6 +13,7 @@ import numpy as np
 from sfumato.core.microdata import encode
 from sfumato.core.roles import Roles, suggest_together
 from sfumato.errors import EmptyTable
+from sfumato.hierarchies.templates.fitting import fitting
 
 if TYPE_CHECKING:
     import polars as pl
@@ -106,7 +107,9 @@ def inspect(frame: pl.DataFrame) -> Inspection:
 
 
 def suggest_hierarchy(categories: Categories) -> dict[str, Any]:
-    """A hierarchy for a column, as it stands in a policy file."""
+    """A hierarchy for a column, as it stands in a policy file: a template where one fits its name and values."""
+    if (found := fitting(categories)) is not None:
+        return found
     if categories.kind in ("date", "datetime"):
         return {"dates": ["month", "year", "decade"] if _span(categories) > 3 * 365 else ["month", "quarter", "year"]}
     lengths = {len(text) for text in categories.text if text is not None}

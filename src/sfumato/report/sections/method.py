@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sfumato.core.wording import as_flag, count, number, parameter, percent
+from sfumato.hierarchies import TEMPLATES
 from sfumato.losses import LOSSES
 from sfumato.report.manifest import Manifest, called, look, model, promises, quasi, rows, table, titled
 from sfumato.report.markup import Markup, facts, join, name, names, section, tag
@@ -19,7 +20,7 @@ _WAYS = {  # how a manifest describes a hierarchy, and the flag that asks for it
     re.compile(r"intervals ([0-9., ]+)"): "intervals:{}",
     re.compile(r"dates ([a-z, ]+)"): "dates:{}",
     re.compile(r"redact (left|right)"): "redact:{}",
-    re.compile(r"(flat|learned)"): "{}",
+    re.compile(rf"((?:flat|learned|{'|'.join(TEMPLATES)})(?::[a-z0-9,]+)?)"): "{}",
     re.compile(r"(?:file|tree|wide) (?!given rows)(.+)"): "{}",
 }
 
