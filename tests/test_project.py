@@ -96,6 +96,7 @@ EXPORTED = [
     "compare",
     "dates",
     "errors",
+    "explain",
     "file",
     "flat",
     "intervals",

@@ -96,6 +96,7 @@ if TYPE_CHECKING:
     from sfumato.verbs import verify as verify
     from sfumato.verbs.compare import CompareWarning as CompareWarning
     from sfumato.verbs.compare import compare as compare
+    from sfumato.verbs.explain import explain as explain
     from sfumato.verbs.measure import attack as attack
     from sfumato.verbs.measure import risk as risk
     from sfumato.verbs.measure import utility as utility
@@ -123,6 +124,7 @@ _HOMES = {
     ),
     "sfumato.verbs.register": ("register",),
     "sfumato.core.registry": ("Variant",),
+    "sfumato.verbs.explain": ("explain",),
     "sfumato.verbs.suggest": ("suggest",),
     "sfumato.measures.measure": ("Measure",),
     "sfumato.verbs.compare": (

@@ -27,6 +27,7 @@ def test_the_commands() -> None:
         "verify",
         "sign",
         "report",
+        "explain",
         "risk",
         "utility",
         "attack",

@@ -13,6 +13,7 @@ from sfumato.cli.attack import attack
 from sfumato.cli.compare import compare
 from sfumato.cli.demo import demo
 from sfumato.cli.exits import INTERRUPTED, interrupts, quiet_pipe, told
+from sfumato.cli.explain import explain
 from sfumato.cli.inspect import inspect_table
 from sfumato.cli.lattice import lattice
 from sfumato.cli.options import grouped
@@ -39,6 +40,7 @@ for name, command in (
     ("verify", verify),
     ("sign", sign),
     ("report", report),
+    ("explain", explain),
     ("risk", risk),
     ("utility", utility),
     ("attack", attack),

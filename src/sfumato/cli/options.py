@@ -52,6 +52,7 @@ HIERARCHY = option("--hierarchy", "As age=intervals:5,10 or job=job.csv; may be 
 WEIGHT = option("--weight", "Column of survey weights.", ROLES, "A")
 Ends = Annotated[str | None, option("--ends", "Of ranges: rounded to a step (default), or exact.", WRITING, "NAME")]
 MaxCells = Annotated[int | None, option("--max-cells", "Combinations of values that streaming may hold.", SEARCH, "N")]
+Language = Annotated[str | None, option("--language", "en or it; as the policy says if not given.", WRITING, "NAME")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document, for machines.", metavar="")]
 
 

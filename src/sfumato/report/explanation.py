@@ -1,0 +1,198 @@
+"""An explanation for a lay reader, in about ten lines: what was done to a table, what is promised, and what remains."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from sfumato.core.label_grammar import says_nothing
+from sfumato.core.wording import count, listed, number, one_in, percent, quoted
+from sfumato.engines.order import CANONICAL, INPUT
+from sfumato.errors import PolicyError
+from sfumato.measures.reach import Reach
+from sfumato.measures.table import TupleCounts
+from sfumato.report.manifest import Manifest, look, measured, promises, quasi, roles_of, rows
+from sfumato.report.sections.attacks import described
+from sfumato.report.sections.evidence import counted
+from sfumato.report.translation import translated
+
+PROVEN, CONSTRUCTED, MEASURED = "Proven", "By construction", "Measured"
+SHOWN = 2  # promises that are told; the rest is counted
+COLUMNS = 6  # that a line names
+COARSE = re.compile(r"[\[\](){}*<>≥≤]|\.\.|\d+s$")  # ranges, sets, stars, decades
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What was done and what remains, a term and a sentence each; as text, a line each."""
+
+    lines: tuple[tuple[str, str], ...]
+    language: str = "en"
+
+    def __str__(self) -> str:
+        return "\n".join(f"{term}: {sentence}" for term, sentence in self.lines)
+
+    __repr__ = __str__
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for json."""
+        return {"language": self.language, "lines": [{"term": term, "text": text} for term, text in self.lines]}
+
+
+def explanation(
+    manifest: Manifest,
+    released: pl.DataFrame | TupleCounts | None,
+    reach: Reach,
+    *,
+    checked: bool,
+    where: str | None = None,
+    language: str = "en",
+) -> Explanation:
+    """The explanation of a release, from its manifest and released rows alone.
+
+    Parameters
+    ----------
+    manifest, released, reach: what is published, and how far its promises go.
+    checked: whether the promises were derived again from the rows; else they are told as promised, not as proven.
+    where: the folder of the release, for the command that checks it.
+    """
+    roles = roles_of(manifest, None)
+    blurred = [name for name, role in roles.items() if role == "quasi"]
+    kept = [name for name in roles if name not in blurred]
+    found = [("What it is", _what(manifest, len(roles)))]
+    if removed := [str(name) for name in rows(manifest, "policy", "identifying")]:
+        found.append(
+            ("Removed", f"{_named(removed)} {'is' if len(removed) == 1 else 'are'} not in the table any more.")
+        )
+    found.append(("Blurred", f"{_examples(blurred, released)}."))
+    if kept:
+        found.append(("As it was", f"{_named(kept)} {'stands' if len(kept) == 1 else 'stand'} there as before."))
+    found += _promised(manifest, checked)
+    if made := _constructed(manifest):
+        found.append((CONSTRUCTED, made))
+    if known := quasi(manifest):
+        who = listed((_named(names) for names in known), "or")
+        found.append(("Assumed", f"others know {who} of a person, and nothing else that is in the table."))
+    found.append(("Not covered", _uncovered(reach)))
+    if risk := _risk(manifest, reach):
+        found.append((MEASURED, risk))
+    found.append(
+        ("Check it", f'"sfumato verify {where or "FOLDER"}" checks the promises from the released rows alone.')
+    )
+    said = [(translated(term, language), translated(sentence, language)) for term, sentence in found]
+    return Explanation(tuple(said), language)
+
+
+def _what(manifest: Manifest, columns: int) -> str:
+    released, before = look(manifest, "data", "rows"), look(manifest, "input", "rows")
+    said = f"a table about people, blurred before it was released: {count(released, 'row')}, {count(columns, 'column')}"
+    absent = look(manifest, "solution", "suppressed")
+    if absent and before:
+        said += f"; {number(absent)} of {count(before, 'row')} {'was' if absent == 1 else 'were'} left out"
+    dataset = look(manifest, "about", "dataset")
+    return f"{said}." if not dataset else f'{said}. It is called "{dataset}".'.replace('""', '"')
+
+
+def _named(columns: Sequence[str]) -> str:
+    """Columns in quotes, the last ones counted where there are many."""
+    rest = len(columns) - COLUMNS
+    if rest < 2:
+        return quoted(columns)
+    return ", ".join(f'"{name}"' for name in columns[:COLUMNS]) + f" and {rest} more"
+
+
+def _examples(columns: Sequence[str], released: pl.DataFrame | TupleCounts | None) -> str:
+    """Each column with the label that most rows have of it, where that says something."""
+    told = []
+    for name in columns[:COLUMNS]:
+        label = None if released is None else _label(released, name)
+        told.append(f'"{name}"' if label is None else f'"{name}" (such as "{label}")')
+    rest = len(columns) - len(told)
+    return listed([*told, f"{count(rest, 'more column')}"] if rest > 0 else told)
+
+
+def _label(released: pl.DataFrame | TupleCounts, name: str) -> str | None:
+    """The commonest label of a column that says something, first of those that look coarse; else by its text."""
+    try:
+        if isinstance(released, pl.DataFrame):
+            labels = counted(released.get_column(name))[0]
+        else:
+            frame, often = released.entries([name])
+            labels = pl.DataFrame([frame.get_column(name).cast(pl.String).alias("l"), pl.Series("n", often)])
+            labels = labels.sort(["n", "l"], descending=[True, False]).get_column("l")
+    except PolicyError:  # more labels than memory was given for
+        return None
+    telling = [label for label in labels.head(50) if label is not None and not says_nothing(label)]
+    found = next((label for label in telling if COARSE.search(label)), telling[0] if telling else None)
+    return None if found is None else (found if len(found) <= 40 else f"{found[:39]}…").replace('"', "'")
+
+
+def _promised(manifest: Manifest, checked: bool) -> list[tuple[str, str]]:
+    """The promises in plain words: proven, promised where nobody looked, or broken."""
+    said: list[tuple[str, str]] = []
+    every = [promise for promise in promises(manifest) if promise.get("model") != "integrity" or not promise["holds"]]
+    for promise in sorted(every, key=lambda promise: bool(promise.get("holds"))):
+        term = "BROKEN" if not promise.get("holds") else PROVEN if checked else "Promised, not checked here"
+        said.append((term, _plain(promise)))
+    if not said:
+        return [("Promised", "nothing.")]
+    rest = len(said) - SHOWN
+    return said if rest < 2 else [*said[:SHOWN], (said[SHOWN][0], f"{count(rest, 'more promise')}, in the report.")]
+
+
+def _plain(promise: Mapping[str, Any]) -> str:
+    """A promise in words that need no other word explained."""
+    k = look(promise, "parameters", "k")
+    if promise.get("model") == "k-anonymity" and isinstance(k, int):
+        who = _named([str(name) for name in rows(promise, "quasi")])
+        return f"whoever looks for a person in it by {who} finds at least {count(k, 'row')} that fit, never one alone."
+    if promise.get("model") == "integrity":
+        return "the data are not those that the manifest describes. Do not use them."
+    return str(promise.get("sentence") or promise.get("model"))
+
+
+def _constructed(manifest: Manifest) -> str:
+    """What holds by the way the release is made, and is not counted on its rows."""
+    said = []
+    if look(manifest, "policy", "ends") == "rounded":
+        said.append("the ends of ranges are rounded to a step, not taken from people")
+    if look(manifest, "data", "order") == CANONICAL:
+        said.append("the order of the rows tells nothing of the order they came in")
+    return f"{'; '.join(said)}." if said else ""
+
+
+def _uncovered(reach: Reach) -> str:
+    """What the promises leave out; at the least, what nobody can know."""
+    said = []
+    if reach.uncovered:
+        said.append(f"nothing is promised of {_named(reach.uncovered)}")
+    if reach.unprotected:
+        said.append(f"nothing keeps {_named(reach.unprotected)} from being guessed")
+    if reach.order == INPUT:
+        said.append("the rows stand in the order they came in")
+    said.append("no check can tell what others know beyond this table")
+    return f"{'; '.join(said)}."
+
+
+def _risk(manifest: Manifest, reach: Reach) -> str:
+    """What remains, in a sentence, as measured on the released rows."""
+    highest = max(
+        (risk for one in measured(manifest) if (risk := look(one, "risk", "highest")) is not None), default=None
+    )
+    said = []
+    if highest is not None:
+        said.append(f"a search for one person picks the right row at most {one_in(highest)} times ({percent(highest)})")
+    if reach.with_known is not None and reach.with_known.rows:
+        alone = f"{number(reach.with_known.rows)} of {count(reach.rows, 'row')}"
+        said.append(f"whoever knows the other columns too can tell {alone} from all others")
+    worst = reach.worst
+    if worst is not None and worst.get("advantage"):
+        column = (worst.get("details") or {}).get("column")
+        name = described(worst)[0].lower() + (f' of "{column}"' if column else "")
+        shares = f"{percent(worst.get('success'))} of the rows, guessing for {percent(worst.get('baseline'))}"
+        said.append(f"the best attack that was tried, {name}, succeeds for {shares}")
+    return f"{'; '.join(said)}." if said else ""

@@ -1,0 +1,70 @@
+"""The verb `explain`: what was done to a table and what remains, for a lay reader."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sfumato.core.parameters import path_of
+from sfumato.engines.files.bytes import read_back
+from sfumato.errors import PolicyError
+from sfumato.measures.table import TupleCounts
+from sfumato.release.folder import Streamed, data_place, is_streamed, verify_folder
+from sfumato.release.manifest import load_manifest, read_manifest
+from sfumato.release.release import Release
+from sfumato.release.verify import Verification
+from sfumato.report.explanation import Explanation, explanation
+from sfumato.report.files import as_verified
+from sfumato.report.sections.headline import reach_from
+from sfumato.report.translation import language_of
+
+__all__ = ["explain"]
+
+
+def explain(release: Any, *, language: str | None = None) -> Explanation:
+    """What was done to a table, what is promised of it, and what remains, in about ten lines for a lay reader.
+
+    All of it comes from the manifest and the released rows. What is proven, what holds by construction and what was
+    measured are told apart. The promises of a folder are derived again from its rows before they are called proven.
+
+    Parameters
+    ----------
+    release: what `anonymize` gave, or the folder of a release. language: "en" or "it"; else as its policy says.
+
+    Raises
+    ------
+    PolicyError: it is no release. ReadError: the folder cannot be read.
+
+    >>> import sfumato as sf
+    >>> table = {"age": [31, 32, 58, 59], "sex": ["F", "F", "M", "M"]}
+    >>> print(str(sf.explain(sf.anonymize(table, quasi=["age", "sex"], k=2))).splitlines()[2])
+    Proven: whoever looks for a person in it by "age" and "sex" finds at least 2 rows that fit, never one alone.
+    """
+    if isinstance(release, Release):
+        manifest, chosen = release.manifest, None if language is None else language_of(language)
+        rows = release.table if release.in_memory else release.counts
+        where = None if release.path is None else str(release.path)
+        said = chosen or language_of(manifest.get("about", {}).get("language", "en"))
+        return explanation(manifest, rows, release.reach, checked=True, where=where, language=said)
+    if not isinstance(release, str | Path):
+        hint = "pass what anonymize gives, or the folder of a release"
+        raise PolicyError("explain looks at a release", got=type(release).__name__, hint=hint)
+    return explain_folder(path_of(release), language)[0]
+
+
+def explain_folder(folder: Path, language: str | None = None) -> tuple[Explanation, Verification | None]:
+    """The explanation of a folder, and what verify says of it; None where the rows are not in the folder."""
+    data = read_manifest(folder).data
+    manifest: dict[str, Any] = load_manifest(folder)
+    chosen = language_of(manifest.get("about", {}).get("language", "en") if language is None else language)
+    if data.file is None:
+        reach = reach_from(manifest, None)
+        return explanation(manifest, None, reach, checked=False, where=str(folder), language=chosen), None
+    found = verify_folder(folder)
+    manifest, rows = as_verified(manifest, found), None
+    if found.holds:
+        file = data_place(folder, data.file, data.format)
+        streamed = is_streamed(file, data.format, data.guarded)
+        rows = TupleCounts(Streamed(file, data.format)) if streamed else read_back(file, data.format, data.guarded)
+    reach = reach_from(manifest, rows)
+    return explanation(manifest, rows, reach, checked=True, where=str(folder), language=chosen), found
