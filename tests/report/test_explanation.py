@@ -107,3 +107,13 @@ def test_the_sentence_of_every_criterion_is_translated(name: str) -> None:
     missing = Missing()
     translated(CRITERIA[name].example.sentence(), "it", missing)
     assert missing == []
+
+
+def test_a_table_that_is_not_in_memory_says_the_same(release: sf.Release, tmp_path: Path) -> None:
+    pl.DataFrame(TABLE).write_csv(tmp_path / "t.csv")
+    store = sf.scan(tmp_path / "t.csv")
+    asked = {**ASKED, "search": "mondrian"}
+    streamed = sf.anonymize(store, **asked, to=sf.Folder(tmp_path / "out", "csv"))
+    inside = sf.anonymize(TABLE, **asked)
+    assert sf.explain(streamed).lines[:-1] == sf.explain(inside).lines[:-1]
+    assert sf.explain(tmp_path / "out").lines[:-1] == sf.explain(inside).lines[:-1]

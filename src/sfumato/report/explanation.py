@@ -122,8 +122,8 @@ def _label(released: pl.DataFrame | TupleCounts, name: str) -> str | None:
             labels = counted(released.get_column(name))[0]
         else:
             frame, often = released.entries([name])
-            labels = pl.DataFrame([frame.get_column(name).cast(pl.String).alias("l"), pl.Series("n", often)])
-            labels = labels.sort(["n", "l"], descending=[True, False]).get_column("l")
+            both = pl.DataFrame([frame.get_column(name).cast(pl.String).alias("l"), pl.Series("n", often)])
+            labels = both.sort(["n", "l"], descending=[True, False]).get_column("l")
     except PolicyError:  # more labels than memory was given for
         return None
     telling = [label for label in labels.head(50) if label is not None and not says_nothing(label)]
