@@ -73,6 +73,7 @@ EXPORTED = [
     "Optimal",
     "PopulationUniqueness",
     "Precision",
+    "ReadWarning",
     "RecursiveCLDiversity",
     "Refined",
     "Release",

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from sfumato.criteria import RecursiveCLDiversity as RecursiveCLDiversity
     from sfumato.criteria import SampleUniqueness as SampleUniqueness
     from sfumato.criteria import TCloseness as TCloseness
+    from sfumato.engines.files.forms import ReadWarning as ReadWarning
     from sfumato.engines.files.table import scan as scan
     from sfumato.engines.order import RowOrderWarning as RowOrderWarning
     from sfumato.engines.sql.table import Database as Database
@@ -136,6 +137,7 @@ _HOMES = {
         "RoleWarning",
         "UnprotectedWarning",
     ),
+    "sfumato.engines.files.forms": ("ReadWarning",),
     "sfumato.engines.order": ("RowOrderWarning",),
     "sfumato.criteria": (
         "KAnonymity",

@@ -142,6 +142,7 @@ def release(draft: Draft) -> tuple[Any, PolicyFile, Path | None, list[str]]:
     """Check the policy against the table, anonymise, save; the release, its policy, its folder, and notes."""
     import sfumato as sf
     from sfumato.engines.atomic import check_target
+    from sfumato.engines.memory.table import MemoryTable
     from sfumato.report.files import check_reports
 
     with Progress("reading") as progress, notes() as told:
@@ -153,7 +154,8 @@ def release(draft: Draft) -> tuple[Any, PolicyFile, Path | None, list[str]]:
             return kept, policy, kept.path, told
         reports = _reports(draft)
         check_reports(reports["internal_report"], policy.output, policy.overwrite, reports["pdf"])
-        found = sf.anonymize(opened.data, **policy.keywords(), progress=progress)
+        table = MemoryTable(opened.data, reading=opened.reading)
+        found = sf.anonymize(table, **policy.keywords(), progress=progress)
         progress("writing", None)
         assert policy.output is not None
         folder = found.save(policy.output, format=policy.format, overwrite=policy.overwrite, **reports)

@@ -15,6 +15,7 @@ from sfumato.cli.options import PlaceOptions, ReadingOptions
 from sfumato.errors import PolicyError
 
 if TYPE_CHECKING:
+    from sfumato.engines.files.read import TableRead
     from sfumato.errors import SfumatoError
     from sfumato.measures.reach import Reach
     from sfumato.policyfile.file import Draft, PolicyFile
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 SHARE = 4  # a file of more than this part of the memory that is free is streamed
 FLAT = "a folder of files, without the manifest.json of a release"
+FORMS = ("missing", "dates", "decimal", "verbatim")  # options about values
 TEXT, EXCEL = ("csv", "tsv", "tab", "txt", "data", "dat"), ("xlsx", "xlsm")
 INSTEAD = {  # of commands that need the table in memory
     "attack": "attack one file of it, or a sample that fits; sfumato risk measures all of it where it is",
@@ -90,6 +92,7 @@ class Opened:
     unread: SfumatoError | None
     stored: bool
     format: str
+    reading: Mapping[str, Any] = field(default_factory=dict)  # how its file was read, for the manifest
 
 
 def opened(origin: Origin | None, command: str | None = None) -> Opened:
@@ -97,7 +100,6 @@ def opened(origin: Origin | None, command: str | None = None) -> Opened:
 
     A command that needs it in memory gives its name, and is refused what is not.
     """
-    import sfumato as sf
     from sfumato.errors import SfumatoError
 
     if origin is None:
@@ -106,13 +108,24 @@ def opened(origin: Origin | None, command: str | None = None) -> Opened:
         refuse_stored(command, origin)
     stored = origin.stored or (command is None and is_large(origin))
     try:
-        data: Any = store_of(origin) if stored else sf.read(origin.paths[0], **origin.reader)
+        if not stored:
+            read = _read(origin.paths[0], **origin.reader)
+            return Opened(read.frame, read.frame.columns, None, False, "csv", read.record)
+        data = store_of(origin)
     except SfumatoError as error:
         return Opened(None, None, error, stored, "csv")
     if data is None:
         return Opened(None, None, None, stored, "csv")
-    columns = list(data.schema()) if stored else data.columns
-    return Opened(data, columns, None, stored, _format(data, origin) if stored else "csv")
+    return Opened(data, list(data.schema()), None, stored, _format(data, origin))
+
+
+def _read(path: str | Path, format: str | None = None, **given: Any) -> TableRead:
+    """A file in memory, and how it was read."""
+    from sfumato.engines.files.forms import Forms
+    from sfumato.engines.files.read import Options, read_table
+
+    forms = {name: given.pop(name) for name in FORMS if name in given}
+    return read_table(path, format, Options(**given), None, Forms(**forms))
 
 
 def checked(draft: Draft, command: str | None = None) -> tuple[Opened, PolicyFile]:
@@ -186,7 +199,8 @@ def fitting(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
 
     kind = ending(path)
     fits = {"header", "sheet"} if kind in EXCEL else {"separator", "quote", "encoding", "header"}
-    return {key: value for key, value in given.items() if key in fits and kind in TEXT + EXCEL}
+    fits = fits if kind in TEXT + EXCEL else set()
+    return {key: value for key, value in given.items() if key in fits or key in FORMS}
 
 
 def store_of(origin: Origin) -> Any:

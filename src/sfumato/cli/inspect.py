@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,7 +23,7 @@ from sfumato.cli.console import (
     without_user,
 )
 from sfumato.cli.options import WRITING, option
-from sfumato.core.wording import number, percent
+from sfumato.core.wording import as_flag, number, percent, quoted
 
 if TYPE_CHECKING:
     from sfumato.verbs.inspect import ColumnReport, Inspection
@@ -66,6 +67,7 @@ def inspect_table(
                 hint="name what others may know yourself: sfumato anonymize --quasi COLUMN",
             )
         protection = _protection(frame, found) if init is not None else {}
+        told += _missing(frame, found)
     if stored and found.rows < data.rows():
         told.append(f"these are figures of a sample of {number(found.rows)} rows, of about {number(data.rows())}")
     if init is not None:
@@ -82,6 +84,18 @@ def inspect_table(
         if init is not None:
             say(f"written: {init}. Read it, correct it, then: sfumato anonymize {init}")
     return 0
+
+
+def _missing(frame: Any, found: Inspection) -> list[str]:
+    """Columns of text with what elsewhere stands for a missing value."""
+    from sfumato.engines.files.forms import suggest_missing
+
+    texts = [column.name for column in found.columns if column.kind == "text"]
+    marked = {name: markers for name in texts if (markers := suggest_missing(frame.get_column(name)))}
+    if not marked:
+        return []
+    flag = shlex.quote(as_flag(sorted({marker for markers in marked.values() for marker in markers})))
+    return [f"{quoted(marked)} may have missing values that are written as text: --missing {flag} reads them so"]
 
 
 def _show(found: Inspection) -> None:

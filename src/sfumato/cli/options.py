@@ -82,13 +82,38 @@ class ReadingOptions(PlaceOptions):
         bool | None, option("--header/--no-header", "Whether the first line names the columns.", READING)
     ] = None
     sheet: Annotated[str | None, option("--sheet", "Of an Excel file; the first if not given.", READING, "NAME")] = None
+    missing: Annotated[
+        Texts, option("--missing", "Texts that are missing values: N/A,? or age=-9; may be repeated.", READING, "A,B")
+    ] = None
+    dates: Annotated[
+        str | None, option("--dates", "Of dates that can be read in two ways: dmy, mdy, ymd.", READING, "ORDER")
+    ] = None
+    decimal: Annotated[
+        str | None, option("--decimal", "Of numbers that can be read in two ways: comma, point.", READING, "MARK")
+    ] = None
+    verbatim: Annotated[
+        Texts, option("--verbatim", "Columns that stay as they are written; * for all.", READING, "A,B")
+    ] = None
 
     @property
     def reader(self) -> dict[str, Any]:
         """The options for reading that were given, as keywords of `read`; a tab can be written \\t."""
         separator = "\t" if self.separator in ("\\t", "tab") else self.separator
-        found = {"separator": separator, "quote": self.quote, "encoding": self.encoding, "sheet": self.sheet}
-        return {key: value for key, value in {**found, "header": self.header}.items() if value is not None}
+        found: dict[str, Any] = {
+            "separator": separator,
+            "quote": self.quote,
+            "encoding": self.encoding,
+            "sheet": self.sheet,
+        }
+        found |= {
+            "sheet": self.sheet,
+            "header": self.header,
+            "missing": missing(self.missing),
+            "dates": self.dates,
+            "decimal": self.decimal,
+        }
+        found["verbatim"] = True if self.verbatim == ["*"] else joined(self.verbatim)
+        return {key: value for key, value in found.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -338,6 +363,24 @@ def joined(texts: Sequence[str] | None) -> list[str] | None:
     """The same for roles that are one list: several flags add up."""
     rows = names(texts)
     return None if rows is None else [name for row in rows for name in row]
+
+
+def missing(texts: Sequence[str] | None) -> list[str] | dict[str, list[str]] | None:
+    """Texts that are missing values, in every column or by column.
+
+    >>> missing(["N/A,?"]), missing(["age=-9,99", "sex=9"])
+    (['N/A', '?'], {'age': ['-9', '99'], 'sex': ['9']})
+    """
+    by_column = [re.fullmatch(r'(?:"([^"]+)"|([^=",]+))=(.*)', text, re.DOTALL) for text in texts or ()]
+    if not any(by_column):
+        return joined(texts)
+    if not all(by_column):
+        raise typer.BadParameter("give texts of every column, or those of single columns", param_hint="'--missing'")
+    found: dict[str, list[str]] = {}
+    for one in by_column:
+        if one is not None:
+            found.setdefault((one[1] or one[2]).strip(), []).extend(joined([one[3]]) or [""])
+    return found
 
 
 def pairs(texts: Sequence[str] | None, flag: str, faults: list[str]) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -91,6 +91,8 @@ def _verify(
     faults: list[str] = []
     models = promises.models(faults)
     given = {**columns.keys(faults), ("output", "path"): "."}  # nothing is written
+    if not source.origin().database:
+        source = replace(source, reader={"verbatim": True} | dict(source.reader))  # a promise is about what is printed
     opened, policy = inputs.checked(options.draft(source, given, models, faults))
     found = sf.verify(
         opened.data,

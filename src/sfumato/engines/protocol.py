@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
@@ -83,6 +84,7 @@ class Engine(Protocol):
     orders: ClassVar[tuple[str, ...]] = ORDERS  # that a release to files can have
     formats: ClassVar[tuple[str, ...]] = ("parquet", "csv", "tsv")  # of those files, the default first
     called: ClassVar[str] = "a table in files"
+    reading: Mapping[str, Any] = MappingProxyType({})  # how a file was read, where not as written: no values
 
     def schema(self) -> dict[str, pl.DataType]:
         """Column to type, in order."""

@@ -92,6 +92,10 @@ class InputTable(PolicyTable):
     encoding: str | None = None
     header: bool | None = None
     sheet: str | int | None = None
+    missing: list[str] | dict[str, list[str]] | None = None
+    dates: Literal["dmy", "mdy", "ymd"] | None = None
+    decimal: Literal["comma", "point"] | None = None
+    verbatim: bool | list[str] | None = None
 
 
 class RolesTable(PolicyTable):
@@ -322,7 +326,15 @@ def in_our_words(message: str) -> str:
 
 BASES = ("duckdb", "ddb", "db", "sqlite", "sqlite3")  # endings of database files
 OF_A_FILE = "is of a file, and the input is a table of a database"
-STREAMED = ("format", "separator", "encoding")  # what can be said about files that are streamed
+STREAMED = (
+    "format",
+    "separator",
+    "encoding",
+    "missing",
+    "dates",
+    "decimal",
+    "verbatim",
+)  # what can be said about files that are streamed
 READ = ("csv", "tsv", "tab", "txt", "data", "dat", "parquet", "xlsx", "xlsm", "sav", "zsav", "dta", "sas7bdat", "xpt")
 
 

@@ -74,10 +74,12 @@ class Method:
 def manifest(
     shown: Shown, policy: Policy, roles: Roles, recipes: Mapping[str, Recipe], levels: Mapping[str, tuple[int, int]],
     method: Method, losses: Losses, seed: int | None, fingerprint: str | None, data: Mapping[str, Any],
+    reading: Mapping[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
     """The manifest of a release: no clock, no duration, so that the same input gives the same bytes.
 
-    `data` is what is known of where the rows are; `fingerprint` that of the input, keyed.
+    `data` is what is known of where the rows are; `fingerprint` that of the input, keyed; `reading` how
+    its file was read where that was not as written.
     """
     role = dict.fromkeys(policy.columns, "quasi") | dict.fromkeys(roles.sensitive, "sensitive")
     if roles.weight:
@@ -110,7 +112,7 @@ def manifest(
             **({"profile": policy.profile} if policy.profile else {}),
         },
         "seed": seed,
-        "input": {"rows": before, "fingerprint": fingerprint},
+        "input": {"rows": before, "fingerprint": fingerprint, **({"reading": dict(reading)} if reading else {})},
         "versions": {"python": platform.python_version()}
         | {name: version(name) for name in ("numba", "numpy", "polars")},
         "solution": {

@@ -216,6 +216,7 @@ class Release(Described):
             asked.seed,
             mark,
             self.place,
+            self.engine.reading,
         )
 
     def _levels(self) -> dict[str, int | None] | None:

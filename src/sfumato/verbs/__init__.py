@@ -183,6 +183,8 @@ def verify(
         if wildcard or hierarchies or sensitive or manifest is not None:
             raise PolicyError("a release folder says itself what to verify", hint="pass its path alone")
         return signed(verify_folder(Path(data)), Path(data), signer)
+    if isinstance(data, str | Path):
+        data = read(data, verbatim=True)  # a promise is about what is printed
     store = store_of(data)
     if manifest is not None:
         if quasi is not None or require is not None:

@@ -299,7 +299,7 @@ def count(
 
     What is counted is saved in `work` every `part` rows, every few seconds, and where the count is interrupted.
     """
-    files = [(str(s.path.resolve()), s.bytes, s.stamp, s.text and s.text.block) for s in sources]
+    files = [(str(s.path.resolve()), s.bytes, s.stamp, s.text and (s.text.block, s.text.forms)) for s in sources]
     stop = threading.Event()
     with _folder(work, f"{files} {list(columns)}") as folder:
         counting = CountRun(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -17,8 +17,9 @@ import polars as pl
 from sfumato.core.printed import printed, printed_frame
 from sfumato.engines.atomic import HINT, is_full, no_space
 from sfumato.engines.files.delimited import TextDialect, column_names, open_delimited, parse
+from sfumato.engines.files.forms import Forms, FormsFound, ReadWarning, declare_missing, read_forms
 from sfumato.engines.guard import guard_names, guarded_text
-from sfumato.errors import ColumnError, EmptyTable, MissingExtra, OutputError, ReadError, did_you_mean
+from sfumato.errors import ColumnError, EmptyTable, MissingExtra, OutputError, ReadError, did_you_mean, warn
 
 INSTEAD = "write csv or parquet"
 NEVER = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
@@ -188,11 +189,11 @@ def _write_sheet(sheet: Any, rows: Iterable[Sequence[Any]]) -> None:
 class Options:
     """What the caller said about a file; None is guessed."""
 
-    separator: str | None
-    encoding: str | None
-    quote: str | None
-    header: bool | None
-    sheet: str | int | None
+    separator: str | None = None
+    encoding: str | None = None
+    quote: str | None = None
+    header: bool | None = None
+    sheet: str | int | None = None
 
 
 def read(
@@ -205,11 +206,17 @@ def read(
     header: bool | None = None,
     columns: Sequence[str] | None = None,
     sheet: str | int | None = None,
+    missing: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+    dates: str | None = None,
+    decimal: str | None = None,
+    verbatim: bool | Sequence[str] = False,
 ) -> pl.DataFrame:
     """Read a table from a file.
 
-    The format follows from the name. Delimited text comes in as text, verbatim, and an empty cell is missing; the other
-    formats keep their types, and whole numbers that a format stores as floating point come in as whole numbers.
+    The format follows from the name. Delimited text comes in as text, and an empty cell is missing; the other formats
+    keep their types, and whole numbers that a format stores as floating point come in as whole numbers. Columns of text
+    all of whose values are dates or numbers in another form than ours (16.10.1961, 1.234,50, € 12) come in as
+    1961-10-16, 1234.50 and 12, and N/A and the like among numbers or dates are missing: a `ReadWarning` says so.
 
     Parameters
     ----------
@@ -223,20 +230,55 @@ def read(
         The columns to read, in this order; all of them if left out.
     sheet
         For Excel: name or position (0 is the first, the default).
+    missing
+        Texts that are missing values in every column, or by column: `{"income": ["-9"]}`.
+    dates, decimal
+        Of dates and numbers that can be read in two ways: "dmy", "mdy" or "ymd"; "comma" or "point".
+    verbatim
+        Columns, or True for all, that stay as they are written.
 
     Examples
     --------
     >>> read("patients.csv", separator=";", columns=["age", "zip"])  # doctest: +SKIP
     """
-    path = _existing(Path(path))
-    kind = _format(path, format)
     options = Options(separator, encoding, quote, header, sheet)
+    return read_table(path, format, options, columns, Forms(missing, dates, decimal, verbatim)).frame
+
+
+@dataclass(frozen=True, eq=False)
+class TableRead:
+    """A table of a file, and how it was read: what a manifest may say of it."""
+
+    frame: pl.DataFrame
+    record: Mapping[str, Any]
+
+
+def read_table(
+    path: str | Path,
+    format: str | None = None,
+    options: Options | None = None,
+    columns: Sequence[str] | None = None,
+    forms: Forms | None = None,
+) -> TableRead:
+    """The same with how it was read; the parameters are those of `read`."""
+    path, options, forms = _existing(Path(path)), options or Options(), forms or Forms()
+    kind = _format(path, format)
     _refuse_foreign(options, kind)
     frame = FORMATS[kind](path, options)
     if frame.width == 0 or frame.height == 0:
         raise EmptyTable(f"{path.name} has no rows" if frame.width else f"{path.name} has no columns")
-    if columns is None:
-        return frame
+    frame = frame if columns is None else _chosen(frame, columns, path)
+    if kind == "parquet":  # whoever wrote it has chosen the types
+        frame, gone = declare_missing(frame, forms)
+        found = FormsFound(missing=gone)
+    else:
+        frame, found = read_forms(frame, forms, path.name)
+    for note in found.notes():
+        warn(ReadWarning(f"{path.name}: {note}"))
+    return TableRead(frame, found.record() | forms.record())
+
+
+def _chosen(frame: pl.DataFrame, columns: Sequence[str], path: Path) -> pl.DataFrame:
     for name in columns:
         if name not in frame.columns:
             raise ColumnError(

@@ -7,7 +7,7 @@ import glob
 import gzip
 import os
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,12 +20,14 @@ from polars.io.plugins import register_io_source
 
 from sfumato.engines.callbacks import called
 from sfumato.engines.files.delimited import BOMS, HEAD, TextDialect, parse, records, sniff
+from sfumato.engines.files.forms import ColumnForm, Forms, FormsFound, parse_block, read_forms
 from sfumato.engines.guard import unguard, unguard_names
 from sfumato.engines.protocol import refuse_names
 from sfumato.errors import OutputError, ReadError, did_you_mean
 
 BLOCK = 1 << 24  # bytes parsed at a time
 PACKED = 4  # times that a compressed file is taken to be larger when unpacked
+FIRST = 1 << 20  # bytes whose rows decide the forms of values
 MOST = 1 << 30  # bytes without a line end outside quotes at which a file is given up
 
 
@@ -38,6 +40,8 @@ class TextFile:
     guarded: bool = False
     block: int = BLOCK
     rows: int = 1  # about so many, from the lines of its beginning
+    declared: Forms = field(default_factory=lambda: Forms(verbatim=True))
+    forms: Mapping[str, ColumnForm] = field(default_factory=dict)  # of columns that are not plain
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -45,7 +49,7 @@ class TextFile:
         return tuple(unguard_names(list(self.dialect.names))) if self.guarded else self.dialect.names
 
     def frames(self) -> Iterator[pl.DataFrame]:
-        """The table, in frames of some rows, in order; every cell verbatim text, missing where empty."""
+        """The table, in frames of some rows, in order; every cell text, missing where empty."""
         for parsed in self.blocks():
             yield parsed()
 
@@ -61,7 +65,7 @@ class TextFile:
     def _parsed(self, text: bytes, dialect: TextDialect, name: str) -> pl.DataFrame:
         frame = parse(text, dialect, name)
         if not self.guarded:
-            return frame
+            return parse_block(frame, self.declared, self.forms, name) if self.forms or self.declared.missing else frame
         return pl.DataFrame(dict(zip(self.names, map(unguard, frame.iter_columns()), strict=True)))
 
     def scan(self) -> pl.LazyFrame:
@@ -226,31 +230,44 @@ class FileSource:
         return rows.with_columns(self.more).select(list(self.schema))
 
 
+def first_forms(file: TextFile, forms: Forms) -> FormsFound:
+    """The forms of the values in the first rows of a file."""
+    some = next(replace(file, block=FIRST).frames(), None)
+    return FormsFound() if some is None else read_forms(some, forms, file.path.name)[1]
+
+
 def sources(
     given: str | Path | Sequence[str | Path],
     format: str | None = None,
     separator: str | None = None,
     encoding: str | None = None,
     block: int = BLOCK,
-) -> list[FileSource]:
+    forms: Forms | None = None,
+) -> tuple[list[FileSource], FormsFound]:
     """The files of a table in the order of their names, each with the columns of the first.
 
     `given` is a file, a pattern such as "2024-*.parquet", a folder, or a list of those. The folders of a partitioned
-    table (`year=2024/part-0.parquet`) give columns of text.
+    table (`year=2024/part-0.parquet`) give columns of text. The first rows of the first text decide the forms of all.
     """
     if format is not None and format not in ENDINGS:
         hint = did_you_mean(format, ENDINGS)
         raise ReadError(f'format "{format}" cannot be streamed', allowed=", ".join(ENDINGS), hint=hint)
-    found = []
+    found: list[FileSource] = []
+    forms, first_found = forms or Forms(), FormsFound()
     for path, folder in _files(given, format):
         kind = format or _ending(path)
         if kind == "parquet":
+            if forms not in (Forms(), Forms(verbatim=True)):
+                what = "missing, dates, decimal and verbatim are not for Parquet files that are streamed"
+                raise ReadError(what, hint=f"leave them out, or read {path.name} into memory")
             found.append(_source(path, folder, _parquet(path)))
         else:
             text = text_file(path, separator or TEXT[kind], encoding, block)
+            first_found = first_found if found else first_forms(text, forms)
+            text = replace(text, declared=forms, forms=first_found.forms)
             found.append(_source(path, folder, text.scan(), text))
     first = found[0]
-    return [first, *(_alike(other, first) for other in found[1:])]
+    return [first, *(_alike(other, first) for other in found[1:])], first_found
 
 
 @contextmanager

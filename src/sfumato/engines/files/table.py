@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
@@ -15,11 +15,12 @@ import polars as pl
 from sfumato.core.printed import printed_frame
 from sfumato.engines.callbacks import called
 from sfumato.engines.files.count import PART, Tally, Ticker, count, singled, stream, tally
+from sfumato.engines.files.forms import Forms, ReadWarning
 from sfumato.engines.files.recode import Mapper
 from sfumato.engines.files.source import BLOCK, sources, unchanged, written
 from sfumato.engines.files.write import write
 from sfumato.engines.protocol import COUNT, Engine, Plan, Progress
-from sfumato.errors import ColumnError, EmptyTable, ReadError
+from sfumato.errors import ColumnError, EmptyTable, ReadError, warn
 
 PIECES = 8  # places of a table that a sample is taken from
 
@@ -31,6 +32,7 @@ class FileTable(Engine):
     ----------
     path: the files. All of them have the same columns, of the same types.
     format, separator, encoding: where the names and beginnings of the files do not say it.
+    missing, dates, decimal, verbatim: the forms of values in text files, as for `sf.read`; the first rows decide.
     part: rows counted between two savings of a count. block: bytes of text that are parsed at a time.
 
     >>> FileTable("admissions/*.parquet").rows()  # doctest: +SKIP
@@ -46,8 +48,16 @@ class FileTable(Engine):
         encoding: str | None = None,
         part: int = PART,
         block: int = BLOCK,
+        missing: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+        dates: str | None = None,
+        decimal: str | None = None,
+        verbatim: bool | Sequence[str] = False,
     ) -> None:
-        self.files = sources(path, format, separator, encoding, block)
+        forms = Forms(missing, dates, decimal, verbatim)
+        self.files, found = sources(path, format, separator, encoding, block, forms)
+        self.reading = found.record() | forms.record()
+        for note in found.notes(cells=False):
+            warn(ReadWarning(f"{self.files[0].path.name}: {note}"))
         self.part = part
         if not self.files[0].schema:
             raise EmptyTable("the table has no columns")
@@ -185,6 +195,10 @@ def scan(
     encoding: str | None = None,
     part: int = PART,
     block: int = BLOCK,
+    missing: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+    dates: str | None = None,
+    decimal: str | None = None,
+    verbatim: bool | Sequence[str] = False,
 ) -> FileTable:
     """A table in CSV or Parquet files, larger than memory: one file, a pattern, a folder, or a list of those.
 
@@ -193,4 +207,15 @@ def scan(
     >>> scan("admissions/*.parquet").rows()  # doctest: +SKIP
     100000000
     """
-    return FileTable(path, format=format, separator=separator, encoding=encoding, part=part, block=block)
+    return FileTable(
+        path,
+        format=format,
+        separator=separator,
+        encoding=encoding,
+        part=part,
+        block=block,
+        missing=missing,
+        dates=dates,
+        decimal=decimal,
+        verbatim=verbatim,
+    )

@@ -19,7 +19,7 @@ from sfumato.core.parameters import weights_of
 from sfumato.core.printed import plain, refuse_unprintable
 from sfumato.engines.files.bytes import FORMATS, write_table
 from sfumato.engines.files.count import singled
-from sfumato.engines.files.read import read
+from sfumato.engines.files.read import read, read_table
 from sfumato.engines.files.table import ScannedFile
 from sfumato.engines.memory.pandas import from_pandas, objects, plain_categories, to_pandas
 from sfumato.engines.order import INPUT
@@ -46,8 +46,14 @@ class MemoryTable(Engine):
     called: ClassVar = "a table in memory"
     place: ClassVar[dict[str, Any]] = {}
 
-    def __init__(self, data: Any, came_from: np.ndarray | None = None) -> None:
+    def __init__(
+        self, data: Any, came_from: np.ndarray | None = None, reading: Mapping[str, Any] | None = None
+    ) -> None:
+        if isinstance(data, str | Path):
+            read = read_table(data)
+            data, reading = read.frame, read.record
         self.frame, self.kind = enter(data)
+        self.reading = reading or {}
         self.data, self.came_from = data, came_from
 
     def schema(self) -> dict[str, pl.DataType]:

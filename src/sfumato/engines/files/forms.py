@@ -1,0 +1,411 @@
+"""Forms of numbers, dates and missing values as people write them, brought to one form, column by column.
+
+A column is read in a form only where all of its values have it; what two forms would read differently is refused.
+Everything stays text: 16.10.1961 becomes 1961-10-16, 1.234,50 becomes 1234.50, and N/A among numbers is missing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from sfumato.core.microdata import DATE, DATETIME, NUMBER
+from sfumato.core.printed import printed
+from sfumato.core.roles import DIRECT, WEAK, name_runs
+from sfumato.core.wording import count, listed, quoted
+from sfumato.errors import ColumnError, ReadError, did_you_mean
+
+_MARKERS = """
+na n/a n.a. n.a #n/a #na <na> nan -nan null (null) none nil \\n . .. ... ? ?? - -- --- – — #null! #value! #div/0!
+#num! #ref! #name? k.a. k.a k/a n.d. n.d nd n/d s.d. s/d missing (missing)
+"""  # in small letters: what stands for a missing value among numbers or dates
+_CODES = """
+zip zipcode postcode postalcode postal plz postleitzahl codepostal codigopostal cap cep postnummer code codes kode
+codice codigo cod schluessel kennziffer icd icd9 icd10 ops drg atc loinc isco isic nace nuts ags fips blz bic sku
+"""  # in names of columns whose digits are no amounts
+MARKERS, CODE_WORDS = frozenset(_MARKERS.split()), DIRECT | WEAK | frozenset(_CODES.split())
+ORDERS = {"dmy": "day, month, year", "mdy": "month, day, year", "ymd": "year, month, day"}
+DECIMALS = {"comma": ",", "point": "."}
+UNIT = r"US\$|[€$£¥₹]|zł|Kč|kr\.?|SFr\.?|Fr\.|CHF|EUR|USD|GBP|JPY|SEK|NOK|DKK|PLN|CZK|%|‰"
+SIGNED = rf"^([+-]?)\s*(?:{UNIT})?\s*([+-]?)\s*([0-9.,' ]*[0-9][0-9.,' ]*?)\s*(?:{UNIT})?$"
+CLOCK = r"(?:(?:T| +|, *)([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}(?:[.,][0-9]{1,9})?))?(?: *([AaPp])\.?[Mm]\.?)?)?"
+DAY = r"^([0-9]{1,4})([./-])([0-9]{1,2})([./-])([0-9]{1,4})" + CLOCK + "$"
+LOOKS = rf"{DAY}|{NUMBER}|^[(+-]?\s*(?:{UNIT})?\s*[+-]?\s*[0-9.,][0-9.,' ]*(?:{UNIT})?\)?-?$"
+ZERO = r"^[+-]?0[0-9]"  # a number that keeps a leading zero is a code
+GROUPED = {
+    (decimal, mark): rf"^[+-]?(?:[1-9][0-9]{{0,2}}(?:{re.escape(mark)}[0-9]{{3}})*|0)(?:{re.escape(point)}[0-9]+)?$"
+    if mark
+    else rf"^[+-]?(?:[0-9]+(?:{re.escape(point)}[0-9]*)?|{re.escape(point)}[0-9]+)$"
+    for decimal, point in DECIMALS.items()
+    for mark in ("", *(".,' ".replace(point, "")))
+}  # numbers by their decimal mark and the one between thousands
+VALUE = pl.col("value")
+SAMPLE = 2_000  # values that rule most columns of text out
+
+
+class ReadWarning(UserWarning):
+    """How a file was read, where that was not as it is written."""
+
+
+@dataclass(frozen=True)
+class Forms:
+    """What the caller said about the forms of values: None is found out from the columns.
+
+    `missing` are texts that are missing in every column, or by column; `verbatim` are columns left as written.
+    """
+
+    missing: Sequence[str] | Mapping[str, Sequence[str]] | None = None
+    dates: str | None = None
+    decimal: str | None = None
+    verbatim: bool | Sequence[str] = False
+
+    def __post_init__(self) -> None:
+        for option, known in (("dates", ORDERS), ("decimal", DECIMALS)):
+            given = getattr(self, option)
+            if given is not None and given not in known:
+                allowed = ", ".join(f"{name} ({words})" for name, words in known.items())
+                raise ReadError(f"{option} is unknown", got=repr(given), allowed=allowed)
+        listed = list(self.missing.values()) if isinstance(self.missing, Mapping) else [self.missing or []]
+        if any(isinstance(one, str) or not all(isinstance(text, str) for text in one) for one in listed):
+            raise ReadError("missing must be a list of texts, or such lists by column", got=type(self.missing).__name__)
+        if isinstance(self.verbatim, str):
+            raise ReadError("verbatim must be a list of columns, or True for all", got="text")
+
+    def markers(self, column: str) -> Sequence[str]:
+        """The texts that are declared missing in a column."""
+        by_column = self.missing.get(column, ()) if isinstance(self.missing, Mapping) else self.missing
+        return by_column or ()
+
+    def named(self) -> list[str]:
+        """The columns that are named."""
+        named = list(self.missing) if isinstance(self.missing, Mapping) else []
+        return named if isinstance(self.verbatim, bool) else [*named, *self.verbatim]
+
+    def record(self) -> dict[str, Any]:
+        """What a manifest may say of it: in which columns texts were declared missing, not which."""
+        columns = list(self.missing) if isinstance(self.missing, Mapping) else ["*"] if self.missing else []
+        return {"missing": columns} if columns else {}
+
+    def keeps(self, column: str) -> bool:
+        """Whether a column stays as written."""
+        return self.verbatim if isinstance(self.verbatim, bool) else column in self.verbatim
+
+
+@dataclass(frozen=True)
+class ColumnForm:
+    """How the values of one column are written: `order` of dates, or marks of numbers; neither where they are plain."""
+
+    order: str | None = None
+    clock: bool = False  # dates with a time of day
+    decimal: str | None = None  # "comma" or "point", where there is one
+    thousands: str = ""
+    unit: bool = False
+
+    def read(self, column: pl.Expr) -> pl.Expr:
+        """The values in plain form; missing where they are markers, or not written so."""
+        text = _bare(column)
+        if self.order is not None:
+            return _day(text, self.order, self.clock)
+        if self.rewritten:
+            text = _amount(text)
+            text = text.str.replace_all(self.thousands, "", literal=True) if self.thousands else text
+            text = text.str.replace(",", ".", literal=True) if self.decimal == "comma" else text
+            return pl.when(text.str.contains(NUMBER)).then(text)
+        return pl.when(~_is_marker(text)).then(text)
+
+    @property
+    def decimal_mark(self) -> str | None:
+        """That of the file, where it is told: a space or an apostrophe between thousands leaves it open."""
+        return self.decimal or {",": "point", ".": "comma"}.get(self.thousands)
+
+    @property
+    def rewritten(self) -> bool:
+        """Whether its numbers are not plain."""
+        return bool(self.thousands or self.unit or self.decimal == "comma")
+
+    def words(self) -> str:
+        """How its numbers are written."""
+        marks = {".": "a point", ",": "a comma", " ": "a space", "'": "an apostrophe"}
+        parts = [f"{marks[self.thousands]} between thousands"] if self.thousands else []
+        parts += ["a decimal comma"] if self.decimal == "comma" else []
+        parts += ["a unit or percent sign"] if self.unit else []
+        return listed(parts)
+
+
+@dataclass(frozen=True)
+class FormsFound:
+    """The form of each column that is not plain, cells that were read as missing, and what looked like a form."""
+
+    forms: Mapping[str, ColumnForm] = field(default_factory=dict)
+    missing: Mapping[str, int] = field(default_factory=dict)
+    left: Mapping[str, str] = field(default_factory=dict)  # why a column that looks like dates is not read so
+
+    def notes(self, cells: bool = True) -> list[str]:
+        """What was decided, in sentences that name columns and no values; `cells`: with how many are missing."""
+        found = []
+        for order, words in ORDERS.items():
+            names = [name for name, form in self.forms.items() if form.order == order]
+            if names:
+                found.append(f"dates are read as {words} in {quoted(names)}")
+        ways: dict[str, list[str]] = {}
+        for name, form in self.forms.items():
+            if form.order is None and form.rewritten:
+                ways.setdefault(form.words(), []).append(name)
+        found += [f"numbers are read with {words} in {quoted(names)}" for words, names in ways.items()]
+        if self.missing:
+            many = sum(self.missing.values())
+            what = f"{count(many, 'cell')} {'is' if many == 1 else 'are'}" if cells else "N/A and the like are"
+            found.append(f"{what} read as missing in {quoted(self.missing)}")
+        return found + [f'"{name}" is read as text: {why}' for name, why in self.left.items()]
+
+    def record(self) -> dict[str, Any]:
+        """The same for a manifest: forms by column; not where values were missing, which tells of single rows."""
+        dates = {name: form.order for name, form in self.forms.items() if form.order}
+        numbers = {name: form.words() for name, form in self.forms.items() if not form.order and form.rewritten}
+        return ({"dates": dates} if dates else {}) | ({"numbers": numbers} if numbers else {})
+
+
+def read_forms(frame: pl.DataFrame, forms: Forms, name: str) -> tuple[pl.DataFrame, FormsFound]:
+    """The frame with its text columns in plain forms, and which forms they had; `name` is that of the file.
+
+    >>> read_forms(pl.DataFrame({"born": ["16.10.1961", "?"]}), Forms(), "t.csv")[0].get_column("born").to_list()
+    ['1961-10-16', None]
+    """
+    frame, missing = declare_missing(frame, forms)
+    texts = [column for column, dtype in frame.schema.items() if dtype == pl.String and not forms.keeps(column)]
+    looks = {
+        column: look for column in texts if (look := _look(frame.get_column(column).alias("value"), column)) is not None
+    }
+    found = settle(looks, forms, name)
+    columns = []
+    for column, form in found.items():
+        series = frame.get_column(column)
+        columns.append(apply_form(form, series))
+        if gone := columns[-1].null_count() - series.null_count():
+            missing[column] = missing.get(column, 0) + gone
+    left = {column: look.left for column, look in looks.items() if look.left}
+    return frame.with_columns(columns), FormsFound(found, missing, left)
+
+
+def apply_form(form: ColumnForm, series: pl.Series) -> pl.Series:
+    """The values of a column in plain form."""
+    return _select(series, form.read(VALUE))
+
+
+def parse_block(frame: pl.DataFrame, forms: Forms, found: Mapping[str, ColumnForm], name: str) -> pl.DataFrame:
+    """Some rows of a streamed file in the forms that its first rows have; a ReadError where they have others."""
+    frame = declare_missing(frame, forms)[0]
+    columns = []
+    for column, form in found.items():
+        series = frame.get_column(column)
+        columns.append(apply_form(form, series))
+        gone = _select(series, _is_marker(_bare(VALUE)).sum()).item()
+        if columns[-1].null_count() - series.null_count() != gone:
+            what = f'{name}: "{column}" is not written as in the first rows of the file'
+            raise ReadError(what, hint=f"pass {_verbatim(column)}")
+    return frame.with_columns(columns)
+
+
+def declare_missing(frame: pl.DataFrame, forms: Forms) -> tuple[pl.DataFrame, dict[str, int]]:
+    """The frame without the values that were declared missing, and how many there were by column."""
+    for column in forms.named():
+        if column not in frame.columns:
+            hint = did_you_mean(column, frame.columns)
+            raise ColumnError(f'the table has no column "{column}"', allowed=", ".join(frame.columns), hint=hint)
+    missing, columns = {}, []
+    for series in frame.iter_columns() if forms.missing else ():
+        markers = [marker.strip() for marker in forms.markers(series.name)]
+        gone = printed(series.alias("value")).str.strip_chars().is_in(markers).fill_null(False) if markers else None
+        if gone is not None and gone.any():
+            missing[series.name] = int(gone.sum())
+            columns.append(_select(series, pl.when(~pl.lit(gone)).then(VALUE)))
+    return frame.with_columns(columns), missing
+
+
+def suggest_missing(series: pl.Series) -> list[str]:
+    """The values of a column of text that stand for missing ones elsewhere, as they are written."""
+    if series.dtype != pl.String:
+        return []
+    known = series.alias("value").drop_nulls().unique()
+    told = known.filter(_select(known, _is_marker(_bare(VALUE)))).to_list()
+    return sorted(text for text in told if text.strip().lower() not in ("none", "nil", "nd"))  # may be an answer
+
+
+@dataclass(frozen=True)
+class Look:
+    """The forms that all values of a column have; `decides` is the decimal mark of the file that it is proof of."""
+
+    forms: tuple[ColumnForm, ...] = ()
+    decides: str | None = None
+    left: str = ""  # why it is text, though it looks like something else
+
+
+def _look(series: pl.Series, name: str) -> Look | None:
+    """What a column can be read as; None where it is plain, or text. Most are told apart by a sample."""
+    step = max(1, len(series) // SAMPLE)
+    if step > 1:
+        some = _known(series.gather_every(step))
+        if not some.str.contains(LOOKS).all():
+            return None
+        if some.len() and some.str.contains(NUMBER).all():
+            whole = bool(some.str.contains(r"^[+-]?[0-9]+$").all())
+            if (whole or not some.str.contains(GROUPED["comma", "."]).all()) and _all_numbers(series, whole):
+                return None if whole else Look(decides="point")
+        elif some.len() and some.str.contains(f"{DATE}|{DATETIME}").all():
+            here, every = some.str.len_bytes(), series.str.len_bytes()
+            if (every.min(), every.max()) == (here.min(), here.max()):
+                return None
+    every = series.drop_nulls().unique()
+    known = _known(every)
+    if not known.len() or not known.str.contains(LOOKS).all():
+        return None
+    changed = bool((every.len() > known.len()) or (every.str.strip_chars() != every).any())
+    if known.str.contains(DATE).all() or known.str.contains(DATETIME).all():
+        return Look((ColumnForm(),) if changed else ())
+    return _dates(known) or _numbers(known, name, changed)
+
+
+def _all_numbers(series: pl.Series, whole: bool) -> bool:
+    if whole and series.cast(pl.Int64, strict=False).null_count() == series.null_count():
+        return True
+    numbers = series.cast(pl.Float64, strict=False)
+    return numbers.null_count() == series.null_count() and not numbers.is_nan().any()
+
+
+def _dates(known: pl.Series) -> Look | None:
+    """The orders of day, month and year in which all values are dates."""
+    if not known.str.contains(DAY).all():
+        return None
+    parts = _select(known, VALUE.str.extract_groups(DAY)).struct.unnest()
+    first, mark, second, again, third, *clock = parts.iter_columns()
+    if (mark != again).any() or mark.n_unique() > 1:
+        return None
+    digits = first.str.len_bytes(), third.str.len_bytes()
+    if (digits[0] == 4).all() and (digits[1] <= 2).all():
+        orders = ["ymd"]
+    elif (digits[0] <= 2).all() and (digits[1] == 4).all():
+        orders = ["dmy", "mdy"]
+    else:
+        return Look(left="its dates have years of two digits") if (digits[1] == 2).all() else None
+    # a clock that stands still at midnight in all of them is none
+    still = (clock[0].fill_null("0").cast(pl.Int64) == 0) & (clock[1].fill_null("00") == "00")
+    timed = not (still & clock[2].fill_null("00").str.contains(r"^00([.,]0*)?$") & clock[3].is_null()).all()
+    forms = [ColumnForm(order=order, clock=timed) for order in orders]
+    fit = [form for form in forms if not apply_form(form, known).null_count()]
+    if not fit:
+        return Look(left="it looks like dates, but some of its values are no day of any calendar")
+    same = len(fit) > 1 and (first.str.zfill(2) == second.str.zfill(2)).all()
+    return Look(tuple(fit[:1] if mark[0] == "." or same else fit))  # nobody writes month.day.year
+
+
+def _numbers(known: pl.Series, name: str, changed: bool) -> Look | None:
+    """The marks with which all values are numbers."""
+    if known.str.contains(NUMBER).all():
+        points = known.str.contains(".", literal=True)
+        plain = ColumnForm() if changed else None
+        if not points.any() or known.str.contains(r"(?i)[ei]").any():
+            return Look((plain,) if plain else ())
+        if not known.str.contains(GROUPED["comma", "."]).all() or name_runs(name) & CODE_WORDS:
+            return Look((plain,) if plain else (), "point")
+        return Look((ColumnForm(decimal="point"), ColumnForm(thousands=".")))
+    signed = _select(known, _signed(VALUE))
+    front, behind = VALUE.str.extract(rf"^[+-]?\s*({UNIT})", 1), VALUE.str.extract(rf"({UNIT})$", 1)
+    units, body = _select(signed, pl.coalesce(front, behind)), _select(signed, _amount(VALUE))
+    if body.null_count() or name_runs(name) & CODE_WORDS or body.str.contains(ZERO).any():
+        return None
+    if units.n_unique() > 1:
+        return Look(left="its numbers have several units, or some of them none")
+    unit = units[0] is not None
+    marks = {mark for mark in ".,' " if body.str.contains(mark, literal=True).any()}
+    if not marks:
+        return Look((ColumnForm(unit=unit),))
+    fit: dict[ColumnForm, None] = {}
+    for (decimal, thousands), pattern in GROUPED.items():
+        if marks <= {DECIMALS[decimal], thousands} and marks >= {*thousands} and body.str.contains(pattern).all():
+            fit[ColumnForm(None, False, decimal if DECIMALS[decimal] in marks else None, thousands, unit)] = None
+    proof = {form.decimal_mark for form in fit}
+    return Look(tuple(fit), proof.pop() if len(proof) == 1 else None) if fit else None
+
+
+def settle(looks: Mapping[str, Look], forms: Forms, name: str) -> dict[str, ColumnForm]:
+    """One form per column: by the option where the values leave it open, else by what the other columns say."""
+    said = {look.decides for look in looks.values() if look.decides} if forms.decimal is None else {forms.decimal}
+    sure = {look.forms[0].order for look in looks.values() if len(look.forms) == 1} & {"dmy", "mdy"}
+    order = forms.dates or (next(iter(sure)) if len(sure) == 1 else None)
+    decimal = next(iter(said)) if len(said) == 1 else None
+    found: dict[str, ColumnForm] = {}
+    for column, look in looks.items():
+        fit = look.forms
+        if len(fit) > 1 and fit[0].order is not None:
+            fit = tuple(form for form in fit if form.order == order)
+            if len(fit) != 1:
+                what = f'{name}: the dates in "{column}" can be read with the day or with the month first'
+                raise ReadError(what, hint=f'pass dates="dmy" or dates="mdy", or {_verbatim(column)}')
+        elif len(fit) > 1:
+            fit = tuple(form for form in fit if form.decimal_mark == decimal)
+            if len(fit) != 1:
+                what = f'{name}: the numbers in "{column}" have a mark that can be decimal or between thousands'
+                raise ReadError(what, hint=f'pass decimal="comma" or decimal="point", or {_verbatim(column)}')
+        if fit and fit[0] != ColumnForm(decimal="point"):
+            found[column] = fit[0]
+    return found
+
+
+def _verbatim(column: str) -> str:
+    return f"verbatim=[{json.dumps(column, ensure_ascii=False)}] to leave them as written"
+
+
+def _select(series: pl.Series, expression: pl.Expr) -> pl.Series:
+    return series.to_frame("value").select(expression).to_series().alias(series.name)  # whatever the column is called
+
+
+def _known(series: pl.Series) -> pl.Series:
+    """The different values of a column, bare and without markers."""
+    bare = _select(series, _bare(VALUE)).drop_nulls().unique()
+    return bare.filter(~_select(bare, _is_marker(VALUE)))
+
+
+def _bare(text: pl.Expr) -> pl.Expr:
+    """Text without blanks around it, and with one kind of blank, minus and apostrophe."""
+    for marks, plain in (("[\u00a0\u2007\u2009\u202f]", " "), ("\u2212", "-"), ("[’´`]", "'")):
+        text = text.str.replace_all(marks, plain)
+    return text.str.strip_chars()
+
+
+def _is_marker(text: pl.Expr) -> pl.Expr:
+    return text.str.to_lowercase().is_in(list(MARKERS))
+
+
+def _signed(text: pl.Expr) -> pl.Expr:
+    """A number with its sign in front: books write what is owed in brackets, or with the sign behind."""
+    return text.str.replace(r"^\((.*)\)$", "-$1").str.replace(r"^([0-9].*)-$", "-$1")
+
+
+def _amount(text: pl.Expr) -> pl.Expr:
+    """The sign and digits of a number, without its unit; missing where it is none."""
+    parts = _signed(text).str.extract_groups(SIGNED)
+    return parts.struct[0] + parts.struct[1] + parts.struct[2]
+
+
+def _day(text: pl.Expr, order: str, clock: bool) -> pl.Expr:
+    """A date as ISO 8601 writes it; missing where there is no such day."""
+    parts = text.str.extract_groups(DAY)
+    at = {letter: parts.struct[2 * place] for place, letter in enumerate(order)}
+    day = at["y"].str.zfill(4) + "-" + at["m"].str.zfill(2) + "-" + at["d"].str.zfill(2)
+    good = day.str.to_date("%Y-%m-%d", strict=False).is_not_null()
+    if clock:
+        hour, half = parts.struct[5].fill_null("0").cast(pl.Int64), parts.struct[8].str.to_lowercase()
+        good &= pl.when(half.is_null()).then(hour < 24).otherwise(hour.is_between(1, 12))
+        hour = pl.when(half.is_null()).then(hour).otherwise(hour % 12 + pl.when(half == "p").then(12).otherwise(0))
+        minute, second = (
+            parts.struct[6].fill_null("00"),
+            parts.struct[7].fill_null("00").str.replace(",", ".", literal=True),
+        )
+        good &= (minute < "60") & (second < "60")
+        day = day + "T" + hour.cast(pl.String).str.zfill(2) + ":" + minute + ":" + second
+    return pl.when(good).then(day)

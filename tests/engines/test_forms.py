@@ -1,0 +1,251 @@
+"""Dates, numbers and missing values as people write them: each form read right, and refused where it is open."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import sfumato as sf
+from sfumato.engines.files.forms import Forms, read_forms, suggest_missing
+from sfumato.errors import ColumnError, ReadError
+
+
+def forms(values: Any, **options: Any) -> Any:
+    """The column "x", or all columns, in plain forms."""
+    table = pl.DataFrame(values if isinstance(values, dict) else {"x": values})
+    found = read_forms(table, Forms(**options), "t.csv")[0].to_dict(as_series=False)
+    return found if isinstance(values, dict) else found["x"]
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (["16.10.1961", "1.2.2020"], ["1961-10-16", "2020-02-01"]),
+        (["16/10/1961", "01/02/2020"], ["1961-10-16", "2020-02-01"]),
+        (["10/16/1961", "01/02/2020"], ["1961-10-16", "2020-01-02"]),
+        (["1961/10/16", "2020/1/2"], ["1961-10-16", "2020-01-02"]),
+        (["16-10-1961", "01-02-2020"], ["1961-10-16", "2020-02-01"]),
+        (["01.02.2020", "05.06.2020"], ["2020-02-01", "2020-06-05"]),  # nobody writes month.day.year
+        (["01/01/2020", "02/02/2020"], ["2020-01-01", "2020-02-02"]),  # either way the same days
+        (["16.10.1961 8:05", "1.2.2020"], ["1961-10-16T08:05:00", "2020-02-01T00:00:00"]),
+        (["1/30/2020 8:05 PM", "1/5/2020 12:00 am"], ["2020-01-30T20:05:00", "2020-01-05T00:00:00"]),
+        (["16.10.1961 00:00", "1.2.2020 00:00:00"], ["1961-10-16", "2020-02-01"]),
+        (["16.10.1961", "?", None, "k.A."], ["1961-10-16", None, None, None]),
+        (["1961-10-16", "NA"], ["1961-10-16", None]),
+    ],
+)
+def test_dates_are_read_by_the_whole_column(written: list[str], read: list[str]) -> None:
+    assert forms(written) == read
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (["3,5", "4", "-0,25"], ["3.5", "4", "-0.25"]),
+        (["1.234,56", "7,5"], ["1234.56", "7.5"]),
+        (["1,234.56", "7.5", "12"], ["1234.56", "7.5", "12"]),
+        (["1.234.567", "1.234"], ["1234567", "1234"]),
+        (["1 234", "12"], ["1234", "12"]),
+        (["1\u00a0234,5", "12"], ["1234.5", "12"]),
+        (["1'234.50", "12"], ["1234.50", "12"]),
+        (["12 %", "3,5 %"], ["12", "3.5"]),
+        (["€ 12", "€ 13.50"], ["12", "13.50"]),
+        (["$12.50", "-$1,200.00", "($5.00)"], ["12.50", "-1200.00", "-5.00"]),
+        (["12 EUR", "1.300,00 EUR"], ["12", "1300.00"]),
+        (["\u22125,5", "3,25-"], ["-5.5", "-3.25"]),
+        (["31", " 7 ", "-", "NULL", "#N/A"], ["31", "7", None, None, None]),
+    ],
+)
+def test_numbers_are_read_by_the_whole_column(written: list[str], read: list[str]) -> None:
+    assert forms(written) == read
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        ["31", "N/A", "old"],  # one text makes a column of text
+        ["NA", "?"],
+        ["16.10.1961", "10.16.1961"],
+        ["16.10.1961", "16/10/1961"],
+        ["31.02.2020", "01.03.2020"],
+        ["16.10.61", "01.03.20"],
+        ["12 EUR", "13 USD"],
+        ["12 EUR", "13"],
+        ["01,5", "02,5"],  # a leading zero is of a code
+        ["1,23,456", "3"],
+        ["1.2.3.4", "10.0.0.1"],
+        ["1e5", "2.500"],
+        ["*", "31"],  # a label of a release
+        ["[20, 30)", "[30, 40)"],
+    ],
+)
+def test_what_is_not_one_form_stays_as_it_is(written: list[str]) -> None:
+    assert forms(written) == written
+
+
+def test_codes_by_their_name_stay_as_they_are() -> None:
+    table = {"Telefon": ["555 123 456"], "icd": ["250,1"], "zip": ["12.345"], "amount": ["555 123 456"]}
+    assert forms(table) == table | {"amount": ["555123456"]}
+
+
+@pytest.mark.parametrize("written", [["01/02/2020", "05/06/2020"], ["01-02-2020", "5-6-2020 10:00"]])
+def test_dates_with_the_day_or_the_month_first_are_refused(written: list[str]) -> None:
+    with pytest.raises(
+        ReadError, match=r't\.csv: the dates in "x".*dates="dmy" or dates="mdy".*verbatim=\["x"\]'
+    ) as told:
+        forms(written)
+    assert "2020" not in str(told.value)
+    assert forms(written, dates="dmy")[0][:10] == "2020-02-01"
+    assert forms(written, dates="mdy")[0][:10] == "2020-01-02"
+    assert forms(written, verbatim=["x"]) == written
+
+
+def test_another_column_decides_the_order_of_dates() -> None:
+    assert forms({"x": ["01/02/2020"], "y": ["16/10/1961"]})["x"] == ["2020-02-01"]
+    with pytest.raises(ReadError, match='the dates in "x"'):
+        forms({"x": ["01/02/2020"], "y": ["16/10/1961"], "z": ["10/16/1961"]})
+
+
+@pytest.mark.parametrize(("written", "comma", "point"), [("1,234", "1.234", "1234"), ("1.234", "1234", "1.234")])
+def test_a_mark_that_is_decimal_or_of_thousands_is_refused(written: str, comma: str, point: str) -> None:
+    with pytest.raises(ReadError, match=r'the numbers in "x".*decimal="comma" or decimal="point"') as told:
+        forms([written, "12"])
+    assert "234" not in str(told.value)
+    assert forms([written, "12"], decimal="comma") == [comma, "12"]
+    assert forms([written, "12"], decimal="point") == [point, "12"]
+    assert forms({"x": [written], "y": ["3,5"]})["x"] == [comma]
+    assert forms({"x": [written], "y": ["3.5"]})["x"] == [point]
+    with pytest.raises(ReadError, match='the numbers in "x"'):
+        forms({"x": [written], "y": ["3.5"], "z": ["3,5"]})
+
+
+def test_the_options_decide_nothing_that_the_values_decide() -> None:
+    assert forms(["16/10/1961"], dates="mdy") == ["1961-10-16"]
+    assert forms(["3,5"], decimal="point") == ["3.5"]
+
+
+def test_declared_missing_values_are_missing_in_columns_of_any_type() -> None:
+    table = {"x": ["a", "N/A", " ? "], "n": [1, 99, 3]}
+    assert forms(table, missing=["N/A", "?"]) == {"x": ["a", None, None], "n": [1, 99, 3]}
+    assert forms(table, missing={"n": ["99"]}) == table | {"n": [1, None, 3]}
+    with pytest.raises(ColumnError, match='no column "m"'):
+        forms(table, missing={"m": ["99"]})
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("dates", "german", "dates is unknown; got 'german'; allowed: dmy"),
+        ("decimal", ",", "decimal is unknown"),
+        ("missing", "NA", "missing must be a list"),
+        ("missing", [9], "missing must be a list"),
+        ("verbatim", "x", "verbatim must be a list"),
+    ],
+)
+def test_options_are_checked(option: str, value: Any, message: str) -> None:
+    with pytest.raises(ReadError, match=message):
+        forms(["1"], **{option: value})
+
+
+def test_columns_of_any_name_are_read() -> None:
+    assert forms(
+        {
+            "*": ["3,5"],
+            "^a$": ["NA"],
+            "value": [
+                "1",
+            ],
+        }
+    ) == {"*": ["3.5"], "^a$": ["NA"], "value": ["1"]}
+
+
+@pytest.mark.parametrize("rare", ["N/A", "1,5", "1.5"])
+def test_one_cell_in_many_rows_counts(rare: str) -> None:
+    ages = [str(i % 90) for i in range(9_999)]
+    found = forms([*ages[:5_001], rare, *ages[5_001:]])
+    assert found[5_001] == {"N/A": None}.get(rare, "1.5")
+    days = [f"2020-01-{1 + i % 28:02}" for i in range(9_999)]
+    assert forms([*days, "N/A"])[-1] is None
+
+
+def test_texts_that_may_be_missing_are_suggested() -> None:
+    assert suggest_missing(pl.Series(["a", "?", "N/A", "none", None])) == ["?", "N/A"]
+    assert suggest_missing(pl.Series([1])) == []
+
+
+@pytest.fixture
+def hospital(tmp_path: Path) -> Path:
+    """Forty rows as a German hospital writes them."""
+    file = tmp_path / "hospital.csv"
+    rows = [
+        f"{i % 28 + 1:02}.0{i % 9 + 1}.19{60 + i % 4};{60 + i % 3},5;0{4100 + i % 2};k.A.;{'ab'[i % 2]}"
+        for i in range(40)
+    ]
+    file.write_text("\n".join(["born;weight;plz;cost;ill", *rows]).replace("k.A.", "1.200,50 €", 30) + "\n", "utf-8")
+    return file
+
+
+ASKED: dict[str, Any] = {
+    "quasi": ["born", "plz"],
+    "sensitive": ["ill"],
+    "unprotected": ["ill"],
+    "rest": "release",
+    "k": 4,
+}
+READING = {
+    "dates": {"born": "dmy"},
+    "numbers": {
+        "weight": "a decimal comma",
+        "cost": "a point between thousands, a decimal comma and a unit or percent sign",
+    },
+}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_release_says_how_its_file_was_read(hospital: Path, tmp_path: Path, stream: bool) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        data = sf.scan(hospital) if stream else hospital
+        release = sf.anonymize(data, **ASKED, search="mondrian", to=tmp_path / "out")
+    assert release.manifest["input"]["reading"] == READING
+    told = [str(w.message) for w in caught if w.category is sf.ReadWarning]
+    assert told[0] == 'hospital.csv: dates are read as day, month, year in "born"'
+    assert told[-1].endswith('read as missing in "cost"')
+    assert sf.verify(tmp_path / "out").holds
+    labels = "".join(p.read_text("utf-8") for p in (tmp_path / "out").glob("data.csv"))
+    assert stream or ("1200.50" in labels and "€" not in labels)
+
+
+def test_a_plain_file_is_read_without_a_word(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("age,born\n" + "31,1961-10-16\n" * 8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        release = sf.anonymize(tmp_path / "t.csv", quasi=["age", "born"], k=2)
+    assert "reading" not in release.manifest["input"]
+
+
+def test_a_streamed_file_that_changes_its_form_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("day,n\n" + "16.10.1961,1\n" * 200_000 + "1961-10-16,1\n")
+    with pytest.warns(sf.ReadWarning):
+        table = sf.scan(file)
+    with pytest.raises(ReadError, match=r'"day" is not written as in the first rows.*verbatim=\["day"\]'):
+        table.count(["day"], lambda message, share: None, 100)
+    assert sf.scan(file, verbatim=["day"]).count(["day"], lambda message, share: None, 100).height == 2
+
+
+def test_forms_are_not_for_streamed_parquet(tmp_path: Path) -> None:
+    pl.DataFrame({"a": ["N/A", "b"]}).write_parquet(tmp_path / "t.parquet")
+    with pytest.raises(ReadError, match="not for Parquet files that are streamed"):
+        sf.scan(tmp_path / "t.parquet", missing=["N/A"])
+    with pytest.warns(sf.ReadWarning, match="1 cell is read as missing"):
+        assert sf.read(tmp_path / "t.parquet", missing=["N/A"])["a"].to_list() == [None, "b"]
+
+
+def test_verify_counts_what_is_printed(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("day,n\n1.1.2020,1\n01.01.2020,1\n")
+    assert not sf.verify(tmp_path / "t.csv", quasi=["day"], require=sf.KAnonymity(2)).holds
