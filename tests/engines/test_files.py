@@ -5,6 +5,7 @@ import gzip
 import polars as pl
 import pytest
 
+from sfumato.engines.files.forms import ReadWarning
 from sfumato.engines.files.read import describe_csv, read
 from sfumato.engines.files.table import FileTable
 from sfumato.errors import ColumnError, EmptyTable, ReadError
@@ -255,3 +256,64 @@ def test_a_header_longer_than_the_head(file):
 def test_a_long_cell(file):
     cell = "x" * 200_000 + "\n\ny"
     assert read(file(f'a,b\n"{cell}",1\n\n2,5" pipe\n')).rows() == [(cell, "1"), ("2", '5" pipe')]
+
+
+TITLED = "Patients of ward 3\nAs of: 1.2.2024\n\nname;age;town\nAnn;31;Rome\nBob;47;Rome\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (TITLED, 3),
+        ("Report;;\n;;\nname;age;town\nAnn;31;Rome\nBob;47;Rome\n", 2),
+        ('"Report\nof 2024"\nname,age,town\nAnn,31,Rome\nBob,47,Rome\n', 2),
+        ("# exported\nname\tage\ttown\nAnn\t31\tRome\nBob\t47\tRome\n", 1),
+    ],
+)
+def test_lines_above_the_header_are_skipped_and_told(file, content, lines):
+    path = file(content)
+    what = f"{lines} lines above the header are" if lines > 1 else "1 line above the header is"
+    with pytest.warns(ReadWarning, match=what):
+        frame = read(path)
+    assert frame.to_dict(as_series=False) == {"name": ["Ann", "Bob"], "age": ["31", "47"], "town": ["Rome", "Rome"]}
+    with pytest.warns(ReadWarning, match=what):
+        assert FileTable(path).sample(9).equals(frame)
+    assert FileTable(path, skip=lines).sample(9).equals(read(path, skip=lines))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "a,b\n1,2\n3,4\n",
+        '"age","sex"\n"1",31,"f"\n"2",47,"m"\n',  # R writes no name above the row names
+        "short\nAnn,Rome,x\nBob,Oslo,y\n",  # no line is a header beyond doubt
+    ],
+)
+def test_no_line_is_skipped_where_the_header_is_in_doubt(file, content):
+    assert describe_csv(file(content)).skip == 0
+
+
+def test_skip_is_checked_and_lines_at_fault_count_from_the_top(file):
+    path = file(TITLED + "Cid;9\n")
+    with pytest.raises(ReadError, match="line 7 has 2 fields, the header has 3"):
+        read(path)
+    with pytest.raises(ReadError, match="skip must be a whole number"):
+        read(path, skip=-1)
+    with pytest.raises(ReadError, match="nothing below the 50 lines"):
+        read(path, skip=50)
+
+
+@pytest.mark.parametrize("open_", [read, lambda path, **more: FileTable(path, **more).sample(9)])
+def test_columns_name_a_table_without_a_header(file, open_):
+    rows = [("31", "F", "flu"), ("47", "M", "cold")]
+    frame = open_(file("31,F,flu\n47,M,cold\n"), columns=["age", "sex", "ill"])
+    assert (frame.columns, frame.rows()) == (["age", "sex", "ill"], rows)
+    words = file("Rome,F,flu\nOslo,M,cold\n", "words.csv")  # its first line could be a header
+    assert open_(words, columns=["town", "sex", "ill"]).height == 2
+    assert open_(words, columns=["flu", "F"]).rows() == [("cold", "M")]
+    with pytest.raises(ColumnError, match="no header, and columns names 2; got 3 columns"):
+        open_(file("31,F,flu\n47,M,cold\n"), columns=["age", "sex"])
+    with pytest.raises(ColumnError, match="twice"):
+        open_(file("31,F,flu\n47,M,cold\n"), columns=["age", "sex", "sex"])
+    with pytest.raises(ColumnError, match='no column "town"'):
+        open_(words, columns=["town"])

@@ -6,6 +6,7 @@ import sys
 import polars as pl
 import pytest
 
+from sfumato.engines.files.forms import ReadWarning
 from sfumato.engines.files.read import read
 from sfumato.errors import ColumnError, EmptyTable, MissingExtra, ReadError
 
@@ -108,3 +109,28 @@ def test_excel_with_faults(book):
         read(book({"s": [["a", "b"]]}))
     with pytest.raises(EmptyTable):
         read(book({"s": []}))
+
+
+def test_excel_days_are_dates(book):
+    path = book(
+        {"s": [["born", "seen"], [dt.date(1961, 10, 16), dt.datetime(2024, 1, 2, 8)], [dt.date(1975, 4, 3), None]]}
+    )
+    assert read(path).rows() == [(dt.date(1961, 10, 16), dt.datetime(2024, 1, 2, 8)), (dt.date(1975, 4, 3), None)]
+
+
+def test_excel_titles_are_skipped_and_told(book):
+    rows = [["Patients 2024"], [], ["name", "age", "town"], ["Ann", 31, "Rome"], ["Bob", 47, "Rome"]]
+    with pytest.warns(ReadWarning, match="2 lines above the header are skipped"):
+        assert read(book({"s": rows})).rows() == [("Ann", 31, "Rome"), ("Bob", 47, "Rome")]
+    assert read(book({"s": rows}), skip=3, header=False).columns == ["column_1", "column_2", "column_3"]
+    assert read(book({"s": rows[3:]}), columns=["name", "age", "town"]).height == 2
+
+
+def test_a_workbook_that_begins_with_a_cover_page_is_refused(book):
+    table = [["name", "age", "town"], ["Ann", 31, "Rome"], ["Bob", 47, "Rome"]]
+    path = book({"About": [["Report"], [], ["Author", "Ann"]], "Data": table})
+    with pytest.raises(ReadError, match=r'page about the others.*allowed: About, Data.*sheet="\.\.\."'):
+        read(path)
+    assert read(path, sheet="Data").height == 2
+    with pytest.warns(ReadWarning, match='sheet "Data" is read, the first of 2'):
+        read(book({"Data": table, "About": [["Report"]]}))

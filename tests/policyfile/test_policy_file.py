@@ -295,7 +295,7 @@ def test_a_table_of_a_database(tmp_path: Path) -> None:
         ('"/data/2024"]', '"/data"]\ntable = "t"', ["[input] table (line 3)", "is of a database"]),
         ('"/data/2024"]', '"/data"]\nstream = false', ["[input] stream (line 3)", "never read into memory"]),
         ('"/data/2024"]', '"/data"]\nstream = "yes"', ["[input] stream (line 3)", "boolean"]),
-        ('"/data/2024"]', '"/data"]\nheader = false', ["[input] header (line 3)", "streamed"]),
+        ('"/data/2024"]', '"/data"]\nquote = "x"', ["[input] quote (line 3)", "streamed"]),
         ('path = "out"', 'path = "out"\norder = "sorted"', ["[output] order (line 12)", "canonical"]),
         ('path = "out"', 'path = "out"\nshuffle = true', ["[output] shuffle (line 12)", "unknown key"]),
         ('path = "out"', 'path = "out"\nformat = "xlsx"', ["[output] format (line 12)", "csv, tsv or parquet"]),

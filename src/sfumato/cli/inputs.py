@@ -125,7 +125,7 @@ def _read(path: str | Path, format: str | None = None, **given: Any) -> TableRea
     from sfumato.engines.files.read import Options, read_table
 
     forms = {name: given.pop(name) for name in FORMS if name in given}
-    return read_table(path, format, Options(**given), None, Forms(**forms))
+    return read_table(path, format, Options(**given), Forms(**forms))
 
 
 def checked(draft: Draft, command: str | None = None) -> tuple[Opened, PolicyFile]:
@@ -198,7 +198,7 @@ def fitting(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     from sfumato.policyfile.tables import ending
 
     kind = ending(path)
-    fits = {"header", "sheet"} if kind in EXCEL else {"separator", "quote", "encoding", "header"}
+    fits = {"header", "sheet", "skip"} if kind in EXCEL else {"separator", "quote", "encoding", "header", "skip"}
     fits = fits if kind in TEXT + EXCEL else set()
     return {key: value for key, value in given.items() if key in fits or key in FORMS}
 

@@ -82,6 +82,12 @@ class ReadingOptions(PlaceOptions):
         bool | None, option("--header/--no-header", "Whether the first line names the columns.", READING)
     ] = None
     sheet: Annotated[str | None, option("--sheet", "Of an Excel file; the first if not given.", READING, "NAME")] = None
+    skip: Annotated[int | None, option("--skip", "Lines above the header; found out if not given.", READING, "N")] = (
+        None
+    )
+    columns: Annotated[
+        Texts, option("--columns", "Columns to read; without a header, the names of all.", READING, "A,B")
+    ] = None
     missing: Annotated[
         Texts, option("--missing", "Texts that are missing values: N/A,? or age=-9; may be repeated.", READING, "A,B")
     ] = None
@@ -112,6 +118,7 @@ class ReadingOptions(PlaceOptions):
             "dates": self.dates,
             "decimal": self.decimal,
         }
+        found |= {"skip": self.skip, "columns": joined(self.columns)}
         found["verbatim"] = True if self.verbatim == ["*"] else joined(self.verbatim)
         return {key: value for key, value in found.items() if value is not None}
 

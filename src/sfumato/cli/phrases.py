@@ -28,6 +28,7 @@ PHRASES: dict[str, str] = {
     r'\bdecimal="comma" or decimal="point"': "--decimal comma or --decimal point",
     r'\bverbatim=\[("(?:[^"\\]|\\.)*")\]': r"--verbatim \1",
     r"\bpass (--dates|--decimal|--verbatim)": r"give \1",
+    r'\bpass sheet="\.\.\."': "give --sheet",
     r"\bpass header=False\b": "give --no-header",
     r'\bpass encoding="(\S+)"': r"give --encoding \1",
     r'\bpass encoding=, for example "(\S+)"': r"give --encoding, for example --encoding \1",

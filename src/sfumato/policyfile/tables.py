@@ -92,6 +92,8 @@ class InputTable(PolicyTable):
     encoding: str | None = None
     header: bool | None = None
     sheet: str | int | None = None
+    skip: Annotated[int, Field(ge=0)] | None = None
+    columns: list[str] | None = None
     missing: list[str] | dict[str, list[str]] | None = None
     dates: Literal["dmy", "mdy", "ymd"] | None = None
     decimal: Literal["comma", "point"] | None = None
@@ -326,15 +328,8 @@ def in_our_words(message: str) -> str:
 
 BASES = ("duckdb", "ddb", "db", "sqlite", "sqlite3")  # endings of database files
 OF_A_FILE = "is of a file, and the input is a table of a database"
-STREAMED = (
-    "format",
-    "separator",
-    "encoding",
-    "missing",
-    "dates",
-    "decimal",
-    "verbatim",
-)  # what can be said about files that are streamed
+# what can be said about files that are streamed
+STREAMED = ("format", "separator", "encoding", "header", "columns", "skip", "missing", "dates", "decimal", "verbatim")
 READ = ("csv", "tsv", "tab", "txt", "data", "dat", "parquet", "xlsx", "xlsm", "sav", "zsav", "dta", "sas7bdat", "xpt")
 
 

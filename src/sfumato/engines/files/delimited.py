@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 SEPARATORS = ("\t", ";", "|", ",")  # ties go to the first: in "1,5;2,5" the comma is decimal
 NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)*|[.,]\d+)([eE][+-]?\d+)?%?")
 DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([T ].*)?")
+FIRST_LINES = 50  # among which the header is looked for
 FIELD = r"(?:^|(?<=[,;\t|])) ?"  # where a field may begin, whatever the separator
 DOUBLE_OPEN = re.compile(FIELD + '"', re.MULTILINE)
 SINGLE_OPEN = re.compile(FIELD + "'", re.MULTILINE)
@@ -42,16 +43,25 @@ class TextDialect:
     skip_spaces: bool  # a space follows practically every separator and is no part of the values
     names: tuple[str, ...]
     encoding: str = "utf-8"
+    skip: int = 0  # lines above the header: titles, dates of export
 
 
 def sniff(
-    head: str, *, separator: str | None = None, quote: str | None = None, header: bool | None = None, whole: bool = True
+    head: str,
+    *,
+    separator: str | None = None,
+    quote: str | None = None,
+    header: bool | None = None,
+    whole: bool = True,
+    skip: int | None = None,
+    columns: Sequence[str] | None = None,
 ) -> TextDialect:
     """Guess the dialect of a file from its first lines; what is given is taken as given.
 
     The separator is the one of comma, semicolon, tab and bar that cuts the first line, and then the most lines into
     as many fields. The quote is double unless only single quotes enclose fields. The first line is a header unless its
-    cells look like the cells below them: numbers above numbers, or words that come again.
+    cells look like the cells below them: numbers above numbers, or words that come again. Lines above it that
+    have few of its cells are skipped, where it is a header beyond doubt.
 
     Parameters
     ----------
@@ -61,6 +71,10 @@ def sniff(
         Overrides; `quote=""` says that quotes have no meaning.
     whole
         Whether `head` is all there is; if not, its last line may be half a record.
+    skip
+        The lines above the header; None is guessed.
+    columns
+        Names of the columns, where the file has no header.
 
     Examples
     --------
@@ -68,13 +82,76 @@ def sniff(
     ('name', 'born')
     """
     mark = _quote(head) if quote is None else quote or None
+    skip = _preamble(head, separator, mark, header) if skip is None else skip
+    head = head.split("\n", skip)[-1] if skip else head
     separator = separator or _separator(head, mark, whole)
     skip_spaces = _spaced(head, separator, mark)
     rows = records(head, separator, mark, skip_spaces)
     first = rows[0] if rows else []
+    sure = header is not None
     if header is None:
         header = _has_header(first, rows[1:] if whole or len(rows) < 3 else rows[1:-1])
-    return TextDialect(separator, mark, header, skip_spaces, column_names(first, header), "utf-8")
+    names = None if columns is None else name_columns(first, columns, header, sure)
+    if names is not None:
+        return TextDialect(separator, mark, False, skip_spaces, names, "utf-8", skip)
+    return TextDialect(separator, mark, header, skip_spaces, column_names(first, header), "utf-8", skip)
+
+
+def name_columns(first: Sequence[str], columns: Sequence[str], header: bool, sure: bool) -> tuple[str, ...] | None:
+    """The columns as the names of a table without a header, whose first row is given; None where they choose columns.
+
+    A header that was guessed is none where the columns are as many, and it has none of them.
+    """
+    known = set(first) if header else set(column_names(first, header=False))
+    if known & set(columns) or (header and (sure or len(columns) != len(first))):
+        return None
+    if len(columns) != len(first):
+        what = f"the file has no header, and columns names {len(columns)}"
+        raise ColumnError(what, got=f"{len(first)} columns in the file", hint="name all of them, in their order")
+    if len(set(columns)) < len(columns):
+        raise ColumnError("columns names a column twice")
+    return tuple(columns)
+
+
+def _preamble(head: str, separator: str | None, quote: str | None, header: bool | None) -> int:
+    """How many lines stand above the header."""
+    if header is False:
+        return 0
+    for mark in [separator] if separator else SEPARATORS:
+        lines = reader(head, mark, quote, skip_spaces=True)
+        rows, ends = [], []
+        try:
+            for row in islice(lines, FIRST_LINES):
+                rows.append(row)
+                ends.append(lines.line_num)
+        except csv.Error:
+            continue
+        if above := rows_above(rows):
+            return ends[above - 1]
+    return 0
+
+
+def rows_above(rows: Sequence[Sequence[str | None]]) -> int:
+    """How many of the first rows of a sheet or a file stand above its header.
+
+    They have a third of its cells at most, and the header is beyond doubt: all of its cells are names, no two alike,
+    and the rows below are as wide, and look different.
+
+    >>> rows_above([["Patients 2024"], [], ["name", "age"], ["Ann", "31"], ["Bob", "47"]])
+    2
+    """
+    width = max(map(len, rows), default=0)
+    filled = [sum(bool(cell and cell.strip()) for cell in row) for row in rows]
+    start = next((i for i, row in enumerate(rows) if filled[i] == len(row) == width), 0)
+    if width < 2 or not start or 3 * max(filled[:start]) > max(3, width) or not any(filled[:start]):
+        return 0
+    names, body = (
+        [cell or "" for cell in rows[start]],
+        [[cell or "" for cell in row] for row in rows[start + 1 :] if any(row)],
+    )
+    named = len(set(names)) == width and not any(map(_typed, names))
+    wide = sum(len(row) == width for row in body) >= 0.5 * len(body) > 0
+    return start if named and wide and _votes(names, body) > 0 else 0
 
 
 def records(text: str, separator: str, quote: str | None, skip_spaces: bool) -> list[list[str]]:
@@ -150,8 +227,11 @@ def _typed(cell: str) -> bool:
 
 
 def _has_header(first: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
-    if not body:
-        return not any(_typed(cell) for cell in first)
+    return _votes(first, body) >= 0 if body else not any(_typed(cell) for cell in first)
+
+
+def _votes(first: Sequence[str], body: Sequence[Sequence[str]]) -> int:
+    """Columns whose first cell looks like a name, less those where it looks like the cells below it."""
     votes = 0
     for j, name in enumerate(first):
         cells = [row[j] for row in body if len(row) > j and row[j].strip()]
@@ -164,7 +244,7 @@ def _has_header(first: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
             votes -= 1
         elif 2 * len(set(cells)) <= len(cells):
             votes += 1
-    return votes >= 0
+    return votes
 
 
 CHUNK = 1 << 16  # stays in the processor's cache
@@ -264,8 +344,10 @@ def open_delimited(
     encoding: str | None = None,
     quote: str | None = None,
     header: bool | None = None,
+    skip: int | None = None,
+    columns: Sequence[str] | None = None,
 ) -> tuple[bytes, TextDialect]:
-    """The text of a file in UTF-8 and its dialect, guessed where it is not given."""
+    """The text of a file in UTF-8, without lines above its header, and its dialect, guessed where it is not given."""
     for option, value in (("separator", separator), ("quote", quote or None)):
         if value is not None and (len(value) != 1 or not value.isascii() or value in "\r\n\0"):
             raise ReadError(f"{option} must be one ASCII character", got=repr(value))
@@ -282,8 +364,24 @@ def open_delimited(
         text = text.replace(b"\r", b"\n")
     head = _head(text)
     whole = len(head) == len(text)
-    dialect = sniff(head.decode("utf-8", "ignore"), separator=separator, quote=quote, header=header, whole=whole)
-    return text, replace(dialect, encoding=found)
+    check_skip(skip)
+    given: dict[str, Any] = {"separator": separator, "quote": quote, "header": header, "skip": skip, "columns": columns}
+    dialect = sniff(head.decode("utf-8", "ignore"), whole=whole, **given)
+    return skip_lines(text, dialect.skip, path.name), replace(dialect, encoding=found)
+
+
+def check_skip(skip: int | None) -> None:
+    """Refuse what is no number of lines."""
+    if skip is not None and (not isinstance(skip, int) or isinstance(skip, bool) or skip < 0):
+        raise ReadError("skip must be a whole number of lines above the header", got=repr(skip))
+
+
+def skip_lines(text: bytes, lines: int, name: str) -> bytes:
+    """The text below so many lines."""
+    rest = text.split(b"\n", lines)
+    if len(rest) <= lines or not rest[-1].strip():
+        raise ReadError(f"{name} has nothing below the {lines} lines that are skipped")
+    return rest[-1]
 
 
 def decode(data: bytes, name: str, encoding: str | None = None) -> tuple[bytes, str]:
@@ -419,7 +517,7 @@ def _by_python(text: bytes, dialect: TextDialect, name: str) -> pl.DataFrame:
 
 def _checked(rows: Reader, dialect: TextDialect, name: str) -> Iterator[list[str]]:
     """The records that are not blank; a ReadError where one has too many or too few fields, or could be missing."""
-    line, width = 1, len(dialect.names)
+    line, width = 1 + dialect.skip, len(dialect.names)
     try:
         for row in rows:
             if len(row) == width:
@@ -429,8 +527,9 @@ def _checked(rows: Reader, dialect: TextDialect, name: str) -> Iterator[list[str
                 raise ReadError(what, hint='write "" for a missing value, or take the line out')
             elif row and not (len(row) == 1 and row[0].isspace()):
                 fields = f"{len(row)} field" + "s" * (len(row) != 1)
-                raise ReadError(f"{name}: line {line} has {fields}, the first line has {width}", hint=_hint(dialect))
-            line = rows.line_num + 1
+                above = "the header" if dialect.skip else "the first line"
+                raise ReadError(f"{name}: line {line} has {fields}, {above} has {width}", hint=_hint(dialect))
+            line = dialect.skip + rows.line_num + 1
     except csv.Error:
         raise ReadError(f"{name}: line {line} is malformed: its quotes do not match", hint=_hint(dialect)) from None
 

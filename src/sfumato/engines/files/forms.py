@@ -36,6 +36,7 @@ SIGNED = rf"^([+-]?)\s*(?:{UNIT})?\s*([+-]?)\s*([0-9.,' ]*[0-9][0-9.,' ]*?)\s*(?
 CLOCK = r"(?:(?:T| +|, *)([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}(?:[.,][0-9]{1,9})?))?(?: *([AaPp])\.?[Mm]\.?)?)?"
 DAY = r"^([0-9]{1,4})([./-])([0-9]{1,2})([./-])([0-9]{1,4})" + CLOCK + "$"
 LOOKS = rf"{DAY}|{NUMBER}|^[(+-]?\s*(?:{UNIT})?\s*[+-]?\s*[0-9.,][0-9.,' ]*(?:{UNIT})?\)?-?$"
+STILL = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]00:00(?::00(?:\.0+)?)?$"  # a clock at midnight
 ZERO = r"^[+-]?0[0-9]"  # a number that keeps a leading zero is a code
 GROUPED = {
     (decimal, mark): rf"^[+-]?(?:[1-9][0-9]{{0,2}}(?:{re.escape(mark)}[0-9]{{3}})*|0)(?:{re.escape(point)}[0-9]+)?$"
@@ -170,6 +171,15 @@ class FormsFound:
         return ({"dates": dates} if dates else {}) | ({"numbers": numbers} if numbers else {})
 
 
+def skip_note(skipped: int, given: int | None) -> list[str]:
+    """What to say of lines above the header that nobody said to skip."""
+    return (
+        [f"{count(skipped, 'line')} above the header {'is' if skipped == 1 else 'are'} skipped"]
+        if skipped and given is None
+        else []
+    )
+
+
 def read_forms(frame: pl.DataFrame, forms: Forms, name: str) -> tuple[pl.DataFrame, FormsFound]:
     """The frame with its text columns in plain forms, and which forms they had; `name` is that of the file.
 
@@ -258,13 +268,15 @@ def _look(series: pl.Series, name: str) -> Look | None:
                 return None if whole else Look(decides="point")
         elif some.len() and some.str.contains(f"{DATE}|{DATETIME}").all():
             here, every = some.str.len_bytes(), series.str.len_bytes()
-            if (every.min(), every.max()) == (here.min(), here.max()):
+            if (every.min(), every.max()) == (here.min(), here.max()) and not some.str.contains(STILL).all():
                 return None
     every = series.drop_nulls().unique()
     known = _known(every)
     if not known.len() or not known.str.contains(LOOKS).all():
         return None
     changed = bool((every.len() > known.len()) or (every.str.strip_chars() != every).any())
+    if known.str.contains(STILL).all():
+        return Look((ColumnForm(order="ymd"),))
     if known.str.contains(DATE).all() or known.str.contains(DATETIME).all():
         return Look((ColumnForm(),) if changed else ())
     return _dates(known) or _numbers(known, name, changed)

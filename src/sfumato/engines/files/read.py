@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from itertools import chain
@@ -16,8 +16,17 @@ import polars as pl
 
 from sfumato.core.printed import printed, printed_frame
 from sfumato.engines.atomic import HINT, is_full, no_space
-from sfumato.engines.files.delimited import TextDialect, column_names, open_delimited, parse
-from sfumato.engines.files.forms import Forms, FormsFound, ReadWarning, declare_missing, read_forms
+from sfumato.engines.files.delimited import (
+    FIRST_LINES,
+    TextDialect,
+    check_skip,
+    column_names,
+    name_columns,
+    open_delimited,
+    parse,
+    rows_above,
+)
+from sfumato.engines.files.forms import Forms, FormsFound, ReadWarning, declare_missing, read_forms, skip_note
 from sfumato.engines.guard import guard_names, guarded_text
 from sfumato.errors import ColumnError, EmptyTable, MissingExtra, OutputError, ReadError, did_you_mean, warn
 
@@ -28,25 +37,81 @@ ESCAPED = re.compile(r"[\x00-\x08\x0b-\x1f]|_(?=x[0-9A-Fa-f]{4}[_\x00-\x08\x0b-\
 ROWS, COLUMNS, LETTERS, DIGITS = 1_048_575, 16_384, 32_767, 15  # what a sheet holds below its header, and a cell
 
 
-def read_excel(path: Path, sheet: str | int | None = None, header: bool = True) -> pl.DataFrame:
-    """A sheet of an Excel workbook, the first if none is named; rows without any value are skipped."""
+@dataclass(frozen=True)
+class Options:
+    """What the caller said about a file; None is guessed."""
+
+    separator: str | None = None
+    encoding: str | None = None
+    quote: str | None = None
+    header: bool | None = None
+    sheet: str | int | None = None
+    skip: int | None = None
+    columns: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class TableRead:
+    """A table of a file, how it was read as a manifest may say it, and the same in sentences."""
+
+    frame: pl.DataFrame
+    record: Mapping[str, Any] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+
+
+def read_excel(path: Path, options: Options) -> TableRead:
+    """A sheet of an Excel workbook, the first if none is named.
+
+    Rows without any value are skipped, and so is what stands above the header; days without a clock are dates.
+    """
+    check_skip(options.skip)
     book = _open(path)
-    place = _sheet(path, sheet, book.sheet_names)
+    place = _sheet(path, options.sheet, book.sheet_names)
+    if options.sheet is None and len(book.sheet_names) > 1:
+        _refuse_cover(path, book)
     try:
-        first = book.load_sheet(place, header_row=None, n_rows=1, dtypes="string").to_polars()
-        if not first.height:
-            return pl.DataFrame()
-        names = column_names([cell or "" for cell in first.row(0)], header)
+        first = book.load_sheet(place, header_row=None, n_rows=FIRST_LINES, dtypes="string").to_polars()
+        skip = options.skip
+        if skip is None:
+            skip = 0 if options.header is False else rows_above(first.rows())
+        if first.height <= skip:
+            return TableRead(pl.DataFrame())
+        top, header = [cell or "" for cell in first.row(skip)], options.header is not False
+        names = (
+            None if options.columns is None else name_columns(top, options.columns, header, options.header is not None)
+        )
+        header = header and names is None
         frame = book.load_sheet(
-            place, header_row=None, skip_rows=int(header), column_names=list(names), schema_sample_rows=None
+            place,
+            header_row=None,
+            skip_rows=skip + header,
+            column_names=list(names or column_names(top, header)),
+            schema_sample_rows=None,
         ).to_polars()
     except ColumnError:
         raise
     except Exception:  # its message may hold cells
         raise ReadError(f"{path.name} cannot be read as a table") from None
-    text = pl.col(pl.String)
-    filled = whole_numbers(frame).filter(~pl.all_horizontal(pl.all().is_null()))
-    return filled.with_columns(pl.when(text != "").then(text))
+    text, time = pl.col(pl.String), frame.select(pl.col(pl.Datetime))
+    days = [series.dt.date() for series in time.iter_columns() if (series.dt.truncate("1d") == series).all()]
+    filled = whole_numbers(frame.with_columns(days)).filter(~pl.all_horizontal(pl.all().is_null()))
+    notes = skip_note(skip, options.skip)
+    if options.sheet is None and len(book.sheet_names) > 1:
+        notes = [f'sheet "{book.sheet_names[0]}" is read, the first of {len(book.sheet_names)}', *notes]
+    return TableRead(filled.with_columns(pl.when(text != "").then(text)), {"skip": skip} if skip else {}, notes)
+
+
+def _refuse_cover(path: Path, book: Any) -> None:
+    """Refuse to read the first sheet where it is a page about the others."""
+    sizes = []
+    for place in range(len(book.sheet_names)):
+        sheet = book.load_sheet(place, header_row=None, n_rows=FIRST_LINES, dtypes="string").to_polars()
+        rows = sheet.select(filled=pl.sum_horizontal(pl.all().is_not_null())).to_series() if sheet.width else sheet
+        sizes.append((sheet.width, int((rows > 1).sum()) if sheet.width > 1 else 0))
+    (width, rows), others = sizes[0], sizes[1:]
+    if any(wide > max(width, 2) and full > rows and (width < 3 or rows < 2) for wide, full in others):
+        what = f"the first sheet of {path.name} looks like a page about the others, not like a table"
+        raise ReadError(what, allowed=", ".join(book.sheet_names), hint='name the sheet: pass sheet="..."')
 
 
 def whole_numbers(frame: pl.DataFrame) -> pl.DataFrame:
@@ -185,17 +250,6 @@ def _write_sheet(sheet: Any, rows: Iterable[Sequence[Any]]) -> None:
             sheet.write_string(i, 0, "")  # or a last row without values would not count
 
 
-@dataclass(frozen=True)
-class Options:
-    """What the caller said about a file; None is guessed."""
-
-    separator: str | None = None
-    encoding: str | None = None
-    quote: str | None = None
-    header: bool | None = None
-    sheet: str | int | None = None
-
-
 def read(
     path: str | Path,
     *,
@@ -206,6 +260,7 @@ def read(
     header: bool | None = None,
     columns: Sequence[str] | None = None,
     sheet: str | int | None = None,
+    skip: int | None = None,
     missing: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
     dates: str | None = None,
     decimal: str | None = None,
@@ -227,9 +282,11 @@ def read(
     separator, encoding, quote, header
         For delimited text: what not to guess. `quote=""` says that quotes have no meaning.
     columns
-        The columns to read, in this order; all of them if left out.
+        The columns to read, in this order; all of them if left out. Where there is no header, their names: all of them.
     sheet
         For Excel: name or position (0 is the first, the default).
+    skip
+        For delimited text and Excel: how many lines stand above the header; found out if left out.
     missing
         Texts that are missing values in every column, or by column: `{"income": ["-9"]}`.
     dates, decimal
@@ -241,41 +298,34 @@ def read(
     --------
     >>> read("patients.csv", separator=";", columns=["age", "zip"])  # doctest: +SKIP
     """
-    options = Options(separator, encoding, quote, header, sheet)
-    return read_table(path, format, options, columns, Forms(missing, dates, decimal, verbatim)).frame
-
-
-@dataclass(frozen=True, eq=False)
-class TableRead:
-    """A table of a file, and how it was read: what a manifest may say of it."""
-
-    frame: pl.DataFrame
-    record: Mapping[str, Any]
+    options = Options(separator, encoding, quote, header, sheet, skip, columns)
+    return read_table(path, format, options, Forms(missing, dates, decimal, verbatim)).frame
 
 
 def read_table(
     path: str | Path,
     format: str | None = None,
     options: Options | None = None,
-    columns: Sequence[str] | None = None,
     forms: Forms | None = None,
 ) -> TableRead:
     """The same with how it was read; the parameters are those of `read`."""
     path, options, forms = _existing(Path(path)), options or Options(), forms or Forms()
     kind = _format(path, format)
     _refuse_foreign(options, kind)
-    frame = FORMATS[kind](path, options)
+    read = FORMATS[kind](path, options)
+    frame = read.frame
     if frame.width == 0 or frame.height == 0:
         raise EmptyTable(f"{path.name} has no rows" if frame.width else f"{path.name} has no columns")
-    frame = frame if columns is None else _chosen(frame, columns, path)
+    frame = frame if options.columns is None else _chosen(frame, options.columns, path)
     if kind == "parquet":  # whoever wrote it has chosen the types
         frame, gone = declare_missing(frame, forms)
         found = FormsFound(missing=gone)
     else:
         frame, found = read_forms(frame, forms, path.name)
-    for note in found.notes():
+    notes = [*read.notes, *found.notes()]
+    for note in notes:
         warn(ReadWarning(f"{path.name}: {note}"))
-    return TableRead(frame, found.record() | forms.record())
+    return TableRead(frame, {**read.record, **found.record(), **forms.record()}, notes)
 
 
 def _chosen(frame: pl.DataFrame, columns: Sequence[str], path: Path) -> pl.DataFrame:
@@ -322,25 +372,29 @@ def _format(path: Path, format: str | None) -> str:
 
 
 def _refuse_foreign(options: Options, kind: str) -> None:
-    text, excel = FORMATS[kind] in (_read_csv, _read_tsv), FORMATS[kind] is _read_excel
-    applies = {"separator": text, "encoding": text, "quote": text, "header": text or excel, "sheet": excel}
+    text, excel = FORMATS[kind] in (_read_csv, _read_tsv), FORMATS[kind] is read_excel
+    applies = {"separator": text, "encoding": text, "quote": text, "sheet": excel}
+    applies |= {"header": text or excel, "skip": text or excel}
     given = [name for name, fits in applies.items() if getattr(options, name) is not None and not fits]
     if given:
         raise ReadError(f"{', '.join(given)}: not an option of format {kind}")
 
 
-def _read_csv(path: Path, options: Options) -> pl.DataFrame:
-    text, dialect = open_delimited(
-        path, separator=options.separator, encoding=options.encoding, quote=options.quote, header=options.header
-    )
-    return parse(text, dialect, path.name)
+def _read_csv(path: Path, options: Options) -> TableRead:
+    text, dialect = open_delimited(path, **{name: value for name, value in vars(options).items() if name != "sheet"})
+    record = {"skip": dialect.skip} if dialect.skip else {}
+    return TableRead(parse(text, dialect, path.name), record, skip_note(dialect.skip, options.skip))
 
 
-def _read_tsv(path: Path, options: Options) -> pl.DataFrame:
+def _read_tsv(path: Path, options: Options) -> TableRead:
     return _read_csv(path, replace(options, separator=options.separator or "\t"))
 
 
-def read_parquet(path: Path, options: Options | None = None) -> pl.DataFrame:
+def _read_parquet(path: Path, options: Options) -> TableRead:
+    return TableRead(read_parquet(path))
+
+
+def read_parquet(path: Path) -> pl.DataFrame:
     """A Parquet file, types and all."""
     try:
         return pl.read_parquet(path, glob=False)
@@ -348,11 +402,7 @@ def read_parquet(path: Path, options: Options | None = None) -> pl.DataFrame:
         raise ReadError(f"{path.name} is not a Parquet file, or a damaged one") from None
 
 
-def _read_excel(path: Path, options: Options) -> pl.DataFrame:
-    return read_excel(path, options.sheet, options.header is not False)
-
-
-def _read_stats(path: Path, options: Options, reader: str) -> pl.DataFrame:
+def _read_stats(path: Path, options: Options, reader: str) -> TableRead:
     try:
         import pyreadstat
     except ImportError:
@@ -362,19 +412,19 @@ def _read_stats(path: Path, options: Options, reader: str) -> pl.DataFrame:
     except Exception:  # its errors share no class, and may hold cells
         raise ReadError(f"{path.name} is not a {path.suffix} file, or a damaged one") from None
     text = pl.col(pl.String)
-    return whole_numbers(frame).with_columns(pl.when(text != "").then(text))
+    return TableRead(whole_numbers(frame).with_columns(pl.when(text != "").then(text)))
 
 
-FORMATS: dict[str, Callable[[Path, Options], pl.DataFrame]] = {
+FORMATS: dict[str, Callable[[Path, Options], TableRead]] = {
     "csv": _read_csv,
     "tsv": _read_tsv,
     "tab": _read_tsv,
     "txt": _read_csv,
     "data": _read_csv,
     "dat": _read_csv,
-    "parquet": read_parquet,
-    "xlsx": _read_excel,
-    "xlsm": _read_excel,
+    "parquet": _read_parquet,
+    "xlsx": read_excel,
+    "xlsm": read_excel,
     "sav": partial(_read_stats, reader="read_sav"),
     "zsav": partial(_read_stats, reader="read_sav"),
     "dta": partial(_read_stats, reader="read_dta"),

@@ -12,18 +12,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from urllib.parse import unquote
 
 import polars as pl
 from polars.io.plugins import register_io_source
 
 from sfumato.engines.callbacks import called
-from sfumato.engines.files.delimited import BOMS, HEAD, TextDialect, parse, records, sniff
+from sfumato.engines.files.delimited import BOMS, HEAD, TextDialect, check_skip, parse, records, skip_lines, sniff
 from sfumato.engines.files.forms import ColumnForm, Forms, FormsFound, parse_block, read_forms
 from sfumato.engines.guard import unguard, unguard_names
 from sfumato.engines.protocol import refuse_names
-from sfumato.errors import OutputError, ReadError, did_you_mean
+from sfumato.errors import ColumnError, OutputError, ReadError, did_you_mean
 
 BLOCK = 1 << 24  # bytes parsed at a time
 PACKED = 4  # times that a compressed file is taken to be larger when unpacked
@@ -57,8 +57,10 @@ class TextFile:
         """The same, not yet parsed."""
         dialect, name, line = self.dialect, self.path.name, 1
         for text in _blocks(self.path, dialect.encoding, dialect.quote, self.block):
+            text = text if line > 1 else skip_lines(text, dialect.skip, name)
+            line += dialect.skip if line == 1 else 0
             yield partial(self._parsed, text, dialect, name)
-            dialect = replace(dialect, header=False)  # only the first block has one
+            dialect = replace(dialect, header=False, skip=0)  # only the first block has one
             line += text.count(b"\n")
             name = f"{self.path.name}, from line {line} on"
 
@@ -90,8 +92,10 @@ class TextFile:
         return register_io_source(source, schema=dict.fromkeys(self.names, pl.String))
 
 
-def text_file(path: Path, separator: str | None = None, encoding: str | None = None, block: int = BLOCK) -> TextFile:
-    """Open a file and guess its dialect from its beginning, as `read` does.
+def text_file(
+    path: Path, separator: str | None = None, encoding: str | None = None, block: int = BLOCK, **given: Any
+) -> TextFile:
+    """Open a file and guess its dialect from its beginning, as `read` does; `given` is for `sniff`.
 
     The encoding is that of a byte order mark, or else UTF-8; for a file in another, pass `encoding`.
     """
@@ -106,7 +110,7 @@ def text_file(path: Path, separator: str | None = None, encoding: str | None = N
         raise ReadError(f"{path.name} is empty")
     if b"\n" not in first and b"\r" in first:
         raise ReadError(f"{path.name}: its lines end in a lone carriage return", hint="rewrite it with line feeds")
-    dialect = sniff(first.decode(), separator=separator, whole=next(beginning, None) is None)
+    dialect = sniff(first.decode(), separator=separator, whole=next(beginning, None) is None, **given)
     lines = first.count(b"\n") * path.stat().st_size * (PACKED if packed else 1) // len(first)
     return TextFile(path, replace(dialect, encoding=found), block=block, rows=max(1, lines))
 
@@ -243,6 +247,9 @@ def sources(
     encoding: str | None = None,
     block: int = BLOCK,
     forms: Forms | None = None,
+    header: bool | None = None,
+    columns: Sequence[str] | None = None,
+    skip: int | None = None,
 ) -> tuple[list[FileSource], FormsFound]:
     """The files of a table in the order of their names, each with the columns of the first.
 
@@ -252,21 +259,31 @@ def sources(
     if format is not None and format not in ENDINGS:
         hint = did_you_mean(format, ENDINGS)
         raise ReadError(f'format "{format}" cannot be streamed', allowed=", ".join(ENDINGS), hint=hint)
+    check_skip(skip)
     found: list[FileSource] = []
     forms, first_found = forms or Forms(), FormsFound()
     for path, folder in _files(given, format):
         kind = format or _ending(path)
         if kind == "parquet":
-            if forms not in (Forms(), Forms(verbatim=True)):
-                what = "missing, dates, decimal and verbatim are not for Parquet files that are streamed"
+            if forms not in (Forms(), Forms(verbatim=True)) or header is not None or skip is not None:
+                what = "header, skip, missing, dates, decimal and verbatim are not for Parquet files that are streamed"
                 raise ReadError(what, hint=f"leave them out, or read {path.name} into memory")
             found.append(_source(path, folder, _parquet(path)))
         else:
-            text = text_file(path, separator or TEXT[kind], encoding, block)
+            text = text_file(path, separator or TEXT[kind], encoding, block, header=header, columns=columns, skip=skip)
             first_found = first_found if found else first_forms(text, forms)
             text = replace(text, declared=forms, forms=first_found.forms)
             found.append(_source(path, folder, text.scan(), text))
     first = found[0]
+    if columns is not None:
+        for name in columns:
+            if name not in first.schema:
+                hint = did_you_mean(name, first.schema)
+                raise ColumnError(
+                    f'{first.path.name} has no column "{name}"', allowed=", ".join(first.schema), hint=hint
+                )
+        found = [replace(one, schema={n: one.schema[n] for n in columns if n in one.schema}) for one in found]
+        first = found[0]
     return [first, *(_alike(other, first) for other in found[1:])], first_found
 
 

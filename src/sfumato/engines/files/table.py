@@ -15,7 +15,7 @@ import polars as pl
 from sfumato.core.printed import printed_frame
 from sfumato.engines.callbacks import called
 from sfumato.engines.files.count import PART, Tally, Ticker, count, singled, stream, tally
-from sfumato.engines.files.forms import Forms, ReadWarning
+from sfumato.engines.files.forms import Forms, ReadWarning, skip_note
 from sfumato.engines.files.recode import Mapper
 from sfumato.engines.files.source import BLOCK, sources, unchanged, written
 from sfumato.engines.files.write import write
@@ -31,7 +31,8 @@ class FileTable(Engine):
     Parameters
     ----------
     path: the files. All of them have the same columns, of the same types.
-    format, separator, encoding: where the names and beginnings of the files do not say it.
+    format, separator, encoding, header, skip: where the names and beginnings of the files do not say it.
+    columns: those to read, or the names of all where there is no header.
     missing, dates, decimal, verbatim: the forms of values in text files, as for `sf.read`; the first rows decide.
     part: rows counted between two savings of a count. block: bytes of text that are parsed at a time.
 
@@ -52,11 +53,16 @@ class FileTable(Engine):
         dates: str | None = None,
         decimal: str | None = None,
         verbatim: bool | Sequence[str] = False,
+        header: bool | None = None,
+        columns: Sequence[str] | None = None,
+        skip: int | None = None,
     ) -> None:
         forms = Forms(missing, dates, decimal, verbatim)
-        self.files, found = sources(path, format, separator, encoding, block, forms)
-        self.reading = found.record() | forms.record()
-        for note in found.notes(cells=False):
+        self.files, found = sources(path, format, separator, encoding, block, forms, header, columns, skip)
+        text = self.files[0].text
+        above = 0 if text is None else text.dialect.skip
+        self.reading = found.record() | forms.record() | ({"skip": above} if above else {})
+        for note in skip_note(above, skip) + found.notes(cells=False):
             warn(ReadWarning(f"{self.files[0].path.name}: {note}"))
         self.part = part
         if not self.files[0].schema:
@@ -199,6 +205,9 @@ def scan(
     dates: str | None = None,
     decimal: str | None = None,
     verbatim: bool | Sequence[str] = False,
+    header: bool | None = None,
+    columns: Sequence[str] | None = None,
+    skip: int | None = None,
 ) -> FileTable:
     """A table in CSV or Parquet files, larger than memory: one file, a pattern, a folder, or a list of those.
 
@@ -218,4 +227,7 @@ def scan(
         dates=dates,
         decimal=decimal,
         verbatim=verbatim,
+        header=header,
+        columns=columns,
+        skip=skip,
     )
