@@ -158,8 +158,11 @@ def inside(built: Hierarchy, values: list[Decimal]) -> None:
             elif label.startswith(">= "):
                 assert value >= Decimal(label[3:])
             else:
-                low, high = label.strip("[)").split(", ")
-                assert Decimal(low) <= value < Decimal(high)
+                if label == path[0]:  # infinite
+                    continue
+                low, high = label.strip("[)]").split(", ")
+                assert Decimal(low) <= value <= Decimal(high)
+                assert value < Decimal(high) or label.endswith("]")
 
 
 @given(days)

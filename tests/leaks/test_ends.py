@@ -334,6 +334,7 @@ def test_cuts_out_of_core(tmp_path: Path) -> None:
         "require": sf.KAnonymity(50),
         "search": "mondrian",
         "hierarchies": {"age": sf.intervals(cuts=[[18, 60]])},
+        "labels": "ranges",
     }
     made = sf.anonymize(table, **options)
     assert set(made.table["age"]) == {"[0, 17]", "[18, 59]"}

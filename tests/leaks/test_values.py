@@ -271,7 +271,8 @@ def test_leaves_of_other_kinds_stand_after_the_numbers() -> None:
 
 
 def test_blurred_integers_beyond_floats_cost_something() -> None:
-    found = sf.anonymize({"q": [2**60 + i for i in range(4)]}, quasi=["q"], require=sf.KAnonymity(2), ends="exact")
+    table = {"q": [2**60 + i for i in range(4)]}
+    found = sf.anonymize(table, quasi=["q"], require=sf.KAnonymity(2), ends="exact", labels="ranges")
     assert found.solution.verdict.loss == pytest.approx(1 / 3)
 
 

@@ -258,8 +258,8 @@ def test_the_loss_is_that_of_the_whole_table(monkeypatch: pytest.MonkeyPatch, ta
     [
         Mondrian(categories="order"),
         Mondrian(labels="mean"),
-        Mondrian(labels="hierarchy"),
-        Mondrian(dimension="gain", class_attribute="disease"),
+        Mondrian(labels="given"),
+        Mondrian(dimension="gain", class_attribute="disease", labels="ranges"),
         Mondrian(
             cut="best", dimension="workload", queries=[{"age": (30, 40)}, {"town": "A", "born": (None, "1960-05-01")}]
         ),
@@ -411,7 +411,7 @@ def test_searches_that_do_not_work_in_parts(method: Any, quasi: tuple[str, ...],
 def test_auto_is_mondrian_with_its_reason() -> None:
     policy = Policy((("a",),), (sf.KAnonymity(2),), 0, LM())
     method, choice = spread(Automatic(labels="hierarchy"), policy)
-    assert method == Mondrian(cut="best", dimension="ncp", labels="hierarchy")
+    assert method == Mondrian(cut="best", dimension="ncp", labels="given")
     assert choice is not None
     assert "parts" in choice.why
     assert spread(Mondrian(), policy) == (Mondrian(), None)

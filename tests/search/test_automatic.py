@@ -47,8 +47,12 @@ def test_the_default_is_picked_and_says_so() -> None:
 
 
 def test_it_loses_less_than_the_runner_up_and_than_mondrian() -> None:
-    loss = {name: released(search=name).solution.verdict.loss for name in ("auto", "iterated", "mondrian", "optimal")}
+    loss = {
+        name: released(search=name, **({} if name == "optimal" else {"labels": "ranges"})).solution.verdict.loss
+        for name in ("auto", "iterated", "mondrian", "optimal")
+    }
     assert loss["auto"] == min(loss.values())
+    assert loss["auto"] < released(tidy=False).solution.verdict.loss < released().solution.verdict.loss
 
 
 @pytest.mark.parametrize(
@@ -57,10 +61,11 @@ def test_it_loses_less_than_the_runner_up_and_than_mondrian() -> None:
         ({"keep": "consistent-columns"}, sf.Optimal()),
         ({"levels": {"age": (1, 3)}}, sf.Optimal()),
         ({"quasi": [["age", "sex"], ["sex", "zip"]]}, sf.Optimal()),
-        ({"loss": "precision"}, sf.Refined()),
+        ({"loss": "precision"}, sf.Refined(labels="hierarchy")),
         ({"loss": "height"}, sf.Optimal()),
-        ({"labels": "hierarchy"}, sf.Refined(labels="hierarchy")),
-        ({"loss": "discernibility"}, sf.Refined()),
+        ({"labels": "ranges"}, sf.Refined(labels="ranges")),
+        ({"tidy": False}, sf.Refined(labels="given")),
+        ({"loss": "discernibility"}, sf.Refined(labels="hierarchy")),
     ],
 )
 def test_what_it_picks(options: dict[str, Any], search: Any) -> None:
@@ -106,7 +111,7 @@ def test_rows_go_where_no_class_of_all_rows_satisfies() -> None:
 def test_many_combinations_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sfumato.search.automatic.CLUSTERED", 50)
     monkeypatch.setattr("sfumato.search.automatic.SEARCHED_WHOLE", 5)
-    assert released().solution.choice.search == sf.Mondrian(cut="best", dimension="ncp")
+    assert released().solution.choice.search == sf.Mondrian(cut="best", dimension="ncp", labels="hierarchy")
     monkeypatch.setattr("sfumato.search.automatic.Lightning", lambda seconds: sf.Lightning(seconds=0.3))
     assert isinstance(released(keep="consistent-columns").solution.choice.search, sf.Lightning)
 
@@ -125,7 +130,7 @@ def test_labels_are_one_option_of_every_search_that_has_the_choice() -> None:
     with pytest.raises(PolicyError, match=r"labels says how a search prints .*got search Optimal"):
         released(search="optimal", labels="hierarchy")
     for wrong in ("range", "label"):
-        with pytest.raises(PolicyError, match="allowed: ranges, hierarchy"):
+        with pytest.raises(PolicyError, match="allowed: given, ranges, hierarchy"):
             released(labels=wrong)
 
 

@@ -87,7 +87,7 @@ def test_labels_of_the_hierarchy_of_numbers() -> None:
     assert found.to_list()[0] == found.to_list()[2]
     assert found[0] in texts
     assert (
-        as_they_came(release({"q": AGES}, 3, labels="hierarchy"))["q"].to_list() == ["[20, 25]"] * 3 + ["[60, 71]"] * 3
+        as_they_came(release({"q": AGES}, 3, labels="hierarchy"))["q"].to_list() == ["[20, 29]"] * 3 + ["[60, 79]"] * 3
     )
 
 

@@ -38,7 +38,10 @@ def anonymize(
         str | None, option("--keep", "What auto shall keep: consistent-columns, one label per value.", SEARCH, "NAME")
     ] = None,
     labels: Annotated[
-        str | None, option("--labels", "Of columns with an order: ranges, or hierarchy labels only.", SEARCH, "NAME")
+        str | None, option("--labels", "Of hierarchies given, of hierarchy in all, or ranges.", SEARCH, "NAME")
+    ] = None,
+    tidy: Annotated[
+        bool | None, option("--tidy/--no-tidy", "Fewer labels, which nest; or a little less loss.", SEARCH)
     ] = None,
     loss: options.Loss = None,
     seed: options.Seed = None,
@@ -90,6 +93,7 @@ def anonymize(
         ("search", "method"): options.named(search, "method", SEARCHES, "--search", faults),
         ("search", "keep"): keep,
         ("search", "labels"): labels,
+        ("search", "tidy"): tidy,
         ("search", "loss"): options.named(loss, "name", LOSSES, "--loss", faults),
         ("search", "suppression"): None if suppression is None else scalar(suppression),
         ("search", "seed"): seed,

@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
+import numpy as np
+
 from sfumato.core.hierarchy import Categories
 
 DIGITS = 2000  # longer numbers would cost more than they tell
+HELD = 15  # digits that floats hold
 LONG = 24  # characters, from which on zeros are printed as an exponent
 
 
@@ -60,6 +63,29 @@ def show(number: Fraction) -> str:
         scientific = f"{short[0]}{'.' if short[1:] else ''}{short[1:]}e{power:+d}"
         text = min(text, scientific, key=len)
     return f"-{text}" if number < 0 else text
+
+
+def in_tens(n: np.ndarray, power: int) -> np.ndarray:
+    """n times a power of ten, as the nearest float.
+
+    >>> in_tens(np.array([3.0]), -1).tolist()
+    [0.3]
+    """
+    if abs(power) <= 22:  # those powers are floats themselves, so that there is one rounding
+        return n * 10.0**power if power >= 0 else n / 10.0**-power
+    return np.array([float(f"{int(x)}e{power}") if np.isfinite(x) else x for x in n.tolist()])
+
+
+def steps_below(x: np.ndarray, digit: int, power: int) -> np.ndarray:
+    """How many steps of digit times a power of ten fit below floats: as whole floats, exact up to 15 digits.
+
+    >>> steps_below(np.array([0.3, 0.29, -0.1]), 1, -1).tolist()
+    [3.0, 2.0, -1.0]
+    """
+    n = np.floor(x / float(f"{digit}e{power}"))
+    for _ in range(2):  # a quotient of floats may be off by one
+        n = n - (in_tens(n * digit, power) > x) + (in_tens((n + 1) * digit, power) <= x)
+    return n
 
 
 def printed(value: object) -> str:

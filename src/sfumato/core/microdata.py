@@ -66,11 +66,6 @@ class Attribute:
         """The hierarchy, standing on the values that occur in the table."""
         return bind_hierarchy(self.hierarchy or self.learner.build(self.categories), self.categories)
 
-    @property
-    def runs_along_hierarchy(self) -> bool:
-        """Whether it was given a hierarchy, and its values have no order of their own."""
-        return self.hierarchy is not None and not self.categories.ordered
-
     @cached_property
     def extent(self) -> tuple[float, float]:
         """Least and greatest position of an ordered column."""

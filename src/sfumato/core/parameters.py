@@ -74,6 +74,13 @@ def one_of(value: Any, what: str, options: Iterable[str]) -> str:
     return value
 
 
+def yes_or_no(value: Any, what: str) -> bool:
+    """True or False, and nothing that merely counts as one."""
+    if not isinstance(value, bool):
+        raise PolicyError(f"{what} must be true or false", got=shown(value))
+    return value
+
+
 def column_name(value: Any, what: str) -> str:
     """The name of one column."""
     if not isinstance(value, str):

@@ -41,6 +41,7 @@ class Policy:
     suppression: float | int = 0
     loss: Any = None
     ends: str = "rounded"  # of ranges: rounded to a step, or "exact", values of the table
+    tidy: bool = False  # whether a number or date has no more labels than it had values
     profile: str | None = None  # the standard that the release is held to, which changes nothing in it
 
     def limit(self, rows: int) -> int:

@@ -42,7 +42,7 @@ from sfumato.policyfile.tables import (
 from sfumato.release.destination import Folder
 from sfumato.release.destination import Table as NewTable
 
-ASKED = ("require", "search", "loss", "suppression", "hierarchies", "levels", "ends", "seed", "order", "normalise",
+ASKED = ("require", "search", "loss", "suppression", "hierarchies", "levels", "ends", "tidy", "seed", "order", "normalise",
          "profile")  # fmt: skip
 
 
@@ -82,6 +82,7 @@ class PolicyFile:
     order: str
     normalise: bool | list[str]
     ends: str
+    tidy: bool | None
     output: Path | None
     format: str
     overwrite: bool
@@ -187,7 +188,7 @@ def check(
         normalise=table.normalise,
         output=None if output.path is None else draft.folder / output.path,
         format=output.format or format,
-        **found.model_dump(include={"suppression", "seed", "max_cells"}),
+        **found.model_dump(include={"suppression", "tidy", "seed", "max_cells"}),
         **output.model_dump(include={"order", "ends", "overwrite", "table", "profile"}),
     )
 

@@ -117,6 +117,7 @@ class SearchTable(PolicyTable):
     method: str = "auto"
     loss: Annotated[dict[str, Any], BeforeValidator(_named)] = {"name": "lm"}
     suppression: Annotated[Any, BeforeValidator(_limit)] = 0
+    tidy: bool | None = None
     seed: Annotated[int, Field(ge=0)] | None = None
     max_cells: Annotated[int, Field(ge=1)] | None = None
 

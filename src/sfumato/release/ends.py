@@ -15,12 +15,13 @@ import numpy as np
 from sfumato.core.hierarchy import Categories
 from sfumato.core.keys import tally
 from sfumato.core.label_grammar import LONGEST_SET, STAR, range_text, run_text, set_text
-from sfumato.core.labels import Labels, at_level, ends_of, of_ranges, over_codes
+from sfumato.core.labels import Labels, at_level, of_ranges, over_codes
 from sfumato.core.microdata import Attribute
 from sfumato.core.policy import ClassStatistics, Verdict, check, table_criteria
 from sfumato.errors import Infeasible, PolicyError, did_you_mean
 from sfumato.losses import LM, NCP, LabelLoss, NonUniformEntropy, Precision
-from sfumato.release.steps import Cuts, Steps, steps_of, with_cuts
+from sfumato.release.few import FewLabels, few_labels
+from sfumato.release.steps import Cuts, steps_of, with_cuts
 from sfumato.search.problem import Columns, Levels, Partition, Problem, Solution, group_labels, measure
 
 ENDS = ("rounded", "exact")
@@ -44,9 +45,10 @@ def with_ends(problem: Problem, solution: Solution, common: bool = True) -> Solu
     hierarchy, which are preferred where they are about as wide. Where none does, values that at least k
     released rows have stay as ends, and the others are rounded to the finest step that is coarser than what the values
     are given in. Without `common` no value stays. Groups that print alike are one class and are checked again; where a
-    criterion fails then, all steps become coarser.
+    criterion fails then, all steps become coarser. Labels of hierarchies stay as they are, or with `tidy` become fewer.
     """
-    if problem.policy.ends == "exact" or not solution.verdict.satisfied:
+    policy = problem.policy
+    if (policy.ends == "exact" and not policy.tidy) or not solution.verdict.satisfied:
         return solution
     released = _released(problem, solution)
     columns = [c for i in range(len(problem.attributes)) if (c := _column(problem, released, i, common)) is not None]
@@ -110,16 +112,21 @@ def _of_kept(labels: Labels, class_of_cell: np.ndarray, code: np.ndarray, kept: 
     return of_ranges(labels.attribute, lo, hi)
 
 
-def _column(problem: Problem, released: _Released, i: int, common: bool) -> _Column | _Sets | None:
-    """A column with ranges whose ends are values; None where there is none."""
+def _column(problem: Problem, released: _Released, i: int, common: bool) -> _Column | _Sets | FewLabels | None:
+    """A column with ranges whose ends are values, or with too many labels; None where it stays as it is."""
     labels, count = released.labels[i], released.count[i]
     attribute = labels.attribute
     rows = np.bincount(labels.of, weights=released.rows[i], minlength=len(labels.lo))
     present = np.flatnonzero(count)
     least = max(problem.policy.by_class.least_size, 2) if common else np.iinfo(np.int64).max
-    if labels.named is not None and (labels.fixed_level is None or attribute.hierarchy is not None):
-        return None  # means and medians, or labels that were given
-    if not attribute.categories.ordered:
+    ordered, own = attribute.categories.ordered, problem.policy.loss
+    if labels.named is not None and (ordered or attribute.hierarchy is not None):  # given, round steps, or means
+        if not (problem.policy.tidy and ordered and labels.fixed_level is not None):
+            return None
+        return few_labels(i, labels, rows, len(present), own if own.by_label else LM())
+    if problem.policy.ends == "exact":
+        return None
+    if not ordered:
         return _sets(i, labels, rows, count, least)
     lo, hi = labels.lo, labels.hi
     if len(present) < len(count):  # global labels and nodes: from the first to the last value that is released
@@ -134,33 +141,12 @@ def _column(problem: Problem, released: _Released, i: int, common: bool) -> _Col
     ends = np.zeros(len(count), np.bool_)
     ends[lo[wide]] = ends[hi[wide]] = ends[present[[0, -1]]] = True
     steps = with_cuts(steps_of(attribute.categories, present, np.flatnonzero(ends)), attribute, count)
-    if labels.named is not None and not _names_few(labels, rows, count, steps, least):
-        return None
-    own = problem.policy.loss
     losses: tuple[LabelLoss, ...] = (LM(),)
     if isinstance(own, LM | NCP | NonUniformEntropy):
         losses = (own,)
     elif isinstance(own, Precision) and labels.fixed_level is None:
         losses = (own, LM())
     return _Column(i, labels, lo, hi, wide, rows, count, present, steps, count >= least, losses)
-
-
-def _names_few(labels: Labels, rows: np.ndarray, count: np.ndarray, steps: Steps, least: int) -> bool:
-    """Whether labels that were learned end at a value that is on no step and few released rows have, or none has."""
-    categories = labels.attribute.categories
-    assert categories.position is not None
-    known = categories.position[: len(categories) - categories.missing]
-    few, fine = count < least, np.flatnonzero(np.isfinite(steps.place))
-    few[fine[steps.positions(0, steps.low(0, fine), False) == steps.place[fine]]] = False
-    few |= count == 0
-    for label in np.flatnonzero(rows > 0).tolist():
-        for end in ends_of(labels.text[label], categories.kind) or ():
-            if end is None:
-                continue
-            first, last = np.searchsorted(known, end), np.searchsorted(known, end, side="right")
-            if few[first:last].any():
-                return True
-    return False
 
 
 @dataclass(frozen=True, eq=False)
@@ -403,7 +389,7 @@ def _moved(labels: Labels, at: np.ndarray, low: np.ndarray, high: np.ndarray, li
     return replace(found, low=first, high=last)
 
 
-def _settled(problem: Problem, released: _Released, columns: Sequence[_Column | _Sets]) -> Solution:
+def _settled(problem: Problem, released: _Released, columns: Sequence[_Column | _Sets | FewLabels]) -> Solution:
     """The solution with the ends that the columns have; coarser ones where a criterion fails."""
     policy, solution = problem.policy, released.solution
     surely = all(c.monotonicity in ("superset", "merge") for c in policy.require) and not table_criteria(policy.require)

@@ -108,6 +108,7 @@ def manifest(
             "hierarchies": {name: recipe.describe() for name, recipe in recipes.items()},
             "levels": {name: list(bounds) for name, bounds in levels.items()},
             "ends": policy.ends,
+            "tidy": policy.tidy,
             **({"normalise": list(method.normalise)} if method.normalise else {}),
             **({"profile": policy.profile} if policy.profile else {}),
         },

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from sfumato.core.label_grammar import range_text, read_printed, set_text
+from sfumato.core.label_grammar import range_text, set_text
 from sfumato.core.labels import Labels, at_level
 from sfumato.core.microdata import Attribute, Microdata
 from sfumato.core.printed import plain_values
@@ -70,14 +70,13 @@ def global_labels(attribute: Attribute, recoding: Levels | Columns) -> Labels:
 def texts_of_labels(labels: Labels, kept: np.ndarray) -> list[str | None]:
     """How each label prints; `kept` holds the codes of the kept rows.
 
-    Labels of a given hierarchy print as they are named. Those made from the data name no value that only suppressed
-    rows have: sets list the kept values, ranges end at kept values, and a cut that falls on such a value moves to the
-    next kept one.
+    Labels of a given hierarchy and round steps print as they are named. Others name no value that only suppressed rows
+    have: sets list the kept values, ranges end at kept values.
     """
     attribute, texts = labels.attribute, list(labels.text)
     if labels.publishable:
         return texts
-    if attribute.hierarchy is not None and labels.named is not None:
+    if labels.named is not None and (attribute.hierarchy is not None or attribute.categories.ordered):
         return _trimmed(labels, texts, kept)
     values = attribute.categories.text
     present = np.flatnonzero(np.bincount(kept, minlength=len(values)))
@@ -86,41 +85,38 @@ def texts_of_labels(labels: Labels, kept: np.ndarray) -> list[str | None]:
     members: dict[int, list[int]] = {}
     for code in present:
         members.setdefault(int(labels.of[code]), []).append(int(code))
-    gone = set(values) - {values[code] for code in present}
     for label, codes in members.items():
         if labels.star[label]:
             continue
         if not attribute.categories.ordered:
             texts[label] = values[codes[0]] if len(codes) == 1 else set_text([values[code] for code in codes])
-        elif labels.named is None:
+        else:
             low, high = values[codes[0]], values[codes[-1]]
             texts[label] = low if low == high else range_text(low, high)
-        else:
-            texts[label] = _recut(texts[label], gone, values, present)
     return texts
 
 
 def texts_of_classes(labels: Labels, kept: np.ndarray) -> list[str | None]:
-    """The same for labels of classes: ranges end at values of their class, sets and learned labels name others too."""
+    """The same for labels of classes: ranges end at values of their class, sets name others too."""
     attribute, texts = labels.attribute, list(labels.text)
     if labels.publishable:
         return texts
-    if attribute.hierarchy is not None and labels.named is not None:
+    if labels.named is not None and (attribute.hierarchy is not None or attribute.categories.ordered):
         return _trimmed(labels, texts, kept)
-    if labels.named is None and attribute.categories.ordered:
+    if attribute.categories.ordered:
         return texts
     values = attribute.categories.text
     present = np.flatnonzero(np.bincount(kept, minlength=len(values)))
     if len(present) == len(values):
         return texts
-    gone = set(values) - {values[code] for code in present}
     for label in np.flatnonzero(~labels.star & (labels.lo < labels.hi)):
-        if attribute.categories.ordered:
-            texts[label] = _recut(texts[label], gone, values, present)
-        else:
+        if labels.fixed_level is None:
             inside = present[(present >= labels.lo[label]) & (present <= labels.hi[label])]
-            words = [values[code] for code in inside]
-            texts[label] = set_text(words) if len(words) > 1 else (words or [texts[label]])[0]
+        else:
+            of = attribute.ladder.of[labels.fixed_level[label]]
+            inside = present[of[present] == of[labels.lo[label]]]
+        words = [values[code] for code in inside]
+        texts[label] = set_text(words) if len(words) > 1 else (words or [texts[label]])[0]
     return texts
 
 
@@ -141,21 +137,6 @@ def _trimmed(labels: Labels, texts: list[str | None], kept: np.ndarray) -> list[
         elif text.endswith(char) if side == "right" else text.startswith(char):
             texts[label] = text[:-spare] if side == "right" else text[spare:]
     return texts
-
-
-def _recut(text: str | None, gone: set[str | None], values: tuple[str | None, ...], present: np.ndarray) -> str | None:
-    """A learned interval whose ends are no values that only suppressed rows have."""
-    found = read_printed(text)
-    if found is None or (found.low is not None and found.high is not None and found.right):
-        return text
-
-    def moved(cut: str | None) -> str | None:
-        if cut is None or cut not in gone:
-            return cut
-        after = present[present > values.index(cut)]
-        return values[after[0]] if len(after) else None
-
-    return range_text(moved(found.low), moved(found.high), closed=False)
 
 
 def plan_of(

@@ -11,7 +11,7 @@ import polars as pl
 
 from sfumato.core.compiled import warn_of_compiling
 from sfumato.core.fingerprint import secret_seed
-from sfumato.core.parameters import column_names, mapping, quasi_sets
+from sfumato.core.parameters import column_names, mapping, quasi_sets, yes_or_no
 from sfumato.core.policy import Policy
 from sfumato.core.printed import printed
 from sfumato.core.registry import field_values
@@ -33,7 +33,7 @@ from sfumato.errors import (
 )
 from sfumato.hierarchies import parse as parse_hierarchy
 from sfumato.measures.table import SAMPLE, estimate
-from sfumato.search import Mondrian, search_name
+from sfumato.search import Automatic, Mondrian, search_name
 from sfumato.search.problem import Choice, Progress, Solution
 
 if TYPE_CHECKING:
@@ -223,8 +223,18 @@ def recipes_of(frame: pl.DataFrame, hierarchies: Any) -> dict[str, Any]:
     return {name: parse_hierarchy(spec) for name, spec in mapping(hierarchies, "hierarchies").items()}
 
 
-def adjusted(search: Any, keep: Any, labels: Any) -> Any:
-    """A search with the options that the verb gives it: what the automatic choice shall keep, and how it prints."""
+def adjusted(search: Any, keep: Any, labels: Any, tidy: Any = None) -> tuple[Any, bool]:
+    """A search with the options that the verb gives it, and whether its labels shall be few: what the automatic choice
+    shall keep, and how it prints."""
+    if tidy is not None:
+        yes_or_no(tidy, "tidy")
+        if tidy and labels not in (None, "hierarchy"):
+            what = "tidy labels are those of hierarchies"
+            raise PolicyError(what, got=f"labels {labels}", allowed="hierarchy", hint="leave labels out, or tidy")
+    by_itself = isinstance(search, Automatic) and search.labels == "hierarchy" and labels is None
+    neat = by_itself if tidy is None else tidy
+    if labels is None and tidy is not None and "labels" in field_values(search):
+        labels = "hierarchy" if tidy else "given"
     asked = {name: value for name, value in (("keep", keep), ("labels", labels)) if value is not None}
     for name in asked:
         if name not in field_values(search):
@@ -233,7 +243,7 @@ def adjusted(search: Any, keep: Any, labels: Any) -> Any:
             )
             hint = 'leave search out, or use search="auto"'
             raise PolicyError(f"{name} says {choice}", got=f"search {type(search).__name__}", hint=hint)
-    return replace(search, **asked)
+    return replace(search, **asked), neat
 
 
 def find_histogram_columns(columns: Collection[str], search: Any, policy: Policy, roles: Roles) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from sfumato.core.exact import EPOCH, exact, show, zoned
+from sfumato.core.exact import EPOCH, HELD, exact, in_tens, show, steps_below, zoned
 from sfumato.core.hierarchy import Categories
 from sfumato.core.label_grammar import read_decade, read_range
 from sfumato.core.microdata import Attribute
@@ -23,7 +23,6 @@ SAMPLE = 1000  # values that the resolution of a column is read off
 ON_GRID = 2 / 3  # of the values on a grid: the column is no finer than that
 COARSER = 3  # times what the values are given in: with less, too many values would be ends by themselves
 FINEST = 7  # powers of ten below the span of a column
-EXACT = 15  # digits that floats hold
 SMALLEST = -300  # power of ten; floats hold little more
 DAY = 86400
 TIMES = (1, 5, 15, 30, 60, 300, 900, 1800, 3600, 10800, 21600, 43200)  # seconds
@@ -85,16 +84,14 @@ class NumberSteps:
 
     def _below(self, step: int, x: np.ndarray, code: np.ndarray) -> np.ndarray:
         digit, power = self.steps[step]
-        n = np.floor(x / float(f"{digit}e{power}"))
-        for _ in range(2):  # a quotient of floats may be off by one
-            n = n - (_number(n * digit, power) > x) + (_number((n + 1) * digit, power) <= x)
-        if len(code) and not (self.whole and np.abs(x).max(initial=0) < 10**EXACT):
-            for i in np.flatnonzero(_number(n * digit, power) == x).tolist():  # of more digits it may be on either side
-                n[i] -= len((self.text[code[i]] or "").lstrip("+-0.")) > EXACT
+        n = steps_below(x, digit, power)
+        if len(code) and not (self.whole and np.abs(x).max(initial=0) < 10**HELD):
+            for i in np.flatnonzero(in_tens(n * digit, power) == x).tolist():  # of more digits it may be on either side
+                n[i] -= len((self.text[code[i]] or "").lstrip("+-0.")) > HELD
         return (n * digit).astype(np.int64)
 
     def positions(self, step: int, key: np.ndarray, high: bool) -> np.ndarray:
-        return _number(key.astype(np.float64), self.steps[step][1]) - (high and self.whole)
+        return in_tens(key.astype(np.float64), self.steps[step][1]) - (high and self.whole)
 
     def texts(self, step: int, key: np.ndarray, high: bool) -> list[str]:
         unit = Fraction(10) ** self.steps[step][1]
@@ -165,7 +162,7 @@ def steps_of(categories: Categories, released: np.ndarray, ends: np.ndarray) -> 
         return replace(times, steps=times.steps[_resolution(times, some) :])
     first, last = (float(place[seen].min()), float(place[seen].max())) if len(seen) else (0.0, 0.0)
     reach = _power(max(abs(first), abs(last)))
-    bottom = max(_power(last / 2 - first / 2) - FINEST, reach - EXACT + 2, SMALLEST)
+    bottom = max(_power(last / 2 - first / 2) - FINEST, reach - HELD + 2, SMALLEST)
     whole = categories.kind == "integer"
     powers = range(max(bottom, 0) if whole else bottom, max(reach, bottom, 0 if whole else bottom) + 2)
     numbers = NumberSteps(
@@ -242,13 +239,6 @@ def _part(days: np.ndarray, n: int, later: int) -> np.ndarray:
     part = np.minimum((days - first) // n, 30 // n - 1 if n > 1 else 30)
     last = (part == 30 // n - 1) if n > 1 else np.zeros(len(days), np.bool_)
     return np.where(last & (later > 0), after, first + (part + later) * n)
-
-
-def _number(n: np.ndarray, power: int) -> np.ndarray:
-    """n times a power of ten, as the nearest float."""
-    if abs(power) <= 22:  # those powers are floats themselves, so that there is one rounding
-        return n * 10.0**power if power >= 0 else n / 10.0**-power
-    return np.array([float(f"{int(x)}e{power}") if np.isfinite(x) else x for x in n.tolist()])
 
 
 def _power(x: float) -> int:
@@ -400,9 +390,9 @@ def _surely_in(grid: NumberSteps | CalendarSteps, code: np.ndarray, low: np.ndar
         return ~((grid.least[code] < low) | (grid.greatest[code] > high))
     place = grid.place[code]
     sure = ~((place < low) | (place > high))
-    if not (grid.whole and np.abs(place).max(initial=0) < 10**EXACT):
+    if not (grid.whole and np.abs(place).max(initial=0) < 10**HELD):
         for i in np.flatnonzero((place == low) | (place == high)).tolist():
-            sure[i] &= len((grid.text[code[i]] or "").lstrip("+-0.")) <= EXACT
+            sure[i] &= len((grid.text[code[i]] or "").lstrip("+-0.")) <= HELD
     return sure
 
 

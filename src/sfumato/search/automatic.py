@@ -25,13 +25,14 @@ class Automatic(Search):
     """Pick the search from the policy, the size of the table and what shall be kept (any, as picked).
 
     `keep`: "consistent-columns", every value of a column gets the same label in all rows (full-domain recoding); None,
-    what loses least. `labels`: "ranges" prints columns with an order as such, "hierarchy" as labels of their hierarchy.
+    what loses least. `labels`: "hierarchy" prints labels of hierarchies in all columns, learned ones
+    where none was given; "given" ranges where none was given; "ranges" ranges in all columns that have an order.
     """
 
     code: ClassVar[str] = "any"
     guarantee: ClassVar[str] = "as picked"
     keep: str | None = None
-    labels: str = "ranges"
+    labels: str = "hierarchy"
 
     def __post_init__(self) -> None:
         if self.keep is not None:
@@ -57,8 +58,9 @@ class Automatic(Search):
                 return Choice(Optimal(), f"{reason}, and the best of its level vectors can be found", cuts)
             why = f"{reason}, and more than {SEARCHED_WHOLE:,} level vectors are too many to search them all"
             return Choice(Lightning(seconds=20), why, cuts)
+        apart = any(c.monotonicity == "none" for c in problem.policy.require)  # classes that print alike may break it
         refined = Refined(labels=self.labels)
-        mondrian = Mondrian(cut="best", dimension="ncp", labels=self.labels)
+        mondrian = Mondrian(cut="best", dimension="ncp", labels="ranges" if apart else self.labels)
         codes = problem.cells.codes  # sorted; a combination has several cells where sensitive values are counted too
         cells = 1 + int((codes[:, 1:] != codes[:, :-1]).any(axis=0).sum())
         if cells > CLUSTERED:

@@ -124,7 +124,16 @@ class Solution(Described):
 
 
 GENERALISE = "allow more suppression, ask for less, or let columns generalise further"
-LABELS = ("ranges", "hierarchy")  # how columns with an order are printed
+LABELS = ("given", "ranges", "hierarchy")
+
+
+def along_hierarchy(attribute: Attribute, labels: str) -> bool:
+    """Whether a column prints labels of its hierarchy: with "hierarchy" all do, with "given" those that were given one.
+
+    With "ranges" columns without an order do, where they were given one; others print what their classes have.
+    """
+    given = attribute.hierarchy is not None
+    return labels == "hierarchy" or (given and (labels == "given" or not attribute.categories.ordered))
 
 
 def limits(search: Any, name: str, *of: str) -> None:

@@ -62,6 +62,7 @@ def anonymize(
     search: Any = "auto",
     keep: str | None = None,
     labels: str | None = None,
+    tidy: bool | None = None,
     loss: Any = "lm",
     suppression: float | int = 0,
     hierarchies: Mapping[str, Any] | None = None,
@@ -90,8 +91,11 @@ def anonymize(
     k: for k-anonymity: everybody looks like at least k - 1 others. require: further criteria, such as
         `EntropyLDiversity("disease", 3)`, or their shell form, such as "entropy-l-diversity disease 3".
     search, loss: a name or a value; "auto" picks the search, and `solution.choice` says why. keep: what "auto" shall
-        keep, "consistent-columns" (one label per value). labels: "ranges", or "hierarchy" for labels of the hierarchies
-        only, where the search has the choice.
+        keep, "consistent-columns" (one label per value).
+    labels: of columns with an order, where the search has the choice: "given", labels of the hierarchies that were
+        given and ranges elsewhere; "hierarchy", labels of hierarchies in all columns, with round steps where none was
+        given; "ranges" in all columns. tidy: labels nest, and a number or date has no more of them than it had values;
+        without it, labels are "given". "auto" is tidy, other searches are not, unless told so.
     suppression: a share of the rows (float) or a count (int).
     hierarchies: column to recipe, file, or their short forms. levels: column to (least, greatest) level.
     ends: of ranges: "rounded" outward to a step, so that they are not the values of people, or "exact".
@@ -127,10 +131,10 @@ def anonymize(
         needed = [name for criterion in promised for name in criterion.needs]
         roles = roles_of(nothing, quasi, identifying, sensitive, insensitive, weight, needed, unprotected, rest)
         released = tuple(name for name in schema if name not in roles.identifying)
+        method, neat = adjusted(parse_search(search), keep, labels, tidy)
         standard = None if profile is None else profile_named(profile)
-        policy = Policy(roles.quasi, promised, suppression, parse_loss(loss), ends_named(ends), standard)
+        policy = Policy(roles.quasi, promised, suppression, parse_loss(loss), ends_named(ends), neat, standard)
         policy.limit(engine.rows())
-        method = adjusted(parse_search(search), keep, labels)
         recipes = recipes_of(nothing, hierarchies)
         parameters.check_weights(policy.loss, policy.columns)
         if not engine.in_memory:

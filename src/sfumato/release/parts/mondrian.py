@@ -143,7 +143,7 @@ def _with_solid(table: SparkFrame, task: Task, solid: list[int]) -> Task:
         raise PolicyError(
             "rows that cannot be cut apart are too many for one worker, and their mean or median is not known",
             got=f"labels {task.search.labels}",
-            allowed="range, label",
+            allowed="given, ranges",
             hint="use other labels, or allow more rows in a part",
         )
     return replace(task, solid=ends(table, task, solid))
@@ -309,7 +309,9 @@ def spread(method: Any, policy: Policy, levels: Mapping[str, Any] | None = None)
         )
     if levels:
         raise PolicyError("levels bound full-domain searches only", got="search mondrian", hint="leave levels out")
-    return method, choice
+    if method.labels == "hierarchy":  # no machine sees all values, so that steps cannot be learned
+        method = replace(method, labels="given")
+    return method, None if choice is None else replace(choice, search=method)
 
 
 def _too_many(got: str) -> PolicyError:

@@ -30,6 +30,7 @@ def recoding_in_parts(engine: Engine, request: Request) -> Recoding:
     """Cut the table into parts, and have each blurred by a worker; all of them are verified together."""
     cluster: Any = engine
     mondrian, choice = spread(request.search, request.policy, request.levels)
+    request = replace(request, policy=replace(request.policy, tidy=False))  # no machine sees all labels
     found = distribute(
         cluster.frame,
         request.policy,

@@ -26,6 +26,7 @@ from sfumato.search.problem import (
     Partition,
     Problem,
     Solution,
+    along_hierarchy,
     by_class,
     check_root,
     judge,
@@ -40,19 +41,18 @@ class ClusterSpace:
     """The columns as lines of places: values in order, or the leaves of a hierarchy as they stand under its tree.
 
     A class covers a range of places in each column. In a column with order that is a range of values; along a tree it
-    stands for the lowest node above it. `labels="hierarchy"` runs along the trees of all columns.
+    stands for the lowest node above it. `labels` says which columns run along their trees.
     """
 
     attributes: tuple[Attribute, ...]
     loss: Any
-    labels: str = "ranges"
+    labels: str = "given"
 
     @cached_property
     def columns(self) -> tuple[_Column, ...]:
         """One line per column, those first in which two rows are likely to cost most: sums then soon pass a bound."""
         loss = self.loss if self.loss.by_label else LM()
-        named = self.labels == "hierarchy"
-        lines = [_Column(i, a, loss, named or a.runs_along_hierarchy) for i, a in enumerate(self.attributes)]
+        lines = [_Column(i, a, loss, along_hierarchy(a, self.labels)) for i, a in enumerate(self.attributes)]
         return tuple(sorted(lines, key=lambda column: -column.spread()))
 
     @cached_property
@@ -181,7 +181,7 @@ class Field:
         return self.problem.policy.by_size
 
 
-def lay_out(problem: Problem, search: str, labels: str = "ranges") -> Field:
+def lay_out(problem: Problem, search: str, labels: str = "given") -> Field:
     """The rows of a problem as points, once it is sure that clusters can be the answer."""
     if problem.levels:
         raise PolicyError(

@@ -17,11 +17,11 @@ class KMember(ClusterSearch):
     rows; fewer than k rows that are left join the cluster they cost least. k equal rows are a cluster at once. Clusters
     that fail other criteria join near ones until none fails. `block`: cluster within blocks of at most so many near
     rows, which makes the time grow with the rows instead of their square; None is the algorithm of the paper.
-    `labels`: "ranges" prints columns with an order as such, "hierarchy" as labels of their hierarchy.
+    `labels`: as `auto` takes them.
     """
 
     block: int | None = None
-    labels: str = "ranges"
+    labels: str = "given"
 
     def rest(self, field: Field, of: np.ndarray) -> np.ndarray:
         """All of them, block by block."""

@@ -23,7 +23,7 @@ class OnePassKMeans(ClusterSearch):
 
     block: int | None = None
     seed: int = 0
-    labels: str = "ranges"
+    labels: str = "given"
 
     def clusters(self, field: Field, points: np.ndarray) -> np.ndarray:
         """Centres and their rows, block by block."""

@@ -36,7 +36,7 @@ from sfumato.search.clustering.recluster import neighbourhoods, recluster
 from sfumato.search.iterated.iterated import Iterated
 from sfumato.search.iterated.nodes import LISTED
 from sfumato.search.mondrian.mondrian import Mondrian
-from sfumato.search.problem import Columns, Levels, Partition, Problem, Solution, level_columns, limits
+from sfumato.search.problem import Columns, Levels, Partition, Problem, Solution, along_hierarchy, level_columns, limits
 
 NEAR = (2, 3, 4, 6)  # how many clusters join one in a round, round by round
 TRIES = 4  # times that the rows of a neighbourhood are clustered anew in a round
@@ -55,7 +55,7 @@ class Refined(Search):
     loses least and satisfies the policy stays. `start`: the search to improve on; without one, the best of k-member in
     blocks, iterated and, on wide columns, Mondrian.
     `rounds`: how many; `seconds`: until then; with neither, as many rounds as take a second or two on Adult. `labels`:
-    "ranges" prints columns with an order as such, "hierarchy" as labels of their hierarchy. Rows that the first search
+    as `auto` takes them. Rows that the first search
     suppressed come back where that loses less. Never worse than the first search.
     """
 
@@ -66,7 +66,7 @@ class Refined(Search):
     rounds: int | None = None
     seconds: float | None = None
     seed: int = 0
-    labels: str = "ranges"
+    labels: str = "given"
 
     def __post_init__(self) -> None:
         check("refined", self.labels, seed=self.seed)
@@ -132,9 +132,10 @@ class Refined(Search):
 
     def _prints(self, recoding: Levels | Columns | Partition) -> bool:
         """Whether a recoding prints its labels as asked."""
-        if self.labels == "ranges" or isinstance(recoding, Levels):
+        if isinstance(recoding, Levels):
             return True
-        return all(labels.fixed_level is not None for labels in recoding.labels.values())
+        wanted = (labels for labels in recoding.labels.values() if along_hierarchy(labels.attribute, self.labels))
+        return all(labels.fixed_level is not None for labels in wanted)
 
 
 def _opening(field: Field, problem: Problem, first: Solution) -> np.ndarray:

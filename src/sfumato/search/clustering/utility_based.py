@@ -332,7 +332,7 @@ class TopDown(ClusterSearch):
     """
 
     seed: int = 0
-    labels: str = "ranges"
+    labels: str = "given"
 
     def clusters(self, field: Field, points: np.ndarray) -> np.ndarray:
         """Halve, then mend."""
@@ -355,7 +355,7 @@ class BottomUp(ClusterSearch):
     """
 
     block: int | None = None
-    labels: str = "ranges"
+    labels: str = "given"
 
     def clusters(self, field: Field, points: np.ndarray) -> np.ndarray:
         """Join until every group has k points."""

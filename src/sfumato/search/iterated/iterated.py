@@ -25,19 +25,31 @@ from sfumato.search.lattice.checker import Ladders, NodeChecker
 from sfumato.search.lattice.optimal import PATIENCE, climb, descend, sweep
 from sfumato.search.lattice.state import LISTED as WALKED
 from sfumato.search.lattice.state import LatticeState
-from sfumato.search.problem import LABELS, Partition, Problem, Solution, by_class, judge, level_solution, limits
+from sfumato.search.problem import (
+    LABELS,
+    Partition,
+    Problem,
+    Solution,
+    along_hierarchy,
+    by_class,
+    judge,
+    level_solution,
+    limits,
+)
 
 WIDEST = 2 / 3  # of the whole cost; each level below is half as wide
 WIDTHS = 5
 
 
-def as_ranges(problem: Problem, loss: LabelLoss) -> Problem:
-    """The problem with ordered columns generalised to intervals of equal cost, but for those with levels asked for."""
+def as_ranges(problem: Problem, loss: LabelLoss, labels: str) -> Problem:
+    """The problem with the columns that print as ranges generalised to intervals of equal cost."""
+
+    def ranges(a: Attribute) -> bool:
+        return a.categories.ordered and a.name not in problem.levels and not along_hierarchy(a, labels)
+
     return replace(
         problem,
-        attributes=tuple(
-            _halved(a, loss) if a.categories.ordered and a.name not in problem.levels else a for a in problem.attributes
-        ),
+        attributes=tuple(_halved(a, loss) if ranges(a) else a for a in problem.attributes),
     )
 
 
@@ -74,7 +86,7 @@ class Iterated(Search):
     A class is released at the lowest cost at which it satisfies the policy; what remains goes on to costlier level
     vectors. `share`: instead, in rounds, the cheapest level vector that keeps at least this share of the remaining
     rows: more loss, but fewer level vectors. `rounds` limits them; the last one keeps all that is left. `labels`:
-    ordered columns as "hierarchy" labels, or as the "ranges" of the values in a class. `seconds`: when time is up, the
+    as `auto` takes them. `seconds`: when time is up, the
     rest goes through a few level vectors only. Rows that are left over at the end join the class that they cost least,
     or stay out where the policy lets them. Never loses more than the best level vector, where the lattice is small
     enough to list (65,536); of a larger one, some chains of level vectors are gone through.
@@ -105,7 +117,7 @@ class Iterated(Search):
                 got=f"{len(problem.sets)} sets",
                 hint='give one set, or use search="optimal"',
             )
-        searched = by_class(as_ranges(problem, label_loss(problem)) if self.labels == "ranges" else problem)
+        searched = by_class(as_ranges(problem, label_loss(problem), self.labels))
         rest = _Rest(searched, LabelCosts.of(searched, problem.attributes), self)
         rest.run(began + self.seconds if self.seconds is not None else math.inf)
         found = _finish(problem, rest) if rest.made else None
@@ -142,7 +154,7 @@ def _better(walk: LatticeState, found: Solution | None, search: Iterated) -> tup
         walk.stop_after(search.seconds, None)
         descend(walk)
     else:  # only those that may lose less are looked at; a range, which says more, is kept at a tie
-        walk.best = (found.verdict.loss, -1 if search.labels == "ranges" else int(walk.tops.sum()) + 1, ())
+        walk.best = (found.verdict.loss, -1 if search.labels != "hierarchy" else int(walk.tops.sum()) + 1, ())
     finished = sweep(walk) if walk.lattice.size <= WALKED else climb(walk, search.seconds or PATIENCE)
     if walk.best is None:
         raise walk.infeasible(finished)

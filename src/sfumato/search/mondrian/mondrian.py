@@ -20,7 +20,18 @@ from sfumato.errors import Infeasible, PolicyError
 from sfumato.search.mondrian.cuts import BALANCED, BEST, LOWER_MEDIAN, CutRules
 from sfumato.search.mondrian.goals import goal_of, plain_queries
 from sfumato.search.mondrian.parts import FreeParts, OrderedColumn, Parts, columns_of, shape_of, stretch
-from sfumato.search.problem import LABELS, CellSplit, Partition, Problem, Solution, by_class, check_root, judge, refine
+from sfumato.search.problem import (
+    LABELS,
+    CellSplit,
+    Partition,
+    Problem,
+    Solution,
+    along_hierarchy,
+    by_class,
+    check_root,
+    judge,
+    refine,
+)
 
 CUTS = {"lower-median": LOWER_MEDIAN, "balanced": BALANCED, "best": BEST}
 DIMENSIONS = ("widest", "first", "ncp", "gain", "workload")
@@ -48,8 +59,9 @@ class Mondrian(Search):
     in two, by value order or the order of the leaves; "optimised" too, after putting values, or children of a node,
     whose rows are similar next to each other.
 
-    `labels`: numbers print as their "ranges", "mean" or "median"; with "hierarchy" they are cut and printed along their
-    hierarchy, where they have one.
+    `labels`: columns are cut and printed along their hierarchies where one was "given", or all of them along a
+    "hierarchy", which is learned where none was given; other numbers and dates print as "ranges", as all of them do
+    with that, or as "mean" or "median".
     """
 
     code: ClassVar[str] = "CG_"
@@ -58,7 +70,7 @@ class Mondrian(Search):
     dimension: str = "widest"
     relaxed: bool = False
     categories: str = "hierarchy"
-    labels: str = "ranges"
+    labels: str = "given"
     class_attribute: str | None = None
     queries: Any = None
 
@@ -130,7 +142,9 @@ class Mondrian(Search):
                 hint='leave levels out, or use search="optimal"',
             )
         apart = [c.model for c in problem.policy.require if c.monotonicity == "none"]
-        if apart and (self.relaxed or self.labels != "ranges"):
+        means = self.labels in ("mean", "median")
+        along = any(a.categories.ordered and along_hierarchy(a, self.labels) for a in problem.attributes)
+        if apart and (self.relaxed or means or along):
             raise PolicyError(
                 f"mondrian: classes that print the same become one, which {', '.join(apart)} may not survive",
                 got="relaxed" if self.relaxed else f"labels {self.labels}",

@@ -17,7 +17,7 @@ from sfumato.search.mondrian.cuts import CutRules, PartShape, cut_parts, settle
 from sfumato.search.mondrian.cuts import PartCells as Room
 from sfumato.search.mondrian.rounds import propose
 from sfumato.search.mondrian.scores import Goal, choose
-from sfumato.search.problem import CellSplit, Problem, apply_split
+from sfumato.search.problem import CellSplit, Problem, along_hierarchy, apply_split
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ def columns_of(problem: Problem, categories: str, labels: str) -> list[OrderedCo
     found = []
     ordered = [a.categories.ordered for a in problem.attributes]
     for i, a in enumerate(problem.attributes):
-        tree = a.runs_along_hierarchy or (labels == "hierarchy" and a.hierarchy is not None)
+        tree = along_hierarchy(a, labels)
         similar = categories == "optimised" and not a.categories.ordered
         if not tree and not similar:
             found.append(OrderedColumn(a, np.arange(len(a.categories), dtype=np.int32), None, False))

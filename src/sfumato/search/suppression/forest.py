@@ -294,7 +294,7 @@ class ForestGeneralisation(Search):
     code: ClassVar[str] = "CG_"
     guarantee: ClassVar[str] = "heuristic"
     splits: ClassVar[bool] = True
-    labels: str = "ranges"
+    labels: str = "given"
 
     def __post_init__(self) -> None:
         one_of(self.labels, "labels of forest-generalisation", LABELS)
