@@ -160,7 +160,7 @@ def _run(
             return check(options.draft(named, given | first | changed, models, faults), table.columns)
 
         keywords = base.keywords()
-        for name in ("order", "require", "unprotected", "profile"):
+        for name in ("order", "require", "unprotected", "profile", "tidy"):
             keywords.pop(name)
         for name, key in (("method", "search"), ("loss", "loss"), ("suppression", "suppression")):
             rest = [getattr(other({("search", name): value}), key) for value in lists[name][1:]]

@@ -42,8 +42,8 @@ from sfumato.policyfile.tables import (
 from sfumato.release.destination import Folder
 from sfumato.release.destination import Table as NewTable
 
-ASKED = ("require", "search", "loss", "suppression", "hierarchies", "levels", "ends", "tidy", "seed", "order", "normalise",
-         "profile")  # fmt: skip
+ASKED = ("require", "search", "loss", "suppression", "hierarchies", "levels", "ends", "tidy", "seed", "order",
+         "normalise", "profile")  # fmt: skip
 
 
 @dataclass(frozen=True)
