@@ -79,3 +79,11 @@ def test_what_contradicts_itself_is_refused() -> None:
         released(tidy=True, labels="ranges")
     with pytest.raises(PolicyError, match="tidy must be true or false; got 'yes'"):
         released(tidy="yes")
+
+
+def test_what_ranges_would_save_is_known() -> None:
+    tidy, ranges = released(ends="exact"), released(labels="ranges", ends="exact")
+    assert tidy.solution.as_ranges is not None
+    assert ranges.solution.as_ranges is None
+    assert tidy.solution.as_ranges < tidy.solution.verdict.loss
+    assert "as_ranges" not in str(tidy.manifest)

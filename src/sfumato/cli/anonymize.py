@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from sfumato.report.sections.standards import HeldTo
 
 
+MUCH = 0.2  # of the loss, that ranges would save: worth a line
+
+
 def anonymize(
     context: typer.Context,
     source: options.Files = None,
@@ -233,6 +236,9 @@ def show(
     method, loss = manifest["policy"]["search"]["name"], manifest["policy"]["loss"]["name"]
     lost = "not told by the released labels" if solution["loss"] is None else number(solution["loss"])
     say(f"method {method}; loss {loss} {lost}{best}")
+    had, finer = found.solution.verdict.loss, found.solution.as_ranges
+    if finer is not None and finer < (1 - MUCH) * had:
+        say(f"  ranges of their own would lose about {percent(1 - finer / had)} less: --labels ranges prints them")
     if chosen := manifest["policy"]["chosen"]:
         say(f"  picked because {chosen['why']}")
         say(f"  runner-up {chosen['runner_up']}")

@@ -17,7 +17,7 @@ from sfumato.core.keys import tally
 from sfumato.core.label_grammar import LONGEST_SET, STAR, range_text, run_text, set_text
 from sfumato.core.labels import Labels, at_level, of_ranges, over_codes
 from sfumato.core.microdata import Attribute
-from sfumato.core.policy import ClassStatistics, Verdict, check, table_criteria
+from sfumato.core.policy import ClassStatistics, Verdict, check, class_statistics, table_criteria
 from sfumato.errors import Infeasible, PolicyError, did_you_mean
 from sfumato.losses import LM, NCP, LabelLoss, NonUniformEntropy, Precision
 from sfumato.release.few import FewLabels, few_labels
@@ -60,6 +60,25 @@ def with_ends(problem: Problem, solution: Solution, common: bool = True) -> Solu
         if by_label or found.verdict.loss <= solution.verdict.loss * (1 + RISE):
             break
     return found
+
+
+def loss_as_ranges(problem: Problem, solution: Solution) -> float | None:
+    """What classes would lose about, if numbers and dates that print labels of hierarchies printed their own ranges."""
+    recoding, policy, kept = solution.recoding, problem.policy, solution.kept
+    if not isinstance(recoding, Partition) or not policy.loss.by_label or not kept.any():
+        return None
+    shown, other = [], False
+    for code, attribute in zip(problem.cells.codes, problem.attributes, strict=True):
+        labels = recoding.labels[attribute.name]
+        if attribute.categories.ordered and labels.fixed_level is not None:
+            lo, hi = np.full(len(labels.of), len(attribute.categories)), np.full(len(labels.of), -1)
+            np.minimum.at(lo, recoding.class_of_cell, code)
+            np.maximum.at(hi, recoding.class_of_cell, code)
+            lo, hi = np.where(hi < 0, 0, lo), np.maximum(hi, 0)  # a class without cells
+            labels, other = of_ranges(attribute, lo, hi), True
+        shown.append((labels, labels.of[recoding.class_of_cell]))
+    size = np.bincount(recoding.class_of_cell, weights=problem.cells.count * kept)
+    return measure(problem, shown, kept, class_statistics(policy, size, size > 0, problem.rows))[0] if other else None
 
 
 @dataclass(frozen=True, eq=False)

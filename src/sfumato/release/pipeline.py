@@ -28,7 +28,7 @@ from sfumato.engines.protocol import COUNT, Engine, Plan
 from sfumato.errors import BrokenPromise, EmptyTable, TooManyCells
 from sfumato.measures.table import TupleCounts
 from sfumato.release.destination import Folder, StagedOutput, Table, folder_of, refuse_row_order, stage_release
-from sfumato.release.ends import with_ends
+from sfumato.release.ends import loss_as_ranges, with_ends
 from sfumato.release.manifest import Shown
 from sfumato.release.recode import plan_of, recode
 from sfumato.release.release import Release
@@ -185,6 +185,7 @@ def solve(request: Request, micro: Microdata, rows: pl.DataFrame | None, report_
         cells, of_entry = apply_split(cells, split), deal(of_entry, split, alike)
         problem = Problem(attributes, cells, policy, micro.rows, request.levels)
     solution = with_ends(problem, solution)
+    solution = replace(solution, as_ranges=loss_as_ranges(problem, solution))
     keys = request.counted_by if jointly else policy.columns
     return SearchedCells(cells, of_entry, keys, replace(solution, seconds=solution.seconds + counting))
 

@@ -96,7 +96,8 @@ class Choice:
 @dataclass(frozen=True, eq=False, repr=False)
 class Solution(Described):
     """A recoding and what it comes to. `kept` says which cells stay; `bound` is a loss that nothing can be below;
-    `choice` is there where the search was picked and not asked for."""
+    `choice` is there where the search was picked and not asked for; `as_ranges` is about what the same classes would
+    lose if numbers and dates printed as ranges, where they print labels of hierarchies."""
 
     recoding: Levels | Columns | Partition
     verdict: Verdict
@@ -107,6 +108,7 @@ class Solution(Described):
     reproducible: bool = True
     bound: float | None = None
     choice: Choice | None = None
+    as_ranges: float | None = None
     proven: str | None = None  # what else is proven to be least, such as the cells that are blanked
 
     @property
