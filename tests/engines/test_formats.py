@@ -134,3 +134,52 @@ def test_a_workbook_that_begins_with_a_cover_page_is_refused(book):
     assert read(path, sheet="Data").height == 2
     with pytest.warns(ReadWarning, match='sheet "Data" is read, the first of 2'):
         read(book({"Data": table, "About": [["Report"]]}))
+
+
+SURVEY = pl.DataFrame({"sex": [1.0, 2.0, 9.0, 1.0], "age": [30.0, 99.0, 45.0, -9.0], "view": [1.0, 2.0, 3.0, 4.0]})
+LABELS = {"sex": {1: "male", 2: "female", 9: "no answer"}, "view": {1: "never", 4: "always"}}
+
+
+def test_spss_labels_stand_for_codes_and_declared_values_are_missing(tmp_path):
+    pyreadstat = pytest.importorskip("pyreadstat")
+    missing = {"age": [99, {"lo": -9, "hi": -1}]}
+    pyreadstat.write_sav(SURVEY, str(tmp_path / "t.sav"), variable_value_labels=LABELS, missing_ranges=missing)
+    with pytest.warns(ReadWarning) as told:
+        frame = read(tmp_path / "t.sav")
+    assert frame.to_dict(as_series=False) == {
+        "sex": ["male", "female", "no answer", "male"],
+        "age": [30, None, 45, None],
+        "view": [1, 2, 3, 4],
+    }
+    assert [str(note.message) for note in told] == [
+        't.sav: values declared missing are read as missing in "age"',
+        't.sav: value labels stand in place of codes in "sex"',
+        't.sav: codes are kept in "view", where not every value has a label of its own',
+    ]
+    with pytest.warns(ReadWarning, match="declared missing"):
+        assert read(tmp_path / "t.sav", value_labels=False)["sex"].to_list() == [1, 2, 9, 1]
+    with pytest.warns(ReadWarning):
+        assert read(tmp_path / "t.sav", missing={"sex": ["no answer"]})["sex"].null_count() == 1
+    with pytest.raises(ReadError, match="value_labels: not an option of format csv"):
+        read(tmp_path / "t.sav", format="csv", value_labels=False)
+
+
+def test_spss_labels_that_two_codes_share_are_not_used(tmp_path):
+    pyreadstat = pytest.importorskip("pyreadstat")
+    pyreadstat.write_sav(SURVEY, str(tmp_path / "t.sav"), variable_value_labels={"sex": {1: "a", 2: "b", 9: "a"}})
+    with pytest.warns(ReadWarning, match='codes are kept in "sex"'):
+        assert read(tmp_path / "t.sav")["sex"].to_list() == [1, 2, 9, 1]
+
+
+def test_stata_labels_and_missing_letters(tmp_path):
+    pyreadstat = pytest.importorskip("pyreadstat")
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"sex": [1, 2, "a", 1], "age": [30, 99, 45, "z"]})
+    pyreadstat.write_dta(
+        frame,
+        str(tmp_path / "t.dta"),
+        variable_value_labels={"sex": {1: "male", 2: "female"}},
+        missing_user_values={"sex": ["a"], "age": ["z"]},
+    )
+    with pytest.warns(ReadWarning, match='declared missing are read as missing in "sex" and "age"'):
+        assert read(tmp_path / "t.dta").rows() == [("male", 30), ("female", 99), (None, 45), ("male", None)]

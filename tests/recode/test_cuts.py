@@ -191,7 +191,7 @@ def test_what_is_made_from_the_table_is_no_step() -> None:
         def describe(self) -> str:
             return "quantiles"
 
-    for spec in (learned, sf.hierarchies.learned(), Quantiles(), "redact:right", "flat"):
+    for spec in (learned, sf.hierarchies.learned(), Quantiles(), "flat"):
         assert not levels(steps(values, spec)[0])
 
 

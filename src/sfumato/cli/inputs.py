@@ -199,7 +199,7 @@ def fitting(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
 
     kind = ending(path)
     fits = {"header", "sheet", "skip"} if kind in EXCEL else {"separator", "quote", "encoding", "header", "skip"}
-    fits = fits if kind in TEXT + EXCEL else set()
+    fits = fits if kind in TEXT + EXCEL else {"value_labels"} if kind in ("sav", "zsav", "dta") else set()
     return {key: value for key, value in given.items() if key in fits or key in FORMS}
 
 

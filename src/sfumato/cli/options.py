@@ -88,6 +88,10 @@ class ReadingOptions(PlaceOptions):
     columns: Annotated[
         Texts, option("--columns", "Columns to read; without a header, the names of all.", READING, "A,B")
     ] = None
+    value_labels: Annotated[
+        bool | None,
+        option("--value-labels/--codes", "Of SPSS and Stata: labels in place of codes (default), or codes.", READING),
+    ] = None
     missing: Annotated[
         Texts, option("--missing", "Texts that are missing values: N/A,? or age=-9; may be repeated.", READING, "A,B")
     ] = None
@@ -118,7 +122,7 @@ class ReadingOptions(PlaceOptions):
             "dates": self.dates,
             "decimal": self.decimal,
         }
-        found |= {"skip": self.skip, "columns": joined(self.columns)}
+        found |= {"skip": self.skip, "columns": joined(self.columns), "value_labels": self.value_labels}
         found["verbatim"] = True if self.verbatim == ["*"] else joined(self.verbatim)
         return {key: value for key, value in found.items() if value is not None}
 

@@ -41,6 +41,7 @@ def distinct_in(counts: np.ndarray, rows: int) -> int:
 
 NUMBER = r"^[+-]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?|inf)$"
 INTEGER = r"^[+-]?[0-9]+$"
+CODE = r"^0[0-9]"  # a whole number that keeps a leading zero is a code, which has no ranges
 DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 DATETIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?$"
 
@@ -224,6 +225,8 @@ def _sorted(known: pl.Series) -> tuple[str, np.ndarray, np.ndarray | None]:
     place: np.ndarray
     if known.str.contains(NUMBER).all():
         kind = "integer" if known.str.contains(INTEGER).all() else "decimal"
+        if kind == "integer" and known.str.contains(CODE).any():
+            return "text", as_is, None
         place = known.str.strip_prefix("+").cast(pl.Float64).to_numpy()
         if np.abs(place).max() < 2**53:
             order = np.argsort(place, kind="stable")

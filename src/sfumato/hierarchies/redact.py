@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sfumato.core.hierarchy import Categories, Hierarchy, by_label, grow, leaves_of
 from sfumato.core.parameters import one_of
@@ -18,6 +19,7 @@ class Redact:
 
     side: str = "right"
     char: str = "*"
+    codes: ClassVar[bool] = True  # digits are no numbers here: they have no ranges
 
     def __post_init__(self) -> None:
         one_of(self.side, "side of redact", SIDES)

@@ -94,6 +94,7 @@ class InputTable(PolicyTable):
     sheet: str | int | None = None
     skip: Annotated[int, Field(ge=0)] | None = None
     columns: list[str] | None = None
+    value_labels: bool | None = None
     missing: list[str] | dict[str, list[str]] | None = None
     dates: Literal["dmy", "mdy", "ymd"] | None = None
     decimal: Literal["comma", "point"] | None = None

@@ -112,8 +112,9 @@ def suggest_hierarchy(categories: Categories) -> dict[str, Any]:
         return found
     if categories.kind in ("date", "datetime"):
         return {"dates": ["month", "year", "decade"] if _span(categories) > 3 * 365 else ["month", "quarter", "year"]}
-    lengths = {len(text) for text in categories.text if text is not None}
-    digits = categories.kind == "integer" and min(lengths, default=0) >= 4 and len(lengths) == 1
+    known = [text for text in categories.text if text is not None]
+    lengths = {len(text) for text in known}
+    digits = all(map(str.isdecimal, known)) and min(lengths, default=0) >= 4 and len(lengths) == 1
     postal = any(word in categories.name.lower() for word in POSTAL)
     if len(categories) > 10 and max(lengths, default=0) <= 12 and (postal or (digits and _leading_zero(categories))):
         return {"redact": "right"}

@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 
 from sfumato.core.printed import printed, printed_frame
+from sfumato.core.wording import quoted
 from sfumato.engines.atomic import HINT, is_full, no_space
 from sfumato.engines.files.delimited import (
     FIRST_LINES,
@@ -34,6 +35,7 @@ INSTEAD = "write csv or parquet"
 NEVER = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
 # what stands in a cell as _xHHHH_: control characters, what would read as such an escape, and markup of the writer
 ESCAPED = re.compile(r"[\x00-\x08\x0b-\x1f]|_(?=x[0-9A-Fa-f]{4}[_\x00-\x08\x0b-\x1f])|\A<(?=r>)")
+SOME = 100_000  # rows that are looked at for what was declared missing
 ROWS, COLUMNS, LETTERS, DIGITS = 1_048_575, 16_384, 32_767, 15  # what a sheet holds below its header, and a cell
 
 
@@ -48,6 +50,7 @@ class Options:
     sheet: str | int | None = None
     skip: int | None = None
     columns: Sequence[str] | None = None
+    value_labels: bool | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,6 +264,7 @@ def read(
     columns: Sequence[str] | None = None,
     sheet: str | int | None = None,
     skip: int | None = None,
+    value_labels: bool | None = None,
     missing: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
     dates: str | None = None,
     decimal: str | None = None,
@@ -287,6 +291,8 @@ def read(
         For Excel: name or position (0 is the first, the default).
     skip
         For delimited text and Excel: how many lines stand above the header; found out if left out.
+    value_labels
+        For SPSS and Stata: False keeps codes where labels would stand in their place.
     missing
         Texts that are missing values in every column, or by column: `{"income": ["-9"]}`.
     dates, decimal
@@ -298,7 +304,7 @@ def read(
     --------
     >>> read("patients.csv", separator=";", columns=["age", "zip"])  # doctest: +SKIP
     """
-    options = Options(separator, encoding, quote, header, sheet, skip, columns)
+    options = Options(separator, encoding, quote, header, sheet, skip, columns, value_labels)
     return read_table(path, format, options, Forms(missing, dates, decimal, verbatim)).frame
 
 
@@ -374,14 +380,16 @@ def _format(path: Path, format: str | None) -> str:
 def _refuse_foreign(options: Options, kind: str) -> None:
     text, excel = FORMATS[kind] in (_read_csv, _read_tsv), FORMATS[kind] is read_excel
     applies = {"separator": text, "encoding": text, "quote": text, "sheet": excel}
-    applies |= {"header": text or excel, "skip": text or excel}
+    applies |= {"header": text or excel, "skip": text or excel, "value_labels": kind in ("sav", "zsav", "dta")}
     given = [name for name, fits in applies.items() if getattr(options, name) is not None and not fits]
     if given:
         raise ReadError(f"{', '.join(given)}: not an option of format {kind}")
 
 
 def _read_csv(path: Path, options: Options) -> TableRead:
-    text, dialect = open_delimited(path, **{name: value for name, value in vars(options).items() if name != "sheet"})
+    text, dialect = open_delimited(
+        path, **{name: value for name, value in vars(options).items() if name not in ("sheet", "value_labels")}
+    )
     record = {"skip": dialect.skip} if dialect.skip else {}
     return TableRead(parse(text, dialect, path.name), record, skip_note(dialect.skip, options.skip))
 
@@ -403,16 +411,55 @@ def read_parquet(path: Path) -> pl.DataFrame:
 
 
 def _read_stats(path: Path, options: Options, reader: str) -> TableRead:
+    """A file of SPSS, Stata or SAS: values that its owner declared missing are, and labels stand in place of codes."""
     try:
         import pyreadstat
     except ImportError:
         raise MissingExtra("pyreadstat", "stats") from None
+    load = getattr(pyreadstat, reader)
     try:
-        frame, _ = getattr(pyreadstat, reader)(str(path), output_format="polars")
+        frame, about = load(str(path), output_format="polars")
+        text = pl.col(pl.String)
+        frame = whole_numbers(frame).with_columns(pl.when(text != "").then(text))
+        declared = _declared(path, frame, load)
     except Exception:  # its errors share no class, and may hold cells
         raise ReadError(f"{path.name} is not a {path.suffix} file, or a damaged one") from None
-    text = pl.col(pl.String)
-    return TableRead(whole_numbers(frame).with_columns(pl.when(text != "").then(text)))
+    columns, partly = [], []
+    for name, labels in about.variable_value_labels.items():
+        shown = _labelled(frame.get_column(name), labels)
+        partly += [name] if shown is None else []
+        columns += [] if shown is None else [shown]
+    labelled = [series.name for series in columns]
+    notes = [f"values declared missing are read as missing in {quoted(declared)}"] if declared else []
+    if options.value_labels is False:
+        return TableRead(frame, notes=notes)
+    notes += [f"value labels stand in place of codes in {quoted(labelled)}"] if labelled else []
+    notes += [f"codes are kept in {quoted(partly)}, where not every value has a label of its own"] if partly else []
+    return TableRead(frame.with_columns(columns), {"value_labels": labelled} if labelled else {}, notes)
+
+
+def _declared(path: Path, frame: pl.DataFrame, load: Callable[..., Any]) -> list[str]:
+    """The columns with values that were declared missing: those of SPSS, and .a to .z of Stata."""
+    if path.suffix.lower() not in (".sav", ".zsav", ".dta"):
+        return []
+    if path.suffix.lower() != ".dta":
+        _, about = load(str(path), metadataonly=True, user_missing=True)
+        return [name for name in about.missing_ranges if frame.get_column(name).null_count()]
+    some = [series.name for series in frame.iter_columns() if series.dtype.is_numeric() and series.null_count()]
+    if not some:
+        return []
+    _, about = load(str(path), usecols=some, user_missing=True, row_limit=SOME, output_format="dict")
+    return list(about.missing_user_values)
+
+
+def _labelled(column: pl.Series, labels: Mapping[Any, str]) -> pl.Series | None:
+    """A column with labels in place of its codes; None where a value has none, or two have the same."""
+    if not all(labels.values()) or len(set(labels.values())) < len(labels):
+        return None
+    values = column if column.dtype == pl.String else column.cast(pl.Float64, strict=False)
+    codes = [str(code) if column.dtype == pl.String else float(code) for code in labels]
+    shown = values.replace_strict(codes, list(labels.values()), default=None, return_dtype=pl.String)
+    return shown if shown.null_count() == column.null_count() else None
 
 
 FORMATS: dict[str, Callable[[Path, Options], TableRead]] = {
