@@ -52,3 +52,16 @@ def test_a_policy_file_says_it_too(run: Run, tmp_path: Path) -> None:
 def test_verify_reads_verbatim(run: Run, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("day,n\n1.1.2020,1\n01.01.2020,1\n")
     assert run("verify", "t.csv", "--quasi", "day", "--k", "2").code == 1
+
+
+def test_rows_that_lack_a_value_are_left_out(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("age,sex,n\n" + "30,f,1\n31,m,1\n" * 4 + ",f,1\n30,f,\n")
+    asked = ("--quasi", "age,sex", "--insensitive", "n", "--k", "2", "-o", "out", "--overwrite", "--json")
+    told = run("anonymize", "t.csv", *asked, "--drop-missing")
+    assert told.code == 0
+    assert (told.json["rows"], told.json["notes"][0]) == (9, '1 row is left out for a missing value in "age" and "sex"')
+    assert run("anonymize", "t.csv", *asked, "--drop-missing-in", "age,n").json["rows"] == 8
+    assert run("compare", "t.csv", "--quasi", "age,sex", "--k", "2", "--drop-missing", "--search", "mondrian").code == 0
+    told = run("anonymize", "t.csv", *asked, "--drop-missing", "--stream")
+    assert told.code == 2
+    assert "do without --drop-missing" in told.json["error"]["message"]

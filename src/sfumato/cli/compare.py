@@ -148,7 +148,9 @@ def _run(
 ) -> tuple[list[str], pl.DataFrame, list[str]]:
     """Check everything, compare; notes, the points, and the files written."""
     import sfumato as sf
+    from sfumato.engines.memory.table import MemoryTable
     from sfumato.policyfile.file import check
+    from sfumato.release.request import dropped_missing
 
     with Progress("reading") as progress, notes() as told:
         models = [options.models(ks[0] if ks else None, one, faults) for one in alternatives(require)]
@@ -160,6 +162,9 @@ def _run(
             return check(options.draft(named, given | first | changed, models, faults), table.columns)
 
         keywords = base.keywords()
+        data = table.data
+        if drop := keywords.pop("drop_missing"):
+            data = dropped_missing(MemoryTable(data), base.roles, drop).frame
         for name in ("order", "require", "unprotected", "profile", "tidy"):
             keywords.pop(name)
         for name, key in (("method", "search"), ("loss", "loss"), ("suppression", "suppression")):
@@ -170,7 +175,7 @@ def _run(
             keywords["k"] = ks
             asked = [tuple(c for c in one if not isinstance(c, sf.KAnonymity)) for one in asked]
         keywords["require"] = [list(one) for one in asked]
-        found = sf.compare(table.data, **keywords, **more, output=output, progress=progress)
+        found = sf.compare(data, **keywords, **more, output=output, progress=progress)
     files = [] if output is None else sorted(str(path) for path in output.iterdir())
     return told, found, files
 

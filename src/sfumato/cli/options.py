@@ -185,8 +185,16 @@ class RoleOptions(LevelOptions):
         option("--normalise", "Sensitive columns to bring to one spelling per value; * for all.", ROLES, "A,B"),
     ] = None
 
+    drop_missing: Annotated[bool, option("--drop-missing", "Leave rows out that lack a quasi-identifier.", ROLES)] = (
+        False
+    )
+    drop_missing_in: Annotated[
+        Texts, option("--drop-missing-in", "Leave rows out that lack a value of these columns.", ROLES, "A,B")
+    ] = None
+
     def keys(self, faults: list[str]) -> dict[Key, Any]:
         return super().keys(faults) | {
+            ("roles", "drop_missing"): joined(self.drop_missing_in) or self.drop_missing or None,
             ("roles", "identifying"): joined(self.identifying),
             ("roles", "insensitive"): joined(self.insensitive),
             ("roles", "weight"): self.weight,

@@ -43,7 +43,7 @@ from sfumato.release.destination import Folder
 from sfumato.release.destination import Table as NewTable
 
 ASKED = ("require", "search", "loss", "suppression", "hierarchies", "levels", "ends", "tidy", "seed", "order",
-         "normalise", "profile")  # fmt: skip
+         "normalise", "drop_missing", "profile")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,7 @@ class PolicyFile:
     seed: int | None
     order: str
     normalise: bool | list[str]
+    drop_missing: bool | list[str]
     ends: str
     tidy: bool | None
     output: Path | None
@@ -186,6 +187,7 @@ def check(
         hierarchies=hierarchies,
         levels=levels,
         normalise=table.normalise,
+        drop_missing=table.drop_missing,
         output=None if output.path is None else draft.folder / output.path,
         format=output.format or format,
         **found.model_dump(include={"suppression", "tidy", "seed", "max_cells"}),

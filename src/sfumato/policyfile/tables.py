@@ -110,6 +110,7 @@ class RolesTable(PolicyTable):
     weight: str | None = None
     rest: Literal["refuse", "release"] = "refuse"
     normalise: bool | list[str] = False
+    drop_missing: bool | list[str] = False
 
 
 class SearchTable(PolicyTable):

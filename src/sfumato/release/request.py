@@ -11,7 +11,7 @@ import polars as pl
 
 from sfumato.core.compiled import warn_of_compiling
 from sfumato.core.fingerprint import secret_seed
-from sfumato.core.parameters import column_names, mapping, quasi_sets, yes_or_no
+from sfumato.core.parameters import column_names, known_columns, mapping, quasi_sets, yes_or_no
 from sfumato.core.policy import Policy
 from sfumato.core.printed import printed
 from sfumato.core.registry import field_values
@@ -391,6 +391,17 @@ def refuse_out_of_core(method: Any, normalise: Any = False) -> None:
             got=f"search {search_name(method)}",
             hint=HINT,
         )
+
+
+def dropped_missing(engine: Any, roles: Roles, given: bool | Sequence[str]) -> Any:
+    """A table in memory without the rows that have a missing value in a quasi-identifier, or in the columns given."""
+    if not engine.in_memory:
+        what = "rows with missing values are not left out of an out-of-core table"
+        raise PolicyError(what, hint="leave them out of the table, or do without drop_missing")
+    quasi = [name for names in roles.quasi for name in names]
+    columns = quasi if given is True else column_names(given, "drop_missing")
+    known_columns(columns, engine.schema())
+    return engine.without_missing(tuple(dict.fromkeys(columns)))
 
 
 def refuse_split(method: Any) -> NoReturn:

@@ -30,6 +30,7 @@ from sfumato.release.request import (
     Request,
     adjusted,
     criteria,
+    dropped_missing,
     find_histogram_columns,
     recipes_of,
     refuse_out_of_core,
@@ -56,6 +57,7 @@ def anonymize(
     weight: str | None = None,
     rest: str = "refuse",
     normalise: bool | Names = False,
+    drop_missing: bool | Names = False,
     unprotected: Names = (),
     k: int | None = None,
     require: Iterable[Any] | Any = (),
@@ -88,6 +90,7 @@ def anonymize(
         "release" them; those that look harmless are released as they are.
     normalise: sensitive columns, or True for all of them, whose values count as one and are released in one spelling
         where they differ only by case, blanks, Unicode form or as `1` and `1.0`.
+    drop_missing: leave rows out that have a missing value in a quasi-identifier, or in one of the columns named.
     k: for k-anonymity: everybody looks like at least k - 1 others. require: further criteria, such as
         `EntropyLDiversity("disease", 3)`, or their shell form, such as "entropy-l-diversity disease 3".
     search, loss: a name or a value; "auto" picks the search, and `solution.choice` says why. keep: what "auto" shall
@@ -131,6 +134,8 @@ def anonymize(
         needed = [name for criterion in promised for name in criterion.needs]
         roles = roles_of(nothing, quasi, identifying, sensitive, insensitive, weight, needed, unprotected, rest)
         released = tuple(name for name in schema if name not in roles.identifying)
+        if drop_missing:
+            table = engine = dropped_missing(engine, roles, drop_missing)
         method, neat = adjusted(parse_search(search), keep, labels, tidy)
         standard = None if profile is None else profile_named(profile)
         policy = Policy(roles.quasi, promised, suppression, parse_loss(loss), ends_named(ends), neat, standard)

@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import compress
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -17,14 +18,16 @@ import polars as pl
 from sfumato.core.fingerprint import fingerprint
 from sfumato.core.parameters import weights_of
 from sfumato.core.printed import plain, refuse_unprintable
+from sfumato.core.wording import count, quoted
 from sfumato.engines.files.bytes import FORMATS, write_table
 from sfumato.engines.files.count import singled
+from sfumato.engines.files.forms import ReadWarning
 from sfumato.engines.files.read import read, read_table
 from sfumato.engines.files.table import ScannedFile
 from sfumato.engines.memory.pandas import from_pandas, objects, plain_categories, to_pandas
 from sfumato.engines.order import INPUT
 from sfumato.engines.protocol import COUNT, Engine, Plan, Progress, refuse_many
-from sfumato.errors import ColumnError, EmptyTable, InputError
+from sfumato.errors import ColumnError, EmptyTable, InputError, warn
 
 Kind = Literal["polars", "lazy", "pandas", "arrow", "dict"]
 ALLOWED = "a frame of pandas, Polars (eager or lazy) or PyArrow, a dict of lists, or the path of a file"
@@ -53,8 +56,30 @@ class MemoryTable(Engine):
             read = read_table(data)
             data, reading = read.frame, read.record
         self.frame, self.kind = enter(data)
+        self.given = self.frame  # all rows, whichever are left out
         self.reading = reading or {}
         self.data, self.came_from = data, came_from
+
+    def without_missing(self, columns: Sequence[str]) -> MemoryTable:
+        """The table without the rows that have a missing value in one of the columns; `reading` says how many.
+
+        Its fingerprint is that of all rows.
+        """
+        values = pl.DataFrame([self.frame.get_column(name).alias(str(i)) for i, name in enumerate(columns)])
+        known = values.select(
+            pl.all_horizontal(plain(n, t).is_not_null() for n, t in values.schema.items())
+        ).to_series()
+        if known.all():
+            return self
+        if not known.any():
+            raise EmptyTable(f"every row has a missing value in {quoted(columns)}")
+        gone = int((~known).sum())
+        reading = {**self.reading, "drop_missing": {"columns": list(columns), "rows": gone}}
+        found = MemoryTable(_filtered(self.data, self.frame, self.kind, known), reading=reading)
+        found.given = self.given
+        what = f"{count(gone, 'row')} {'is' if gone == 1 else 'are'} left out for a missing value in {quoted(columns)}"
+        warn(ReadWarning(what))
+        return found
 
     def schema(self) -> dict[str, pl.DataType]:
         """Column to type, in order."""
@@ -81,7 +106,7 @@ class MemoryTable(Engine):
 
     def fingerprint(self, secret: bytes | None) -> str | None:
         """HMAC-SHA256 of the column names and printed values, in order."""
-        return fingerprint(self.frame, secret)
+        return fingerprint(self.given, secret)
 
     def count(
         self, columns: Sequence[str], report_progress: Progress, most: int = sys.maxsize, work: Path | None = None
@@ -183,6 +208,17 @@ def _enter(data: Any) -> tuple[pl.DataFrame, Kind]:
     if isinstance(data, Mapping):
         return _from_dict(data, _names(data)), "dict"
     return _from_narwhals(data), "polars"
+
+
+def _filtered(data: Any, frame: pl.DataFrame, kind: Kind, known: pl.Series) -> Any:
+    """Some rows of what came in, as the same kind of frame."""
+    if kind == "pandas":
+        return data[known.to_numpy()]
+    if kind == "arrow":
+        return data.filter(known.to_arrow())
+    if kind == "dict":
+        return {name: list(compress(values, known)) for name, values in data.items()}
+    return frame.filter(known).lazy() if kind == "lazy" else frame.filter(known)
 
 
 def leave(

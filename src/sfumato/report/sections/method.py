@@ -36,6 +36,8 @@ def command(manifest: Manifest) -> tuple[str, list[str]]:
     for role in ("identifying", "sensitive", "insensitive", "unprotected"):
         if named := [str(name) for name in rows(policy, role)]:
             parts.append((f"--{role}", as_flag(named)))
+    if dropped := [str(name) for name in rows(manifest, "input", "reading", "drop_missing", "columns")]:
+        parts.append(("--drop-missing-in", as_flag(dropped)))
     columns = [column for column in rows(manifest, "data", "columns") if isinstance(column, Mapping)]
     parts += [("--weight", str(column.get("name"))) for column in columns if column.get("role") == "weight"]
     flags, unwritten = _hierarchies(table(policy, "hierarchies"))
@@ -189,6 +191,8 @@ ORDERS = {
     "random": "random, by a secret seed",
     "input": "that of the input",
 }
+ORDER = {"d": "day", "m": "month", "y": "year"}
+READINGS = {"missing": "texts declared missing", "value_labels": "value labels in place of codes"}
 NO_REPEAT = "The search reached a limit on time or nodes: another run may give another release."
 
 
@@ -216,6 +220,24 @@ def suppression(manifest: Manifest, by_size: Sequence[tuple[str, int, int]] = ()
     return section("suppression", "Suppressed rows", tag("p", told), facts(pairs), shown)
 
 
+def _reading(reading: Mapping[str, Any]) -> Markup | None:
+    """What was not taken as it was written."""
+    parts = []
+    for column, order in table(reading, "dates").items():
+        parts.append(join(["dates as ", ", ".join(ORDER.get(c, c) for c in str(order)), " in ", names([column])]))
+    for column, marks in table(reading, "numbers").items():
+        parts.append(join(["numbers with ", marks, " in ", names([column])]))
+    for key, what in READINGS.items():
+        if found := rows(reading, key):
+            parts.append(join([what] if found == ["*"] else [what, " in ", names(found)]))
+    if (above := look(reading, "skip")) is not None:
+        parts.append(join([count(above, "line"), " above the header skipped"]))
+    if (gone := look(reading, "drop_missing", "rows")) is not None:
+        columns = names(rows(reading, "drop_missing", "columns"))
+        parts.append(join([count(gone, "row"), " left out for a missing value in ", columns]))
+    return join(parts, "; ") if parts else None
+
+
 def reproduction(manifest: Manifest) -> Markup:
     """The section of what it takes to check and to repeat the release."""
     data, whole = table(manifest, "data"), sorted(table(manifest, "whole"))
@@ -226,6 +248,7 @@ def reproduction(manifest: Manifest) -> Markup:
         ("Released file", _code(data.get("file"))),
         ("Format", data.get("format")),
         ("SHA-256 of the file", _code(data.get("sha256"))),
+        ("How the table was read", _reading(table(manifest, "input", "reading"))),
         ("Fingerprint of the input", _code(look(manifest, "input", "fingerprint"))),
         ("Order of the rows", ORDERS.get(str(data.get("order")))),
         ("Seed", "none" if seed is None else str(seed)),
