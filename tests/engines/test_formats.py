@@ -133,7 +133,7 @@ def test_a_workbook_that_begins_with_a_cover_page_is_refused(book):
         read(path)
     assert read(path, sheet="Data").height == 2
     with pytest.warns(ReadWarning, match='sheet "Data" is read, the first of 2'):
-        read(book({"Data": table, "About": [["Report"]]}))
+        read(book({"Data": table, "More": table}))
 
 
 SURVEY = pl.DataFrame({"sex": [1.0, 2.0, 9.0, 1.0], "age": [30.0, 99.0, 45.0, -9.0], "view": [1.0, 2.0, 3.0, 4.0]})

@@ -6,7 +6,7 @@ import io
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, datetime
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -36,6 +36,8 @@ NEVER = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_num
 # what stands in a cell as _xHHHH_: control characters, what would read as such an escape, and markup of the writer
 ESCAPED = re.compile(r"[\x00-\x08\x0b-\x1f]|_(?=x[0-9A-Fa-f]{4}[_\x00-\x08\x0b-\x1f])|\A<(?=r>)")
 SOME = 100_000  # rows that are looked at for what was declared missing
+TYPED = {pl.Int64(): "integer", pl.Float64(): "decimal", pl.Date(): "date"}  # what texts may be, and its kind
+FIRST_DAY = date(1900, 3, 1)  # Excel counts a day before it that there was not
 ROWS, COLUMNS, LETTERS, DIGITS = 1_048_575, 16_384, 32_767, 15  # what a sheet holds below its header, and a cell
 
 
@@ -70,8 +72,7 @@ def read_excel(path: Path, options: Options) -> TableRead:
     check_skip(options.skip)
     book = _open(path)
     place = _sheet(path, options.sheet, book.sheet_names)
-    if options.sheet is None and len(book.sheet_names) > 1:
-        _refuse_cover(path, book)
+    others = options.sheet is None and len(book.sheet_names) > 1 and _other_tables(path, book)
     try:
         first = book.load_sheet(place, header_row=None, n_rows=FIRST_LINES, dtypes="string").to_polars()
         skip = options.skip
@@ -99,13 +100,13 @@ def read_excel(path: Path, options: Options) -> TableRead:
     days = [series.dt.date() for series in time.iter_columns() if (series.dt.truncate("1d") == series).all()]
     filled = whole_numbers(frame.with_columns(days)).filter(~pl.all_horizontal(pl.all().is_null()))
     notes = skip_note(skip, options.skip)
-    if options.sheet is None and len(book.sheet_names) > 1:
+    if others and book.sheet_names != ["data", "columns"]:  # which we write
         notes = [f'sheet "{book.sheet_names[0]}" is read, the first of {len(book.sheet_names)}', *notes]
     return TableRead(filled.with_columns(pl.when(text != "").then(text)), {"skip": skip} if skip else {}, notes)
 
 
-def _refuse_cover(path: Path, book: Any) -> None:
-    """Refuse to read the first sheet where it is a page about the others."""
+def _other_tables(path: Path, book: Any) -> bool:
+    """Whether other sheets than the first hold tables; a ReadError where the first is a page about them."""
     sizes = []
     for place in range(len(book.sheet_names)):
         sheet = book.load_sheet(place, header_row=None, n_rows=FIRST_LINES, dtypes="string").to_polars()
@@ -115,6 +116,7 @@ def _refuse_cover(path: Path, book: Any) -> None:
     if any(wide > max(width, 2) and full > rows and (width < 3 or rows < 2) for wide, full in others):
         what = f"the first sheet of {path.name} looks like a page about the others, not like a table"
         raise ReadError(what, allowed=", ".join(book.sheet_names), hint='name the sheet: pass sheet="..."')
+    return any(full > 0 for _, full in others)
 
 
 def whole_numbers(frame: pl.DataFrame) -> pl.DataFrame:
@@ -138,8 +140,8 @@ def whole_numbers(frame: pl.DataFrame) -> pl.DataFrame:
 def write_xlsx(frame: pl.DataFrame, path: Path) -> None:
     """A workbook of two sheets: `data`, and `columns` with the name and type of each.
 
-    Numbers of up to 15 digits, which is what Excel computes with, and booleans are written as such where that holds
-    for their whole column; everything else is guarded text.
+    Numbers of up to 15 digits, which is what Excel computes with, days from March 1900 on, and booleans are written as
+    such where that holds for their whole column, also where they came as text; everything else is guarded text.
     """
     try:
         import xlsxwriter
@@ -156,6 +158,9 @@ def write_xlsx(frame: pl.DataFrame, path: Path) -> None:
         with xlsxwriter.Workbook(file, {**NEVER, "constant_memory": True, "tmpdir": str(path.parent)}) as book:
             book.set_properties({"created": datetime(2000, 1, 1)})  # the clock must not change the bytes
             data, about = (book.add_worksheet(name, _sheet_class()) for name in ("data", "columns"))
+            day = book.add_format({"num_format": "yyyy-mm-dd"})
+            for place in [place for place, kind in enumerate(kinds) if kind == "date"]:
+                data.set_column(place, place, 12, day)
             _write_sheet(data, chain([names], zip(*columns, strict=True)))
             _write_sheet(about, [("name", "type"), *zip(names, kinds, strict=True)])
     except xlsxwriter.exceptions.XlsxWriterException as error:
@@ -171,7 +176,7 @@ def read_xlsx(path: Path) -> pl.DataFrame:
     try:
         names = book.load_sheet("data", header_row=None, n_rows=1, dtypes="string").to_polars().row(0)
         kinds = book.load_sheet("columns", dtypes="string").to_polars().get_column("type").to_list()
-        dtypes = {i: "float" if kind == "decimal" else "string" for i, kind in enumerate(kinds)}
+        dtypes = {i: {"decimal": "float", "date": "date"}.get(kind, "string") for i, kind in enumerate(kinds)}
         places = [str(i) for i in range(len(kinds))]
         frame = book.load_sheet("data", header_row=None, skip_rows=1, column_names=places, dtypes=dtypes).to_polars()
         frame.columns = list(names)
@@ -201,9 +206,14 @@ def _sheet(path: Path, sheet: str | int | None, names: list[str]) -> int:
 
 
 def _kind(series: pl.Series) -> str:
-    """How a column is written: as numbers only where every one of them comes back as it was."""
+    """How a column is written: as numbers or dates only where every one of them comes back as it was."""
     if series.dtype == pl.Boolean:
         return "boolean"
+    if series.dtype == pl.String and not series.is_null().all():
+        typed = (_typed(series, dtype) for dtype in TYPED)
+        return next((_kind(column) for column in typed if column is not None), "text")
+    if series.dtype == pl.Date:
+        return "date" if bool((series >= FIRST_DAY).all()) else "text"
     if series.dtype.is_integer() and bool((series.cast(pl.Int128).abs() < 10**DIGITS).all()):
         return "integer"
     if series.dtype == pl.Float64 and bool((series.is_finite() | series.is_nan()).all()):
@@ -212,7 +222,19 @@ def _kind(series: pl.Series) -> str:
     return "text"
 
 
+def _typed(series: pl.Series, dtype: pl.DataType) -> pl.Series | None:
+    """A column of text as numbers or dates, where they print as they are written."""
+    series = series.alias("value")  # whatever the column is called
+    typed = series.str.to_date("%Y-%m-%d", strict=False) if dtype == pl.Date else series.cast(dtype, strict=False)
+    return typed if printed(typed).eq_missing(series).all() else None
+
+
 def _cells(series: pl.Series, kind: str) -> list[Any]:
+    if kind in TYPED.values() and series.dtype == pl.String:
+        typed = _typed(series, next(dtype for dtype, name in TYPED.items() if name == kind))
+        series = series if typed is None else typed
+    if kind == "date":  # a day is the number of days since the last of 1899
+        return (series.to_physical().cast(pl.Int64) + 25_569).to_list()
     if kind != "text":
         return (series.fill_nan(None) if kind == "decimal" else series).to_list()
     text = guarded_text(series)
