@@ -62,10 +62,10 @@ def test_private_letters_in_a_name_do_no_harm() -> None:
     assert translated("\ue0007\ue001 rows", "it") == "7 righe"
 
 
-@pytest.mark.parametrize("line", WORDS)
-def test_a_line_fills_what_it_takes(line: str) -> None:
-    assert sorted(HOLE.findall(line)) == sorted(HOLE.findall(WORDS[line]))
-    assert WORDS[line].strip() == WORDS[line]
+def test_a_line_fills_what_it_takes() -> None:
+    for line, there in WORDS.items():
+        assert sorted(HOLE.findall(line)) == sorted(HOLE.findall(there)), line
+        assert there.strip() == there
 
 
 def test_languages() -> None:

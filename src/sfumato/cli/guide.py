@@ -52,6 +52,7 @@ class Guide:
             for c in self.columns
             if c.hierarchy and ("hierarchies", c.name) not in given
         }
+        found["about", "suggested"] = [c.name for c in self.columns]
         if not given.get(("output", "path")) and not given.get(("output", "table")):
             found["output", "path"] = self.output
         return found

@@ -23,6 +23,7 @@ def report(
     promises: options.PromiseOptions,
     output: Annotated[Path | None, options.output("The report; in the folder if not given.", "FILE")] = None,
     pdf: Annotated[bool, option("--pdf", "As PDF too, by Chromium.", WRITING)] = False,
+    language: options.Language = None,
     overwrite: Annotated[bool, option("--overwrite", "Replace an earlier report.", WRITING)] = False,
     reading: options.MemoryReadingOptions,
     as_json: options.Json = False,
@@ -34,7 +35,9 @@ def report(
     from sfumato.core import compiled as kernels
     from sfumato.errors import PolicyError, ReadError
     from sfumato.report import files as sources
+    from sfumato.report.translation import language_of
 
+    spoken = None if language is None else language_of(language)
     target = inputs.in_memory("report", targets, reading)
     if not target.exists():
         raise ReadError(f"{target} does not exist", allowed="the folder of a release, or a data file")
@@ -59,7 +62,7 @@ def report(
         else:
             frame = inputs.table(target, reading.reader, other=False)
             manifest, found = sources.of_table(target, frame, **_asked(frame, columns, promises))
-        _write(file, manifest, frame, before, replaced, pdf)
+        _write(file, manifest, frame, before, replaced, pdf, spoken)
     files = [str(file), *([str(file.with_suffix(".pdf"))] if pdf else [])]
     if as_json:
         told = {
@@ -121,7 +124,9 @@ def _asked(frame: Any, columns: options.ColumnOptions, promises: options.Promise
     return {"quasi": roles.quasi, "sensitive": roles.sensitive, "require": asked, "hierarchies": hierarchies or None}
 
 
-def _write(place: Path, manifest: Any, frame: Any, before: Any, overwrite: bool, pdf: bool) -> None:
+def _write(
+    place: Path, manifest: Any, frame: Any, before: Any, overwrite: bool, pdf: bool, language: str | None
+) -> None:
     """The public report, or with the original the internal one."""
     from sfumato.engines.atomic import atomic_file
     from sfumato.report import internal_report
@@ -131,9 +136,10 @@ def _write(place: Path, manifest: Any, frame: Any, before: Any, overwrite: bool,
 
     if before is not None:
         with private_report(place, None, overwrite, pdf) as keep:
-            keep(internal_report(manifest, frame, before, rows=aligned(manifest, frame, before)))
+            found = aligned(manifest, frame, before)
+            keep(internal_report(manifest, frame, before, rows=found, language=language))
         return
-    page = public_report(manifest, frame)
+    page = public_report(manifest, frame, language=language)
     _keep_signature(place, page, pdf)
     with atomic_file(place, overwrite) as file:
         file.write_text(page, encoding="utf-8")

@@ -520,6 +520,16 @@ def name_runs(name: str) -> frozenset[str]:
     return frozenset("".join(words[i:j]) for i in range(len(words)) for j in range(i + 1, min(i + 5, len(words)) + 1))
 
 
+def why_of_name(name: str, role: str, numeric: bool) -> str | None:
+    """Why a column has a role, where its name alone says so.
+
+    >>> why_of_name("postcode", "quasi", False), why_of_name("postcode", "insensitive", False)
+    ('the name says something others can know about a person', None)
+    """
+    found = _role_of_name(name, numeric, body=False)
+    return found[1] if found is not None and found[0] == role else None
+
+
 def _role_of_name(name: str, numeric: bool, body: bool) -> tuple[str, str] | None:
     """Role and reason from the name alone."""
     words = _words(name)

@@ -39,11 +39,12 @@ from sfumato.policyfile.tables import (
     make_recipe,
     make_variant,
 )
+from sfumato.release.about import checked_about
 from sfumato.release.destination import Folder
 from sfumato.release.destination import Table as NewTable
 
 ASKED = ("require", "search", "loss", "suppression", "hierarchies", "levels", "ends", "tidy", "seed", "order",
-         "normalise", "drop_missing", "profile")  # fmt: skip
+         "normalise", "drop_missing", "profile", "about")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ class PolicyFile:
     table: str | None = None  # that the release is
     max_cells: int | None = None
     profile: str | None = None  # the standard that the release is held to
+    about: dict[str, Any] = field(default_factory=dict)  # what it is about, in its owner's words
 
     def keywords(self) -> dict[str, Any]:
         """The keyword arguments of `anonymize`."""
@@ -166,6 +168,9 @@ def check(
         _refuse_search(search, faults)
     hierarchies = _hierarchies(draft, columns, faults)
     levels = _levels(draft, roles, "quasi" not in bad, faults)
+    about, wrong = checked_about(draft.tables.get("about"), columns)
+    for key, fault in wrong:
+        faults.tell(fault, "about", *([key] if key else []))
     if levels and search is not None and not search.by_level:
         from sfumato.search import search_name
 
@@ -188,6 +193,7 @@ def check(
         levels=levels,
         normalise=table.normalise,
         drop_missing=table.drop_missing,
+        about=about,
         output=None if output.path is None else draft.folder / output.path,
         format=output.format or format,
         **found.model_dump(include={"suppression", "tidy", "seed", "max_cells"}),

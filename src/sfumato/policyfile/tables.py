@@ -142,7 +142,7 @@ MODELS: dict[str, type[PolicyTable]] = {
     "search": SearchTable,
     "output": Output,
 }
-TABLES = ("input", "roles", "hierarchies", "levels", "require", "search", "output")
+TABLES = ("input", "roles", "hierarchies", "levels", "require", "search", "output", "about")
 FLAGS: Mapping[Key, str] = {  # the flag that sets a key: mostly of its name
     **{(table, key): f"--{key.replace('_', '-')}" for table, model in MODELS.items() for key in model.model_fields},
     ("input", "path"): "the data file",
@@ -150,6 +150,7 @@ FLAGS: Mapping[Key, str] = {  # the flag that sets a key: mostly of its name
     ("input", "header"): "--no-header",
     ("hierarchies",): "--hierarchy",
     ("levels",): "--levels",
+    ("about",): "--suggest",
     ("require",): "--k or --require",
     ("search", "method"): "--search",
     ("search", "keep"): "--keep",

@@ -74,12 +74,12 @@ class Method:
 def manifest(
     shown: Shown, policy: Policy, roles: Roles, recipes: Mapping[str, Recipe], levels: Mapping[str, tuple[int, int]],
     method: Method, losses: Losses, seed: int | None, fingerprint: str | None, data: Mapping[str, Any],
-    reading: Mapping[str, Any],
+    reading: Mapping[str, Any], about: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """The manifest of a release: no clock, no duration, so that the same input gives the same bytes.
 
     `data` is what is known of where the rows are; `fingerprint` that of the input, keyed; `reading` how
-    its file was read where that was not as written.
+    its file was read where that was not as written; `about` the owner's words.
     """
     role = dict.fromkeys(policy.columns, "quasi") | dict.fromkeys(roles.sensitive, "sensitive")
     if roles.weight:
@@ -91,6 +91,7 @@ def manifest(
     return {
         "sfumato": version("sfumato"),
         "format": FORMAT,
+        **({"about": dict(about)} if about else {}),
         "data": {**data, "rows": shown.audit.rows, "columns": columns, "order": method.order},
         "policy": {
             "identifying": list(roles.identifying),

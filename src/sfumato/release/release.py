@@ -217,6 +217,7 @@ class Release(Described):
             mark,
             self.place,
             self.engine.reading,
+            asked.about,
         )
 
     def _levels(self) -> dict[str, int | None] | None:

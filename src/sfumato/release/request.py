@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -88,6 +88,7 @@ class Request:
     order: str  # of the released rows
     max_cells: int
     report_progress: Progress
+    about: Mapping[str, Any] = field(default_factory=dict)  # what the release is about, in its owner's words
 
     @property
     def counted_by(self) -> tuple[str, ...]:

@@ -6,15 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sfumato.report.manifest import measured
+from sfumato.report.manifest import measured, spoken
 from sfumato.report.markup import Markup
 from sfumato.report.page import report_page
+from sfumato.report.sections.about import about
+from sfumato.report.sections.approval import approval
 from sfumato.report.sections.attacks import attacks
 from sfumato.report.sections.columns import losses, roles
 from sfumato.report.sections.headline import reach_from
-from sfumato.report.sections.method import foreign, method, reproduction, signature, suppression
+from sfumato.report.sections.method import foreign, method, reproduction, suppression
 from sfumato.report.sections.promises import least_size, promised, risks, sizes
 from sfumato.report.sections.standards import held_to, profiles, standards
+from sfumato.report.translation import language_of, translated_page
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,6 +37,7 @@ def report(
     released: pl.DataFrame | None = None,
     reach: Reach | None = None,
     held: tuple[Profile, ...] | None = None,
+    language: str | None = None,
 ) -> str:
     """The public report as a page of HTML, without script and without anything from another host.
 
@@ -45,13 +49,14 @@ def report(
     ----------
     manifest: the content of `manifest.json`.
     released: the released rows. reach: theirs, where it is known already. held: what the standards say, where known.
+    language: "en" or "it"; as the manifest says if not given.
 
     Example
     -------
     >>> report({"promises": []}).startswith("<!doctype html>")
     True
     """
-    parts: list[Markup | None] = [promised(manifest), sizes(manifest), risks(manifest)]
+    parts: list[Markup | None] = [about(manifest), promised(manifest), sizes(manifest), risks(manifest)]
     made_from = ("" if reach is None else "counts of the released table, ") + "manifest.json and nothing else"
     reach = reach_from(manifest, released) if reach is None else reach
     held = profiles(manifest, released) if held is None else held
@@ -59,11 +64,13 @@ def report(
     if released is not None and released.height:
         from sfumato.report.sections.columns import heat_map, shapes
         from sfumato.report.sections.evidence import evidence
+        from sfumato.report.sections.sample import sample
 
         found = evidence(manifest, released, reach)
         parts += [
             attacks(found.attacks, found.left_out),
             standards(held, standard),
+            sample(manifest, released),
             shapes(found.shapes),
             heat_map(found.heat),
         ]
@@ -71,8 +78,9 @@ def report(
     else:
         parts += [attacks(reach.attacks, reach.left_out)] if reach.attacks else []
         parts += [standards(held, standard)] if held or standard else []
-    sections = [*parts, *_record(manifest), signature(manifest)]
-    return report_page(manifest, reach, sections, made_from, standards=held, standard=standard)
+    sections = [*parts, *_record(manifest), approval(manifest, reach)]
+    page = report_page(manifest, reach, sections, made_from, standards=held, standard=standard)
+    return translated_page(page, language_of(language or spoken(manifest)))
 
 
 def internal_report(
@@ -83,6 +91,7 @@ def internal_report(
     rows: np.ndarray | None = None,
     hierarchies: Mapping[str, Any] | None = None,
     exact: Verdict | None = None,
+    language: str | None = None,
 ) -> str:
     """The internal report: the public one, and the comparison with the original, which must not be published.
 
@@ -92,7 +101,7 @@ def internal_report(
     original: the table behind the release; columns that the release lacks, such as names, are not looked at.
     rows: the original row of each released row, where known: some measures and attacks need it.
     hierarchies: column to hierarchy, to read the labels of the release by.
-    exact: what the search measured, where known: its losses are of the original values.
+    exact: what the search measured, where known: its losses are of the original values. language: as for `report`.
     """
     from sfumato.report.sections.columns import heat_map, shapes
     from sfumato.report.sections.evidence import benefit, comparison, evidence
@@ -103,7 +112,9 @@ def internal_report(
     found = comparison(manifest, released, original, public, rows=rows, hierarchies=hierarchies, least=max(least, 2))
     shown, held = found.shown, profiles(manifest, released, original)
     standard = held_to(manifest, held)
+    reach = replace(reach, attacks=shown.attacks)
     parts = [
+        about(manifest),
         promised(manifest),
         sizes(manifest),
         risks(manifest, found.before),
@@ -113,10 +124,11 @@ def internal_report(
         heat_map(shown.heat, found.least),
         benefit(found.measures, found.left_out),
         *_record(manifest, found.suppressed, exact),
-        signature(manifest),
+        approval(manifest, reach),
     ]
-    reach, made_from = replace(reach, attacks=shown.attacks), "the released file, its manifest.json and the original"
-    return report_page(manifest, reach, parts, made_from, internal=True, standards=held, standard=standard)
+    made_from = "the released file, its manifest.json and the original"
+    page = report_page(manifest, reach, parts, made_from, internal=True, standards=held, standard=standard)
+    return translated_page(page, language_of(language or spoken(manifest)))
 
 
 def _record(

@@ -21,6 +21,7 @@ from sfumato.report.sections.evidence import counted
 from sfumato.report.translation import translated
 
 PROVEN, CONSTRUCTED, MEASURED = "Proven", "By construction", "Measured"
+LONG = 120  # letters of a name
 SHOWN = 2  # promises that are told; the rest is counted
 COLUMNS = 6  # that a line names
 COARSE = re.compile(r"[\[\](){}*<>≥≤]|\.\.|\d+s$")  # ranges, sets, stars, decades
@@ -94,7 +95,10 @@ def _what(manifest: Manifest, columns: int) -> str:
     if absent and before:
         said += f"; {number(absent)} of {count(before, 'row')} {'was' if absent == 1 else 'were'} left out"
     dataset = look(manifest, "about", "dataset")
-    return f"{said}." if not dataset else f'{said}. It is called "{dataset}".'.replace('""', '"')
+    if not isinstance(dataset, str):
+        return f"{said}."
+    called = dataset[:LONG].replace('"', "'")
+    return f'{said}. It is called "{called}".'
 
 
 def _named(columns: Sequence[str]) -> str:

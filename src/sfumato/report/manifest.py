@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.core.registry import Variant
 from sfumato.core.wording import parameter
 from sfumato.criteria import CRITERIA
+from sfumato.report.translation import LANGUAGES
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,6 +44,12 @@ def rows(manifest: Manifest, *path: str) -> list[Any]:
     if isinstance(found, Mapping | str):
         return [found]
     return [one for one in found if one is not None] if isinstance(found, Sequence) else []
+
+
+def spoken(manifest: Manifest) -> str:
+    """The language that a manifest asks for; English where it names none that there is."""
+    found = look(manifest, "about", "language")
+    return found if found in LANGUAGES else "en"
 
 
 def promises(manifest: Manifest) -> list[Manifest]:

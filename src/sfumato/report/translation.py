@@ -1,8 +1,9 @@
 """Translation of finished text: a catalogue from English sentences to those of another language, and numbers.
 
 What a reader sees is written in English, once. A catalogue, `words/it.toml`, has a line per sentence. What varies in it
-stands in braces: `{x}` is translated in turn, `{X}` (a name, a value) stays as it is. Texts in double quotes, and what
-a page sets apart as `bdi` or `code`, are data and stay too. Numbers are written as the language writes them.
+stands in braces: `{x}` is translated in turn, `{X}` is one piece of data, `{X_}` are words that stay as they are, and
+`{W_}` is one such word. Data are texts in double quotes, and what a page sets apart as `bdi` or `code`. Numbers are
+written as the language writes them.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ LANGUAGES = ("en", "it")
 DATA, END = "\ue000", "\ue001"  # around the number of a piece of data inside a sentence
 HOLE = re.compile(r"\{(\w+)\}")
 QUOTED = re.compile(r'"[^"]*"')
-NUMBER = re.compile(r"(?<![\w.])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w,])|(?<![\w.,])\d+\.\d+(?!\.?\d|\w|\()")
+NUMBER = re.compile(r"(?<![\w.])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w,])|(?<![\w.,])\d+\.\d+(?:e[+-]\d+)?(?!\.?\d|\w|\()")
 LETTER = re.compile(r"[^\W\d_]")
-SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\ue000])")
+SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\ue000])")
 LIST = re.compile(rf"{DATA}\d+{END}(?:, {DATA}\d+{END})* and (?:{DATA}\d+{END}|\d+ more)")
-AS_IT_IS = rf"({DATA}\d+{END}|[^{DATA}{END}]+?)"  # one piece of data, or words without any
+# what a hole takes: a word, words that stay, one piece of data, or what is translated in turn
+HOLES = {r"W+_": r"([\w.+-]+)", r"[A-Z]+_": rf"([^{DATA}{END}]+?)", r"[A-Z]+": rf"({DATA}\d+{END})", r".*": "(.+?)"}
 LONGEST = 4_000  # letters of a sentence
 Patterns = list[tuple[re.Pattern[str], list[str], str]]
 SWAPPED = str.maketrans(",.", ".,")
@@ -133,9 +135,9 @@ def _sentence(text: str, language: str) -> str | None:
     exact, patterns, after = _catalogue(language)
     if text in exact:
         return exact[text]
-    joint = f" {exact['and']} "
-    text = LIST.sub(lambda found: found[0].replace(" and ", joint).replace(" more", f" {exact['more']}"), text)
-    if not LETTER.search(re.sub(rf"{DATA}\d+{END}(?:{joint})?", "", text)):
+    joint, more = f" {exact['and']} ", f" {exact['more']}"
+    text = LIST.sub(lambda found: found[0].replace(" and ", joint).replace(" more", more), text)
+    if not LETTER.search(re.sub(rf"{DATA}\d+{END}(?:{joint}(?:\d+{more})?)?|(?<=\d)e[+-]\d+", "", text)):
         return _numbers(text)
     for pattern, holes, into in patterns if len(text) <= LONGEST else ():
         if found := pattern.fullmatch(text):
@@ -162,7 +164,7 @@ def _catalogue(language: str) -> tuple[dict[str, str], Patterns, list[tuple[re.P
     patterns = []
     for english in sorted((line for line in lines if line not in exact), key=lambda line: -len(HOLE.sub("", line))):
         parts = HOLE.split(english)
-        holes = [AS_IT_IS if name.isupper() else "(.+?)" for name in parts[1::2]]
+        holes = [next(HOLES[kind] for kind in HOLES if re.fullmatch(kind, name)) for name in parts[1::2]]
         bare = "".join(f"{re.escape(words)}{hole}" for words, hole in zip(parts[::2], [*holes, ""], strict=True))
         patterns.append((re.compile(bare, re.DOTALL), parts[1::2], lines[english]))
     return exact, patterns, [(re.compile(before), after) for before, after in source["elided"].items()]

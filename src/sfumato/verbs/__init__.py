@@ -21,6 +21,7 @@ from sfumato.errors import PolicyError
 from sfumato.losses import loss as parse_loss
 from sfumato.measures.standards import profile_named
 from sfumato.measures.table import DEFAULT_MAX_CELLS
+from sfumato.release.about import about_of
 from sfumato.release.destination import Table, destination
 from sfumato.release.ends import ends_named
 from sfumato.release.folder import verify_folder, verify_manifest
@@ -73,6 +74,7 @@ def anonymize(
     seed: int | None = None,
     order: str = CANONICAL,
     profile: str | None = None,
+    about: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     to: Any = None,
     max_cells: int = DEFAULT_MAX_CELLS,
@@ -106,6 +108,9 @@ def anonymize(
         "random"; or "input", with a warning. seed: of a random order.
     profile: the standard that the release is held to, "hipaa", "clinical" or "gdpr": the report says first whether it
         is met; nothing else changes, and a release that does not meet it is made all the same.
+    about: what the report says of the release in your words, which is published with it: "dataset", "controller",
+        "purpose", "recipient", "legal_basis", "date", "review_date", "attacker" (why this one is assumed), "language"
+        ("en" or "it"), "columns", a reason for the role of each, and "suggested", those whose role nobody judged.
     progress: called with a message and a share of the work.
     to: where the release goes: a folder, `Folder`, or for a table of a database `Table`. A frame is handed back in any
         case. max_cells: of an out-of-core table, how many different combinations of values may be held in memory.
@@ -159,6 +164,7 @@ def anonymize(
             order=order_of(order),
             max_cells=parameters.max_cells_of(max_cells),
             report_progress=progress or quiet,
+            about=about_of(about, schema),
         )
         return make_release(table, engine, request, place)
 

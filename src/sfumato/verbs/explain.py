@@ -15,6 +15,7 @@ from sfumato.release.release import Release
 from sfumato.release.verify import Verification
 from sfumato.report.explanation import Explanation, explanation
 from sfumato.report.files import as_verified
+from sfumato.report.manifest import spoken
 from sfumato.report.sections.headline import reach_from
 from sfumato.report.translation import language_of
 
@@ -44,7 +45,7 @@ def explain(release: Any, *, language: str | None = None) -> Explanation:
         manifest, chosen = release.manifest, None if language is None else language_of(language)
         rows = release.table if release.in_memory else release.counts
         where = None if release.path is None else str(release.path)
-        said = chosen or language_of(manifest.get("about", {}).get("language", "en"))
+        said = chosen or spoken(manifest)
         return explanation(manifest, rows, release.reach, checked=True, where=where, language=said)
     if not isinstance(release, str | Path):
         hint = "pass what anonymize gives, or the folder of a release"
@@ -56,7 +57,7 @@ def explain_folder(folder: Path, language: str | None = None) -> tuple[Explanati
     """The explanation of a folder, and what verify says of it; None where the rows are not in the folder."""
     data = read_manifest(folder).data
     manifest: dict[str, Any] = load_manifest(folder)
-    chosen = language_of(manifest.get("about", {}).get("language", "en") if language is None else language)
+    chosen = spoken(manifest) if language is None else language_of(language)
     if data.file is None:
         reach = reach_from(manifest, None)
         return explanation(manifest, None, reach, checked=False, where=str(folder), language=chosen), None

@@ -111,7 +111,15 @@ MOST = 12
 BULK = (0.02, 0.98)
 EPOCH = dt.date(1970, 1, 1)
 YEARS = (1, 2, 5, 10, 20, 25, 50, 100, 200, 500, 1000, 5000)
-MISSING, OTHER = "missing", "other"
+
+
+class GroupName(str):
+    """The name of a group in words of ours: no label of the column."""
+
+    __slots__ = ()
+
+
+MISSING, OTHER = GroupName("missing"), GroupName("other")
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,12 +253,12 @@ def _ordered(silent: Sequence[str | None], bulk: tuple[float, float], known: End
     low, high = bulk
     edges, marks = _dates(low, high, bins) if known.dates else _numbers(low, high, bins, known.whole)
     whole = known.whole
-    names = [_between(a, b, whole) for a, b in pairwise(marks)]
+    names = [GroupName(_between(a, b, whole)) for a, b in pairwise(marks)]
     before, after = ("before", "later") if known.dates else ("below", "more")
     if len(names) > 1 and float(known.low.min()) < edges[0]:
-        names[0] = f"{before} {marks[1]}"
+        names[0] = GroupName(f"{before} {marks[1]}")
     if len(names) > 1 and float(known.high.max()) > edges[-1] - whole:
-        names[-1] = f"{marks[-2]} and {after}"
+        names[-1] = GroupName(f"{marks[-2]} and {after}")
     spread = bool((known.low != known.high).any())
     named = {text: len(names) + i for i, text in enumerate(silent)}
     groups = (*names, *(MISSING if text is None else text for text in silent))

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sfumato.core.roles import why_of_name
 from sfumato.core.wording import count, number, percent
 from sfumato.losses import LOSSES
+from sfumato.report.charts.axis import GroupName
 from sfumato.report.charts.svg import bar
 from sfumato.report.manifest import Manifest, called, look, promises, quasi, rows, table
 from sfumato.report.markup import Markup, join, name, names, section, tag
 from sfumato.report.markup import table as html_table
+from sfumato.report.sections.about import blank, said
 from sfumato.report.sections.evidence import ColumnShape, Heat
 
 if TYPE_CHECKING:
@@ -37,15 +40,28 @@ def roles(manifest: Manifest) -> Markup:
         "Identifying columns name a person and are removed. Quasi-identifying columns may be known to others and are "
         "blurred. Sensitive columns are what others should not learn about a person. The rest is released as it is."
     )
-    lines = [(name(column), ROLES["identifying"], "", "removed") for column in rows(manifest, "policy", "identifying")]
+    lines: list[tuple[object, ...]] = [
+        (name(column), ROLES["identifying"], "", "removed", _why(manifest, str(column), "identifying", ""))
+        for column in rows(manifest, "policy", "identifying")
+    ]
     for column in rows(manifest, "data", "columns"):
         title, role = str(look(column, "name") or "unnamed"), str(look(column, "role") or "")
-        lines.append(
-            (name(title), _role(manifest, title, role), look(column, "kind") or "", _fate(manifest, title, role))
-        )
-    head = ("Column", "Role", "Kind", "In the release")
-    shown = html_table(head, lines, "The columns of the input and what became of them", "stack")
-    return section("roles", "Roles of the columns", tag("p", intro), shown if lines else None)
+        kind = str(look(column, "kind") or "")
+        why = _why(manifest, title, role, kind)
+        lines.append((name(title), _role(manifest, title, role), kind, _fate(manifest, title, role), why))
+    head = ("Column", "Role", "Kind", "In the release", "Why it has this role")
+    shown = html_table(head, lines, "The columns of the input and what became of them", "stack roles")
+    taken = [str(column) for column in rows(manifest, "about", "suggested")]
+    note = tag(
+        "p", "Suggested by Sfumato from names and patterns, and taken as they were: the roles of ", names(taken), "."
+    )
+    parts = [tag("p", intro), note if taken else None, shown if lines else None]
+    return section("roles", "Roles of the columns", *parts)
+
+
+def _why(manifest: Manifest, column: str, role: str, kind: str) -> Markup | str:
+    """The owner's reason, else that of the name alone, else a line to fill in: no reason looks at the original."""
+    return said(manifest, "columns", column) or why_of_name(column, role, kind in ("integer", "decimal")) or blank()
 
 
 def _role(manifest: Manifest, column: str, role: str) -> str:
@@ -174,7 +190,8 @@ def _compared(shape: ColumnShape, least: int) -> Markup:
 
 def _label(text: str, long: int = LONG) -> Markup:
     """A label, cut where it would fill the page."""
-    return tag("bdi", text if len(text) <= long else f"{text[: long - 1]}…")
+    kind = "span" if isinstance(text, GroupName) else "bdi"  # what is no label is a word of ours, to be translated
+    return tag(kind, text if len(text) <= long else f"{text[: long - 1]}…")
 
 
 def _is_rest(shape: ColumnShape, group: int) -> bool:

@@ -1,0 +1,149 @@
+"""The report in Italian: every sentence, whatever the policy, and nothing of the data."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import sfumato as sf
+from sfumato.cli import main
+from sfumato.core.roles import _role_of_name
+from sfumato.criteria import CRITERIA
+from sfumato.losses import LOSSES
+from sfumato.report import internal_report, report
+from sfumato.report.files import of_table
+from sfumato.report.manifest import called, model
+from sfumato.report.sections.attacks import ATTACKS, described
+from sfumato.report.sections.method import ENDS, ORDERS, RECODINGS, _search
+from sfumato.report.translation import Missing, translated, translated_page
+from sfumato.search import SEARCHES
+
+from .test_report import MANIFEST, Outline, two_sets
+
+ROWS = range(120)
+TABLE = pl.DataFrame(
+    {
+        "name": [f"Anna {i}" for i in ROWS],
+        "age": [20 + i * 31 % 53 for i in ROWS],
+        "born": [f"19{40 + i % 60}-0{1 + i % 9}-1{i % 9}" for i in ROWS],
+        "zip": [str(80331 + i % 7) for i in ROWS],
+        "role": ["Holds" if i % 2 else "Removed" for i in ROWS],
+        "disease": [("flu", "ulcer", "asthma", "cold")[i * 3 % 11 % 4] for i in ROWS],
+        "cost": [100.5 + 7 * i for i in ROWS],
+    }
+)
+ASKED: dict[str, Any] = {"identifying": ["name"], "quasi": ["age", "born", "zip", "role"], "k": 4, "suppression": 0.2}
+DRAWN = {"sensitive": ["disease"], "insensitive": ["cost"], "require": ["entropy-l-diversity disease 1.5"]}
+
+
+READING = {
+    "dates": {"born": "dmy"},
+    "numbers": {"cost": "a point between thousands, a decimal comma and a unit or percent sign"},
+    "missing": ["*"],
+    "value_labels": ["sex", "ward"],
+    "skip": 2,
+    "drop_missing": {"rows": 3, "columns": ["age"]},
+}
+
+
+def pages(folder: Path) -> Iterator[str]:
+    """Public reports of several kinds."""
+    yield report(MANIFEST)
+    yield report({**MANIFEST, "input": {"rows": 20_000, "reading": READING}})
+    yield report(two_sets(copy.deepcopy(MANIFEST)))
+    made = sf.anonymize(TABLE, **ASKED, **DRAWN, profile="clinical", about={"suggested": ["age"]})
+    yield report(made.manifest, made.table)
+    more: dict[str, Any] = {"unprotected": ["disease", "cost"], "order": "input", "profile": "hipaa"}
+    made = sf.anonymize(
+        TABLE, **ASKED, **more, search="optimal", hierarchies={"born": "dates:month,year", "zip": "redact:right"}
+    )
+    yield report(made.manifest, made.table)
+    yield report({**made.manifest, "promises": [{**made.manifest["promises"][0], "holds": False}]}, made.table)
+    yield report(made.manifest)
+    file = folder / "t.csv"
+    TABLE.drop("name").write_csv(file)
+    found, _ = of_table(file, TABLE.drop("name"), [["age", "zip"]], ["disease"], [sf.KAnonymity(2)])
+    yield report(found, TABLE.drop("name"))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_every_sentence_of_the_public_report_has_italian_words(tmp_path: Path) -> None:
+    missing = Missing()
+    for page in pages(tmp_path):
+        there = translated_page(page, "it", missing)
+        assert re.findall(r"</?\w+", there) == re.findall(r"</?\w+", page)
+        assert Outline(there).ids() == Outline(page).ids()
+    made_up = ("is spread almost as in the whole", "at least as varied as 3 values")  # sentences of that manifest alone
+    assert [one for one in missing if not one.endswith(tuple(f"{end}." for end in made_up))] == []
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_every_sentence_of_the_internal_report_has_italian_words() -> None:
+    made = sf.anonymize(TABLE, **ASKED, **DRAWN, profile="gdpr")
+    page = internal_report(
+        made.manifest,
+        made.table,
+        made.original,
+        rows=made.rows,
+        hierarchies=made.hierarchies,
+        exact=made.solution.verdict,
+    )
+    missing = Missing()
+    assert "Interno: da non pubblicare con il rilascio" in translated_page(page, "it", missing)
+    assert missing == []
+
+
+def words() -> Iterator[str]:
+    """What is named in a report and comes from a table of variants."""
+    for name in CRITERIA:
+        yield model({"model": name, "parameters": CRITERIA[name].example.parameters()})
+    yield from (called(LOSSES, name) for name in LOSSES)
+    yield from (_search(name) for name in SEARCHES if SEARCHES[name].make.__module__.startswith("sfumato."))
+    yield from (text for table in (RECODINGS, ENDS, ORDERS, ATTACKS) for text in table.values())
+    yield from (described({"name": name})[0] for name in ATTACKS)
+    for name in ("ssn", "disease", "age", "id", "weight"):
+        found = _role_of_name(name, name == "weight", False)
+        assert found is not None
+        yield found[1]
+
+
+@pytest.mark.parametrize("text", list(words()))
+def test_every_variant_has_italian_words(text: str) -> None:
+    missing = Missing()
+    translated(text, "it", missing)
+    assert missing == []
+
+
+def test_data_stay_as_they_are_and_numbers_do_not(tmp_path: Path) -> None:
+    made = sf.anonymize(TABLE, **ASKED, **DRAWN, about={"dataset": "Removed", "language": "it"})
+    folder = made.save(tmp_path / "out")
+    page = (folder / "report.html").read_text("utf-8")
+    assert '<bdi class="name">role</bdi>' in page
+    assert "<bdi>Holds</bdi>" in page  # a label that is a word of ours too
+    assert "<dd><bdi>Removed</bdi></dd>" in page
+    text = Outline(page).text
+    assert re.search(r"\b\d+,\d+%", text)
+    assert not re.search(r"\b\d+\.\d+%", text)
+    assert main(["report", str(folder)]) == 0  # the language is that of the manifest
+    assert (folder / "report.html").read_text("utf-8") == page
+    assert main(["report", str(folder), "--language", "en", "-o", str(tmp_path / "en.html")]) == 0
+    assert '<html lang="en">' in (tmp_path / "en.html").read_text("utf-8")
+    assert main(["report", str(folder), "--language", "la", "-o", str(tmp_path / "la.html")]) == 2
+
+
+def test_a_hostile_manifest_asks_for_no_language_that_there_is_not() -> None:
+    for about in (
+        {"language": "../en"},
+        {"language": ["it"]},
+        "it",
+        [1],
+        {"columns": 3, "dataset": 4, "suggested": {}},
+    ):
+        assert '<html lang="en">' in report({**MANIFEST, "about": about})
