@@ -317,3 +317,9 @@ def test_columns_name_a_table_without_a_header(file, open_):
         open_(file("31,F,flu\n47,M,cold\n"), columns=["age", "sex", "sex"])
     with pytest.raises(ColumnError, match='no column "town"'):
         open_(words, columns=["town"])
+
+
+def test_a_line_that_tells_excel_the_separator_is_taken_at_its_word(file):
+    path = file("sep=|\r\nname|town\r\nAnn, jr|Rome;x\r\n")
+    with pytest.warns(ReadWarning, match="1 line above the header is skipped"):
+        assert read(path).to_dict(as_series=False) == {"name": ["Ann, jr"], "town": ["Rome;x"]}

@@ -249,3 +249,10 @@ def test_forms_are_not_for_streamed_parquet(tmp_path: Path) -> None:
 def test_verify_counts_what_is_printed(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("day,n\n1.1.2020,1\n01.01.2020,1\n")
     assert not sf.verify(tmp_path / "t.csv", quasi=["day"], require=sf.KAnonymity(2)).holds
+
+
+def test_a_frame_that_was_read_remembers_how(hospital: Path) -> None:
+    with pytest.warns(sf.ReadWarning):
+        frame = sf.read(hospital)
+    assert sf.anonymize(frame, **ASKED, search="mondrian").manifest["input"]["reading"] == READING
+    assert "reading" not in sf.anonymize(frame.clone(), **ASKED, search="mondrian").manifest["input"]

@@ -67,7 +67,7 @@ def inspect_table(
                 hint="name what others may know yourself: sfumato anonymize --quasi COLUMN",
             )
         protection = _protection(frame, found) if init is not None else {}
-        told += _missing(frame, found)
+    told += _missing(frame, found)
     if stored and found.rows < data.rows():
         told.append(f"these are figures of a sample of {number(found.rows)} rows, of about {number(data.rows())}")
     if init is not None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 SEPARATORS = ("\t", ";", "|", ",")  # ties go to the first: in "1,5;2,5" the comma is decimal
 NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)*|[.,]\d+)([eE][+-]?\d+)?%?")
 DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([T ].*)?")
+SEP = re.compile(r'"?sep=([^\r\n"])"?\r?\n')  # a line for Excel
 FIRST_LINES = 50  # among which the header is looked for
 FIELD = r"(?:^|(?<=[,;\t|])) ?"  # where a field may begin, whatever the separator
 DOUBLE_OPEN = re.compile(FIELD + '"', re.MULTILINE)
@@ -82,6 +83,8 @@ def sniff(
     ('name', 'born')
     """
     mark = _quote(head) if quote is None else quote or None
+    if skip is None and (told := SEP.match(head)) and separator in (None, told[1]):
+        separator, skip = told[1], 1
     skip = _preamble(head, separator, mark, header) if skip is None else skip
     head = head.split("\n", skip)[-1] if skip else head
     separator = separator or _separator(head, mark, whole)
@@ -536,7 +539,8 @@ def _checked(rows: Reader, dialect: TextDialect, name: str) -> Iterator[list[str
 
 def _hint(dialect: TextDialect) -> str:
     quote = repr(dialect.quote) if dialect.quote else "none"
-    return f"it was read with separator {dialect.separator!r} and quote {quote}: pass separator= or quote= for others"
+    read = f"it was read with separator {dialect.separator!r} and quote {quote}"
+    return f"{read}: pass separator= or quote= for others, or skip= where lines stand above the header"
 
 
 def _head(text: bytes) -> bytes:

@@ -160,7 +160,7 @@ class FormsFound:
         found += [f"numbers are read with {words} in {quoted(names)}" for words, names in ways.items()]
         if self.missing:
             many = sum(self.missing.values())
-            what = f"{count(many, 'cell')} {'is' if many == 1 else 'are'}" if cells else "N/A and the like are"
+            what = f"{count(many, 'cell')} {'is' if many == 1 else 'are'}" if cells else "some cells are"
             found.append(f"{what} read as missing in {quoted(self.missing)}")
         return found + [f'"{name}" is read as text: {why}' for name, why in self.left.items()]
 

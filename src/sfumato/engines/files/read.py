@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
@@ -327,7 +328,19 @@ def read(
     >>> read("patients.csv", separator=";", columns=["age", "zip"])  # doctest: +SKIP
     """
     options = Options(separator, encoding, quote, header, sheet, skip, columns, value_labels)
-    return read_table(path, format, options, Forms(missing, dates, decimal, verbatim)).frame
+    read = read_table(path, format, options, Forms(missing, dates, decimal, verbatim))
+    place = id(read.frame)
+    _READ[place] = weakref.ref(read.frame, lambda _: _READ.pop(place, None)), read.record
+    return read.frame
+
+
+_READ: dict[int, tuple[weakref.ref[pl.DataFrame], Mapping[str, Any]]] = {}
+
+
+def how_read(frame: pl.DataFrame) -> Mapping[str, Any]:
+    """How a frame was read that `read` gave, for the manifest of its release; empty for others."""
+    known, record = _READ.get(id(frame), (None, {}))
+    return record if known is not None and known() is frame else {}
 
 
 def read_table(

@@ -168,7 +168,8 @@ def _decoded(file: IO[bytes], path: Path, encoding: str, size: int) -> Iterator[
         yield decoder.decode(b"", final=True).encode()
     except UnicodeError:
         raise ReadError(
-            f"{path.name} is not in encoding {encoding}", hint='pass encoding=, for example "cp1252"'
+            f"{path.name} is not in encoding {encoding.removesuffix('-sig')}",
+            hint='pass encoding=, for example "cp1252"',
         ) from None
 
 

@@ -22,7 +22,7 @@ from sfumato.core.wording import count, quoted
 from sfumato.engines.files.bytes import FORMATS, write_table
 from sfumato.engines.files.count import singled
 from sfumato.engines.files.forms import ReadWarning
-from sfumato.engines.files.read import read, read_table
+from sfumato.engines.files.read import how_read, read, read_table
 from sfumato.engines.files.table import ScannedFile
 from sfumato.engines.memory.pandas import from_pandas, objects, plain_categories, to_pandas
 from sfumato.engines.order import INPUT
@@ -57,7 +57,7 @@ class MemoryTable(Engine):
             data, reading = read.frame, read.record
         self.frame, self.kind = enter(data)
         self.given = self.frame  # all rows, whichever are left out
-        self.reading = reading or {}
+        self.reading = reading or (how_read(data) if isinstance(data, pl.DataFrame) else {})
         self.data, self.came_from = data, came_from
 
     def without_missing(self, columns: Sequence[str]) -> MemoryTable:
