@@ -25,7 +25,7 @@ def test_what_can_be_read_in_two_ways_names_the_flags(run: Run, tmp_path: Path) 
     manifest = json.loads(Path("out/manifest.json").read_text("utf-8"))
     assert manifest["input"]["reading"] == {
         "dates": {"day": "dmy"},
-        "numbers": {"cost": "a point between thousands"},
+        "decimal": "comma",
         "missing": ["*"],
     }
 

@@ -196,13 +196,7 @@ ASKED: dict[str, Any] = {
     "rest": "release",
     "k": 4,
 }
-READING = {
-    "dates": {"born": "dmy"},
-    "numbers": {
-        "weight": "a decimal comma",
-        "cost": "a point between thousands, a decimal comma and a unit or percent sign",
-    },
-}
+READING = {"dates": {"born": "dmy"}, "units": ["cost"]}
 
 
 @pytest.mark.parametrize("stream", [False, True])

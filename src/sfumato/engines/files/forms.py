@@ -90,7 +90,7 @@ class Forms:
     def record(self) -> dict[str, Any]:
         """What a manifest may say of it: in which columns texts were declared missing, not which."""
         columns = list(self.missing) if isinstance(self.missing, Mapping) else ["*"] if self.missing else []
-        return {"missing": columns} if columns else {}
+        return ({"missing": columns} if columns else {}) | ({"decimal": self.decimal} if self.decimal else {})
 
     def keeps(self, column: str) -> bool:
         """Whether a column stays as written."""
@@ -165,10 +165,13 @@ class FormsFound:
         return found + [f'"{name}" is read as text: {why}' for name, why in self.left.items()]
 
     def record(self) -> dict[str, Any]:
-        """The same for a manifest: forms by column; not where values were missing, which tells of single rows."""
+        """The same for a manifest: what all values of a column have in common.
+
+        That values are missing, or have a mark between thousands, may be so of one row, which may be suppressed.
+        """
         dates = {name: form.order for name, form in self.forms.items() if form.order}
-        numbers = {name: form.words() for name, form in self.forms.items() if not form.order and form.rewritten}
-        return ({"dates": dates} if dates else {}) | ({"numbers": numbers} if numbers else {})
+        units = [name for name, form in self.forms.items() if form.unit]
+        return ({"dates": dates} if dates else {}) | ({"units": units} if units else {})
 
 
 def skip_note(skipped: int, given: int | None) -> list[str]:

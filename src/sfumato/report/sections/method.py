@@ -192,7 +192,11 @@ ORDERS = {
     "input": "that of the input",
 }
 ORDER = {"d": "day", "m": "month", "y": "year"}
-READINGS = {"missing": "texts declared missing", "value_labels": "value labels in place of codes"}
+READINGS = {
+    "units": "numbers without their unit",
+    "missing": "texts declared missing",
+    "value_labels": "value labels in place of codes",
+}
 NO_REPEAT = "The search reached a limit on time or nodes: another run may give another release."
 
 
@@ -225,8 +229,8 @@ def _reading(reading: Mapping[str, Any]) -> Markup | None:
     parts = []
     for column, order in table(reading, "dates").items():
         parts.append(join(["dates as ", ", ".join(ORDER.get(c, c) for c in str(order)), " in ", names([column])]))
-    for column, marks in table(reading, "numbers").items():
-        parts.append(join(["numbers with ", marks, " in ", names([column])]))
+    if (mark := look(reading, "decimal")) is not None:
+        parts.append(join(["numbers with a decimal ", mark]))
     for key, what in READINGS.items():
         if found := rows(reading, key):
             parts.append(join([what] if found == ["*"] else [what, " in ", names(found)]))
