@@ -49,7 +49,8 @@ def test_suggest_goes_on_as_the_command_would(run: Run, patients: Path) -> None:
     assert made.pop("about") == {"suggested": ["name", "age", "zip", "sex", "disease"]}
     assert made == typed
     assert "taken as they were" in Path("other/report.html").read_text("utf-8")
-    done = run("anonymize", patients.name, "--k", "4", "--suggest", "-o", "third", "--json")
+    done = run("anonymize", patients.name, "--k", "4", "--suggest", "-o", "third", "--language", "it", "--json")
+    assert '<html lang="it">' in Path("third/report.html").read_text("utf-8")
     assert {name: of["role"] for name, of in done.json["suggested_roles"].items()}["disease"] == "sensitive"
 
 

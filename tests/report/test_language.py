@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from sfumato.losses import LOSSES
 from sfumato.report import internal_report, report
 from sfumato.report.files import of_table
 from sfumato.report.manifest import called, model
+from sfumato.report.page import QUIET, browser
 from sfumato.report.sections.attacks import ATTACKS, described
 from sfumato.report.sections.method import ENDS, ORDERS, RECODINGS, _search
 from sfumato.report.translation import Missing, translated, translated_page
@@ -147,3 +149,24 @@ def test_a_hostile_manifest_asks_for_no_language_that_there_is_not() -> None:
         {"columns": 3, "dataset": 4, "suggested": {}},
     ):
         assert '<html lang="en">' in report({**MANIFEST, "about": about})
+
+
+@pytest.mark.browser
+@pytest.mark.usefixtures("chromium")
+@pytest.mark.parametrize("width", [500, 1280])
+def test_nothing_is_wider_than_the_window(width: int, tmp_path: Path) -> None:
+    names = {
+        "age": "a_rather_long_name_of_a_column_that_nobody_shortened_in_time",
+        "zip": "Straßenverkehrszulassungsordnung",
+    }
+    table = TABLE.rename(names)
+    asked = ASKED | {"quasi": [names.get(name, name) for name in ASKED["quasi"]]}
+    made = sf.anonymize(table, **asked, **DRAWN, about={"language": "it", "purpose": "x" * 600})
+    page = report(made.manifest, made.table)
+    told = "<script>document.title = document.documentElement.scrollWidth + ' of ' + window.innerWidth</script></html>"
+    (tmp_path / "r.html").write_text(page.replace("</html>", told), encoding="utf-8")
+    command = [browser(), *QUIET, f"--user-data-dir={tmp_path / 'p'}", f"--window-size={width},900", "--dump-dom"]
+    done = subprocess.run([*command, (tmp_path / "r.html").as_uri()], capture_output=True, text=True, timeout=120)
+    found = re.search(r"<title>(\d+) of (\d+)</title>", done.stdout)
+    assert found is not None
+    assert int(found[1]) <= int(found[2])

@@ -73,6 +73,7 @@ def anonymize(
         ),
     ] = None,
     pdf: Annotated[bool | None, option("--pdf/--no-pdf", "Reports as PDF too, by Chromium.", WRITING)] = None,
+    language: options.Language = None,
     suggest: Annotated[
         bool, option("--suggest", "Suggest roles where none are given, and what protects sensitive columns.", PROMISES)
     ] = False,
@@ -110,6 +111,7 @@ def anonymize(
         ("output", "profile"): profile,
         ("output", "internal_report"): internal_report,
         ("output", "pdf"): pdf,
+        ("about", "language"): language,
     }
     data = inputs.named(source, reading, policies=True)
     models = promises.models(faults)

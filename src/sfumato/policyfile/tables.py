@@ -151,6 +151,7 @@ FLAGS: Mapping[Key, str] = {  # the flag that sets a key: mostly of its name
     ("hierarchies",): "--hierarchy",
     ("levels",): "--levels",
     ("about",): "--suggest",
+    ("about", "language"): "--language",
     ("require",): "--k or --require",
     ("search", "method"): "--search",
     ("search", "keep"): "--keep",

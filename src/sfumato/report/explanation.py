@@ -120,7 +120,7 @@ def _examples(columns: Sequence[str], released: pl.DataFrame | TupleCounts | Non
 
 
 def _label(released: pl.DataFrame | TupleCounts, name: str) -> str | None:
-    """The commonest label of a column that says something, first of those that look coarse; else by its text."""
+    """The commonest label of a column: of those that look coarse, else one that hides the value, else any."""
     try:
         if isinstance(released, pl.DataFrame):
             labels = counted(released.get_column(name))[0]
@@ -130,8 +130,10 @@ def _label(released: pl.DataFrame | TupleCounts, name: str) -> str | None:
             labels = both.sort(["n", "l"], descending=[True, False]).get_column("l")
     except PolicyError:  # more labels than memory was given for
         return None
-    telling = [label for label in labels.head(50) if label is not None and not says_nothing(label)]
-    found = next((label for label in telling if COARSE.search(label)), telling[0] if telling else None)
+    common = [label for label in labels.head(50) if label is not None]
+    telling = [label for label in common if not says_nothing(label)]
+    hidden = [label for label in common if says_nothing(label)]
+    found = next((label for label in (*filter(COARSE.search, telling), *hidden[:1], *telling)), None)
     return None if found is None else (found if len(found) <= 40 else f"{found[:39]}…").replace('"', "'")
 
 
@@ -163,7 +165,7 @@ def _constructed(manifest: Manifest) -> str:
     """What holds by the way the release is made, and is not counted on its rows."""
     said = []
     if look(manifest, "policy", "ends") == "rounded":
-        said.append("the ends of ranges are rounded to a step, not taken from people")
+        said.append("no end of a range was taken from the value of a few people")
     if look(manifest, "data", "order") == CANONICAL:
         said.append("the order of the rows tells nothing of the order they came in")
     return f"{'; '.join(said)}." if said else ""

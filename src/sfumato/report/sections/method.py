@@ -171,12 +171,20 @@ def _hierarchy_lines(manifest: Manifest) -> Markup | None:
     if not columns:
         return None
     head: list[str] = ["Column", "Hierarchy"]
-    lines: list[list[object]] = [[name(column), used.get(column) or "none given"] for column in columns]
+    lines: list[list[object]] = [[name(column), _described(used.get(column))] for column in columns]
     for title, source in (("Levels allowed", allowed), ("Level chosen", chosen)):
         if source:
             head.append(title)
             lines = [[*line, _level(source.get(column))] for line, column in zip(lines, columns, strict=True)]
     return html_table(head, lines, "Hierarchies, from the value itself (level 0) up to everything alike", "stack")
+
+
+def _described(hierarchy: Any) -> Markup | str:
+    """What a manifest says of a hierarchy; one that goes by a name of its own is set apart."""
+    if not hierarchy:
+        return "none given"
+    named = re.fullmatch(r"[\w-]+", str(hierarchy)) and hierarchy not in ("flat", "learned")
+    return tag("code", hierarchy) if named else str(hierarchy)
 
 
 def _level(level: Any) -> str:
