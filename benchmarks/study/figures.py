@@ -13,8 +13,8 @@ from benchmarks.study.inputs import Case, release
 from sfumato.search.lattice.samarati import Samarati
 
 EXACT, SIX_DIGITS = 1e-9, 5e-7  # how far a loss may be off: the study's is printed in full, or with six digits
-PLAIN = sf.Mondrian(cut="lower-median")
-FIRST = sf.Mondrian(cut="lower-median", dimension="first")
+PLAIN = sf.Mondrian(cut="lower-median", categories="order")
+FIRST = sf.Mondrian(cut="lower-median", dimension="first", categories="order")
 
 
 @dataclass(frozen=True)

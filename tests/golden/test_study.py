@@ -156,7 +156,7 @@ def test_mondrian_bank(bank: pl.DataFrame) -> None:
         bank.select("age", "job"),
         quasi=["age", "job"],
         require=sf.KAnonymity(10),
-        search=sf.Mondrian(cut="lower-median"),
+        search=sf.Mondrian(cut="lower-median", categories="order"),
         loss=SUM,
         ends="exact",
     )

@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime as dt
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from sfumato.core.hierarchy import Categories
 from sfumato.core.label_grammar import read_printed
 from sfumato.errors import PolicyError
-from sfumato.hierarchies import learned
+from sfumato.hierarchies import icd10, learned
 
 Column = Callable[..., Categories]
 
@@ -60,7 +61,7 @@ def test_few_values_make_few_levels(column: Column) -> None:
     assert sizes(column([7])) == [1, 1]
     assert sizes(column([7, 8])) == [2, 1]
     assert sizes(column([7, 8, 9])) == [3, 2, 1]
-    assert sizes(column(["a", "b", "c", "d"])) == [4, 2, 1]
+    assert sizes(column(["a", "b", "c", "d"])) == [4, 1]
 
 
 @given(st.lists(st.decimals(-(10**9), 10**9, places=3), min_size=2, max_size=40, unique=True))
@@ -90,15 +91,46 @@ def test_times_stand_in_hours_and_days(column: Column) -> None:
     assert built.path(3)[1:] == ("[2024-03-01T00:00, 2024-03-01T01:00)", "2024-03-01", "*")
 
 
-def test_categories_are_grouped_by_frequency(column: Column) -> None:
-    built = learned().build(column(list("abcdef"), count=[6, 1, 1, 1, 1, 2]))
-    assert built.labels[1] == ("a", "{b, c}", "{d, e, f}")
+def test_words_with_an_order_are_grouped_by_frequency_in_that_order(column: Column) -> None:
+    grades = column(["b", "b+", "b-", "c", "d", "f"], count=[1, 6, 1, 1, 1, 2])
+    built = learned().build(grades)
+    assert built.label(1, 1) == "b+"
+    assert set(built.labels[1]) == {"b+", "{b, b-, c}", "{d, f}"}
+    assert set(built.labels[2]) == {"b+", "{b, b-, c, d, f}"}
+
+
+@pytest.mark.parametrize("values", [["bus", "car", "foot"], list("abcdef"), [f"a street {i}" for i in range(300)]])
+def test_texts_that_say_nothing_about_each_other_are_not_grouped(values: list[str], column: Column) -> None:
+    assert learned().build(column(sorted(values))).height == 1
+
+
+def test_groups_that_are_too_long_for_a_cell_are_left_out(column: Column) -> None:
+    texts = [f"{name} {'x' * 70}" for name in "klmnopqrstuvwxyz"]
+    built = learned().build(replace(column(texts), sequence="similar"))
+    assert [len(labels) for labels in built.labels] == [16, 8, 5, 1]  # those of eight values are too long
+    assert max(map(len, built.labels[-2])) <= 500
+
+
+def test_codes_are_grouped_by_prefix(column: Column) -> None:
+    built = learned().build(column([f"{letter}{i:02d}" for letter in "AB" for i in range(20)]))
+    assert built.path(0) == ("A00", "A0*", "A**", "*")
+    assert built.labels[2] == ("A**", "B**")
+
+
+def test_diagnoses_cross_no_chapter(column: Column) -> None:
+    codes = [f"{letter}{i}.1" for letter in "CDHJ" for i in range(40, 70, 3)]
+    built = learned().build(column(codes))
+    assert built.path(0) == ("C40.1", "C4******", "C*******", "*")
+    assert built.path(10) == ("D40.1", "D4******", "D4******", "*")
+    chapter = np.array([icd10().path(code)[2] for code in codes])  # type: ignore[index]
+    for row in built.ancestor[1:-1]:
+        assert all(len(set(chapter[row == group])) == 1 for group in row)
 
 
 def test_a_hundred_thousand_categories_take_no_time(column: Column) -> None:
-    words = column(sorted(f"{i * 7919 % 1_000_003:06d}x" for i in range(100_000)))
+    codes = column(sorted(f"{i * 7919 % 1_000_000:06d}x" for i in range(100_000)))
     start = time.perf_counter()
-    assert sizes(words) == [100_000, 256, 64, 16, 4, 1]
+    assert sizes(codes) == [100_000, 100, 10, 1]
     assert time.perf_counter() - start < 5
 
 

@@ -12,8 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from sfumato.core.label_grammar import set_text
 from sfumato.errors import HierarchyError, OutputError, PolicyError
 
+SEQUENCES = ("text", "codes", "words", "similar")  # of text; with prefixes; a scale of words; the other columns
 KINDS = ("text", "integer", "decimal", "date", "datetime", "boolean")
 
 
@@ -21,7 +23,8 @@ KINDS = ("text", "integer", "decimal", "date", "datetime", "boolean")
 class Categories:
     """The distinct values of a column: code i stands for `text[i]`.
 
-    Codes follow the sorted values: by number or time where the column is ordered, by text otherwise.
+    Codes follow the sorted values: by number or time where the column is ordered, by text, or as `sequence` says,
+    otherwise.
     A missing value is a value of its own, always the last code, with `text` None and `position` NaN.
     """
 
@@ -30,6 +33,7 @@ class Categories:
     text: tuple[str | None, ...]  # printed form of each value
     position: np.ndarray | None  # float64 per code where ordered (dates in days, datetimes in seconds)
     count: np.ndarray  # int64 rows per code
+    sequence: str = "text"  # what the order of texts follows: one of SEQUENCES
 
     @property
     def ordered(self) -> bool:
@@ -40,6 +44,10 @@ class Categories:
     def missing(self) -> bool:
         """Whether the last code stands for missing values."""
         return bool(self.text) and self.text[-1] is None
+
+    def set_text(self, values: Sequence[str | None]) -> str | None:
+        """How a set of values that follow each other prints: by all of them where their order is none of text."""
+        return values[0] if len(values) == 1 else set_text(values, all_named=self.sequence in ("words", "similar"))
 
     def __len__(self) -> int:
         return len(self.text)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 STAR = "*"  # a label that says nothing
 LONGEST_SET = 8  # longer sets print as first..last
+LONGEST_LIST = 500  # characters of a set that names all its values; longer ones say nothing
 WHOLE = r"[+-]?[0-9]+"
 DECIMAL = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
 NUMBER = re.compile(rf"(?:{DECIMAL}|[+-]?inf)\Z")
@@ -41,16 +42,16 @@ def range_text(low: str | None, high: str | None, closed: bool = True) -> str:
     return f">= {low}" if high is None else f"[{low}, {high}{']' if closed else ')'}"
 
 
-def set_text(values: Sequence[str | None]) -> str:
+def set_text(values: Sequence[str | None], all_named: bool = False) -> str:
     """A set of values as it prints: a value alone, `{a, b}`, or `first..last` where it is long.
 
-    >>> set_text(["a"]), set_text(["a", "b"]), set_text("abcdefghij")
-    ('a', '{a, b}', 'a..j')
+    >>> set_text(["a"]), set_text(["a", "b"]), set_text("abcdefghij"), set_text("abcdefghij", all_named=True)
+    ('a', '{a, b}', 'a..j', '{a, b, c, d, e, f, g, h, i, j}')
     """
     words = [value for value in values if value is not None]
     if len(words) == 1:
         return words[0]
-    return listed(words) if len(words) <= LONGEST_SET else run_text(words[0], words[-1])
+    return listed(words) if all_named or len(words) <= LONGEST_SET else run_text(words[0], words[-1])
 
 
 def listed(words: Sequence[str | None]) -> str:

@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from sfumato.core.exact import EPOCH, zoned
-from sfumato.core.label_grammar import LONGEST_SET, STAR, range_text, read_printed, run_text, set_text
+from sfumato.core.hierarchy import Categories
+from sfumato.core.label_grammar import LONGEST_LIST, STAR, range_text, read_printed
 from sfumato.core.microdata import Attribute
 
 
@@ -54,7 +55,7 @@ class Labels:
             elif ordered:
                 words.append(range_text(text[lo], text[hi]))
             else:
-                words.append(set_text(text[lo : hi + 1]) if hi - lo < LONGEST_SET else run_text(text[lo], text[hi]))
+                words.append(self.attribute.categories.set_text(text[lo : hi + 1]))
         return tuple(words)
 
     @cached_property
@@ -114,6 +115,8 @@ def over_codes(attribute: Attribute, of: np.ndarray, lo: np.ndarray, hi: np.ndar
     mixed = np.zeros(len(lo), np.bool_)
     if categories.missing:
         mixed = (hi == len(categories) - 1) & (lo < hi)
+    if categories.sequence in ("words", "similar"):
+        mixed |= too_long(categories, lo, hi)
     below, (rank, domain) = attribute.below, attribute.file_rank
     return Labels(
         attribute,
@@ -128,6 +131,12 @@ def over_codes(attribute: Attribute, of: np.ndarray, lo: np.ndarray, hi: np.ndar
         mixed,
         None,
     )
+
+
+def too_long(categories: Categories, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    """Whether a list of the values lo..hi is longer than a cell should be."""
+    upto = np.concatenate([[0], np.cumsum([len(text or "") + 2 for text in categories.text])])
+    return np.asarray((lo < hi) & (upto[hi + 1] - upto[lo] > LONGEST_LIST))
 
 
 def of_nodes(attribute: Attribute, level: np.ndarray, label: np.ndarray) -> Labels:

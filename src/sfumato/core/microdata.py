@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.core.hierarchy import Categories, Hierarchy, LevelMap, Recipe, bind_hierarchy
+from sfumato.core.hierarchy import Categories, Hierarchy, LevelMap, Recipe, bind_hierarchy, leaves_of
 from sfumato.core.printed import plain_values, printed
 from sfumato.hierarchies.learned import Learned
+from sfumato.hierarchies.similar import MOST_VALUES, grouped, similar_order
+from sfumato.hierarchies.words import are_codes, word_order
 
 
 def distinct_in(counts: np.ndarray, rows: int) -> int:
@@ -269,4 +271,37 @@ def microdata(
         else:
             schema.append(Attribute(name, role, categories, recipe.build(categories), recipe=recipe))
     rows = frame.height if row_counts is None else int(row_counts.sum())
-    return Microdata(rows, tuple(schema), codes, weights, row_counts)
+    return Microdata(rows, tuple(_arranged(schema, codes, row_counts)), codes, weights, row_counts)
+
+
+def _arranged(
+    schema: list[Attribute], codes: dict[str, np.ndarray], row_counts: np.ndarray | None
+) -> Iterator[Attribute]:
+    """The attributes; quasi-identifiers of texts without a hierarchy in an order in which neighbours are alike.
+
+    `codes` are changed with them. Similarity is by the other quasi-identifiers: what others may know of people anyhow.
+    """
+    groups = {
+        a.name: (group[codes[a.name]], n) for a in schema if a.role == "quasi" for group, n in [grouped(a.categories)]
+    }
+    for a in schema:
+        known = len(a.categories) - a.categories.missing
+        if a.role != "quasi" or a.hierarchy is not None or a.kind != "text" or known < 3:
+            yield a
+            continue
+        texts = leaves_of(a.categories)
+        others = [group for name, group in groups.items() if name != a.name]
+        order, sequence = word_order(texts), "words"
+        if order is None and are_codes(texts):
+            sequence = "codes"
+        elif order is None and others and known <= MOST_VALUES:
+            found, sequence = similar_order(codes[a.name], len(a.categories), others, row_counts), "similar"
+            order = found[found < known].tolist()
+        elif order is None:
+            sequence = "text"
+        standing = np.array([*(order or range(known)), *range(known, len(a.categories))])
+        rank = np.empty(len(standing), np.int32)
+        rank[standing] = np.arange(len(standing), dtype=np.int32)
+        codes[a.name] = rank[codes[a.name]]
+        text, count = tuple(a.categories.text[i] for i in standing), a.categories.count[standing]
+        yield replace(a, categories=replace(a.categories, text=text, count=count, sequence=sequence))

@@ -10,11 +10,11 @@ import numpy as np
 
 from sfumato.core.exact import HELD, exact, show, steps_below
 from sfumato.core.hierarchy import Categories, Groups, Hierarchy, grow, leaves_of
-from sfumato.core.label_grammar import range_text, set_text
+from sfumato.core.label_grammar import range_text
 from sfumato.core.parameters import whole_number
 from sfumato.hierarchies.dates import in_unit, moments_of
+from sfumato.hierarchies.texts import text_levels
 
-FAN_OUT = 4  # groups of categories that one above them has
 TRIMMED = 0.025  # of the rows on either side, which do not matter to the steps
 FIRST = (5, 10, 25)  # a first step, times a power of ten; each next one is twice as wide
 FINER = {5: ((5, -1), (1, 0)), 10: ((1, 0), (5, 0)), 25: ((1, 0), (5, 0))}  # steps below it: a digit, and more powers
@@ -27,7 +27,7 @@ LONG = ("month", "year", "5 years", "decade", "20 years")
 
 @dataclass(frozen=True)
 class Learned:
-    """Round steps for numbers and dates, groups of even frequency for the others."""
+    """Round steps for numbers and dates, groups of alike categories."""
 
     groups: int = 256
 
@@ -38,7 +38,7 @@ class Learned:
         """A few levels between values and root, each at most half as many groups as there are values."""
         leaves = leaves_of(categories)
         if categories.position is None or categories.kind == "boolean":
-            levels = _even(categories, leaves, self.groups)
+            levels = text_levels(categories, leaves, self.groups)
         elif categories.kind in ("date", "datetime"):
             levels = _calendar(categories, leaves)
         else:
@@ -61,8 +61,10 @@ def learned(groups: int = 256) -> Learned:
 
     Numbers stand in steps such as 1, 5, 10, 20, 40 or 500, 2500, 5000, 10000, 20000, as their spread asks for, and
     print as `[30, 34]`, or as `[1.5, 2)` where they are not whole. Dates stand in months, quarters, years, five years,
-    decades and twenty years: `2024-02`, `2024-Q1`, `2024`, `2020-2024`, `2020s`, `2020-2039`. Categories that follow
-    each other print as `{a, b}`. At most `groups` groups at the first level.
+    decades and twenty years: `2024-02`, `2024-Q1`, `2024`, `2020-2024`, `2020s`, `2020-2039`. Categories stand by the
+    order of their words, as low, medium and high, by the prefixes of codes, or beside those whose rows are alike in the
+    other quasi-identifiers; groups print as `{a, b}` or `A1**`, and where nothing tells any they become `*`. At most
+    `groups` groups at the first level.
 
     >>> learned().describe()
     'learned'
@@ -137,19 +139,3 @@ def _spread(place: np.ndarray, count: np.ndarray) -> float:
     low, high = np.searchsorted(upto, [trimmed, upto[-1] - trimmed])
     spread = float(line[min(high, len(line) - 1)] - line[low])
     return spread if spread > 0 else float(line[-1] - line[0])
-
-
-def _even(categories: Categories, leaves: Sequence[str], groups: int) -> list[Groups]:
-    """Categories in groups of even frequency, in the order of their values."""
-    weight = np.concatenate([[0.0], np.cumsum(np.maximum(categories.count[: len(leaves)], 1.0))])
-    most = min(groups, (len(leaves) + 1) // 2)
-    levels: list[tuple[np.ndarray, list[str], np.ndarray]] = []
-    while most > 1:
-        cuts = np.searchsorted(weight, np.arange(1, most) * weight[-1] / most)
-        starts = np.unique(np.concatenate([[0], cuts])) if not levels else levels[-1][2][::FAN_OUT]
-        which = np.searchsorted(starts, np.arange(len(leaves)), side="right") - 1
-        ends = [*starts[1:].tolist(), len(leaves)]
-        names = [set_text(leaves[a:b]) for a, b in zip(starts.tolist(), ends, strict=True)]
-        levels.append((which, names, starts))
-        most = len(starts) // FAN_OUT
-    return [(which, names) for which, names, _ in levels]

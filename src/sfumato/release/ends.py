@@ -324,7 +324,12 @@ class _Column:
 
 def _sets(i: int, labels: Labels, rows: np.ndarray, count: np.ndarray, least: int) -> _Sets | None:
     """A column of texts with sets that print as `first..last`, where few released rows have one of these; else None."""
-    known = len(count) - labels.attribute.categories.missing
+    categories = labels.attribute.categories
+    known = len(count) - categories.missing
+    if categories.sequence in ("words", "similar") or (
+        categories.sequence == "codes" and labels.fixed_level is not None
+    ):
+        return None  # they name all their values, or a prefix of them
     present = np.flatnonzero(count[:known])
     used = np.flatnonzero(~labels.star & (labels.lo < labels.hi) & (rows > 0))
     first, last = np.searchsorted(present, labels.lo[used]), np.searchsorted(present, labels.hi[used], side="right") - 1

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from sfumato.core.label_grammar import range_text, set_text
+from sfumato.core.label_grammar import range_text
 from sfumato.core.labels import Labels, at_level
 from sfumato.core.microdata import Attribute, Microdata
 from sfumato.core.printed import plain_values
@@ -76,7 +76,7 @@ def texts_of_labels(labels: Labels, kept: np.ndarray) -> list[str | None]:
     attribute, texts = labels.attribute, list(labels.text)
     if labels.publishable:
         return texts
-    if labels.named is not None and (attribute.hierarchy is not None or attribute.categories.ordered):
+    if labels.named is not None and (attribute.hierarchy is not None or _tells_no_value(labels)):
         return _trimmed(labels, texts, kept)
     values = attribute.categories.text
     present = np.flatnonzero(np.bincount(kept, minlength=len(values)))
@@ -89,7 +89,7 @@ def texts_of_labels(labels: Labels, kept: np.ndarray) -> list[str | None]:
         if labels.star[label]:
             continue
         if not attribute.categories.ordered:
-            texts[label] = values[codes[0]] if len(codes) == 1 else set_text([values[code] for code in codes])
+            texts[label] = attribute.categories.set_text([values[code] for code in codes])
         else:
             low, high = values[codes[0]], values[codes[-1]]
             texts[label] = low if low == high else range_text(low, high)
@@ -101,7 +101,7 @@ def texts_of_classes(labels: Labels, kept: np.ndarray) -> list[str | None]:
     attribute, texts = labels.attribute, list(labels.text)
     if labels.publishable:
         return texts
-    if labels.named is not None and (attribute.hierarchy is not None or attribute.categories.ordered):
+    if labels.named is not None and (attribute.hierarchy is not None or _tells_no_value(labels)):
         return _trimmed(labels, texts, kept)
     if attribute.categories.ordered:
         return texts
@@ -116,8 +116,14 @@ def texts_of_classes(labels: Labels, kept: np.ndarray) -> list[str | None]:
             of = attribute.ladder.of[labels.fixed_level[label]]
             inside = present[of[present] == of[labels.lo[label]]]
         words = [values[code] for code in inside]
-        texts[label] = set_text(words) if len(words) > 1 else (words or [texts[label]])[0]
+        texts[label] = attribute.categories.set_text(words) if words else texts[label]
     return texts
+
+
+def _tells_no_value(labels: Labels) -> bool:
+    """Whether learned labels are round steps or prefixes, which are of no one value."""
+    categories = labels.attribute.categories
+    return categories.ordered or (categories.sequence == "codes" and labels.fixed_level is not None)
 
 
 def _trimmed(labels: Labels, texts: list[str | None], kept: np.ndarray) -> list[str | None]:

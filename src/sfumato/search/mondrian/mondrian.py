@@ -56,7 +56,7 @@ class Mondrian(Search):
     classes may overlap. Rows of one category stay together.
 
     `categories`: "hierarchy" cuts categories with a hierarchy into the children of the node they span, "order" all
-    in two, by value order or the order of the leaves; "optimised" too, after putting values, or children of a node,
+    in two, by the order of text or of the leaves; "optimised" too, after putting values, or children of a node,
     whose rows are similar next to each other.
 
     `labels`: columns are cut and printed along their hierarchies where one was "given", or all of them along a

@@ -42,10 +42,13 @@ def columns_of(problem: Problem, categories: str, labels: str) -> list[OrderedCo
     for i, a in enumerate(problem.attributes):
         tree = along_hierarchy(a, labels)
         similar = categories == "optimised" and not a.categories.ordered
-        if not tree and not similar:
+        by_text = categories == "order" and not tree and a.categories.sequence != "text"
+        if not tree and not similar and not by_text:
             found.append(OrderedColumn(a, np.arange(len(a.categories), dtype=np.int32), None, False))
             continue
         where = coordinates(problem.cells, i, ordered) if similar else np.zeros(len(a.categories))
+        if by_text:
+            where[np.argsort([text or "" for text in a.categories.text])] = np.arange(len(where))
         if tree:
             order = _leaf_order(a, where)
         else:

@@ -11,7 +11,6 @@ import numpy as np
 
 from sfumato.core.cells import Cells, roll_up
 from sfumato.core.keys import first_of
-from sfumato.core.label_grammar import set_text
 from sfumato.core.labels import Labels, at_level
 from sfumato.core.lattice import lattice
 from sfumato.core.microdata import Attribute
@@ -233,7 +232,7 @@ def _blank_print(labels: Labels, number: np.ndarray) -> int:
 def _only_shown(labels: Labels, label: np.ndarray, code: np.ndarray) -> Labels:
     """Sets of a learned hierarchy, named by the values that are released under them; `label` and `code` per cell."""
     attribute = labels.attribute
-    if attribute.hierarchy is not None or attribute.categories.ordered:
+    if attribute.hierarchy is not None or attribute.categories.ordered or attribute.categories.sequence == "codes":
         return labels
     text = list(labels.text)
     values: dict[int, list[str | None]] = {}
@@ -242,7 +241,7 @@ def _only_shown(labels: Labels, label: np.ndarray, code: np.ndarray) -> Labels:
         values.setdefault(of, []).append(attribute.categories.text[value])
     for of, members in values.items():
         if not labels.star[of]:
-            text[of] = members[0] if len(members) == 1 else set_text(members)
+            text[of] = attribute.categories.set_text(members)
     return replace(labels, named=tuple(text))
 
 
