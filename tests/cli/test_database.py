@@ -102,6 +102,10 @@ def test_kept_as_a_table_with_a_folder(run: Run, base: Path, tmp_path: Path) -> 
     assert "c-avg" in found.json["loss"]
     for command in ("attack", "report"):
         assert f"{command} needs the rows in memory" in run(command, "out").err
+    assert "Promised, not checked here: whoever looks" in run("explain", "out").out
+    told_of_rows = run("explain", "out", "--input", base.name, "--language", "it").out
+    assert "Dimostrato: chi vi cerca" in told_of_rows
+    assert "(per esempio" in told_of_rows
     again = run(*asked, "-o", "out2")
     assert again.code == 2
     assert "blurred one" in again.err

@@ -102,6 +102,7 @@ def test_init_writes_a_policy_that_runs(run: Run, patients: Path, tmp_path: Path
     text = (tmp_path / "policies" / "policy.toml").read_text()
     assert tomllib.loads(text)["input"]["path"] == "../patients.csv"
     assert text.count("#") > 5
+    assert tomllib.loads(text)["about"] == {"purpose": ""}  # every name here says why
     done = run("anonymize", "policies/policy.toml", "--json")
     assert done.code == 0, done.out
     assert {promise["model"] for promise in done.json["promises"]} == {"k-anonymity", "entropy-l-diversity"}
@@ -142,3 +143,11 @@ def test_init_runs_on_tables_of_others(run: Run, shared: Path, file: str) -> Non
     done = run("anonymize", "policy.toml", "--json")
     assert done.code == 0, done.out
     assert all(promise["holds"] for promise in done.json["promises"])
+
+
+def test_reasons_for_the_report_tell_no_figures() -> None:
+    frame = pl.DataFrame({"age": [i % 9 for i in range(200)], "code": [f"{i}-x" for i in range(150)] + ["a"] * 50})
+    found = inspect(frame)
+    assert "%" in found.columns[1].why
+    assert set(found.reasons) == {"code"}
+    assert not any(letter.isdigit() for letter in found.reasons["code"])

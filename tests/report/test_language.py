@@ -16,6 +16,7 @@ import sfumato as sf
 from sfumato.cli import main
 from sfumato.core.roles import _role_of_name
 from sfumato.criteria import CRITERIA
+from sfumato.hierarchies import parse
 from sfumato.losses import LOSSES
 from sfumato.report import internal_report, report
 from sfumato.report.files import of_table
@@ -44,6 +45,10 @@ ASKED: dict[str, Any] = {"identifying": ["name"], "quasi": ["age", "born", "zip"
 DRAWN = {"sensitive": ["disease"], "insensitive": ["cost"], "require": ["entropy-l-diversity disease 1.5"]}
 
 
+HIERARCHY_SPECS = (
+    "intervals:5,10", "dates:day,month,quarter,year,decade", "redact:right", "redact:left", "flat", "learned",
+    "order:low,mid,high", "levels:*",
+)  # fmt: skip
 READING = {
     "dates": {"born": "dmy"},
     "numbers": {"cost": "a point between thousands, a decimal comma and a unit or percent sign"},
@@ -63,7 +68,7 @@ def pages(folder: Path) -> Iterator[str]:
     yield report(made.manifest, made.table)
     more: dict[str, Any] = {"unprotected": ["disease", "cost"], "order": "input", "profile": "hipaa"}
     made = sf.anonymize(
-        TABLE, **ASKED, **more, search="optimal", hierarchies={"born": "dates:month,year", "zip": "redact:right"}
+        TABLE, **ASKED, **more, search="optimal", hierarchies={"born": "dates:month,year", "zip": "prefix:2,4"}
     )
     yield report(made.manifest, made.table)
     yield report({**made.manifest, "promises": [{**made.manifest["promises"][0], "holds": False}]}, made.table)
@@ -108,6 +113,7 @@ def words() -> Iterator[str]:
         yield model({"model": name, "parameters": CRITERIA[name].example.parameters()})
     yield from (called(LOSSES, name) for name in LOSSES)
     yield from (_search(name) for name in SEARCHES if SEARCHES[name].make.__module__.startswith("sfumato."))
+    yield from (parse(text).describe() for text in HIERARCHY_SPECS)
     yield from (text for table in (RECODINGS, ENDS, ORDERS, ATTACKS) for text in table.values())
     yield from (described({"name": name})[0] for name in ATTACKS)
     for name in ("ssn", "disease", "age", "id", "weight"):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli import options
+from sfumato.cli import inputs, options
 from sfumato.cli.console import Progress, say_json, say_wrapped
 
 
@@ -15,11 +15,14 @@ def explain(
     target: Annotated[Path, typer.Argument(help="The folder of a release.", metavar="FOLDER")],
     *,
     language: options.Language = None,
+    place: options.PlaceOptions,
     as_json: options.Json = False,
 ) -> int:
     """Tell a lay reader in about ten lines what was done to a table, what is promised of it, and what remains.
 
     All of it comes from the manifest and the released rows. What is proven was derived again from the rows.
+
+    Of a release that is a table, --input names the database; without it nothing is called proven.
 
     Exits 1 where a promise does not hold.
     """
@@ -29,7 +32,9 @@ def explain(
     if not target.is_dir():
         raise ReadError(f"{target} is no folder", allowed="the folder of a release")
     with Progress("explaining"):
-        found, verified = explain_folder(target, language)
+        elsewhere = inputs.table_name(target) is not None and not place.place
+        rows = None if elsewhere else inputs.rows_of(target, place)
+        found, verified = explain_folder(target, language, None if rows is target else rows)
     if as_json:
         say_json(found.to_dict() | {"holds": None if verified is None else verified.holds})
     else:

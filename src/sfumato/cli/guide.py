@@ -29,6 +29,7 @@ class Guide:
 
     columns: tuple[ColumnReport, ...]  # as suggested
     flags: tuple[tuple[str, str], ...]
+    reasons: Mapping[str, str]  # of roles that names do not say, for the report
     named: inputs.NamedSource
     notes: tuple[str, ...]
 
@@ -53,6 +54,7 @@ class Guide:
             if c.hierarchy and ("hierarchies", c.name) not in given
         }
         found["about", "suggested"] = [c.name for c in self.columns]
+        found["about", "columns"] = self.reasons
         if not given.get(("output", "path")) and not given.get(("output", "table")):
             found["output", "path"] = self.output
         return found
@@ -86,7 +88,8 @@ def guide_of(named: inputs.NamedSource, roles: options.RoleOptions, unprotected:
         for c in columns
         if c.hierarchy and c.name not in described
     ]
-    return Guide(tuple(columns), tuple(flags), named, tuple(told))
+    reasons = {name: why for name, why in found.reasons.items() if name not in taken}
+    return Guide(tuple(columns), tuple(flags), reasons, named, tuple(told))
 
 
 def _recipe(hierarchy: dict[str, Any]) -> str:

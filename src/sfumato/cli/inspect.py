@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from sfumato.verbs.inspect import ColumnReport, Inspection
 
 SECRETS = "\nThe weakest promises that keep attacks on a sensitive column near guessing, read off classes of k records."
+ABOUT = (
+    "What the report says in your words, published with the release: dataset, controller, purpose, recipient,\n"
+    "legal_basis, date, review_date, attacker (why it is assumed), language (en or it); else a line to fill in."
+)
 SHOWN = 10  # pairs told to people; machines get all
 SAMPLE = 100_000  # rows looked at of a table that is not read into memory
 
@@ -202,6 +206,8 @@ def _policy(
         ],
         "search": {"method": "auto", "loss": "ncp", "suppression": 0.0 if uses_overall_distribution else 0.02},
         "output": {"path": f"{init.stem}-release", **({} if stored else {"format": "csv"})},
+        "about": {"purpose": ""},
+        "about.columns": found.reasons,
     }
     why = {role: [f"{c.name}: {c.why}" for c in found.columns if c.role == role] for role in named}
     if bare:
@@ -212,6 +218,8 @@ def _policy(
         ("hierarchies",): "How a value gets coarser, level by level; a column without one gets a learned one.",
         ("require",): f"What the release promises. k = {k}: everybody looks like at least {k - 1} others."
         + (SECRETS if protection else ""),
+        ("about",): ABOUT,
+        ("about.columns",): "Why columns have their roles, where their names do not say so.",
         ("search", "suppression"): "A share (0.02) or a count (20) of rows that may be dropped.",
     }
     return dump({name: table for name, table in tables.items() if table}, comments)

@@ -140,7 +140,9 @@ def _label(released: pl.DataFrame | TupleCounts, name: str) -> str | None:
 def _promised(manifest: Manifest, checked: bool) -> list[tuple[str, str]]:
     """The promises in plain words: proven, promised where nobody looked, or broken."""
     said: list[tuple[str, str]] = []
-    every = [promise for promise in promises(manifest) if promise.get("model") != "integrity" or not promise["holds"]]
+    every = [
+        promise for promise in promises(manifest) if promise.get("model") != "integrity" or not promise.get("holds")
+    ]
     for promise in sorted(every, key=lambda promise: bool(promise.get("holds"))):
         term = "BROKEN" if not promise.get("holds") else PROVEN if checked else "Promised, not checked here"
         said.append((term, _plain(promise)))

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from sfumato.core.parameters import path_of
 from sfumato.engines.files.bytes import read_back
 from sfumato.errors import PolicyError
 from sfumato.measures.table import TupleCounts
-from sfumato.release.folder import Streamed, data_place, is_streamed, verify_folder
+from sfumato.release.folder import Streamed, data_place, is_streamed, verify_folder, verify_manifest
 from sfumato.release.manifest import load_manifest, read_manifest
 from sfumato.release.release import Release
 from sfumato.release.verify import Verification
@@ -53,17 +55,25 @@ def explain(release: Any, *, language: str | None = None) -> Explanation:
     return explain_folder(path_of(release), language)[0]
 
 
-def explain_folder(folder: Path, language: str | None = None) -> tuple[Explanation, Verification | None]:
-    """The explanation of a folder, and what verify says of it; None where the rows are not in the folder."""
+def explain_folder(
+    folder: Path, language: str | None = None, table: Any = None
+) -> tuple[Explanation, Verification | None]:
+    """The explanation of a folder, and what verify says of it.
+
+    `table` has the rows, where they are a table of a database; without it those are not looked at, and verify is None.
+    """
     data = read_manifest(folder).data
     manifest: dict[str, Any] = load_manifest(folder)
     chosen = spoken(manifest) if language is None else language_of(language)
-    if data.file is None:
+    if data.file is None and table is None:
         reach = reach_from(manifest, None)
         return explanation(manifest, None, reach, checked=False, where=str(folder), language=chosen), None
-    found = verify_folder(folder)
-    manifest, rows = as_verified(manifest, found), None
-    if found.holds:
+    found = verify_folder(folder) if data.file is not None else verify_manifest(folder, table)
+    manifest = as_verified(manifest, found)
+    rows: pl.DataFrame | TupleCounts | None = None
+    if found.holds and data.file is None:
+        rows = TupleCounts(table)
+    elif found.holds and data.file is not None:
         file = data_place(folder, data.file, data.format)
         streamed = is_streamed(file, data.format, data.guarded)
         rows = TupleCounts(Streamed(file, data.format)) if streamed else read_back(file, data.format, data.guarded)

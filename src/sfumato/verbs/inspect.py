@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.core.microdata import encode
-from sfumato.core.roles import Roles, suggest_together
+from sfumato.core.roles import Roles, suggest_together, why_of_name
 from sfumato.errors import EmptyTable
 from sfumato.hierarchies.templates.fitting import fitting
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from sfumato.core.hierarchy import Categories
 
+FIGURES = re.compile(r"\d+% of the rows")
 MOST_PAIRED = 10  # columns tried in pairs: 45 counts at most, the columns with most values first
 POSTAL = ("zip", "post", "plz", "postal", "cep")
 
@@ -63,6 +65,13 @@ class Inspection:
         quasi = named.pop("quasi")
         sets = (quasi,) if quasi else ()
         return Roles(named["identifying"], sets, named["sensitive"], named["insensitive"], weight)
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Why columns have their roles where their names do not say so, without figures: for a report to publish."""
+        numeric = ("integer", "decimal")
+        bare = {c.name: FIGURES.sub("many rows", c.why) for c in self.columns}
+        return {c.name: bare[c.name] for c in self.columns if not why_of_name(c.name, c.role, c.kind in numeric)}
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

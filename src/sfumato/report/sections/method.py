@@ -183,7 +183,7 @@ def _described(hierarchy: Any) -> Markup | str:
     """What a manifest says of a hierarchy; one that goes by a name of its own is set apart."""
     if not hierarchy:
         return "none given"
-    named = re.fullmatch(r"[\w-]+", str(hierarchy)) and hierarchy not in ("flat", "learned")
+    named = re.fullmatch(r"\S+", str(hierarchy)) and hierarchy not in ("flat", "learned")
     return tag("code", hierarchy) if named else str(hierarchy)
 
 
