@@ -83,6 +83,7 @@ def test_missing_values_and_empty_tables() -> None:
         ("born", [f"19{i:02d}-03-01" for i in range(50)], {"dates": ["month", "year", "decade"]}),
         ("day", [f"2025-{m:02d}-01" for m in range(1, 13)], {"dates": ["month", "quarter", "year"]}),
         ("sex", ["f", "m"], {"flat": True}),
+        ("pain", ["none", "mild", "severe"], {"learned": True}),
         ("job", [chr(97 + i) for i in range(20)], {"learned": True}),
         ("age", [7] * 20, {"flat": True}),
     ],

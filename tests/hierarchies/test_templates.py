@@ -172,3 +172,10 @@ def test_a_name_is_no_file(tmp_path: object, monkeypatch: pytest.MonkeyPatch) ->
     with open("age", "w", encoding="utf-8") as file:
         file.write("17,*\n")
     assert parse("age").describe() == "age"
+
+
+def test_utility_reads_labels_of_codes() -> None:
+    table = pl.DataFrame({"plz": [1067, 1069, 80331, 80333]})
+    released = pl.DataFrame({"plz": ["010**", "010**", "80331", "80333"]})
+    found = sf.measures.utility.information_loss(table, released, ["plz"], hierarchies={"plz": "postcode:de"})
+    assert found.value == pytest.approx(1 / 6)  # two of four values, in half of the rows

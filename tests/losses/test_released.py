@@ -68,6 +68,10 @@ def test_masks_of_digits_and_months_say_how_much_they_hide() -> None:
     assert loss_of(["47*", "1234"], recipe=right) is None  # of other lengths
     assert loss_of(["**678", "47678"], recipe=parse("redact:left")) is None
     assert loss_of(["47677", "47678"], recipe=parse("redact:right")) == 0
+    for recipe in (parse("postcode:de"), None):  # prefixes of codes are learned where no hierarchy is given
+        assert loss_of(["4767*", "47688"], recipe=recipe) == loss_of(["4767*", "47688"], recipe=right)
+    assert loss_of(["A1**", "B***"]) is None
+    assert loss_of(["J40-J47", "I10"], recipe=parse("icd10")) is None  # how many codes a block has is not told
     dates = parse("dates:month,quarter,year,decade")
     assert loss_of(["2023", "2024"], recipe=dates) == pytest.approx((364 + 365) / 730 / 2)
     assert loss_of(["2023-01", "2023-02"], recipe=dates) == pytest.approx((30 + 27) / 58 / 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
@@ -274,34 +274,32 @@ def microdata(
     return Microdata(rows, tuple(_arranged(schema, codes, row_counts)), codes, weights, row_counts)
 
 
-def _arranged(
-    schema: list[Attribute], codes: dict[str, np.ndarray], row_counts: np.ndarray | None
-) -> Iterator[Attribute]:
+def _arranged(schema: list[Attribute], codes: dict[str, np.ndarray], row_counts: np.ndarray | None) -> list[Attribute]:
     """The attributes; quasi-identifiers of texts without a hierarchy in an order in which neighbours are alike.
 
     `codes` are changed with them. Similarity is by the other quasi-identifiers: what others may know of people anyhow.
     """
-    groups = {
-        a.name: (group[codes[a.name]], n) for a in schema if a.role == "quasi" for group, n in [grouped(a.categories)]
-    }
-    for a in schema:
-        known = len(a.categories) - a.categories.missing
-        if a.role != "quasi" or a.hierarchy is not None or a.kind != "text" or known < 3:
-            yield a
-            continue
-        texts = leaves_of(a.categories)
-        others = [group for name, group in groups.items() if name != a.name]
+    quasi = [a for a in schema if a.role == "quasi"]
+    loose = [a for a in quasi if a.hierarchy is None and a.kind == "text" and len(leaves_of(a.categories)) > 2]
+    if not loose:
+        return schema
+    binned = [(group[codes[a.name]], n) for a in quasi for group, n in [grouped(a.categories)]]
+    found: dict[str, Attribute] = {}
+    for a in loose:
+        texts, total = leaves_of(a.categories), len(a.categories)
+        others = [group for b, group in zip(quasi, binned, strict=True) if b is not a]
         order, sequence = word_order(texts), "words"
         if order is None and are_codes(texts):
             sequence = "codes"
-        elif order is None and others and known <= MOST_VALUES:
-            found, sequence = similar_order(codes[a.name], len(a.categories), others, row_counts), "similar"
-            order = found[found < known].tolist()
+        elif order is None and others and len(texts) <= MOST_VALUES:
+            sequence = "similar"
+            order = [i for i in similar_order(codes[a.name], total, others, row_counts).tolist() if i < len(texts)]
         elif order is None:
             sequence = "text"
-        standing = np.array([*(order or range(known)), *range(known, len(a.categories))])
-        rank = np.empty(len(standing), np.int32)
-        rank[standing] = np.arange(len(standing), dtype=np.int32)
+        standing = np.array([*(order or range(len(texts))), *range(len(texts), total)])
+        rank = np.empty(total, np.int32)
+        rank[standing] = np.arange(total, dtype=np.int32)
         codes[a.name] = rank[codes[a.name]]
         text, count = tuple(a.categories.text[i] for i in standing), a.categories.count[standing]
-        yield replace(a, categories=replace(a.categories, text=text, count=count, sequence=sequence))
+        found[a.name] = replace(a, categories=replace(a.categories, text=text, count=count, sequence=sequence))
+    return [found.get(a.name, a) for a in schema]

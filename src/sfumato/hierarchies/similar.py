@@ -44,9 +44,9 @@ def similar_order(
     Ward, "Hierarchical grouping to optimize an objective function", J. Am. Stat. Assoc. 58, 1963.
     """
     size = np.maximum(np.bincount(codes, weights=row_counts, minlength=values).astype(np.float64), 1.0)
-    parts = []
+    parts, codes = [], codes.astype(np.int64)
     for group, groups in others:
-        pairs = codes.astype(np.int64) * groups + group
+        pairs = codes * groups + group
         table = np.bincount(pairs, weights=row_counts, minlength=values * groups).reshape(values, groups)
         parts.append(np.sqrt((table + table.sum(axis=0) / max(table.sum(), 1)) / (size[:, None] + 1)))
     centre = np.hstack(parts)

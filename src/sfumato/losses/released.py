@@ -20,6 +20,7 @@ from sfumato.core.label_grammar import DECIMAL, STAR, WHOLE, read_set
 from sfumato.core.policy import ClassStatistics
 from sfumato.core.printed import printed
 from sfumato.hierarchies.dates import Dates, days_of
+from sfumato.hierarchies.learned import Learned
 from sfumato.hierarchies.redact import Redact
 from sfumato.hierarchies.templates.template import Template
 from sfumato.losses.lm import LM
@@ -68,6 +69,15 @@ class ReleasedColumn:
         return ~self.star & self.label.is_not_null().to_numpy()
 
     @cached_property
+    def mask(self) -> str | None:
+        """The sign that stands for characters that are not shown; None where labels are no masks."""
+        if isinstance(self.recipe, Redact):
+            return self.recipe.char
+        if self.recipe is None or isinstance(self.recipe, Learned):  # prefixes of codes are learned too
+            return STAR if self.label.filter(pl.Series(self.said)).str.ends_with(STAR).any() else None
+        return STAR if isinstance(self.recipe, Template) and self.recipe.masks else None
+
+    @cached_property
     def ends(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Where each label starts and stops on a line, nan for those that say nothing; None where one is no range."""
         if not self.said.any() or (isinstance(self.recipe, Template) and not self.recipe.masks):
@@ -77,10 +87,8 @@ class ReleasedColumn:
         if dated and self._units is not None:
             return self._units
         parts = text.str.extract_groups(RANGE).struct.unnest().get_columns()
-        if isinstance(self.recipe, Redact):
-            parts = _masks(text, self.recipe.char)
-        if isinstance(self.recipe, Template):
-            parts = _masks(text, STAR)
+        if self.mask is not None:
+            parts = _masks(text, self.mask)
         for read in (_moments,) if dated else (_numbers, _moments):
             low, high = (read(part.fill_null(text)).to_numpy() for part in parts)
             if np.isfinite(low[self.said]).all() and np.isfinite(high[self.said]).all():
@@ -116,7 +124,7 @@ class ReleasedColumn:
             under = self._nodes
             return None if under is None else (under[0], len(self.tree.leaves))
         text = self.label.set(pl.Series(~self.said), None)
-        masked = isinstance(self.recipe, Redact) and text.str.contains(self.recipe.char, literal=True).any()
+        masked = self.mask is not None and text.str.contains(self.mask, literal=True).any()
         if masked or isinstance(self.recipe, Dates | Template) or text.str.contains(rf"{OPEN}|{RANGE}").any():
             return None
         sets = text.str.extract(r"^\{(.*)\}$").str.split(", ")

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sfumato.core.hierarchy import leaves_of
 from sfumato.core.microdata import encode
 from sfumato.core.roles import Roles, suggest_together, why_of_name
 from sfumato.errors import EmptyTable
 from sfumato.hierarchies.templates.fitting import fitting
+from sfumato.hierarchies.words import word_order
 
 if TYPE_CHECKING:
     import polars as pl
@@ -129,7 +131,8 @@ def suggest_hierarchy(categories: Categories) -> dict[str, Any]:
         return {"redact": "right"}
     if categories.ordered and len(categories) > 10 and (width := _width(categories)) > 0:
         return {"intervals": [width, 2 * width, 4 * width]}
-    return {"flat": True} if len(categories) <= 10 else {"learned": True}
+    several = len(categories) > 10 or (categories.kind == "text" and word_order(leaves_of(categories)) is not None)
+    return {"learned": True} if several else {"flat": True}
 
 
 def _leading_zero(categories: Categories) -> bool:

@@ -252,10 +252,11 @@ def read_column(
     row_counts: RowCounts = (None, None),
 ) -> ComparedColumn:
     """Read the labels of a released column by the values of the original one."""
-    categories, code = encode(before)
+    recipe = None if hierarchy is None or isinstance(hierarchy, Hierarchy) else parse(hierarchy)
+    categories, code = encode(before, as_text=getattr(recipe, "codes", False))
     if row_counts[0] is not None:
         categories = replace(categories, count=tally(code, len(categories), row_counts[0]))
-    attribute = _attribute(categories, hierarchy)
+    attribute = _attribute(categories, recipe or hierarchy)
     place = categories.position
     plain = attribute.kind in NUMBERS and attribute.hierarchy is None
     if after.dtype.is_numeric() and place is not None and plain and not (categories.missing and after.null_count()):
@@ -273,10 +274,9 @@ def _attribute(categories: Categories, hierarchy: Any) -> Attribute:
     """The column with its hierarchy; what is learnt from the data is no given hierarchy."""
     if hierarchy is None or isinstance(hierarchy, Hierarchy):
         return Attribute(categories.name, "quasi", categories, hierarchy)
-    recipe = parse(hierarchy)
-    if isinstance(recipe, Learned):
-        return Attribute(categories.name, "quasi", categories, None, recipe)
-    return Attribute(categories.name, "quasi", categories, recipe.build(categories))
+    if isinstance(hierarchy, Learned):
+        return Attribute(categories.name, "quasi", categories, None, hierarchy)
+    return Attribute(categories.name, "quasi", categories, hierarchy.build(categories))
 
 
 def _by_number(attribute: Attribute, code: np.ndarray, after: pl.Series, row_counts: RowCounts) -> ComparedColumn:
