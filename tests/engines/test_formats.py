@@ -183,3 +183,11 @@ def test_stata_labels_and_missing_letters(tmp_path):
     )
     with pytest.warns(ReadWarning, match='declared missing are read as missing in "sex" and "age"'):
         assert read(tmp_path / "t.dta").rows() == [("male", 30), ("female", 99), (None, 45), ("male", None)]
+
+
+def test_excel_cells_that_say_missing_among_numbers_are_told(book):
+    path = book({"s": [["age", "n", "town"], [31, 1, "Rome"], ["N/A", None, "Oslo"], ["k.A.", 2, "N/A"]]})
+    with pytest.warns(ReadWarning, match='2 cells are read as missing in "age"$'):
+        assert read(path).rows() == [("31", 1, "Rome"), (None, None, "Oslo"), (None, 2, "N/A")]
+    with pytest.warns(ReadWarning, match='some cells are read as missing in "age"$'):
+        assert read(book({"s": [["age", "n"], [31, 1], ["N/A", 2]]})).rows() == [(31, 1), (None, 2)]

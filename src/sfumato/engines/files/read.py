@@ -93,6 +93,15 @@ def read_excel(path: Path, options: Options) -> TableRead:
             column_names=list(names or column_names(top, header)),
             schema_sample_rows=None,
         ).to_polars()
+        holes = [
+            i for i, column in enumerate(frame.iter_columns()) if column.dtype != pl.String and column.null_count()
+        ]
+        marked = []  # N/A and the like among numbers, which its reader takes for missing
+        if holes:
+            given = {"header_row": None, "skip_rows": skip + header, "n_rows": SOME, "use_columns": holes}
+            written = book.load_sheet(place, dtypes="string", **given).to_polars().iter_columns()
+            typed = [frame.to_series(i).head(SOME) for i in holes]
+            marked = [t.name for t, w in zip(typed, written, strict=True) if w.replace("", None).count() > t.count()]
     except ColumnError:
         raise
     except Exception:  # its message may hold cells
@@ -101,6 +110,7 @@ def read_excel(path: Path, options: Options) -> TableRead:
     days = [series.dt.date() for series in time.iter_columns() if (series.dt.truncate("1d") == series).all()]
     filled = whole_numbers(frame.with_columns(days)).filter(~pl.all_horizontal(pl.all().is_null()))
     notes = skip_note(skip, options.skip)
+    notes += [f"some cells are read as missing in {quoted(marked)}"] if marked else []
     if others and book.sheet_names != ["data", "columns"]:  # which we write
         notes = [f'sheet "{book.sheet_names[0]}" is read, the first of {len(book.sheet_names)}', *notes]
     return TableRead(filled.with_columns(pl.when(text != "").then(text)), {"skip": skip} if skip else {}, notes)
