@@ -107,11 +107,13 @@ class ColumnForm:
     thousands: str = ""
     unit: bool = False
 
-    def read(self, column: pl.Expr) -> pl.Expr:
+    def read(self, values: pl.Series) -> pl.Series:
         """The values in plain form; missing where they are markers, or not written so."""
-        text = _bare(column)
         if self.order is not None:
-            return _day(text, self.order, self.clock)
+            return _days(_select(values, _bare(VALUE)), self.order, self.clock)
+        return _select(values, self._number(_bare(VALUE)))
+
+    def _number(self, text: pl.Expr) -> pl.Expr:
         if self.rewritten:
             text = _amount(text)
             text = text.str.replace_all(self.thousands, "", literal=True) if self.thousands else text
@@ -205,23 +207,21 @@ def read_forms(frame: pl.DataFrame, forms: Forms, name: str) -> tuple[pl.DataFra
     return frame.with_columns(columns), FormsFound(found, missing, left)
 
 
-def apply_form(form: ColumnForm, series: pl.Series) -> pl.Series:
-    """The values of a column in plain form."""
-    return _select(series, form.read(VALUE))
+def apply_form(form: ColumnForm, series: pl.Series, name: str | None = None) -> pl.Series:
+    """The values of a column in plain form; with the name of a file, a ReadError where they are written otherwise."""
+    column = series.alias("value")  # whatever it is called
+    known = column.drop_nulls().unique()
+    plain = form.read(known)
+    if name is not None and not _select(known.filter(plain.is_null()), _is_marker(_bare(VALUE))).all():
+        what = f'{name}: "{series.name}" is not written as in the first rows of the file'
+        raise ReadError(what, hint=f"pass {_verbatim(series.name)}")
+    return column.replace_strict(known, plain, default=None, return_dtype=pl.String).alias(series.name)
 
 
 def parse_block(frame: pl.DataFrame, forms: Forms, found: Mapping[str, ColumnForm], name: str) -> pl.DataFrame:
     """Some rows of a streamed file in the forms that its first rows have; a ReadError where they have others."""
     frame = declare_missing(frame, forms)[0]
-    columns = []
-    for column, form in found.items():
-        series = frame.get_column(column)
-        columns.append(apply_form(form, series))
-        gone = _select(series, _is_marker(_bare(VALUE)).sum()).item()
-        if columns[-1].null_count() - series.null_count() != gone:
-            what = f'{name}: "{column}" is not written as in the first rows of the file'
-            raise ReadError(what, hint=f"pass {_verbatim(column)}")
-    return frame.with_columns(columns)
+    return frame.with_columns([apply_form(form, frame.get_column(column), name) for column, form in found.items()])
 
 
 def declare_missing(frame: pl.DataFrame, forms: Forms) -> tuple[pl.DataFrame, dict[str, int]]:
@@ -311,7 +311,7 @@ def _dates(known: pl.Series) -> Look | None:
     still = (clock[0].fill_null("0").cast(pl.Int64) == 0) & (clock[1].fill_null("00") == "00")
     timed = not (still & clock[2].fill_null("00").str.contains(r"^00([.,]0*)?$") & clock[3].is_null()).all()
     forms = [ColumnForm(order=order, clock=timed) for order in orders]
-    fit = [form for form in forms if not apply_form(form, known).null_count()]
+    fit = [form for form in forms if not form.read(known).null_count()]
     if not fit:
         return Look(left="it looks like dates, but some of its values are no day of any calendar")
     same = len(fit) > 1 and (first.str.zfill(2) == second.str.zfill(2)).all()
@@ -331,7 +331,7 @@ def _numbers(known: pl.Series, name: str, changed: bool) -> Look | None:
     signed = _select(known, _signed(VALUE))
     front, behind = VALUE.str.extract(rf"^[+-]?\s*({UNIT})", 1), VALUE.str.extract(rf"({UNIT})$", 1)
     units, body = _select(signed, pl.coalesce(front, behind)), _select(signed, _amount(VALUE))
-    if body.null_count() or name_runs(name) & CODE_WORDS or body.str.contains(ZERO).any():
+    if not signed.str.contains(SIGNED).all() or name_runs(name) & CODE_WORDS or body.str.contains(ZERO).any():
         return None
     if units.n_unique() > 1:
         return Look(left="its numbers have several units, or some of them none")
@@ -402,25 +402,23 @@ def _signed(text: pl.Expr) -> pl.Expr:
 
 
 def _amount(text: pl.Expr) -> pl.Expr:
-    """The sign and digits of a number, without its unit; missing where it is none."""
-    parts = _signed(text).str.extract_groups(SIGNED)
-    return parts.struct[0] + parts.struct[1] + parts.struct[2]
+    """The sign and digits of a number, without its unit."""
+    return _signed(text).str.replace(SIGNED, "${1}${2}${3}")
 
 
-def _day(text: pl.Expr, order: str, clock: bool) -> pl.Expr:
-    """A date as ISO 8601 writes it; missing where there is no such day."""
-    parts = text.str.extract_groups(DAY)
-    at = {letter: parts.struct[2 * place] for place, letter in enumerate(order)}
+def _days(values: pl.Series, order: str, clock: bool) -> pl.Series:
+    """Dates as ISO 8601 writes them; missing where there is no such day."""
+    parts = values.str.extract_groups(DAY).struct.unnest()
+    at = {letter: pl.col(str(2 * place + 1)) for place, letter in enumerate(order)}
+    hour, minute, second, half = (pl.col(str(place)) for place in (6, 7, 8, 9))
     day = at["y"].str.zfill(4) + "-" + at["m"].str.zfill(2) + "-" + at["d"].str.zfill(2)
     good = day.str.to_date("%Y-%m-%d", strict=False).is_not_null()
     if clock:
-        hour, half = parts.struct[5].fill_null("0").cast(pl.Int64), parts.struct[8].str.to_lowercase()
-        good &= pl.when(half.is_null()).then(hour < 24).otherwise(hour.is_between(1, 12))
-        hour = pl.when(half.is_null()).then(hour).otherwise(hour % 12 + pl.when(half == "p").then(12).otherwise(0))
-        minute, second = (
-            parts.struct[6].fill_null("00"),
-            parts.struct[7].fill_null("00").str.replace(",", ".", literal=True),
-        )
+        hours, after = hour.fill_null("0").cast(pl.Int64), half.str.to_lowercase() == "p"
+        good &= pl.when(half.is_null()).then(hours < 24).otherwise(hours.is_between(1, 12))
+        hours = pl.when(half.is_null()).then(hours).otherwise(hours % 12 + 12 * after.cast(pl.Int64))
+        minute = minute.fill_null("00")
+        second = second.fill_null("00").str.replace(",", ".", literal=True)
         good &= (minute < "60") & (second < "60")
-        day = day + "T" + hour.cast(pl.String).str.zfill(2) + ":" + minute + ":" + second
-    return pl.when(good).then(day)
+        day = day + "T" + hours.cast(pl.String).str.zfill(2) + ":" + minute + ":" + second
+    return parts.select(pl.when(good).then(day)).to_series().alias(values.name)
