@@ -97,7 +97,7 @@ class Hierarchy:
     ancestor[level, leaf] is the index into labels[level] of the leaf's ancestor, so ancestor[0] counts 0, 1, 2, ...
     Leaves with the same ancestor at one level have the same ancestor at every level above (the tree is nested), and
     no label stands twice within a level, because equal labels would merge classes that the search holds apart.
-    `learned` says that its groups were made from the values of a table.
+    `learned` says that its groups were made from the values of a table, `codes` that digits are no numbers in it.
 
     >>> sex = Hierarchy("sex", (("f", "m"), ("*",)), np.array([[0, 1], [0, 0]]))
     >>> sex.height, sex.leaves, sex.label(1, 0)
@@ -108,6 +108,7 @@ class Hierarchy:
     labels: tuple[tuple[str, ...], ...]
     ancestor: Codes
     learned: bool = False
+    codes: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", tuple(tuple(level) for level in self.labels))
@@ -159,7 +160,9 @@ class Hierarchy:
             raise HierarchyError(f'the hierarchy of "{self.attribute}" does not cover {absent} of {leaf.size} values')
         levels = [(self.ancestor[level, leaf], self.labels[level]) for level in range(1, self.height)]
         root = self.labels[-1][0]
-        return grow(self.attribute, texts, levels, root, self.learned) if self.height else replace(self)
+        return replace(
+            grow(self.attribute, texts, levels, root, self.learned) if self.height else self, codes=self.codes
+        )
 
 
 def _faults(labels: tuple[tuple[str, ...], ...], ancestor: Codes) -> list[str]:

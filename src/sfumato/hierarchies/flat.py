@@ -36,6 +36,11 @@ class Given:
 
     hierarchy: Hierarchy
 
+    @property
+    def codes(self) -> bool:
+        """Whether digits are no numbers in it."""
+        return self.hierarchy.codes
+
     def build(self, categories: Categories) -> Hierarchy:
         """The hierarchy under the name of the column, if it covers all values."""
         values = leaves_of(categories)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from sfumato.core.hierarchy import Categories, Hierarchy, by_label, grow, leaves_of
@@ -41,7 +41,7 @@ class Redact:
         for masked in range(1, longest):
             mask = self.char * masked
             levels.append(by_label([text[:-masked] + mask if right else mask + text[masked:] for text in filled]))
-        return grow(categories.name, leaves, levels)
+        return replace(grow(categories.name, leaves, levels), codes=True)
 
     def describe(self) -> str:
         """A few words for the manifest."""

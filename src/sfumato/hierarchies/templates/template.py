@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from sfumato.core.exact import exact
@@ -52,7 +52,7 @@ class Template:
                 f'{lost} of {len(found)} values of "{categories.name}" are no {self.what}', hint=self.hint
             )
         levels = [by_label(labels) for labels in zip(*paths, strict=True)]
-        return grow(categories.name, leaves_of(categories), levels)
+        return replace(grow(categories.name, leaves_of(categories), levels), codes=True)
 
     def describe(self) -> str:
         """Its name."""

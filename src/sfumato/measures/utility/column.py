@@ -252,11 +252,11 @@ def read_column(
     row_counts: RowCounts = (None, None),
 ) -> ComparedColumn:
     """Read the labels of a released column by the values of the original one."""
-    recipe = None if hierarchy is None or isinstance(hierarchy, Hierarchy) else parse(hierarchy)
-    categories, code = encode(before, as_text=getattr(recipe, "codes", False))
+    given = hierarchy if hierarchy is None or isinstance(hierarchy, Hierarchy) else parse(hierarchy)
+    categories, code = encode(before, as_text=getattr(given, "codes", False))
     if row_counts[0] is not None:
         categories = replace(categories, count=tally(code, len(categories), row_counts[0]))
-    attribute = _attribute(categories, recipe or hierarchy)
+    attribute = _attribute(categories, given)
     place = categories.position
     plain = attribute.kind in NUMBERS and attribute.hierarchy is None
     if after.dtype.is_numeric() and place is not None and plain and not (categories.missing and after.null_count()):
