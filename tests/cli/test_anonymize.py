@@ -188,7 +188,7 @@ def test_names_in_the_hint_can_be_pasted(run: Run, tmp_path: Path) -> None:
         (("--quasi", "age", "--k", "0"), ["--k", "got 0"]),
         (("--quasi", "age", "--k", "41", "--rest", "release"), ["41", "40"]),
         (("--quasi", "age"), ["--k or --require", "no privacy model"]),
-        (("--k", "4"), ["--quasi", "quasi is empty"]),
+        (("--k", "4"), ["--quasi", "no column is named"]),
         (
             ("--quasi", "age,disease", "--unprotected", "disease", "--k", "4"),
             ['"disease" has 2 roles: quasi and sensitive'],

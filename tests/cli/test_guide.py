@@ -74,6 +74,10 @@ def test_where_nothing_can_be_suggested_the_fault_is_told(run: Run, tmp_path: Pa
         assert done.code == 2
         assert "--quasi: quasi is empty" in done.err
     assert "does not exist" in run("anonymize", "none.csv", "--k", "3").err
+    (tmp_path / "q.csv").write_text("age,sex\n" + "31,F\n58,M\n" * 5)
+    done = run("anonymize", "q.csv", "--k", "0", "--loss", "nop")
+    assert "has 2 faults" in done.err
+    assert "suggested" not in done.err
     assert "--search" in run("anonymize", "p.csv", "--search", '"', "--k", "3").err
 
 

@@ -88,6 +88,7 @@ def anonymize(
     """
     from sfumato.errors import UndecidedColumns
     from sfumato.losses import LOSSES
+    from sfumato.policyfile.file import check
     from sfumato.search import SEARCHES
 
     faults: list[str] = []
@@ -119,6 +120,8 @@ def anonymize(
     if data.policy is None and not roles.quasi and not faults:
         found = guide.guide_of(data, roles, unprotected)
     if found is not None and not suggest:
+        proposed = options.draft(data, given | found.keys(given), models or guide.LEAST, faults)
+        check(proposed, found.every, stored=found.stored)  # other faults come first
         return guide.refuse(found, context.obj, bool(models), bool(output or output_table), as_json)
     if found is not None:
         given |= found.keys(given)

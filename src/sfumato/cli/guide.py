@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 LISTED = ("identifying", "quasi", "sensitive", "insensitive")
 K = 5  # where nothing is promised
+LEAST: list[dict[str, Any]] = [{"model": "k-anonymity", "k": K}]
 WIDE = 76  # of a line of the command
 
 
@@ -30,6 +31,8 @@ class Guide:
     columns: tuple[ColumnReport, ...]  # as suggested
     flags: tuple[tuple[str, str], ...]
     reasons: Mapping[str, str]  # of roles that names do not say, for the report
+    every: tuple[str, ...]  # column of the table
+    stored: bool  # whether the table is not in memory
     named: inputs.NamedSource
     notes: tuple[str, ...]
 
@@ -65,17 +68,24 @@ class Guide:
 
 
 def guide_of(named: inputs.NamedSource, roles: options.RoleOptions, unprotected: Sequence[str] | None) -> Guide | None:
-    """The roles suggested for the columns without one; None where none of them looks quasi-identifying."""
+    """The roles suggested for the columns without one.
+
+    None where none of them looks quasi-identifying, or the table cannot be read: that is told with the other faults.
+    """
     from sfumato.cli.inspect import SAMPLE
     from sfumato.engines.tables import is_engine
+    from sfumato.errors import SfumatoError
     from sfumato.verbs.inspect import inspect
 
     given = [roles.identifying, roles.sensitive, roles.insensitive, unprotected, roles.weight and [roles.weight]]
     taken = {name for texts in given for name in options.joined(texts) or ()}
     described = {str(key[1]) for key in options.hierarchies(roles.hierarchy, [])}
     with Progress("inspecting"), notes() as told:
-        data = inputs.measured(named)
-        found = inspect(data.sample(SAMPLE) if is_engine(data) else data)
+        try:
+            data = inputs.measured(named)
+            found = inspect(data.sample(SAMPLE) if is_engine(data) else data)
+        except SfumatoError:
+            return None
     columns = [c for c in found.columns if c.name not in taken]
     if roles.weight:
         columns = [replace(c, role="insensitive") if c.role == "weight" else c for c in columns]
@@ -89,7 +99,8 @@ def guide_of(named: inputs.NamedSource, roles: options.RoleOptions, unprotected:
         if c.hierarchy and c.name not in described
     ]
     reasons = {name: why for name, why in found.reasons.items() if name not in taken}
-    return Guide(tuple(columns), tuple(flags), reasons, named, tuple(told))
+    every = tuple(c.name for c in found.columns)
+    return Guide(tuple(columns), tuple(flags), reasons, every, is_engine(data), named, tuple(told))
 
 
 def _recipe(hierarchy: dict[str, Any]) -> str:
