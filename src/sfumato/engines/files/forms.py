@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from sfumato.core.microdata import DATE, DATETIME, NUMBER
+from sfumato.core.microdata import DATE, DATETIME, INTEGER, NUMBER
 from sfumato.core.printed import printed
 from sfumato.core.roles import DIRECT, WEAK, name_runs
 from sfumato.core.wording import count, listed, quoted
@@ -28,6 +28,7 @@ _CODES = """
 zip zipcode postcode postalcode postal plz postleitzahl codepostal codigopostal cap cep postnummer code codes kode
 codice codigo cod schluessel kennziffer icd icd9 icd10 ops drg atc loinc isco isic nace nuts ags fips blz bic sku
 """  # in names of columns whose digits are no amounts
+MARKER = rf"(?i)^\s*(?:{'|'.join(map(re.escape, _MARKERS.split()))})\s*$"
 MARKERS, CODE_WORDS = frozenset(_MARKERS.split()), DIRECT | WEAK | frozenset(_CODES.split())
 ORDERS = {"dmy": "day, month, year", "mdy": "month, day, year", "ymd": "year, month, day"}
 DECIMALS = {"comma": ",", "point": "."}
@@ -193,9 +194,7 @@ def read_forms(frame: pl.DataFrame, forms: Forms, name: str) -> tuple[pl.DataFra
     """
     frame, missing = declare_missing(frame, forms)
     texts = [column for column, dtype in frame.schema.items() if dtype == pl.String and not forms.keeps(column)]
-    looks = {
-        column: look for column in texts if (look := _look(frame.get_column(column).alias("value"), column)) is not None
-    }
+    looks = _looks(frame, texts)
     found = settle(looks, forms, name)
     columns = []
     for column, form in found.items():
@@ -256,6 +255,26 @@ class Look:
     forms: tuple[ColumnForm, ...] = ()
     decides: str | None = None
     left: str = ""  # why it is text, though it looks like something else
+
+
+def _looks(frame: pl.DataFrame, texts: Sequence[str]) -> dict[str, Look]:
+    """What columns of text can be read as; all at once where a look at each would take long in a wide table."""
+    step = max(1, frame.height // SAMPLE)
+    some = pl.DataFrame([frame.get_column(name).alias(str(i)) for i, name in enumerate(texts)]).gather_every(step)
+    every = pl.all().str
+    likely, numbers, whole, grouped = (
+        [bool(found) for found in some.select(every.contains(pattern).all()).row(0)] if texts else []
+        for pattern in (rf"[0-9]|inf|{MARKER}", NUMBER, INTEGER, GROUPED["comma", "."])
+    )
+    found: dict[str, Look] = {}
+    for i, name in enumerate(texts):
+        series = frame.get_column(name)
+        if step == 1 and numbers[i] and (whole[i] or not grouped[i]):
+            look = None if whole[i] else Look(decides="point")
+        else:
+            look = _look(series.alias("value"), name) if likely[i] and series.count() else None
+        found |= {} if look is None else {name: look}
+    return found
 
 
 def _look(series: pl.Series, name: str) -> Look | None:
