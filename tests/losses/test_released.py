@@ -71,12 +71,23 @@ def test_masks_of_digits_and_months_say_how_much_they_hide() -> None:
     for recipe in (parse("postcode:de"), None):  # prefixes of codes are learned where no hierarchy is given
         assert loss_of(["4767*", "47688"], recipe=recipe) == loss_of(["4767*", "47688"], recipe=right)
     assert loss_of(["A1**", "B***"]) is None
-    assert loss_of(["J40-J47", "I10"], recipe=parse("icd10")) is None  # how many codes a block has is not told
     dates = parse("dates:month,quarter,year,decade")
     assert loss_of(["2023", "2024"], recipe=dates) == pytest.approx((364 + 365) / 730 / 2)
     assert loss_of(["2023-01", "2023-02"], recipe=dates) == pytest.approx((30 + 27) / 58 / 2)
     assert loss_of(["2023-Q1", "2023-Q2"], recipe=dates) == pytest.approx((89 + 90) / 180 / 2)
     assert loss_of(["1970s", "1980s"], recipe=dates) is not None
+
+
+def test_templates_say_how_many_codes_a_label_stands_for() -> None:
+    codes = parse("icd10").domain
+    assert loss_of(["J40-J47", "I10.1"], recipe=parse("icd10")) == pytest.approx((80 - 1) / (codes - 1) / 2)
+    assert loss_of(["I10.1", "*"], recipe=parse("icd10")) == pytest.approx(1 / 2)
+    assert loss_of(["Southern Europe", "Italy"], recipe=parse("countries")) == pytest.approx((17 - 1) / 249 / 2)
+    assert loss_of(["251", "2 Professionals"], recipe=parse("isco")) == pytest.approx((9 + 999) / 9999 / 2)
+    assert loss_of(["D Electricity and gas", "62.01"], recipe=parse("nace")) == pytest.approx(99 / 8799 / 2)
+    assert loss_of(["low (0-2)", "3"], recipe=parse("isced")) == pytest.approx(2 / 8 / 2)
+    assert loss_of(["ITC", "ITC41"], recipe=parse("nuts")) == pytest.approx(99 / (1000 * 39 - 1) / 2)
+    assert loss_of(["SW1A", "SW1A 1AA"], recipe=parse("postcode:uk")) is None
 
 
 def test_suppressed_rows_count_by_their_number_and_blanked_cells_as_lost() -> None:

@@ -118,11 +118,15 @@ class ReleasedColumn:
     def leaves(self) -> tuple[np.ndarray, int] | None:
         """How many values each label stands for, and how many there are; None where a label does not tell.
 
-        Of a written hierarchy they are counted there, else among the values that stand in labels.
+        Of a written hierarchy they are counted there, of a template among all codes that there are, else among the
+        values that stand in labels.
         """
         if self.tree is not None:
             under = self._nodes
             return None if under is None else (under[0], len(self.tree.leaves))
+        if isinstance(self.recipe, Template) and self.recipe.size is not None:
+            sizes = [self.recipe.size(text) if said else 1 for text, said in zip(self.label, self.said, strict=True)]
+            return np.where(self.star, self.recipe.domain, np.array(sizes, np.float64)), self.recipe.domain
         text = self.label.set(pl.Series(~self.said), None)
         masked = self.mask is not None and text.str.contains(self.mask, literal=True).any()
         if masked or isinstance(self.recipe, Dates | Template) or text.str.contains(rf"{OPEN}|{RANGE}").any():

@@ -52,6 +52,23 @@ def _path(text: str) -> list[str] | None:
     return [category, block, CHAPTERS[max(bisect_right(CHAPTERS, category + "~") - 1, 0)]]
 
 
+def _categories(span: str) -> int:
+    """How many categories there are from the first to the last of a block or chapter.
+
+    >>> _categories("J40-J47"), _categories("X85-Y09")
+    (8, 25)
+    """
+    first, last = (ord(end[0]) * 100 + int(end[1:]) for end in span.split("-"))
+    return last - first + 1
+
+
+def _size(label: str) -> int:
+    """How many codes a label stands for, ten to a category."""
+    if len(label) == 7 and label[3] == "-":
+        return 10 * _categories(label)
+    return 10 if len(label) == 3 else 1
+
+
 def icd10() -> Template:
     """Diagnoses of ICD-10: J45.1, category J45, block J40-J47, chapter J00-J99.
 
@@ -62,4 +79,6 @@ def icd10() -> Template:
     >>> icd10().describe()
     'icd10'
     """
-    return Template("icd10", "ICD-10 codes", _path, "write codes as J45.1 or J451; empty cells stay missing")
+    domain = 10 * sum(map(_categories, CHAPTERS))
+    hint = "write codes as J45.1 or J451; empty cells stay missing"
+    return Template("icd10", "ICD-10 codes", _path, hint, size=_size, domain=domain)

@@ -62,6 +62,11 @@ def _isco(text: str) -> list[str] | None:
     return [code[:3], code[:2], MAJOR_GROUPS[int(code[0])]]
 
 
+def _isco_size(label: str) -> int:
+    """How many codes a label stands for, ten to a group."""
+    return 10 ** (4 - len(label)) if label.isdigit() else 1000
+
+
 def isco() -> Template:
     """Occupations of ISCO-08: 2512, minor group 251, sub-major group 25, major group 2 Professionals.
 
@@ -70,7 +75,8 @@ def isco() -> Template:
     >>> isco().describe()
     'isco'
     """
-    return Template("isco", "ISCO-08 codes", _isco, "codes have one to four digits, as 2512")
+    hint = "codes have one to four digits, as 2512"
+    return Template("isco", "ISCO-08 codes", _isco, hint, size=_isco_size, domain=10_000)
 
 
 def _nace(text: str) -> list[str] | None:
@@ -91,6 +97,13 @@ def _nace(text: str) -> list[str] | None:
     return [f"{division}.{rest[0]}" if rest else division, division, SECTIONS[at][2]]
 
 
+def _nace_size(label: str) -> int:
+    """How many codes a label stands for, ten to a group and a hundred to a division."""
+    section = next((100 * (last - first + 1) for first, last, title in SECTIONS if title == label), None)
+    digits = label.lstrip("ABCDEFGHIJKLMNOPQRSTU").replace(".", "")
+    return section or 10 ** max(4 - len(digits), 0)
+
+
 def nace() -> Template:
     """Industries of NACE Rev. 2: 01.11, group 01.1, division 01, section A Agriculture.
 
@@ -99,7 +112,8 @@ def nace() -> Template:
     >>> nace().describe()
     'nace'
     """
-    return Template("nace", "NACE Rev. 2 codes", _nace, "write codes as 01.11, 0111 or A01.11", fill=True)
+    hint, domain = "write codes as 01.11, 0111 or A01.11", 100 * sum(last - first + 1 for first, last, _ in SECTIONS)
+    return Template("nace", "NACE Rev. 2 codes", _nace, hint, fill=True, size=_nace_size, domain=domain)
 
 
 def _isced(text: str) -> list[str] | None:
@@ -112,6 +126,11 @@ def _isced(text: str) -> list[str] | None:
     return None if found is None else [found[1], ATTAINMENT[int(found[1])]]
 
 
+def _isced_size(label: str) -> int:
+    """How many levels a label stands for."""
+    return max(ATTAINMENT.count(label), 1)
+
+
 def isced() -> Template:
     """Education levels of ISCED 2011: 0 to 8, then low (0-2), medium (3-4) or high (5-8).
 
@@ -120,4 +139,5 @@ def isced() -> Template:
     >>> isced().describe()
     'isced'
     """
-    return Template("isced", "ISCED 2011 levels", _isced, "levels are 0 to 8, or codes of three digits")
+    hint = "levels are 0 to 8, or codes of three digits"
+    return Template("isced", "ISCED 2011 levels", _isced, hint, size=_isced_size, domain=9)

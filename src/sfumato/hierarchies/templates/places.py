@@ -6,6 +6,7 @@ import csv
 import ipaddress
 import re
 import unicodedata
+from collections import Counter
 from functools import cache
 from importlib.resources import files
 
@@ -45,6 +46,17 @@ def _country(text: str) -> list[str] | None:
     return known_countries().get(spelt(text))
 
 
+@cache
+def _in_region() -> Counter[str]:
+    """How many countries lie in each region and continent."""
+    found = {code: where for code, where in known_countries().items() if len(code) == 2 and code != "uk"}
+    return Counter(name for where in found.values() for name in {*where})
+
+
+def _countries_in(label: str) -> int:
+    return _in_region().get(label, 1)
+
+
 def countries() -> Template:
     """Countries: region and continent of the United Nations, as Italy, Southern Europe, Europe.
 
@@ -54,7 +66,7 @@ def countries() -> Template:
     'countries'
     """
     hint = "write ISO 3166 codes, or names in English, German or Italian; empty cells stay missing"
-    return Template("countries", "countries of ISO 3166", _country, hint)
+    return Template("countries", "countries of ISO 3166", _country, hint, size=_countries_in, domain=250)
 
 
 def _nuts(text: str) -> list[str] | None:
@@ -67,13 +79,19 @@ def _nuts(text: str) -> list[str] | None:
     return [code[:n] for n in (4, 3, 2)] if re.fullmatch("[A-Z]{2}[0-9A-Z]{0,3}", code) and code[:2] in NUTS else None
 
 
+def _nuts_size(label: str) -> int:
+    """How many regions a label stands for, ten to the next larger one."""
+    return 10 ** (5 - len(label))
+
+
 def nuts() -> Template:
     """Regions of Europe, NUTS: ITC41, ITC4, ITC, IT.
 
     >>> nuts().describe()
     'nuts'
     """
-    return Template("nuts", "NUTS codes", _nuts, "codes are those of Eurostat, as ITC41; Greece is EL")
+    hint = "codes are those of Eurostat, as ITC41; Greece is EL"
+    return Template("nuts", "NUTS codes", _nuts, hint, size=_nuts_size, domain=1000 * len(NUTS))
 
 
 def _ip(text: str) -> list[str] | None:

@@ -20,7 +20,8 @@ class Template:
 
     `name` is how a policy names it, `what` what its values are called. Whole numbers that lost their leading zeros
     get them back: up to `digits`, or, with `fill`, up to the longest of a column whose lengths differ by one. With
-    `masks` a label is as long as the code, and has a star for each character that it does not show.
+    `masks` a label is as long as the code, and has a star for each character that it does not show. `size` says how
+    many codes a label stands for, of all the `domain` that there are, where that is known to everybody.
     """
 
     name: str
@@ -30,6 +31,8 @@ class Template:
     digits: int = 0
     fill: bool = False
     masks: bool = False
+    size: Callable[[str], int] | None = field(default=None, compare=False)
+    domain: int = 0
     codes: ClassVar[bool] = True  # digits are no numbers here: they have no ranges
 
     def paths(self, categories: Categories) -> list[Sequence[str] | None]:
