@@ -13,7 +13,8 @@ import sfumato as sf
 from sfumato.core.hierarchy import Categories, Hierarchy, grow
 from sfumato.core.microdata import Attribute, encode, microdata
 from sfumato.hierarchies import parse
-from sfumato.release.steps import Cuts, cuts_of, steps_of, with_cuts
+from sfumato.hierarchies.bounds import cuts_of
+from sfumato.release.steps import Cuts, steps_of, with_cuts
 
 BANDS = {str(age): "0-17" if age < 18 else "18-64" if age < 65 else "65+" for age in range(120)}
 

@@ -63,6 +63,9 @@ def anonymize(
         str | None, option("--order", "Of the rows: canonical (default), random, input.", WRITING, "NAME")
     ] = None,
     ends: options.Ends = None,
+    numbers: Annotated[
+        str | None, option("--numbers", "Ranges as text (default), bounds, midpoint or draw.", WRITING, "NAME")
+    ] = None,
     profile: Annotated[
         str | None, option("--profile", "Held to hipaa, clinical or gdpr: told, not enforced.", PROMISES, "NAME")
     ] = None,
@@ -109,6 +112,7 @@ def anonymize(
         ("output", "overwrite"): overwrite,
         ("output", "order"): order,
         ("output", "ends"): ends,
+        ("output", "numbers"): numbers,
         ("output", "profile"): profile,
         ("output", "internal_report"): internal_report,
         ("output", "pdf"): pdf,

@@ -165,7 +165,7 @@ def _run(
         data = table.data
         if drop := keywords.pop("drop_missing"):
             data = dropped_missing(MemoryTable(data), base.roles, drop).frame
-        for name in ("order", "require", "unprotected", "profile", "tidy", "about"):
+        for name in ("order", "require", "unprotected", "profile", "tidy", "numbers", "about"):
             keywords.pop(name)
         for name, key in (("method", "search"), ("loss", "loss"), ("suppression", "suppression")):
             rest = [getattr(other({("search", name): value}), key) for value in lists[name][1:]]

@@ -369,6 +369,7 @@ def _reach(folder: Path, rows: Any, found: Verification) -> Reach:
     from dataclasses import asdict
 
     from sfumato.engines.files.bytes import read_back
+    from sfumato.engines.numbers import forms_written
     from sfumato.measures.table import TupleCounts
     from sfumato.release.folder import Streamed, data_place, is_streamed
     from sfumato.report.sections.headline import reach_from
@@ -380,5 +381,7 @@ def _reach(folder: Path, rows: Any, found: Verification) -> Reach:
         return reach_from(manifest, TupleCounts(rows))
     format, guarded = manifest["data"]["format"], manifest["data"].get("guarded", True)
     file = data_place(folder, manifest["data"]["file"], format)
-    streamed = is_streamed(file, format, guarded)
-    return reach_from(manifest, TupleCounts(Streamed(file, format)) if streamed else read_back(file, format, guarded))
+    numbers = manifest["data"].get("numbers", {})
+    if not numbers and is_streamed(file, format, guarded):
+        return reach_from(manifest, TupleCounts(Streamed(file, format)))
+    return reach_from(manifest, forms_written(numbers).read(read_back(file, format, guarded)))

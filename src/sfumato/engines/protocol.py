@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.printed import refuse_unprintable
+from sfumato.engines.numbers import NumberForms
 from sfumato.engines.order import ORDERS, RowOrder
 from sfumato.errors import ColumnError, OutputError, TooManyCells
 
@@ -32,7 +33,8 @@ class Plan:
     `cells` gives the labels per tuple of `keys`; rows whose tuple is not in it are left out. `suppressed_keys` are
     tuples of `keys` whose rows are left out. Columns that are `unchanged` keep values and type. Values are matched in
     their plain form (see `plain`), and a missing value matches a missing value. Rows are released in `order`,
-    as many as `rows` where that is known. For rows in memory, `taken` are those that stay, and `labels` their columns.
+    as many as `rows` where that is known. For rows in memory, `taken` are those that stay, `labels` their
+    columns, and `numbers` says what of these is not written as labels.
     """
 
     columns: tuple[str, ...]
@@ -45,6 +47,7 @@ class Plan:
     rows: int | None = None
     taken: np.ndarray | None = None
     labels: Mapping[str, pl.Series] = field(default_factory=dict)
+    numbers: NumberForms = field(default_factory=NumberForms)
 
 
 class StagedRelease(Protocol):

@@ -117,9 +117,9 @@ def _data(folder: Path, data: Data, most: int) -> Table:
     if sha256(path) != data.sha256.removeprefix("sha256:").lower():
         hint = f"sfumato verify says more; to measure the file as it is, name {path.name} itself"
         raise ReadError(f'the data file in "{folder}" is not the one that its manifest describes', hint=hint)
-    if is_streamed(path, format, guarded):
+    if not data.numbers and is_streamed(path, format, guarded):
         return TupleCounts(Streamed(path, format), most)
-    return enter(read_back(path, format, guarded))[0]
+    return enter(data.forms.read(read_back(path, format, guarded)))[0]
 
 
 def in_order(original: pl.DataFrame, source: MeasuredTable) -> bool:

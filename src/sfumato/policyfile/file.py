@@ -43,8 +43,8 @@ from sfumato.release.about import checked_about
 from sfumato.release.destination import Folder
 from sfumato.release.destination import Table as NewTable
 
-ASKED = ("require", "search", "loss", "suppression", "hierarchies", "levels", "ends", "tidy", "seed", "order",
-         "normalise", "drop_missing", "profile", "about")  # fmt: skip
+ASKED = ("require", "search", "loss", "suppression", "hierarchies", "levels", "ends", "numbers", "tidy", "seed",
+         "order", "normalise", "drop_missing", "profile", "about")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,7 @@ class PolicyFile:
     normalise: bool | list[str]
     drop_missing: bool | list[str]
     ends: str
+    numbers: str | dict[str, str]
     tidy: bool | None
     output: Path | None
     format: str
@@ -197,7 +198,7 @@ def check(
         output=None if output.path is None else draft.folder / output.path,
         format=output.format or format,
         **found.model_dump(include={"suppression", "tidy", "seed", "max_cells"}),
-        **output.model_dump(include={"order", "ends", "overwrite", "table", "profile"}),
+        **output.model_dump(include={"order", "ends", "numbers", "overwrite", "table", "profile"}),
     )
 
 

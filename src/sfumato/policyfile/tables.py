@@ -131,6 +131,7 @@ class Output(PolicyTable):
     overwrite: bool = False
     order: Literal["canonical", "random", "input"] = "canonical"
     ends: Literal["rounded", "exact"] = "rounded"
+    numbers: Literal["text", "bounds", "midpoint", "draw"] | dict[str, str] = "text"
     profile: Literal["hipaa", "gdpr", "clinical"] | None = None
     internal_report: str | None = None
     pdf: bool = False

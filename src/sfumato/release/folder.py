@@ -70,12 +70,14 @@ def verify_folder(path: str | Path, most: int = EVERY) -> Verification:
     faults = [] if sha256(place) == data.sha256.removeprefix("sha256:").lower() else ["its sha256 is another"]
     whole, hierarchies = manifest.whole or {}, manifest.sensitive_hierarchies or {}
     try:
-        if is_streamed(place, data.format, data.guarded):
+        if not data.numbers and is_streamed(place, data.format, data.guarded):
             streamed = Streamed(place, data.format)
             faults += [] if data.order != CANONICAL or streamed.is_canonical(_quasi(manifest)) else [UNSORTED]
             released: Released = CountedTable(TupleCounts(streamed, most), whole, hierarchies)
             return _checked(manifest, released, faults, "data file")
         table = read_back(place, data.format, data.guarded)
+        faults += data.forms.faults(table)
+        table = data.forms.read(table)
         released = RowTable(table, whole, hierarchies)
         if data.order == CANONICAL and not is_canonical(table, sorted_by(table.columns, _quasi(manifest))):
             faults.append(UNSORTED)

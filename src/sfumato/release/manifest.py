@@ -25,6 +25,7 @@ from sfumato.core.hierarchy import Recipe, kind_of
 from sfumato.criteria import CRITERIA, Model, criterion
 from sfumato.criteria.audit import Wide
 from sfumato.engines.documents import canonical, read_document
+from sfumato.engines.numbers import NumberForms, forms_written
 from sfumato.errors import PolicyError, ReadError
 
 if TYPE_CHECKING:
@@ -152,6 +153,12 @@ class Data:
     sha256: str = ""
     guarded: bool = True
     order: Literal["canonical", "random", "input"] | None = None
+    numbers: dict[str, dict[str, str]] = field(default_factory=dict)  # columns that are not written as labels
+
+    @property
+    def forms(self) -> NumberForms:
+        """How labels are read off the columns that are written."""
+        return forms_written(self.numbers)
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ from sfumato.release.request import (
     check_solution,
     distribution,
     hierarchies_of,
+    in_forms,
     look_before,
     publishable,
     refuse_changed,
@@ -54,7 +55,7 @@ from sfumato.search.problem import Partition, Problem, Progress, Solution, apply
 
 @dataclass(frozen=True, eq=False)
 class Recoding:
-    """What a search decided: a plan, the engine that carries it out, and what verify and manifest need of both."""
+    """What a search decided: a plan, the engine that carries it out, and what verify and manifest need."""
 
     request: Request
     engine: Engine
@@ -134,9 +135,10 @@ def _recoding(engine: Engine, request: Request, to: Folder | Table | None) -> Re
     check_solution(solution, request.search, policy, rows)
     if engine.in_memory:
         taken, labels = recode(entries, micro, solution, found.of_entry, policy.columns)
+        labels, forms = in_forms(request, micro, labels)
         own = [engine.sample(rows).get_column(name).gather(taken) for name in request.normalised]
         labels |= one_spelling(own, policy.require)
-        plan = Plan(request.released, taken=taken, labels=labels)
+        plan = Plan(request.released, taken=taken, labels=labels, numbers=forms)
     else:
         plan = plan_of(entries, micro, solution, found.of_entry, policy.columns, found.keys, request.released)
     plan = replace(plan, order=request.row_order, rows=rows - solution.verdict.suppressed)
@@ -195,8 +197,7 @@ def _verified(table: Engine, engine: Engine, found: Recoding, staged: StagedOutp
     request, policy, written, overall = found.request, found.request.policy, staged.written, dict(found.overall)
     hierarchies, suppressed = hierarchies_of(found.microdata, policy.needs), found.solution.verdict.suppressed
     counted: pl.DataFrame | None = None
-    often: pl.Series | None = None
-    rows: np.ndarray | None = None
+    often, rows = None, None
     if table.in_memory:
         made: Any = written
         entries, rows = made.frame, made.came_from
@@ -217,8 +218,7 @@ def _verified(table: Engine, engine: Engine, found: Recoding, staged: StagedOutp
             entries, policy.quasi, policy.require,
             row_counts=often, whole=overall, hierarchies=hierarchies, wildcard=request.wildcard,
         )  # fmt: skip
-    complete = verification.rows == found.plan.rows and tuple(written.schema()) == request.released
-    if not verification.holds or not complete:
+    if not verification.holds or (verification.rows, tuple(written.schema())) != (found.plan.rows, request.released):
         broken = ", ".join(promise.model for promise in verification.promises if not promise.holds)
         what = f"keep {broken}" if broken else "have the rows and columns that it should have"
         why = "This" if table.in_memory else "Either the table was changed while it was read, or this"
@@ -239,6 +239,7 @@ def _verified(table: Engine, engine: Engine, found: Recoding, staged: StagedOutp
         whole=publishable(policy, overall, suppressed),
         rows=rows,
         path=path,
+        numbers=found.plan.numbers,
         place={} if table.in_memory else staged.describe(),
         fingerprint=None if table.in_memory else engine.fingerprint(key()),
         told=found.shown,

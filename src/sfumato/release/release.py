@@ -20,6 +20,7 @@ from sfumato.core.protocols import Search
 from sfumato.core.registry import field_values
 from sfumato.core.roles import Roles
 from sfumato.core.wording import Described, count
+from sfumato.engines.numbers import NumberForms
 from sfumato.engines.order import RowOrder
 from sfumato.engines.protocol import COUNT, Engine, Plan
 from sfumato.errors import BrokenPromise, OutputError, PolicyError, SfumatoError
@@ -70,6 +71,7 @@ class Release(Described):
     whole: Mapping[str, Mapping[str, int]] | None  # distributions that may be published
     rows: np.ndarray | None = None  # in memory, which rows of the original the released ones are
     path: Path | None = None
+    numbers: NumberForms = field(default_factory=NumberForms)  # what `data` has in the place of labels
     place: Mapping[str, Any] = field(default_factory=dict)  # what the manifest says of where the data are
     fingerprint: str | None = None  # of the original, where it is out of core
     told: Shown | None = None  # what the released rows show, where only a cluster can tell
@@ -177,6 +179,7 @@ class Release(Described):
         entries, often, policy, recipes = self.entries, self.row_counts, self.policy, self.request.recipes
         columns = shown_columns(entries, often, policy, recipes, self.microdata.schema, self.request.wildcard)
         paths, found = paths_of(policy, recipes, columns), self.verification
+        columns = {n: c for n, c in columns.items() if self.numbers.form.get(n) != "midpoint"}  # which is no label
         if any(c.uses_overall_distribution for c in policy.require):  # then it looked at what is not published
             found = verify_table(
                 entries, policy.quasi, policy.require,
@@ -215,7 +218,7 @@ class Release(Described):
             figures,
             asked.seed,
             mark,
-            self.place,
+            {**self.place, **({"numbers": self.numbers.describe()} if self.numbers.form else {})},
             self.engine.reading,
             asked.about,
         )
@@ -262,13 +265,14 @@ class Release(Described):
         to = destination(Folder(path_of(path), format, overwrite), table)
         columns = tuple(str(column["name"]) for column in self.manifest["data"]["columns"])
         order = RowOrder(quasi=self.policy.columns)
-        plan = Plan(columns, (), columns, order=order, rows=self.verification.rows)
+        plan = Plan(columns, (), columns, order=order, rows=self.verification.rows, numbers=self.numbers)
         assert isinstance(to, Folder)
         with (
             private_report(internal_report, to.path, overwrite, pdf) as keep,
             stage_release(table, plan, to, report_progress) as staged,
         ):
-            own = {key: self.manifest["data"][key] for key in ("rows", "columns", "order")}
+            kept = ("rows", "columns", "order", "numbers")
+            own = {key: value for key, value in self.manifest["data"].items() if key in kept}
             published = {**self.manifest, "data": {**staged.describe(), **own}}
             counts = None if self.in_memory else self._counted_again(staged.written, report_progress)
             reach = self.reach if counts is None else reach_from(published, counts)

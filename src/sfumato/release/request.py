@@ -11,13 +11,15 @@ import polars as pl
 
 from sfumato.core.compiled import warn_of_compiling
 from sfumato.core.fingerprint import secret_seed
-from sfumato.core.parameters import column_names, known_columns, mapping, quasi_sets, yes_or_no
+from sfumato.core.microdata import Microdata
+from sfumato.core.parameters import column_names, known_columns, mapping, one_of, quasi_sets, yes_or_no
 from sfumato.core.policy import Policy
 from sfumato.core.printed import printed
 from sfumato.core.registry import field_values
 from sfumato.core.roles import REST, K, Roles, Undecided, check_roles, undecided
 from sfumato.core.spelling import warn_of_spellings
 from sfumato.criteria import CRITERIA, criterion, parse
+from sfumato.engines.numbers import FORMS, NumberForms, canonical, number_forms
 from sfumato.engines.order import RANDOM, RowOrder
 from sfumato.engines.protocol import Engine
 from sfumato.errors import (
@@ -89,6 +91,7 @@ class Request:
     max_cells: int
     report_progress: Progress
     about: Mapping[str, Any] = field(default_factory=dict)  # what the release is about, in its owner's words
+    numbers: str | Mapping[str, str] = "text"  # what ranges are written as
 
     @property
     def counted_by(self) -> tuple[str, ...]:
@@ -257,6 +260,42 @@ def find_histogram_columns(columns: Collection[str], search: Any, policy: Policy
                 hint=did_you_mean(name, columns),
             )
     return tuple(dict.fromkeys((*policy.needs, *wanted)))
+
+
+def in_forms(
+    request: Request, micro: Microdata, labels: dict[str, pl.Series]
+) -> tuple[dict[str, pl.Series], NumberForms]:
+    """The labels as they are read off what numbers and dates are written as, and what that is."""
+    asked = request.numbers
+    if asked == "text":
+        return labels, NumberForms()
+    kinds = {name: micro.attribute(name).kind for name in labels}
+    forms = number_forms(asked, labels, kinds, secret_seed(request.seed))
+    made = [new for name in forms.form for new in forms.names(name) if new != name]
+    if taken := [name for name in made if name in request.released]:
+        raise ColumnError(f'numbers would be written to a column "{taken[0]}", which the table has', hint="rename it")
+    return labels | {n: canonical(labels[n], forms.kind[n], form) for n, form in forms.form.items()}, forms
+
+
+def check_numbers(numbers: Any, policy: Policy, search: Any, engine: Engine) -> str | dict[str, str]:
+    """What numbers and dates are written as: one form for all columns, or one for each that is named."""
+    asked = {"": numbers} if isinstance(numbers, str) else dict(mapping(numbers, "numbers"))
+    for name, form in asked.items():
+        one_of(form, "form of numbers", FORMS)
+        if not isinstance(numbers, str) and name not in policy.columns:
+            raise ColumnError(f'numbers names the column "{name}", which is no quasi-identifier',
+                              hint=did_you_mean(name, policy.columns))  # fmt: skip
+    if set(asked.values()) <= {"text"}:
+        return "text"
+    apart = [c.model for c in policy.require if c.monotonicity == "none"]
+    reasons = {
+        f"{engine.called}, which is recoded where it lives": not engine.in_memory,
+        "a search in which a missing value matches any value": search.wildcard,
+        f"{', '.join(apart)}, which classes that are written alike may break": bool(apart),
+    }
+    if wrong := [reason for reason, there in reasons.items() if there]:
+        raise PolicyError("numbers and dates must be written as text", got=wrong[0], hint="leave out numbers")
+    return numbers if isinstance(numbers, str) else asked
 
 
 def check_weights(engine: Engine, name: str | None) -> None:

@@ -18,6 +18,7 @@ from sfumato.core.parameters import path_of
 from sfumato.core.printed import printed
 from sfumato.engines.atomic import atomic_file
 from sfumato.engines.files.bytes import read_back, sha256
+from sfumato.engines.numbers import forms_written
 from sfumato.errors import OutputError
 from sfumato.release.folder import verify_folder
 from sfumato.release.manifest import is_release, load_manifest
@@ -89,7 +90,8 @@ def of_folder(folder: Path) -> tuple[dict[str, Any], pl.DataFrame, Verification]
     manifest = load_manifest(folder)
     data = manifest["data"]
     manifest = as_verified(manifest, found)
-    return manifest, read_back(folder / data["file"], data["format"], data.get("guarded", True)), found
+    rows = read_back(folder / data["file"], data["format"], data.get("guarded", True))
+    return manifest, forms_written(data.get("numbers", {})).read(rows), found
 
 
 def as_verified(manifest: Manifest, found: Verification) -> dict[str, Any]:

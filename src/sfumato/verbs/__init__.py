@@ -30,6 +30,7 @@ from sfumato.release.release import Release
 from sfumato.release.request import (
     Request,
     adjusted,
+    check_numbers,
     criteria,
     dropped_missing,
     find_histogram_columns,
@@ -71,6 +72,7 @@ def anonymize(
     hierarchies: Mapping[str, Any] | None = None,
     levels: Mapping[str, tuple[int, int]] | None = None,
     ends: str = "rounded",
+    numbers: str | Mapping[str, str] = "text",
     seed: int | None = None,
     order: str = CANONICAL,
     profile: str | None = None,
@@ -104,6 +106,9 @@ def anonymize(
     suppression: a share of the rows (float) or a count (int).
     hierarchies: column to recipe, file, or their short forms. levels: column to (least, greatest) level.
     ends: of ranges: "rounded" outward to a step, so that they are not the values of people, or "exact".
+    numbers: what numbers and dates are written as where their labels are ranges: "text"; "bounds", two columns such as
+        `age_low` and `age_high`; "midpoint"; or "draw", a value drawn between the two bounds, beside these, which alone
+        form the classes. One form for all quasi-identifiers, or a mapping of some to theirs. Of tables in memory.
     order: of the released rows: "canonical", sorted by what is released of them, so that it tells nothing of the input;
         "random"; or "input", with a warning. seed: of a random order.
     profile: the standard that the release is held to, "hipaa", "clinical" or "gdpr": the report says first whether it
@@ -146,6 +151,7 @@ def anonymize(
         policy = Policy(roles.quasi, promised, suppression, parse_loss(loss), ends_named(ends), neat, standard)
         policy.limit(engine.rows())
         recipes = recipes_of(nothing, hierarchies)
+        forms = check_numbers(numbers, policy, method, engine)
         parameters.check_weights(policy.loss, policy.columns)
         if not engine.in_memory:
             refuse_types(schema, released)
@@ -165,6 +171,7 @@ def anonymize(
             max_cells=parameters.max_cells_of(max_cells),
             report_progress=progress or quiet,
             about=about_of(about, schema),
+            numbers=forms,
         )
         return make_release(table, engine, request, place)
 

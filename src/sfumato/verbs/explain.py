@@ -75,7 +75,9 @@ def explain_folder(
         rows = TupleCounts(table)
     elif found.holds and data.file is not None:
         file = data_place(folder, data.file, data.format)
-        streamed = is_streamed(file, data.format, data.guarded)
-        rows = TupleCounts(Streamed(file, data.format)) if streamed else read_back(file, data.format, data.guarded)
+        if not data.numbers and is_streamed(file, data.format, data.guarded):
+            rows = TupleCounts(Streamed(file, data.format))
+        else:
+            rows = data.forms.read(read_back(file, data.format, data.guarded))
     reach = reach_from(manifest, rows)
     return explanation(manifest, rows, reach, checked=True, where=str(folder), language=chosen), found

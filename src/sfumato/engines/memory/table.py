@@ -127,7 +127,7 @@ class MemoryTable(Engine):
 
     def recode(self, plan: Plan, file: Path, format: str, report_progress: Progress) -> ScannedFile:
         """Write the rows as the plan says."""
-        write_table(self._recoded(plan)[0], file, format)
+        write_table(plan.numbers.write(self._recoded(plan)[0]), file, format)
         return ScannedFile(file, format)
 
     @contextmanager
@@ -140,7 +140,7 @@ class MemoryTable(Engine):
         table = forget_others(table)
         untouched = [column for column in table.columns if column not in plan.labels]
         released = MemoryTable(table, rows)
-        released.data = leave(table, self.data, self.kind, rows, untouched)
+        released.data = leave(plan.numbers.write(table), self.data, self.kind, rows, untouched)
         yield released
 
     def _recoded(self, plan: Plan) -> tuple[pl.DataFrame, np.ndarray]:
