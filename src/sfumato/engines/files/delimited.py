@@ -446,7 +446,7 @@ def parse(text: bytes, dialect: TextDialect, name: str) -> pl.DataFrame:
         if (again := scan(full, dialect.separator, None, len(dialect.names))).regular:
             text, lines = full, again
     packed = text.startswith(b"x\x01")  # Polars would take it for compressed
-    slowly = not lines.regular or (quoted and dialect.skip_spaces) or b"\r\r" in text or packed
+    slowly = not lines.regular or (quoted and dialect.skip_spaces) or _doubled(text) or packed
     if slowly:
         frame = _by_python(text, dialect, name)
     else:
@@ -468,7 +468,7 @@ def _by_counts(text: bytes, dialect: TextDialect, name: str) -> pl.DataFrame | N
     separators, lines = (sum(np.count_nonzero(c == b) for c in chunks) for b in (ord(dialect.separator), NEWLINE))
     rows, each = int(lines) + (not text.endswith(b"\n")), len(dialect.names) - 1
     last = text[text.rfind(b"\n", 0, -1) + 1 :].count(dialect.separator.encode())  # where Polars lets one more pass
-    if separators != rows * each or last != each or b"\r\r" in text or text.startswith(b"x\x01"):
+    if separators != rows * each or last != each or _doubled(text) or text.startswith(b"x\x01"):
         return None
     try:
         frame = _by_polars(text, dialect, name, rows - dialect.header)
@@ -478,6 +478,11 @@ def _by_counts(text: bytes, dialect: TextDialect, name: str) -> pl.DataFrame | N
         frame = frame.with_columns(pl.all().str.strip_chars_start(" "))
         frame = frame.with_columns(pl.when(pl.all() != "").then(pl.all()))
     return frame
+
+
+def _doubled(text: bytes) -> bool:
+    """Whether a carriage return follows another: one byte is found ten times as fast as two."""
+    return b"\r" in text and b"\r\r" in text
 
 
 def _without_blank_lines(text: bytes) -> bytes:
