@@ -88,6 +88,10 @@ def test_templates_say_how_many_codes_a_label_stands_for() -> None:
     assert loss_of(["low (0-2)", "3"], recipe=parse("isced")) == pytest.approx(2 / 8 / 2)
     assert loss_of(["ITC", "ITC41"], recipe=parse("nuts")) == pytest.approx(99 / (1000 * 39 - 1) / 2)
     assert loss_of(["SW1A", "SW1A 1AA"], recipe=parse("postcode:uk")) is None
+    assert loss_of(["< 18", ">= 90", "[18, 40)"], recipe=parse("age")) == pytest.approx((18 + 40 + 22) / 130 / 3)
+    assert loss_of(["< 18", "[18, 40)"]) is None
+    assert loss_of(["*", "*"], recipe=parse("ip")) == 1
+    assert loss_of(["*", None], recipe=parse("postcode:uk")) == 0.5
 
 
 def test_suppressed_rows_count_by_their_number_and_blanked_cells_as_lost() -> None:

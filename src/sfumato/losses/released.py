@@ -6,6 +6,7 @@ Domains are what the released labels show, or a hierarchy that somebody wrote; s
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from sfumato.core.printed import printed
 from sfumato.hierarchies.dates import Dates, days_of
 from sfumato.hierarchies.learned import Learned
 from sfumato.hierarchies.redact import Redact
-from sfumato.hierarchies.templates.template import Template
+from sfumato.hierarchies.templates.template import NumberTemplate, Template
 from sfumato.losses.lm import LM
 from sfumato.losses.model import LabelLoss
 
@@ -86,6 +87,9 @@ class ReleasedColumn:
         dated = isinstance(self.recipe, Dates)  # whose years look like numbers
         if dated and self._units is not None:
             return self._units
+        if isinstance(self.recipe, NumberTemplate) and math.isfinite(self.recipe.least):  # how far open ranges reach
+            text = text.str.replace("^< (.+)$", f"[{self.recipe.least:g}, $1)")
+            text = text.str.replace("^>= (.+)$", f"[$1, {self.recipe.most:g}]")
         parts = text.str.extract_groups(RANGE).struct.unnest().get_columns()
         if self.mask is not None:
             parts = _masks(text, self.mask)
@@ -124,6 +128,8 @@ class ReleasedColumn:
         if self.tree is not None:
             under = self._nodes
             return None if under is None else (under[0], len(self.tree.leaves))
+        if not self.said.any():
+            return np.where(self.star, 2.0, 1.0), 2  # all or nothing, however many there are
         if isinstance(self.recipe, Template) and self.recipe.size is not None:
             sizes = [self.recipe.size(text) if said else 1 for text, said in zip(self.label, self.said, strict=True)]
             return np.where(self.star, self.recipe.domain, np.array(sizes, np.float64)), self.recipe.domain
