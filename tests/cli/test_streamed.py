@@ -101,20 +101,23 @@ def test_what_streaming_cannot_do_is_told_with_the_other_faults(run: Run, parts:
     before = sorted(tmp_path.rglob("*"))
     done = run(
         "anonymize", "in/", "--quasi", "agee", "--k", "0", "--format", "xlsx", "--order", "sorted", "--pdf",
-        "--no-stream", "--internal-report", "x.html", "--no-header", "--sheet", "one", "--table", "t",
+        "--no-stream", "--internal-report", "x.html", "--quote", "x", "--sheet", "one", "--table", "t",
         "--max-cells", "0", "--output-table", "r", "--search", "minimal-suppression rule=wildcard", "--json",
     )  # fmt: skip
     assert done.code == 2
     told = {fault.split(":")[0] for fault in done.json["error"]["faults"]}
     assert told == {
-        "--no-stream", "--no-header", "--sheet", "--table", "--quasi", "--k", "--search", "--max-cells",
+        "--no-stream", "--quote", "--sheet", "--table", "--quasi", "--k", "--search", "--max-cells",
         "--output-table", "--format", "--order", "--internal-report", "--pdf",
     }  # fmt: skip
-    done = run("anonymize", "in/", *FLAGS, "--search", "minimal-suppression rule=wildcard", "--no-header", "-o", "out")
+    done = run("anonymize", "in/", *FLAGS, "--search", "minimal-suppression rule=wildcard", "--quote", "x", "-o", "out")
     assert done.code == 2
     assert "--search: " in done.err
-    assert "--no-header: is not for files that are streamed\n" in done.err
+    assert "--quote: is not for files that are streamed\n" in done.err
     assert sorted(tmp_path.rglob("*")) == before
+    done = run("anonymize", "in/", *FLAGS, "--no-header", "-o", "out")
+    assert done.code == 2
+    assert "are not for Parquet files that are streamed" in done.err
 
 
 @pytest.mark.parametrize(
