@@ -34,7 +34,7 @@ def people(rows: int = ROWS) -> pl.DataFrame:
             "contact": [f"p{n}@x.org" for n in i],
             "student": rng.permutation(rows) * 7 + 1_000_003,
             "assets": rng.lognormal(9, 2, rows).round(2),
-            "isco": [f"{n % 40:04d}" for n in i],
+            "trade": [f"{n % 40:04d}" for n in i],
             "remarks": [f"said to have been seen near the river with number {n}, who knows it" for n in i],
             "diagnosis": ["flu", "asthma", "ulcer", "cold"] * (rows // 4),
             "wing": ["north", "south"] * (rows // 2),
@@ -51,7 +51,7 @@ TELLING = {
     "contact": "e-mail addresses",
     "student": "value of their own",
     "assets": "value of their own",
-    "isco": "codes",
+    "trade": "codes",
     "remarks": "free text",
     "diagnosis": "keep private",
 }  # and wing, meals and smokes look harmless
