@@ -100,6 +100,30 @@ def test_a_class_is_not_cut_by_the_order_of_the_input() -> None:
     assert release.table.group_by("age").len()["len"].min() >= 10
 
 
+def test_nothing_that_leaves_tells_where_the_rows_came_from(tmp_path: Path) -> None:
+    """`release.rows` is for the holder of the original: whatever it is, all that is saved and shown is the same."""
+    people, told = register(200), []
+    for seed in (1, 2):
+        turned = people.sample(fraction=1, shuffle=True, seed=seed)
+        release = sf.anonymize(turned, **DIVERSE, suppression=0.1)
+        assert release.rows is not None
+        assert turned["disease"].gather(release.rows).equals(release.table["disease"])
+        folder = release.save(tmp_path / str(seed))
+        files = {file.name: file.read_text("utf-8") for file in folder.iterdir()}
+        manifest = json.loads(files.pop("manifest.json"))
+        # a mark of the whole input, made with a secret key
+        mark = manifest["input"].pop("fingerprint")
+        page = files.pop("report.html").replace(mark, "")
+        assert release.manifest["input"].pop("fingerprint") == mark
+        told.append(
+            (files, manifest, page, repr(release), release._repr_html_(), release.manifest, str(sf.explain(release)))
+        )
+        rows = release.rows
+    assert told[0] == told[1]
+    assert "rows=" not in repr(release)
+    assert str(rows[:3].tolist()) not in str(told[0])
+
+
 def generated(rng: np.random.Generator) -> pl.DataFrame:
     """A small table with everything that prints alike and yet differs, beside missing values and equal rows."""
     rows = int(rng.integers(6, 40))

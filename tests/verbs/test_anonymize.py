@@ -48,9 +48,10 @@ def test_the_same_kind_comes_out(kind: str) -> None:
 
 
 def test_a_pandas_index_does_not_leave() -> None:
-    frame = pd.DataFrame(PEOPLE).set_index("name")
-    out = release(frame, identifying=[]).data
+    frame = pd.DataFrame(PEOPLE).set_index("name")  # a column like any other, and dropped by its role
+    out = release(frame, identifying=["name"]).data
     assert list(out.index) == list(range(8))
+    assert "name" not in out.columns
 
 
 def test_input_is_not_modified() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
@@ -271,13 +271,20 @@ def microdata(
         else:
             schema.append(Attribute(name, role, categories, recipe.build(categories), recipe=recipe))
     rows = frame.height if row_counts is None else int(row_counts.sum())
-    return Microdata(rows, tuple(_arranged(schema, codes, row_counts)), codes, weights, row_counts)
+    listed = {name: kind.categories.to_list() for name, kind in frame.schema.items() if isinstance(kind, pl.Enum)}
+    return Microdata(rows, tuple(_arranged(schema, codes, row_counts, listed)), codes, weights, row_counts)
 
 
-def _arranged(schema: list[Attribute], codes: dict[str, np.ndarray], row_counts: np.ndarray | None) -> list[Attribute]:
+def _arranged(
+    schema: list[Attribute],
+    codes: dict[str, np.ndarray],
+    row_counts: np.ndarray | None,
+    listed: Mapping[str, list[str]],
+) -> list[Attribute]:
     """The attributes; quasi-identifiers of texts without a hierarchy in an order in which neighbours are alike.
 
     `codes` are changed with them. Similarity is by the other quasi-identifiers: what others may know of people anyhow.
+    `listed` are the values of columns whose type has an order: it is theirs, unless it is the alphabet's.
     """
     quasi = [a for a in schema if a.role == "quasi"]
     loose = [a for a in quasi if a.hierarchy is None and a.kind == "text" and len(leaves_of(a.categories)) > 2]
@@ -288,7 +295,7 @@ def _arranged(schema: list[Attribute], codes: dict[str, np.ndarray], row_counts:
     for a in loose:
         texts, total = leaves_of(a.categories), len(a.categories)
         others = [group for b, group in zip(quasi, binned, strict=True) if b is not a]
-        order, sequence = word_order(texts), "words"
+        order, sequence = _own_order(texts, listed.get(a.name, [])) or word_order(texts), "words"
         if order is None and are_codes(texts):
             sequence = "codes"
         elif order is None and others and len(texts) <= MOST_VALUES:
@@ -303,3 +310,11 @@ def _arranged(schema: list[Attribute], codes: dict[str, np.ndarray], row_counts:
         text, count = tuple(a.categories.text[i] for i in standing), a.categories.count[standing]
         found[a.name] = replace(a, categories=replace(a.categories, text=text, count=count, sequence=sequence))
     return [found.get(a.name, a) for a in schema]
+
+
+def _own_order(texts: Sequence[str], listed: list[str]) -> list[int] | None:
+    """The places of texts in the order of the type of their column; None where it is that of the alphabet."""
+    if listed == sorted(listed) or are_codes(texts):
+        return None
+    rank = {text: i for i, text in enumerate(listed)}
+    return sorted(range(len(texts)), key=lambda i: rank[texts[i]])

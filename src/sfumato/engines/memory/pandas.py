@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from decimal import Decimal
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.errors import ColumnError, SfumatoError
+from sfumato.engines.files.forms import ReadWarning
+from sfumato.errors import ColumnError, SfumatoError, warn
 
 NESTED = (list, dict, tuple, set, frozenset, np.ndarray, bytes, bytearray)
 # what pandas finds in a column of objects, where Polars has a type for it
@@ -23,8 +25,34 @@ OBJECTS: dict[str, Any] = {
 }
 
 
+# periods and time differences have no ranges here; what to give instead
+AS_TEXT = {
+    "period": 'give dates instead: frame["{}"].dt.to_timestamp()',
+    "timedelta": 'give numbers instead: frame["{}"].dt.total_seconds()',
+}
+
+
+def with_index(frame: Any) -> Any:
+    """A pandas frame with an index that has values as its first columns, under its names; others are dropped.
+
+    An index of whole numbers without a name holds row numbers, in whatever order filtering, shuffling and joining left
+    them. One without a name that holds anything else becomes the column "index", and the levels of a MultiIndex
+    "level_0", "level_1", ...
+    """
+    index = frame.index
+    if index.nlevels == 1 and index.name is None and index.dtype.kind in "iu":
+        return frame.reset_index(drop=True)
+    numbered = [f"level_{i}" for i in range(index.nlevels)] if index.nlevels > 1 else ["index"]
+    names = [number if name is None else name for name, number in zip(index.names, numbered, strict=True)]
+    taken = Counter(str(label) for label in (*frame.columns, *names))
+    if twice := [str(name) for name in names if taken[str(name)] > 1]:
+        what = f'the index is called "{twice[0]}", and so is a column, or another level of it'
+        raise ColumnError(what, hint="rename one of them, or drop the index: frame.reset_index(drop=True)")
+    return frame.reset_index(names=names)
+
+
 def from_pandas(frame: Any, names: list[str]) -> pl.DataFrame:
-    """A pandas frame as a Polars frame, column by column; the index stays behind."""
+    """A pandas frame as a Polars frame, column by column; an index that has values is in it already."""
     columns = {}
     for i, name in enumerate(names):
         try:
@@ -39,8 +67,9 @@ def from_pandas(frame: Any, names: list[str]) -> pl.DataFrame:
 def column_from_pandas(column: Any, name: str) -> pl.Series:
     """A pandas column as a Polars column; missing is None, NaN, NaT or NA.
 
-    Numbers, booleans, timestamps and texts keep their type, categories become their values. What a table has no type
-    for (mixed objects, whole numbers beyond 64 bits, decimals, periods, time differences, intervals) becomes its `str`.
+    Numbers, booleans, timestamps and texts keep their type, categories become their values, ordered texts an Enum. What
+    a table has no type for (mixed objects, whole numbers beyond 64 bits, decimals, periods, time differences,
+    intervals) becomes its `str`; a warning says so of periods and time differences.
     """
     import pandas as pd
 
@@ -48,7 +77,9 @@ def column_from_pandas(column: Any, name: str) -> pl.Series:
     if isinstance(dtype, pd.CategoricalDtype):
         values = column_from_pandas(pd.Series(dtype.categories), name)
         codes = pl.Series(column.cat.codes.to_numpy()).cast(pl.Int64)
-        return values.gather(codes.set(codes < 0, None))
+        if dtype.ordered and values.dtype == pl.String and values.is_unique().all():
+            values = values.cast(pl.Enum(values))
+        return values.gather(codes.set(codes < 0, None)).alias(name)
     if isinstance(dtype, pd.SparseDtype):
         return column_from_pandas(column.sparse.to_dense(), name)
     if isinstance(dtype, pd.ArrowDtype) or getattr(dtype, "storage", None) == "pyarrow":
@@ -65,6 +96,8 @@ def column_from_pandas(column: Any, name: str) -> pl.Series:
         numbers = column.to_numpy() if isinstance(dtype, np.dtype) else column.to_numpy(plain, na_value=plain.type(0))
         series = pl.Series(name, numbers.astype("f4" if plain.str[1:] == "f2" else plain.newbyteorder("=")))
         return series.set(pl.Series(missing), None) if missing.any() else series
+    if hint := next((hint for kind, hint in AS_TEXT.items() if str(dtype).startswith(kind)), None):
+        warn(ReadWarning(f'column "{name}" of type {dtype} is read as text; for ranges, {hint.format(name)}'))
     values = column.astype(object).where(~missing, None).to_list()  # the typed ones know None alone
     kind = pd.api.types.infer_dtype(column, skipna=True) if dtype.kind == "O" else "other"
     return objects(values, name, kind)
@@ -109,6 +142,7 @@ def to_pandas(released: pl.DataFrame, original: Any, rows: np.ndarray | None, un
     """A released frame as a pandas frame: fresh index, no attributes, untouched columns in their own type."""
     import pandas as pd
 
+    original = with_index(original)
     place = {str(label): i for i, label in enumerate(original.columns)}
     columns: dict[Any, Any] = {}
     untouched = set(untouched)

@@ -24,7 +24,7 @@ from sfumato.engines.files.count import singled
 from sfumato.engines.files.forms import ReadWarning
 from sfumato.engines.files.read import how_read, read, read_table
 from sfumato.engines.files.table import ScannedFile
-from sfumato.engines.memory.pandas import from_pandas, objects, plain_categories, to_pandas
+from sfumato.engines.memory.pandas import from_pandas, objects, plain_categories, to_pandas, with_index
 from sfumato.engines.order import INPUT
 from sfumato.engines.protocol import COUNT, Engine, Plan, Progress, refuse_many
 from sfumato.errors import ColumnError, EmptyTable, InputError, warn
@@ -202,6 +202,7 @@ def _enter(data: Any) -> tuple[pl.DataFrame, Kind]:
     if isinstance(data, pl.LazyFrame):
         return _collect(data), "lazy"
     if nw.dependencies.is_pandas_dataframe(data):
+        data = with_index(data)
         return from_pandas(data, _names(data.columns)), "pandas"
     if nw.dependencies.is_pyarrow_table(data):
         return _from_arrow(data, _names(data.column_names)), "arrow"
@@ -224,7 +225,7 @@ def _filtered(data: Any, frame: pl.DataFrame, kind: Kind, known: pl.Series) -> A
 def leave(
     released: pl.DataFrame, original: Any, kind: Kind, rows: np.ndarray | None, untouched: Collection[str]
 ) -> Any:
-    """A released table as the kind of frame that came in; the index, attributes and metadata of the input stay behind.
+    """A released table as the kind of frame that came in; index, attributes and metadata are not those of the input.
 
     Parameters
     ----------
