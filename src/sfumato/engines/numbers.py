@@ -42,8 +42,6 @@ class NumberForms:
 
     def write(self, table: pl.DataFrame) -> pl.DataFrame:
         """A table of labels as it is written."""
-        if not self.form:
-            return table
         found: list[pl.Series] = []
         random = np.random.default_rng(self.seed)
         for column in table.iter_columns():

@@ -127,7 +127,8 @@ class MemoryTable(Engine):
 
     def recode(self, plan: Plan, file: Path, format: str, report_progress: Progress) -> ScannedFile:
         """Write the rows as the plan says."""
-        write_table(plan.numbers.write(self._recoded(plan)[0]), file, format)
+        table = self._recoded(plan)[0]
+        write_table(plan.numbers.write(table) if plan.numbers.form else table, file, format)
         return ScannedFile(file, format)
 
     @contextmanager
@@ -140,7 +141,8 @@ class MemoryTable(Engine):
         table = forget_others(table)
         untouched = [column for column in table.columns if column not in plan.labels]
         released = MemoryTable(table, rows)
-        released.data = leave(plan.numbers.write(table), self.data, self.kind, rows, untouched)
+        written = plan.numbers.write(table) if plan.numbers.form else table
+        released.data = leave(written, self.data, self.kind, rows, untouched)
         yield released
 
     def _recoded(self, plan: Plan) -> tuple[pl.DataFrame, np.ndarray]:
