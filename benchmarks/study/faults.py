@@ -107,8 +107,9 @@ def codes(most: int = 5) -> dict[str, Any]:
     rank = {job: i for i, job in enumerate(sorted(inputs.bank_table().get_column("job").unique()))}
     labels = []
     for label, rows in done.table.get_column("job").value_counts().sort("count", "job", descending=True).iter_rows():
-        jobs = label.strip("{}").replace("..", ", ").split(", ")  # no job has a comma or dots in the middle
+        jobs = sorted(label.strip("{}").replace("..", ", ").split(", "))  # no job has a comma or dots in the middle
         if len(jobs) > 1:
-            labels.append({"label": label, "codes": f"[{rank[jobs[0]]}, {rank[jobs[-1]]}]", "rows": rows})
+            ends = f"[{rank[jobs[0]]}, {rank[jobs[-1]]}]"
+            labels.append({"label": f"{{{', '.join(jobs)}}}", "codes": ends, "rows": rows})
     covered = sum(label["rows"] for label in labels)
     return {"rows": done.table.height, "covered": covered, "distinct": len(labels), "labels": labels[:most]}
