@@ -250,10 +250,16 @@ def read_column(
     rows: np.ndarray | None,
     hierarchy: Any = None,
     row_counts: RowCounts = (None, None),
+    standing: Sequence[str | None] | None = None,
 ) -> ComparedColumn:
-    """Read the labels of a released column by the values of the original one."""
+    """Read the labels of a released column by the values of the original one, `standing` in another order if given."""
     given = hierarchy if hierarchy is None or isinstance(hierarchy, Hierarchy) else parse(hierarchy)
     categories, code = encode(before, as_text=getattr(given, "codes", False))
+    if standing is not None:
+        rank_of = {text: i for i, text in enumerate(standing)}
+        rank = np.array([rank_of[text] for text in categories.text], np.int32)
+        code, count = rank[code], categories.count[np.argsort(rank)]
+        categories = replace(categories, text=tuple(standing), count=count, sequence="similar")
     if row_counts[0] is not None:
         categories = replace(categories, count=tally(code, len(categories), row_counts[0]))
     attribute = _attribute(categories, given)

@@ -221,7 +221,8 @@ def information_loss(
         return _of_classes(pair, names, asked, name, k)
     n, gone = pair.original_rows, pair.suppressed
     per_column, weights = np.empty(len(names)), np.empty(len(names))
-    for i, column in enumerate(map(pair.column, names)):
+    by_level = name in ("precision", "height")
+    for i, column in enumerate(pair.arranged(names) if by_level else map(pair.column, names)):
         attribute = column.attribute
         cost = label_costs(column, asked, pair.rows)
         own, free = asked.own(attribute), asked.suppressed(attribute)

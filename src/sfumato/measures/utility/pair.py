@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from sfumato.core.microdata import microdata
 from sfumato.core.parameters import column_names, known_columns, mapping
 from sfumato.core.printed import printed
 from sfumato.core.wording import percent, quoted
 from sfumato.engines.memory.table import MemoryTable, enter
 from sfumato.errors import ColumnError, PolicyError, did_you_mean
+from sfumato.hierarchies import parse
 from sfumato.measures.table import LOAD, Table, TupleCounts
 from sfumato.measures.utility.column import ComparedColumn, RowCounts, read_column
 
@@ -136,6 +138,23 @@ class Pair:
             before, after = self.original.get_column(name), self.released.get_column(name)
             self._columns[name] = read_column(before, after, self.rows, self.hierarchies.get(name), self.row_counts)
         return self._columns[name]
+
+    def arranged(self, names: Sequence[str]) -> list[ComparedColumn]:
+        """The columns with texts in the order that hierarchies of them are learned in, where it is none of text."""
+        if not self.holds(names):
+            return [self.column(name) for name in names]
+        recipes = {name: parse(self.hierarchies[name]) for name in names if self.hierarchies.get(name) is not None}
+        roles = dict.fromkeys(names, "quasi")
+        schema = microdata(self.original.select(names), roles, recipes, row_counts=self.row_counts[0]).schema
+        return [
+            self.column(a.name)
+            if a.categories.sequence in ("text", "codes")
+            else read_column(
+                self.original.get_column(a.name), self.released.get_column(a.name), self.rows,
+                recipes.get(a.name), self.row_counts, a.categories.text,
+            )
+            for a in schema
+        ]  # fmt: skip
 
     def names(self, given: Any, what: str = "columns") -> tuple[str, ...]:
         """Names of shared columns, checked; all shared ones for None."""
