@@ -25,7 +25,7 @@ endef
 export NEEDS
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test system fuzz lint format bench bench-scale study quality docs lock clean
+.PHONY: help setup demo test system fuzz lint format bench bench-scale study quality pictures docs lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,6 +77,9 @@ study: $(VENV)/.all  ## repeat the reference study: its figures beside ours, plo
 
 quality: $(VENV)/.all  ## what each method loses for the same promise, and its time
 	@$(BIN)/python -m benchmarks.quality
+
+pictures: $(VENV)/.all  ## run the tutorial and the gallery, and put what they draw into docs/images
+	@PYTHONPATH=. $(BIN)/python -m tools.pictures
 
 docs: $(VENV)/.all  ## build the documentation into site/
 	@$(BIN)/zensical build --clean --strict

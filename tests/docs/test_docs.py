@@ -5,16 +5,21 @@ from __future__ import annotations
 import doctest
 import importlib
 import importlib.util
+import io
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tools.pictures import DRAWINGS, IMAGES, PHOTOGRAPHS, section
 
 import sfumato
+from sfumato.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "sfumato"
@@ -27,22 +32,31 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 class Block:
     line: int  # of the first line of code, from 0
     code: str
+    kind: str = "python"  # or "console", or "file"
+    name: str = ""  # of the file
 
 
 def blocks(text: str) -> list[Block]:
-    """The Python blocks of a page, those marked `notest` left out."""
+    """What runs on a page: Python, consoles, and files that the page shows with their names; `notest` is left out."""
     found = []
     for match in FENCE.finditer(text):
         info = match["info"].split()
-        if info and info[0] in ("python", "py", "pycon") and "notest" not in info:
+        title = re.search(r'title="([\w.-]+)"', match["info"])
+        kinds = {"python": "python", "py": "python", "pycon": "python", "console": "console"}
+        kind = "file" if title else kinds.get(info[0] if info else "", "")
+        if kind and "notest" not in info:
             indent = len(match["indent"])
             code = "".join(line[indent:] if line.strip() else "\n" for line in match["code"].splitlines(keepends=True))
-            found.append(Block(text.count("\n", 0, match.start("code")), code))
+            found.append(Block(text.count("\n", 0, match.start("code")), code, kind, title[1] if title else ""))
     return found
 
 
 def run(block: Block, page: str, names: dict[str, object]) -> None:
-    if block.code.lstrip().startswith(">>>"):
+    if block.kind == "file":
+        Path(block.name).write_text(block.code, "utf-8")
+    elif block.kind == "console":
+        run_console(block, page)
+    elif block.code.lstrip().startswith(">>>"):
         example = doctest.DocTestParser().get_doctest(block.code, names, page, page, block.line)
         example.globs = names  # the parser copies; the blocks of a page share their names
         report: list[str] = []
@@ -51,6 +65,29 @@ def run(block: Block, page: str, names: dict[str, object]) -> None:
     else:
         # Blank lines before the code make a traceback point at the page's own line.
         exec(compile("\n" * block.line + block.code, page, "exec", dont_inherit=True), names)
+
+
+def run_console(block: Block, page: str) -> None:
+    """Each line that begins with `$` is a command; what follows is what it prints, with `...` for anything."""
+    assert block.code.startswith("$ "), f"{page}, line {block.line + 1}: a console begins with a command"
+    for part in re.split(r"^\$ ", block.code, flags=re.MULTILINE)[1:]:
+        lines = part.splitlines(keepends=True)
+        last = next(i for i, line in enumerate(lines) if not line.endswith("\\\n"))
+        command = "".join(lines[: last + 1]).replace("\\\n", " ").strip()
+        code, got = run_command(command)
+        got += f"(exit code {code})\n" if code else ""
+        want = "".join(lines[last + 1 :])
+        same = doctest.OutputChecker().check_output(want, got, FLAGS)
+        assert same, f"{page}, line {block.line + 1}: $ {command}\nExpected:\n{want}\nGot:\n{got}"
+
+
+def run_command(command: str) -> tuple[int, str]:
+    """The exit code of a command and what it prints on both streams; `sfumato` runs here, which saves its start."""
+    if command.startswith("sfumato "):
+        with redirect_stdout(io.StringIO()) as printed, redirect_stderr(printed):
+            return main(shlex.split(command, comments=True)[1:]), printed.getvalue()
+    done = subprocess.run(command, shell=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return done.returncode, done.stdout
 
 
 def module_name(path: Path) -> str:
@@ -64,9 +101,27 @@ def module_name(path: Path) -> str:
 )
 def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
     names: dict[str, object] = {"__name__": "__main__"}
     for block in blocks(page.read_text("utf-8")):
         run(block, str(page), names)
+    for drawn, made, picture in DRAWINGS:
+        if drawn == page.name:
+            assert Path(made).read_bytes() == (IMAGES / picture).read_bytes(), f"{picture} is another: make pictures"
+
+
+def test_pictures_are_small_and_shown() -> None:
+    shown = [(page, picture) for page, _, picture in DRAWINGS] + [(page, picture) for page, *_, picture in PHOTOGRAPHS]
+    for page, picture in shown:
+        assert f"(images/{picture})" in (ROOT / "docs" / page).read_text("utf-8")
+        assert (IMAGES / picture).stat().st_size < 150_000
+    assert {path.name for path in IMAGES.iterdir()} == {picture for _, picture in shown} | {"report.png"}
+
+
+def test_a_photograph_shows_one_section() -> None:
+    report = '<html><body><main><h1>a</h1><section aria-labelledby="x">b</section></main></body></html>'
+    assert section(report, "x") == '<html><body><main><section aria-labelledby="x">b</section></body></html>'
+    assert section(report, "") == report
 
 
 def test_readme_shows_code() -> None:
@@ -87,6 +142,19 @@ def test_blocks_share_names_and_fail_aloud() -> None:
     assert names["y"] == 2
     with pytest.raises(AssertionError, match="Expected"):
         run(Block(6, ">>> y\n3\n"), "page", names)
+
+
+def test_consoles_are_held_to_what_they_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = '```toml title="a.toml"\nx = 1\n```\n```console\n$ cat a.toml\nx = ...\n$ echo \\\n  b\nb\n```\n'
+    file, console = blocks(page)
+    run(file, "page", {})
+    run(console, "page", {})
+    run(Block(0, "$ sfumato verify nothing.csv\n...\n(exit code 2)\n", "console"), "page", {})
+    with pytest.raises(AssertionError, match="Expected"):
+        run(Block(0, "$ cat a.toml\nx = 2\n", "console"), "page", {})
+    with pytest.raises(AssertionError, match="exit code 1"):
+        run(Block(0, "$ false\n", "console"), "page", {})
 
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=module_name)
