@@ -124,6 +124,17 @@ def test_a_photograph_shows_one_section() -> None:
     assert section(report, "") == report
 
 
+@pytest.mark.parametrize("name", sfumato.CRITERIA)
+def test_every_model_has_a_page(name: str) -> None:
+    text = (ROOT / "docs" / "models" / f"{name}.md").read_text("utf-8")
+    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == ["By hand", "By code", "When it fails"]
+    assert "**The threat.**" in text
+    assert "**Definition.**" in text
+    year = sfumato.CRITERIA[name].cite.split()[-1]
+    assert re.search(rf"\*\*Paper\.\*\* .*{year}", text)
+    assert f"(models/{name}.md)" in (ROOT / "docs" / "criteria.md").read_text("utf-8")
+
+
 def test_readme_shows_code() -> None:
     assert blocks((ROOT / "README.md").read_text("utf-8"))
 
