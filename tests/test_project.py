@@ -31,6 +31,7 @@ EXPORTED = [
     "AlphaK",
     "AlphaKLocal",
     "Annealing",
+    "Anonymizer",
     "AttributeSuppression",
     "Automatic",
     "AverageRisk",

@@ -95,6 +95,7 @@ if TYPE_CHECKING:
     from sfumato.verbs import anonymize as anonymize
     from sfumato.verbs import read as read
     from sfumato.verbs import verify as verify
+    from sfumato.verbs.anonymizer import Anonymizer as Anonymizer
     from sfumato.verbs.compare import CompareWarning as CompareWarning
     from sfumato.verbs.compare import compare as compare
     from sfumato.verbs.explain import explain as explain
@@ -123,6 +124,7 @@ _HOMES = {
         "utility",
         "attack",
     ),
+    "sfumato.verbs.anonymizer": ("Anonymizer",),
     "sfumato.verbs.register": ("register",),
     "sfumato.core.registry": ("Variant",),
     "sfumato.verbs.explain": ("explain",),
