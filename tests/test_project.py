@@ -101,6 +101,7 @@ EXPORTED = [
     "explain",
     "file",
     "flat",
+    "inspect",
     "intervals",
     "learned",
     "levels",

@@ -99,6 +99,7 @@ if TYPE_CHECKING:
     from sfumato.verbs.compare import CompareWarning as CompareWarning
     from sfumato.verbs.compare import compare as compare
     from sfumato.verbs.explain import explain as explain
+    from sfumato.verbs.inspect import inspect as inspect
     from sfumato.verbs.measure import attack as attack
     from sfumato.verbs.measure import risk as risk
     from sfumato.verbs.measure import utility as utility
@@ -125,6 +126,7 @@ _HOMES = {
         "attack",
     ),
     "sfumato.verbs.anonymizer": ("Anonymizer",),
+    "sfumato.verbs.inspect": ("inspect",),
     "sfumato.verbs.register": ("register",),
     "sfumato.core.registry": ("Variant",),
     "sfumato.verbs.explain": ("explain",),

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from html import escape
 from numbers import Real
-from typing import Any, TypeGuard
+from typing import Any, ClassVar, TypeGuard
 
 NOT_RECORDED = "not recorded"
 FACTS = 12  # that a value shows of itself
@@ -145,14 +145,16 @@ def parameter(value: Any) -> str:
 class Described(ABC):
     """A value that shows itself in a few lines, as text and in a notebook: what it is, and facts, never a cell."""
 
+    most_facts: ClassVar[int] = FACTS
+
     @abstractmethod
     def described(self) -> tuple[str, Sequence[tuple[str, str]]]:
         """What it is, and its facts, each with its name."""
 
     def _few(self) -> tuple[str, Sequence[tuple[str, str]]]:
         title, facts = self.described()
-        rest = len(facts) - FACTS
-        return title, [*facts[:FACTS], *([("and", f"{rest} more")] if rest > 0 else [])]
+        rest = len(facts) - self.most_facts
+        return title, [*facts[: self.most_facts], *([("and", f"{rest} more")] if rest > 0 else [])]
 
     def __repr__(self) -> str:
         title, facts = self._few()

@@ -7,20 +7,22 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import polars as pl
 
 from sfumato.core.hierarchy import leaves_of
 from sfumato.core.microdata import encode
 from sfumato.core.roles import Roles, suggest_together, why_of_name
+from sfumato.core.wording import Described, count, number, percent
+from sfumato.engines.tables import engine_of
 from sfumato.errors import EmptyTable
 from sfumato.hierarchies.templates.fitting import fitting
 from sfumato.hierarchies.words import word_order
+from sfumato.release.request import LOOKED_AT
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from sfumato.core.hierarchy import Categories
 
 FIGURES = re.compile(r"\d+% of the rows")
@@ -51,10 +53,11 @@ class Uniqueness:
     share: float
 
 
-@dataclass(frozen=True)
-class Inspection:
+@dataclass(frozen=True, repr=False)
+class Inspection(Described):
     """The columns of a table, and which combinations of the suggested quasi-identifiers single people out."""
 
+    most_facts: ClassVar[int] = 60  # every column is to be judged
     rows: int
     columns: tuple[ColumnReport, ...]
     risks: tuple[Uniqueness, ...]  # each quasi-identifier alone, then pairs, then all together; riskiest first in each
@@ -75,6 +78,22 @@ class Inspection:
         bare = {c.name: FIGURES.sub("many rows", c.why) for c in self.columns}
         return {c.name: bare[c.name] for c in self.columns if not why_of_name(c.name, c.role, c.kind in numeric)}
 
+    def suggest(self) -> dict[str, Any]:
+        """The suggested roles and hierarchies as keywords of `anonymize`: a start to judge, not a judgement."""
+        roles = {role: list(names) for role, names in self.roles.named() if names and role != "weight"}
+        weight = {"weight": self.roles.weight} if self.roles.weight else {}
+        return {**roles, **weight, "hierarchies": {c.name: c.hierarchy for c in self.columns if c.hierarchy}}
+
+    def described(self) -> tuple[str, Sequence[tuple[str, str]]]:
+        """What singles people out, then each column: what it holds, and the suggested role with its reason."""
+        title = f"{count(self.rows, 'row')}, {count(len(self.columns), 'column')}"
+        worst = self.risks[-1:] if len(self.risks) > 1 else self.risks
+        facts = [("alone by " + ", ".join(r.columns), f"{count(r.rows, 'row')}, {percent(r.share)}") for r in worst]
+        for c in self.columns:
+            held = f"{c.kind}, {count(c.distinct, 'value')}" + (f", {number(c.missing)} missing" if c.missing else "")
+            facts.append((c.name, f"{c.role}: {c.why} ({held})"))
+        return title, facts
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return asdict(self)
@@ -83,13 +102,21 @@ class Inspection:
 _LISTED = ("identifying", "quasi", "sensitive", "insensitive")
 
 
-def inspect(frame: pl.DataFrame) -> Inspection:
+def inspect(data: Any) -> Inspection:
     """Columns, suggested roles and hierarchies, and the share of sample uniques of the suggested quasi-identifiers.
 
-    >>> import polars as pl
-    >>> inspect(pl.DataFrame({"age": [30, 30, 41], "sex": ["f", "m", "f"]})).risks[-1].rows
-    3
+    `data` is any table that `anonymize` takes; of one that is out of core, a sample is inspected. What comes back shows
+    itself without a value of the table, and its `suggest()` gives keywords for `anonymize`.
+
+    >>> import sfumato as sf
+    >>> table = {"age": [30, 30, 41], "sex": ["f", "m", "f"], "disease": ["flu", "flu", "flu"]}
+    >>> found = sf.inspect(table)
+    >>> found.risks[-1].rows, found.roles.quasi, found.roles.sensitive
+    (3, (('age', 'sex'),), ('disease',))
+    >>> sf.anonymize(table, **found.suggest(), k=3).table.columns  # doctest: +SKIP
+    ['age', 'sex', 'disease']
     """
+    frame = data if isinstance(data, pl.DataFrame) else engine_of(data).sample(LOOKED_AT)
     if not frame.height:
         raise EmptyTable("the table has no rows to inspect")
     columns: list[ColumnReport] = []
@@ -163,8 +190,6 @@ def _width(categories: Categories) -> int | float:
 
 def _risks(codes: Mapping[str, np.ndarray], alone: list[Uniqueness], rows: int) -> list[Uniqueness]:
     """Sample uniques of each column alone, of pairs, and of all together."""
-    import polars as pl
-
     frame = pl.DataFrame(dict(codes))
     richest = sorted(codes, key=lambda name: (-int(codes[name].max()), name))[:MOST_PAIRED]
     paired = [name for name in codes if name in richest]
@@ -174,10 +199,8 @@ def _risks(codes: Mapping[str, np.ndarray], alone: list[Uniqueness], rows: int) 
 
 
 def _unique(frame: pl.DataFrame, columns: Sequence[str], rows: int) -> Uniqueness:
-    import polars as pl
-
-    count = "".join(columns) + "_"  # longer than any of them, so the name is free
-    alone = int(frame.group_by(list(columns)).agg(pl.len().alias(count)).get_column(count).eq(1).sum())
+    rows_of = "".join(columns) + "_"  # longer than any of them, so the name is free
+    alone = int(frame.group_by(list(columns)).agg(pl.len().alias(rows_of)).get_column(rows_of).eq(1).sum())
     return Uniqueness(tuple(columns), alone, alone / rows)
 
 

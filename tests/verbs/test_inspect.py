@@ -1,0 +1,54 @@
+"""inspect, from Python: what it shows of itself, and what it gives to anonymize."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pytest
+
+import sfumato as sf
+from sfumato.errors import InputError
+
+TABLE: dict[str, Any] = {
+    "name": [f"Ann {i}" for i in range(40)],
+    "age": [20 + i % 20 for i in range(40)],
+    "sex": ["female", "male"] * 20,
+    "weight": [1.5, 2.5] * 20,
+    "disease": ["flu", "flu", "asthma", None] * 10,
+}
+ROLES = {"identifying": ["name"], "quasi": ["age", "sex"], "sensitive": ["disease"], "weight": "weight"}
+
+
+def test_every_kind_of_table_is_inspected_alike(tmp_path: Path) -> None:
+    frame = pl.DataFrame(TABLE)
+    frame.write_parquet(tmp_path / "people.parquet")
+    found = sf.inspect(TABLE)
+    for data in (frame, frame.lazy(), frame.to_arrow(), tmp_path / "people.parquet", sf.scan(tmp_path / "*.parquet")):
+        assert sf.inspect(data) == found
+    assert sf.inspect(pd.DataFrame(TABLE).set_index("name")) == found
+    with pytest.raises(InputError, match="this is no table"):
+        sf.inspect(7)
+
+
+def test_it_shows_every_column_and_no_value() -> None:
+    found = sf.inspect(TABLE)
+    for text in (repr(found), found._repr_html_()):
+        assert "40 rows, 5 columns" in text
+        assert "alone by age, sex" in text
+        assert all(name in text for name in TABLE)
+        assert "text, 2 values, 10 missing" in text
+        assert not any(value in text for value in ("Ann 1", "asthma", "female", "39"))
+    wide = sf.inspect({f"column{i}": ["a", "b"] for i in range(30)})
+    assert repr(wide).count("\n") >= 30
+
+
+def test_what_is_suggested_is_asked_for() -> None:
+    asked = sf.inspect(TABLE).suggest()
+    assert asked == ROLES | {"hierarchies": asked["hierarchies"]}
+    assert set(asked["hierarchies"]) == {"age", "sex"}
+    release = sf.anonymize(TABLE, **asked, require=[sf.KAnonymity(4), sf.DistinctLDiversity("disease", 2)])
+    assert release.verification.holds
+    assert release.roles == sf.inspect(TABLE).roles
