@@ -21,7 +21,9 @@ FINER = {5: ((5, -1), (1, 0)), 10: ((1, 0), (5, 0)), 25: ((1, 0), (5, 0))}  # st
 SMALLEST = 1e-290  # span that floats can be cut in
 DOUBLED = 4  # steps, the widest of which is no wider than most rows lie apart
 LONG_SPAN = 10 * 366  # days, from which on quarters matter less than decades
-SHORT = ("hour", "day", "month", "quarter", "year", "5 years")
+FEW_WEEKS = 100  # days, up to which weeks say more than months
+WEEKS = ("week",)
+SHORT = ("month", "quarter", "year", "5 years")
 LONG = ("month", "year", "5 years", "decade", "20 years")
 
 
@@ -76,9 +78,15 @@ def _steps(categories: Categories, leaves: Sequence[str]) -> list[Groups]:
     """Numbers in round steps of nested widths; infinite ones stay as they are."""
     place = np.asarray(categories.position, np.float64)[: len(leaves)]
     whole = categories.kind == "integer"
-    widths = step_widths(_spread(place, categories.count[: len(leaves)]))
-    fits = [(digit, power) for digit, power in widths if not whole or power >= 0 or digit % 10**-power == 0]
-    return [_in_steps(place, leaves, digit, power, whole) for digit, power in fits]
+    return [_in_steps(place, leaves, digit, power, whole) for digit, power in widths_of(categories)]
+
+
+def widths_of(categories: Categories) -> list[tuple[int, int]]:
+    """The widths of the steps for a column of numbers, narrowest first: a factor and a power of ten each."""
+    known = len(categories) - categories.missing
+    widths = step_widths(_spread(np.asarray(categories.position, np.float64)[:known], categories.count[:known]))
+    whole = categories.kind == "integer"
+    return [(digit, power) for digit, power in widths if not whole or power >= 0 or digit % 10**-power == 0]
 
 
 def step_widths(span: float) -> list[tuple[int, int]]:
@@ -123,9 +131,10 @@ def _calendar(categories: Categories, leaves: Sequence[str]) -> list[Groups]:
     if np.isnat(moments).any():
         return []
     days = moments.astype("M8[D]").astype(np.float64)
-    long = _spread(days, categories.count[: len(leaves)]) >= LONG_SPAN
-    units = LONG if long else SHORT[2:] if categories.kind == "date" else SHORT
-    return [in_unit(moments, unit) for unit in units]
+    span = _spread(days, categories.count[: len(leaves)])
+    units = WEEKS if span <= FEW_WEEKS else LONG if span >= LONG_SPAN else SHORT
+    clock = ("hour", "day") if categories.kind == "datetime" else ()
+    return [in_unit(moments, unit) for unit in (*clock, *units)]
 
 
 def _spread(place: np.ndarray, count: np.ndarray) -> float:

@@ -10,14 +10,18 @@ import numpy as np
 from sfumato.core.labels import Labels, at_level, of_nodes
 from sfumato.losses import LabelLoss
 
+FEW_VALUES = 12
+
 
 def few_labels(index: int, labels: Labels, rows: np.ndarray, values: int, loss: LabelLoss) -> FewLabels | None:
     """A column of labels of a hierarchy where more of them are used than it has values; None where they are not.
 
-    `rows` are the released rows of each label, `values` how many different ones these rows had.
+    `rows` are the released rows of each label, `values` how many different ones these rows had. Of columns with few
+    values, which may be codes, the label that says nothing does not count.
     """
     used = {labels.text[i] for i in np.flatnonzero(rows > 0).tolist()}
-    return FewLabels(index, labels, rows, values, loss) if len(used) > values else None
+    most = values + (values <= FEW_VALUES)
+    return FewLabels(index, labels, rows, most, loss) if len(used) > most else None
 
 
 @dataclass(frozen=True, eq=False)

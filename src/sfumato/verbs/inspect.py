@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,6 +18,7 @@ from sfumato.core.roles import Roles, suggest_together, why_of_name
 from sfumato.core.wording import Described, count, number, percent
 from sfumato.engines.tables import engine_of
 from sfumato.errors import EmptyTable
+from sfumato.hierarchies.learned import DOUBLED, FEW_WEEKS, widths_of
 from sfumato.hierarchies.templates.fitting import fitting
 from sfumato.hierarchies.words import word_order
 from sfumato.release.request import LOOKED_AT
@@ -149,15 +150,16 @@ def suggest_hierarchy(categories: Categories) -> dict[str, Any]:
     if (found := fitting(categories)) is not None:
         return found
     if categories.kind in ("date", "datetime"):
-        return {"dates": ["month", "year", "decade"] if _span(categories) > 3 * 365 else ["month", "quarter", "year"]}
+        return _dates(categories)
     known = [text for text in categories.text if text is not None]
     lengths = {len(text) for text in known}
     digits = all(map(str.isdecimal, known)) and min(lengths, default=0) >= 4 and len(lengths) == 1
     postal = any(word in categories.name.lower() for word in POSTAL)
     if len(categories) > 10 and max(lengths, default=0) <= 12 and (postal or (digits and _leading_zero(categories))):
         return {"redact": "right"}
-    if categories.ordered and len(categories) > 10 and (width := _width(categories)) > 0:
-        return {"intervals": [width, 2 * width, 4 * width]}
+    if categories.ordered and len(categories) > 10 and (widths := widths_of(categories)[-DOUBLED:]):
+        steps = [factor * Fraction(10) ** power for factor, power in widths]
+        return {"intervals": [int(step) if step.denominator == 1 else float(step) for step in steps]}
     several = len(categories) > 10 or (categories.kind == "text" and word_order(leaves_of(categories)) is not None)
     return {"learned": True} if several else {"flat": True}
 
@@ -176,16 +178,14 @@ def _span(categories: Categories) -> float:
     return span / 86_400 if categories.kind == "datetime" else span
 
 
-def _width(categories: Categories) -> int | float:
-    """A round width that cuts the range into about twenty; 0 where there is none."""
-    span = _span(categories)
-    if not math.isfinite(span) or span <= 0:
-        return 0
-    power = 10.0 ** math.floor(math.log10(span / 20))
-    width = next(step * power for step in (1, 2, 5, 10) if step * power >= span / 20)
-    if categories.kind == "integer":
-        return max(1, round(width))
-    return float(f"{width:.1g}")
+def _dates(categories: Categories) -> dict[str, Any]:
+    """Units of the calendar that suit how far apart dates or times lie."""
+    span, clock = _span(categories), categories.kind == "datetime"
+    if span <= FEW_WEEKS:
+        return {"dates": ["hour", "day", "week"] if clock else ["week"]}
+    if span <= 3 * 365:
+        return {"dates": ["month", "quarter", "year"]}
+    return {"dates": ["month", "year", "5 years", "decade", *(["20 years"] if span > 30 * 365 else [])]}
 
 
 def _risks(codes: Mapping[str, np.ndarray], alone: list[Uniqueness], rows: int) -> list[Uniqueness]:

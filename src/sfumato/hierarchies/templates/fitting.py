@@ -57,8 +57,6 @@ def fitting(categories: Categories) -> Spec | None:
     for make in CODES:
         if _fits(make(), categories) and (words & WORDS.get(make.__name__, set()) or _telling(make.__name__, values)):
             return {make.__name__: True}
-    if len(values) <= FEW:
-        return None
     for names, places in NAMED_POSTCODES:
         if words & names and (found := next((place for place in places if _fits(postcode(place), categories)), None)):
             return {"postcode": found}
@@ -67,7 +65,7 @@ def fitting(categories: Categories) -> Spec | None:
         shown = prefixes.get(max(lengths))
         if name in words and shown and len(lengths) == 1 and all(map(str.isdigit, values)):
             return {"prefix": shown}
-    return _amount(words, categories)
+    return _amount(words, categories) if len(values) > FEW else None
 
 
 def _fits(template: Template, categories: Categories) -> bool:
