@@ -156,7 +156,7 @@ def test_floats_of_any_width(dtype: pl.DataType, tmp_path: Any) -> None:
     require = [sf.KAnonymity(2), sf.TCloseness("s", 0.5), sf.DistinctLDiversity("s", 2)]
     assert sf.verify(sf.anonymize(frame, quasi=["q"], require=require).save(tmp_path / "out")).holds
     ages = pl.DataFrame({"q": pl.Series([0.1, 0.2, 0.7, 0.8], dtype=dtype)})
-    options: dict[str, Any] = {"quasi": ["q"], "require": sf.KAnonymity(2)}
+    options: dict[str, Any] = {"quasi": ["q"], "require": sf.KAnonymity(2), "labels": "ranges"}
     assert sf.anonymize(ages, ends="exact", **options).table["q"][0] == "[0.1, 0.2]"
     assert sf.anonymize(ages, **options).table["q"][0] == "[0, 0.5]"
 

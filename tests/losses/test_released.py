@@ -108,7 +108,8 @@ def test_suppressed_rows_count_by_their_number_and_blanked_cells_as_lost() -> No
 def test_without_suppression_and_hierarchies_it_is_the_exact_loss(loss: Any, search: str) -> None:
     rng = np.random.default_rng(0)
     table = {"age": rng.integers(20, 60, 80), "town": rng.choice(list("abcdef"), 80), "wage": rng.random(80).round(2)}
-    release = sf.anonymize(table, quasi=list(table), require=sf.KAnonymity(4), search=search, loss=loss, ends="exact")
+    asked: dict[str, Any] = {"quasi": list(table), "require": sf.KAnonymity(4), "search": search, "loss": loss}
+    release = sf.anonymize(table, **asked, ends="exact", labels="ranges")
     told, exact = release.manifest["solution"], release.solution.verdict
     assert told["loss"] == pytest.approx(exact.loss, abs=1e-9)
     assert told["loss_per_attribute"] == pytest.approx(exact.per_attribute, abs=1e-9)

@@ -372,7 +372,7 @@ def test_the_default_is_good_on_continuous_columns_too() -> None:
     rng = np.random.default_rng(0)
     frame = pl.DataFrame({"x": rng.normal(size=5000), "y": rng.normal(size=5000)})
     loss = {
-        name: sf.anonymize(frame, quasi=["x", "y"], require=sf.KAnonymity(2), search=name).solution.verdict.loss
+        name: sf.anonymize(frame, quasi=["x", "y"], k=2, search=name, labels="ranges").solution.verdict.loss
         for name in ("auto", "mondrian", "iterated")
     }
     assert loss["auto"] < loss["mondrian"]

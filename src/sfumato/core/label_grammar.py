@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 STAR = "*"  # a label that says nothing
 LONGEST_SET = 8  # longer sets print as first..last
-LONGEST_LIST = 500  # characters of a set that names all its values; longer ones say nothing
+LONGEST_LIST = 150  # characters of a set that names all its values; longer ones say nothing
 WHOLE = r"[+-]?[0-9]+"
 DECIMAL = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
 NUMBER = re.compile(rf"(?:{DECIMAL}|[+-]?inf)\Z")

@@ -36,7 +36,7 @@ _POSTCODES = {  # how postcodes are called, and where
     "codepostal": "fr",
     "codigopostal": "es",
     "zip zipcode": "us",
-    "postcode postcodes postalcode postal": "uk ca nl pl",
+    "postcode postcodes postalcode postal": "uk ca nl",
     "postnummer": "se dk",
 }
 NAMED_POSTCODES = [(frozenset(words.split()), places.split()) for words, places in _POSTCODES.items()]
