@@ -135,6 +135,12 @@ def test_every_model_has_a_page(name: str) -> None:
     assert f"(models/{name}.md)" in (ROOT / "docs" / "criteria.md").read_text("utf-8")
 
 
+def test_the_glossary_is_sorted() -> None:
+    terms = re.findall(r"^\*\*(.+?)\.\*\*", (ROOT / "docs" / "glossary.md").read_text("utf-8"), re.MULTILINE)
+    assert terms == sorted(terms, key=str.casefold)
+    assert len(terms) > 40
+
+
 def test_readme_shows_code() -> None:
     assert blocks((ROOT / "README.md").read_text("utf-8"))
 
