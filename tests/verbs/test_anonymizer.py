@@ -67,6 +67,19 @@ def test_a_batch_satisfies_the_policy_alone(fitted: sf.Anonymizer) -> None:
     assert out.select("age", "town").unique().height == good.height
 
 
+def test_a_batch_is_close_to_its_own_distribution() -> None:
+    """40% are ill with a. The class of 75% goes, which leaves 31%; so that of 60%, close before, has to go too."""
+    asked: dict[str, Any] = {"quasi": ["sex", "town"], "require": [sf.KAnonymity(3), sf.TCloseness("ill", 0.25)]}
+    even = {"sex": ["f", "m"] * 8, "town": ["x", "x", "y", "y"] * 4, "ill": ["a"] * 8 + ["b"] * 8}
+    made = sf.Anonymizer(**asked).fit(even)
+    often = {"fxa": 1, "fxb": 5, "fya": 3, "fyb": 1, "mxa": 3, "mxb": 2, "mya": 1, "myb": 4}
+    rows = [list(row) for row, n in often.items() for _ in range(n)]
+    out = made.transform(pl.DataFrame(rows, schema=["sex", "town", "ill"], orient="row"))
+    assert set(out.select("sex", "town").rows()) == {("f", "x"), ("m", "y")}
+    assert made.withheld_ == 9
+    assert sf.verify(out, **asked).holds
+
+
 def test_a_batch_that_breaks_the_policy_altogether_is_refused(fitted: sf.Anonymizer) -> None:
     for rows in (3, 6):
         with pytest.raises(Infeasible, match="no row of this batch can be released"):

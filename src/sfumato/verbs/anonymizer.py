@@ -149,12 +149,12 @@ class Anonymizer:
             recoded[name], unseen = self._recoded(recoded[name])
             stays &= ~unseen
         rows, batch = rows[stays], pl.DataFrame(recoded).filter(pl.Series(stays))
-        release = self._proven(batch, frame.height)
-        rows = rows[release.rows]
+        released, taken = self._proven(batch, frame.height)
+        rows = rows[taken]
         changed = {*self.value_map_.columns, *self._normalised}
-        untouched = [name for name in release.table.columns if name not in changed]
+        untouched = [name for name in released.columns if name not in changed]
         self.withheld_ = frame.height - len(rows)
-        return leave(release.table, X, kind, rows, untouched)
+        return leave(released, X, kind, rows, untouched)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The columns that `transform` gives."""
@@ -186,35 +186,37 @@ class Anonymizer:
             return column, unseen  # nothing is blurred, so that it keeps its type
         return text.replace_strict(labels, default=None, return_dtype=pl.String).alias(name), unseen
 
-    def _proven(self, batch: pl.DataFrame, rows: int) -> Release:
-        """The rows of a batch whose classes satisfy the policy, as a release."""
+    def _proven(self, batch: pl.DataFrame, rows: int) -> tuple[pl.DataFrame, np.ndarray]:
+        """The rows of a batch whose classes satisfy the policy, as released, and which of the batch they are.
+
+        A criterion against the distribution of the table has to hold against that of the rows that are left, so these
+        are judged again until nothing more is withheld.
+        """
         own = {name: value for name, value in self._options.items() if name not in (*OF_SEARCH, *OF_REPORT)}
         hierarchies = dict(self._options.get("hierarchies") or {})
         sensitive = {name: value for name, value in hierarchies.items() if name not in self.value_map_.columns}
-        promised = {name: self._options[name] for name in ("k", "require") if name in self._options}
-        nothing = Infeasible(
+        promised = {name: value for name, value in self._options.items() if name in ("k", "require")}
+        asked = {"quasi": self.quasi, **promised, **own, "hierarchies": sensitive, "ends": "exact"}
+        taken = np.arange(batch.height)
+        try:
+            while batch.height:
+                with warnings.catch_warnings():
+                    for policy in (UnprotectedWarning, RowOrderWarning):  # was told by fit
+                        warnings.simplefilter("ignore", policy)
+                    release = anonymize(batch, **asked, search=TupleSuppression(), suppression=1.0)
+                assert release.rows is not None
+                against = any(c.uses_overall_distribution for c in release.policy.require)
+                if not against or not release.solution.verdict.suppressed:
+                    return release.table, taken[release.rows]
+                stay = np.sort(release.rows)
+                batch, taken = batch[stay], taken[stay]
+        except Infeasible:
+            pass
+        raise Infeasible(
             "no row of this batch can be released: every class in it breaks the policy",
             got=count(rows, "row"),
             hint="collect a larger batch",
         )
-        if not batch.height:
-            raise nothing
-        try:
-            with warnings.catch_warnings():
-                for policy in (UnprotectedWarning, RowOrderWarning):  # was told by fit
-                    warnings.simplefilter("ignore", policy)
-                return anonymize(
-                    batch,
-                    quasi=self.quasi,
-                    **promised,
-                    **own,
-                    hierarchies=sensitive,
-                    search=TupleSuppression(),
-                    suppression=1.0,
-                    ends="exact",
-                )
-        except Infeasible:
-            raise nothing from None
 
     def _needs_fit(self) -> None:
         if not self.__sklearn_is_fitted__():
