@@ -59,9 +59,9 @@ class Mondrian(Search):
     in two, by the order of text or of the leaves; "optimised" too, after putting values, or children of a node,
     whose rows are similar next to each other.
 
-    `labels`: columns are cut and printed along their hierarchies where one was "given", or all of them along a
-    "hierarchy", which is learned where none was given; other numbers and dates print as "ranges", as all of them do
-    with that, or as "mean" or "median".
+    `labels`: columns print labels of their hierarchies where one was "given", or all of them of a "hierarchy", which is
+    learned where none was given; other numbers and dates print as "ranges", as all of them do with that, or as "mean"
+    or "median". What has an order is cut in two in any case.
     """
 
     code: ClassVar[str] = "CG_"

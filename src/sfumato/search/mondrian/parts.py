@@ -42,6 +42,7 @@ def columns_of(problem: Problem, categories: str, labels: str) -> list[OrderedCo
     for i, a in enumerate(problem.attributes):
         tree = along_hierarchy(a, labels)
         similar = categories == "optimised" and not a.categories.ordered
+        by_node = categories == "hierarchy" and not a.categories.ordered  # what has an order is cut in two
         by_text = categories == "order" and not tree and a.categories.sequence != "text"
         if not tree and not similar and not by_text:
             found.append(OrderedColumn(a, np.arange(len(a.categories), dtype=np.int32), None, False))
@@ -57,9 +58,7 @@ def columns_of(problem: Problem, categories: str, labels: str) -> list[OrderedCo
             order = np.append(order, known) if a.categories.missing else order  # missing values stay last
         place = np.empty(len(order), np.int32)
         place[order] = np.arange(len(order), dtype=np.int32)
-        found.append(
-            OrderedColumn(a, place, a.ladder.of[:, order] if tree else None, tree and categories == "hierarchy")
-        )
+        found.append(OrderedColumn(a, place, a.ladder.of[:, order] if tree else None, tree and by_node))
     return found
 
 
