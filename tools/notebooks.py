@@ -6,6 +6,7 @@ import ast
 import contextlib
 import io
 import json
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -55,6 +56,7 @@ def _run(code: str, names: dict[str, Any], where: str) -> Any:
 
 def main() -> int:
     """Write the outputs into the notebooks."""
+    os.chdir(FOLDER)
     for path in sorted(FOLDER.glob("*.ipynb")):
         notebook = json.loads(path.read_text("utf-8"))
         for number, (cell, made) in enumerate(zip(code_cells(notebook), outputs(notebook), strict=True), 1):
