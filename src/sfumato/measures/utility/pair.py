@@ -141,8 +141,6 @@ class Pair:
 
     def arranged(self, names: Sequence[str]) -> list[ComparedColumn]:
         """The columns with texts in the order that hierarchies of them are learned in, where it is none of text."""
-        if not self.holds(names):
-            return [self.column(name) for name in names]
         recipes = {name: parse(self.hierarchies[name]) for name in names if self.hierarchies.get(name) is not None}
         roles = dict.fromkeys(names, "quasi")
         schema = microdata(self.original.select(names), roles, recipes, row_counts=self.row_counts[0]).schema
@@ -317,6 +315,10 @@ class CountedPair(Pair):
         if name not in self._columns:
             self._columns[name] = self.on([name]).column(name)
         return self._columns[name]
+
+    def arranged(self, names: Sequence[str]) -> list[ComparedColumn]:
+        """The same, from the tuples of these columns where they can be counted together."""
+        return self.on(names).arranged(names) if self.holds(names) else [self.column(name) for name in names]
 
     def aligned(self, what: str) -> np.ndarray:
         """Refused: nothing is known of rows."""
