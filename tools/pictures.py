@@ -33,7 +33,7 @@ PHOTOGRAPHS = (
     ("tutorial.md", "release-5/report.html", "", 850, "tutorial-report.png"),
     ("tutorial.md", "release-5/report.html", "columns", 1270, "tutorial-columns.png"),
     ("gallery.md", "out/report.html", "classes", 620, "report-classes.png"),
-    ("gallery.md", "out/report.html", "risk", 760, "report-risk.png"),
+    ("gallery.md", "out/report.html", "risk", 690, "report-risk.png"),
     ("gallery.md", "out/report.html", "heat", 760, "report-heat.png"),
     ("gallery.md", "out/report.html", "loss", 560, "report-loss.png"),
 )
