@@ -14,7 +14,7 @@ import polars as pl
 
 from sfumato.core.hierarchy import leaves_of
 from sfumato.core.microdata import encode
-from sfumato.core.roles import Roles, suggest_together, why_of_name
+from sfumato.core.roles import Roles, name_runs, suggest_together, why_of_name
 from sfumato.core.wording import Described, count, number, percent
 from sfumato.engines.tables import engine_of
 from sfumato.errors import EmptyTable
@@ -28,6 +28,13 @@ if TYPE_CHECKING:
 
 FIGURES = re.compile(r"\d+% of the rows")
 MOST_PAIRED = 10  # columns tried in pairs: 45 counts at most, the columns with most values first
+MOST_CODES = 60  # whole numbers that may stand for something else
+OFTEN = 20  # rows per value, from which on gaps between few whole numbers are no accident
+_CODED = """sex gender geschlecht sesso race ethnicity ethnic religion nationality citizenship country region province
+provincia kanton canton district county state municipality gemeinde comune marital maritalstatus civil civilstatus
+familienstand relation relationship relat occupation profession job beruf professione industry sector branche department
+abteilung reparto ward station code type kind category art typ tipo"""
+CODED = frozenset(_CODED.split())  # words of names of columns whose numbers are codes
 POSTAL = ("zip", "post", "plz", "postal", "cep")
 
 
@@ -157,11 +164,23 @@ def suggest_hierarchy(categories: Categories) -> dict[str, Any]:
     postal = any(word in categories.name.lower() for word in POSTAL)
     if len(categories) > 10 and max(lengths, default=0) <= 12 and (postal or (digits and _leading_zero(categories))):
         return {"redact": "right"}
+    if categories.kind == "integer" and _are_codes(categories):
+        return {"flat": True}
     if categories.ordered and len(categories) > 10 and (widths := widths_of(categories)[-DOUBLED:]):
         steps = [factor * Fraction(10) ** power for factor, power in widths]
         return {"intervals": [int(step) if step.denominator == 1 else float(step) for step in steps]}
     several = len(categories) > 10 or (categories.kind == "text" and word_order(leaves_of(categories)) is not None)
     return {"learned": True} if several else {"flat": True}
+
+
+def _are_codes(categories: Categories) -> bool:
+    """Whether whole numbers stand for something else: their column is called so, or many rows leave gaps in them."""
+    known = np.asarray(categories.position)[: len(categories) - categories.missing].astype(np.int64)
+    if len(known) > MOST_CODES or len(known) < 2:
+        return False
+    steps = np.diff(known)
+    gaps = int(known[-1] - known[0]) + 1 >= 2 * len(known) and np.gcd.reduce(steps) == 1 and steps.max() > 1
+    return bool(name_runs(categories.name) & CODED) or (gaps and int(categories.count.sum()) >= OFTEN * len(known))
 
 
 def _leading_zero(categories: Categories) -> bool:
