@@ -110,6 +110,12 @@ def test_another_column_decides_the_order_of_dates() -> None:
         forms({"x": ["01/02/2020"], "y": ["16/10/1961"], "z": ["10/16/1961"]})
 
 
+def test_days_that_both_orders_read_alike_decide_nothing() -> None:
+    assert forms({"y": ["01/01/2020", "02/02/2020"]})["y"] == ["2020-01-01", "2020-02-02"]
+    with pytest.raises(ReadError, match='the dates in "x"'):
+        forms({"x": ["01/02/1980", "03/04/1981"], "y": ["01/01/2020", "02/02/2020"]})
+
+
 @pytest.mark.parametrize(("written", "comma", "point"), [("1,234", "1.234", "1234"), ("1.234", "1234", "1.234")])
 def test_a_mark_that_is_decimal_or_of_thousands_is_refused(written: str, comma: str, point: str) -> None:
     with pytest.raises(ReadError, match=r'the numbers in "x".*decimal="comma" or decimal="point"') as told:

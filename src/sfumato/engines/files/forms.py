@@ -250,7 +250,8 @@ def suggest_missing(series: pl.Series) -> list[str]:
 
 @dataclass(frozen=True)
 class Look:
-    """The forms that all values of a column have; `decides` is the decimal mark of the file that it is proof of."""
+    """The forms that all values of a column have; `decides` is the decimal mark, or the order of dates, of the file
+    that it is proof of."""
 
     forms: tuple[ColumnForm, ...] = ()
     decides: str | None = None
@@ -334,7 +335,9 @@ def _dates(known: pl.Series) -> Look | None:
     if not fit:
         return Look(left="it looks like dates, but some of its values are no day of any calendar")
     same = len(fit) > 1 and (first.str.zfill(2) == second.str.zfill(2)).all()
-    return Look(tuple(fit[:1] if mark[0] == "." or same else fit))  # nobody writes month.day.year
+    if mark[0] == "." or same:  # nobody writes month.day.year; and of 01/01/2020 both are the same day
+        fit = fit[:1]
+    return Look(tuple(fit), fit[0].order if len(fit) == 1 and not same else None)
 
 
 def _numbers(known: pl.Series, name: str, changed: bool) -> Look | None:
@@ -368,8 +371,9 @@ def _numbers(known: pl.Series, name: str, changed: bool) -> Look | None:
 
 def settle(looks: Mapping[str, Look], forms: Forms, name: str) -> dict[str, ColumnForm]:
     """One form per column: by the option where the values leave it open, else by what the other columns say."""
-    said = {look.decides for look in looks.values() if look.decides} if forms.decimal is None else {forms.decimal}
-    sure = {look.forms[0].order for look in looks.values() if len(look.forms) == 1} & {"dmy", "mdy"}
+    proof = {look.decides for look in looks.values()}
+    said = proof & {*DECIMALS} if forms.decimal is None else {forms.decimal}
+    sure = proof & {"dmy", "mdy"}
     order = forms.dates or (next(iter(sure)) if len(sure) == 1 else None)
     decimal = next(iter(said)) if len(said) == 1 else None
     found: dict[str, ColumnForm] = {}
