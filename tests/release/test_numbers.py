@@ -113,6 +113,13 @@ def test_a_value_outside_of_its_bounds_is_a_fault(made: dict[str, sf.Release]) -
     assert forms.read(data).equals(release.table)
 
 
+def test_an_infinite_value_is_drawn_as_itself() -> None:
+    forms = forms_written({"x": {"form": "draw", "kind": "decimal"}})
+    written = forms.write(pl.DataFrame({"x": ["inf", "-inf", "[2, 4)"]}))
+    assert written["x"].to_list()[:2] == [float("inf"), float("-inf")]
+    assert not forms.faults(written)
+
+
 def test_one_seed_one_draw(table: pl.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SFUMATO_KEY", "0" * 64)
     one, same, other = (sf.anonymize(table, **ASKED, numbers="draw", seed=seed).data for seed in (1, 1, 2))

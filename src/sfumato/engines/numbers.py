@@ -196,7 +196,8 @@ def _drawn(low: pl.Series, high: pl.Series, random: np.random.Generator) -> pl.S
     if low.dtype == pl.Float64:
         digits = _digits(first, last)
         drawn = (first + at * (last - first)).round(digits)
-        return pl.DataFrame({"x": drawn, "a": first, "b": last}).select(pl.col("x").clip("a", "b")).to_series()
+        inside = pl.when(pl.col("a") < pl.col("b")).then(pl.col("x").clip("a", "b")).otherwise("a")  # or infinite
+        return pl.DataFrame({"x": drawn, "a": first, "b": last}).select(x=inside).to_series()
     start, stop = first.to_physical(), last.to_physical()
     return (start + (at * (stop - start + 1)).floor().cast(start.dtype)).cast(low.dtype)
 
