@@ -33,6 +33,8 @@ Column = Callable[..., Categories]
         ("icd10", "H60.1", "H60 H60-H62 H60-H95"),
         ("icd10", "Z3A.20", "Z3A Z3A Z00-Z99"),  # of ICD-10-CM, in no block of the WHO
         ("icd10", "Y09", "Y09 X85-Y09 V01-Y98"),
+        ("icd10", "D49.9", "D49 D49 D49"),  # of ICD-10-CM, in no chapter of the WHO
+        ("icd10", "V00.01", "V00 V00 V00"),
         ("nuts", "itc41", "ITC4 ITC IT"),
         ("nuts", "EL3", "EL3 EL3 EL"),
         ("prefix:2,5", "08012001", "08012*** 08******"),

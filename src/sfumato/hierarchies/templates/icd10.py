@@ -44,12 +44,17 @@ def _path(text: str) -> list[str] | None:
     if not CODE.fullmatch(code):
         return None
     category = code[:3]
-    block = BLOCKS[max(bisect_right(BLOCKS, category + "~") - 1, 0)]
-    if not block[:3] <= category <= block[4:]:
-        block = category  # of a national version: the WHO puts it into no block
-    elif block[:3] == block[4:]:
-        block = block[:3]
-    return [category, block, CHAPTERS[max(bisect_right(CHAPTERS, category + "~") - 1, 0)]]
+    return [category, _span(category, BLOCKS), _span(category, CHAPTERS)]
+
+
+def _span(category: str, spans: list[str]) -> str:
+    """The block or chapter of a category: itself where the WHO has none, as for some of national versions.
+
+    >>> _span("J45", CHAPTERS), _span("V00", CHAPTERS), _span("B99", BLOCKS)
+    ('J00-J99', 'V00', 'B99')
+    """
+    span = spans[max(bisect_right(spans, category + "~") - 1, 0)]
+    return span if span[:3] <= category <= span[4:] and span[:3] != span[4:] else category
 
 
 def _categories(span: str) -> int:
@@ -73,8 +78,8 @@ def icd10() -> Template:
     """Diagnoses of ICD-10: J45.1, category J45, block J40-J47, chapter J00-J99.
 
     Blocks and chapters are those of the WHO. Codes stand with or without their dot, in upper or lower case, and may go
-    on as those of ICD-10-CM and ICD-10-GM do; a category that the WHO has in no block is a block of its own. No group
-    crosses chapters.
+    on as those of ICD-10-CM and ICD-10-GM do; a category that the WHO has in no block, or no chapter, is one of its
+    own. No group crosses chapters.
 
     >>> icd10().describe()
     'icd10'
