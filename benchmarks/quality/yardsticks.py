@@ -17,13 +17,14 @@ ARX = {5: ((0.0577, 4.0), (0.0531, 18.8)), 10: ((0.0804, None),)}
 LOSS = sf.LM(leaves="hierarchy", aggregate="geometric")
 NINE: list[tuple[str, Any, int, float, float | None]] = [  # method, search, k, greatest loss, greatest seconds
     ("default", "auto", 5, 0.0531, 2.0),
-    ("refined, 15 s", sf.Refined(seconds=15), 5, 0.045, 20.0),
-    ("refined, hierarchy labels", sf.Refined(labels="hierarchy"), 5, 0.0577, None),
-    ("default", "auto", 10, 0.075, None),
+    ("default, labels as ranges", sf.Automatic(labels="ranges"), 5, 0.0531, 2.0),
+    ("refined, 15 s", sf.Refined(seconds=15, labels="ranges"), 5, 0.045, 20.0),
+    ("default", "auto", 10, 0.0804, None),
+    ("default, labels as ranges", sf.Automatic(labels="ranges"), 10, 0.075, None),
     ("iterated", "iterated", 5, 0.0577, 1.0),
     ("iterated, ranges", sf.Iterated(labels="ranges"), 5, 0.0531, 1.0),
-    ("k-member", "k-member", 5, 0.0531, 10.0),
-    ("top-down", "top-down", 5, 0.0735, 2.0),
+    ("k-member", sf.KMember(labels="ranges"), 5, 0.0531, 10.0),
+    ("top-down", sf.TopDown(labels="ranges"), 5, 0.0735, 2.0),
 ]
 RUNS = 3
 

@@ -49,13 +49,21 @@ def command(manifest: Manifest) -> tuple[str, list[str]]:
     if policy.get("suppression"):
         parts.append(("--suppression", str(policy["suppression"])))
     parts += [(f"--{key}", text) for key in ("search", "loss") if (text := _variant(policy.get(key)))]
+    parts += [("--tidy", "")] if policy.get("tidy") else []
     parts += [("--ends", "exact")] if policy.get("ends") == "exact" else []
+    parts += [("--numbers", form) for form in _forms(manifest)[:1]]
     parts += [("--profile", str(policy["profile"]))] if policy.get("profile") else []
     parts += [("--seed", str(seed)) for seed in [look(manifest, "seed")] if seed is not None]
     parts += [("--order", str(o)) for o in [look(manifest, "data", "order")] if o not in (None, "canonical")]
     parts += [("--format", str(format)) for format in [look(manifest, "data", "format")] if format not in (None, "csv")]
-    words = " ".join(f"{flag} {shlex.quote(text)}" for flag, text in parts)
+    words = " ".join(f"{flag} {shlex.quote(text)}" if text else flag for flag, text in parts)
     return f"sfumato anonymize {INPUT} {words} -o OUTPUT", unwritten
+
+
+def _forms(manifest: Manifest) -> list[str]:
+    """The forms that numbers and dates are written in."""
+    written = table(manifest, "data", "numbers").values()
+    return list(dict.fromkeys(str(one.get("form")) for one in written if isinstance(one, Mapping)))
 
 
 def _hierarchies(used: Mapping[str, Any]) -> tuple[list[tuple[str, str]], list[str]]:
@@ -106,6 +114,13 @@ ENDS = {
     "rounded": "rounded outward to a step, so that they are not the values of people",
     "exact": "exact: each is the value of somebody in the class",
 }
+TIDY = "they nest, and a number or date has no more of them than it had values"
+ALIKE = "texts are grouped by their order, their prefix, or with others whose rows look alike in the other columns"
+FORMS = {
+    "bounds": "the bounds of their range",
+    "midpoint": "the middle of their range",
+    "draw": "a value drawn at random within the bounds of their range, beside these",
+}
 OPTIMAL = {True: "yes: no better one exists for this method and loss", False: "not claimed"}
 
 
@@ -122,10 +137,21 @@ def method(manifest: Manifest) -> Markup:
         ("Required", join([model(one) for one in asked], tag("br")) or None),
         ("Quasi-identifiers", join([names(one, most=99) for one in quasi(manifest)], tag("br")) or None),
         ("Loss to keep small", _variant_line(look(manifest, "policy", "loss"), lambda name: called(LOSSES, name))),
+        ("Labels", TIDY if look(manifest, "policy", "tidy") else None),
+        ("Without a hierarchy", _ungrouped(manifest)),
         ("Ends of ranges", ENDS.get(str(look(manifest, "policy", "ends")))),
+        ("Numbers are written as", join([FORMS[form] for form in _forms(manifest) if form in FORMS], ", ") or None),
         ("Suppression allowed", _limit(look(manifest, "policy", "suppression"))),
     ]
     return section("method", "Method and parameters", facts(pairs, "record"), _hierarchy_lines(manifest))
+
+
+def _ungrouped(manifest: Manifest) -> str | None:
+    """What becomes of texts that were given no hierarchy, where there are such."""
+    given, columns = table(manifest, "policy", "hierarchies"), rows(manifest, "data", "columns")
+    texts = {c.get("name") for c in columns if isinstance(c, Mapping) and c.get("kind") == "text"}
+    bare = [name for names in quasi(manifest) for name in names if given.get(name, "learned") == "learned"]
+    return ALIKE if texts.intersection(bare) else None
 
 
 def _as_promise(asked: Any) -> dict[str, Any]:
