@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sfumato as sf
 from sfumato.core.hierarchy import Categories
 from sfumato.core.label_grammar import read_printed
 from sfumato.errors import PolicyError
@@ -54,6 +55,14 @@ def test_few_people_far_out_do_not_show_in_the_steps(column: Column) -> None:
     rich = column([*range(20, 80), 1_000_000], count=[*[10] * 60, 1])
     near, far = learned().build(ages), learned().build(rich)
     assert [near.path(i) for i in range(60)] == [far.path(i) for i in range(60)]
+
+
+@pytest.mark.parametrize("far", [1_000_000, -1_000_000])
+def test_rows_far_out_that_may_be_suppressed_do_not_show_in_the_steps(far: int) -> None:
+    ages = [20 + i % 40 for i in range(90)] + [far + i for i in range(10)]
+    release = sf.anonymize({"age": ages}, quasi=["age"], k=11, suppression=0.1)
+    assert release.solution.verdict.suppressed == 10
+    assert set(release.table.get_column("age")) == {"[20, 29]", "[30, 39]", "[40, 49]", "[50, 59]"}
 
 
 def test_few_values_make_few_levels(column: Column) -> None:

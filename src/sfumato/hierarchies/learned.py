@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -15,7 +15,8 @@ from sfumato.core.parameters import whole_number
 from sfumato.hierarchies.dates import in_unit, moments_of
 from sfumato.hierarchies.texts import text_levels
 
-TRIMMED = 0.025  # of the rows on either side, which do not matter to the steps
+TRIMMED = 0.025  # of the rows on either side, at least, which do not matter to the steps
+MOST_TRIMMED = 0.15  # beyond it the steps would not fit the rows that stay
 FIRST = (5, 10, 25)  # a first step, times a power of ten; each next one is twice as wide
 FINER = {5: ((5, -1), (1, 0)), 10: ((1, 0), (5, 0)), 25: ((1, 0), (5, 0))}  # steps below it: a digit, and more powers
 SMALLEST = 1e-290  # span that floats can be cut in
@@ -29,9 +30,13 @@ LONG = ("month", "year", "5 years", "decade", "20 years")
 
 @dataclass(frozen=True)
 class Learned:
-    """Round steps for numbers and dates, groups of alike categories."""
+    """Round steps for numbers and dates, groups of alike categories.
+
+    `trimmed` is the share of the rows, on either side, that do not matter to the steps.
+    """
 
     groups: int = 256
+    trimmed: float = TRIMMED
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "groups", whole_number(self.groups, "groups of learned", 2))
@@ -42,9 +47,9 @@ class Learned:
         if categories.position is None or categories.kind == "boolean":
             levels = text_levels(categories, leaves, self.groups)
         elif categories.kind in ("date", "datetime"):
-            levels = _calendar(categories, leaves)
+            levels = _calendar(categories, leaves, self.trimmed)
         else:
-            levels = _steps(categories, leaves)
+            levels = _steps(categories, leaves, self.trimmed)
         kept: list[Groups] = []
         most = min(self.groups, (len(leaves) + 1) // 2)
         for level in levels:
@@ -52,6 +57,10 @@ class Learned:
                 kept.append(level)
                 most = len(level[1]) - 1
         return grow(categories.name, leaves, kept, learned=True)
+
+    def without(self, share: float) -> Learned:
+        """The same, of a table from which so many rows may be suppressed: the steps shall not tell of these."""
+        return replace(self, trimmed=min(max(share, TRIMMED), MOST_TRIMMED))
 
     def describe(self) -> str:
         """A few words for the manifest."""
@@ -74,17 +83,18 @@ def learned(groups: int = 256) -> Learned:
     return Learned(groups)
 
 
-def _steps(categories: Categories, leaves: Sequence[str]) -> list[Groups]:
+def _steps(categories: Categories, leaves: Sequence[str], trimmed: float) -> list[Groups]:
     """Numbers in round steps of nested widths; infinite ones stay as they are."""
     place = np.asarray(categories.position, np.float64)[: len(leaves)]
     whole = categories.kind == "integer"
-    return [_in_steps(place, leaves, digit, power, whole) for digit, power in widths_of(categories)]
+    return [_in_steps(place, leaves, digit, power, whole) for digit, power in widths_of(categories, trimmed)]
 
 
-def widths_of(categories: Categories) -> list[tuple[int, int]]:
+def widths_of(categories: Categories, trimmed: float = TRIMMED) -> list[tuple[int, int]]:
     """The widths of the steps for a column of numbers, narrowest first: a factor and a power of ten each."""
     known = len(categories) - categories.missing
-    widths = step_widths(_spread(np.asarray(categories.position, np.float64)[:known], categories.count[:known]))
+    place = np.asarray(categories.position, np.float64)[:known]
+    widths = step_widths(_spread(place, categories.count[:known], trimmed))
     whole = categories.kind == "integer"
     return [(digit, power) for digit, power in widths if not whole or power >= 0 or digit % 10**-power == 0]
 
@@ -125,26 +135,26 @@ def _in_steps(place: np.ndarray, leaves: Sequence[str], factor: int, power: int,
     return group, names
 
 
-def _calendar(categories: Categories, leaves: Sequence[str]) -> list[Groups]:
+def _calendar(categories: Categories, leaves: Sequence[str], trimmed: float) -> list[Groups]:
     """Dates and times in months, years, ...; none where one is outside the years 1 to 9999."""
     moments = moments_of(categories, leaves)
     if np.isnat(moments).any():
         return []
     days = moments.astype("M8[D]").astype(np.float64)
-    span = _spread(days, categories.count[: len(leaves)])
+    span = _spread(days, categories.count[: len(leaves)], trimmed)
     units = WEEKS if span <= FEW_WEEKS else LONG if span >= LONG_SPAN else SHORT
     clock = ("hour", "day") if categories.kind == "datetime" else ()
     return [in_unit(moments, unit) for unit in (*clock, *units)]
 
 
-def _spread(place: np.ndarray, count: np.ndarray) -> float:
+def _spread(place: np.ndarray, count: np.ndarray, trimmed: float) -> float:
     """How far most rows lie apart: a few of them far out, who may be suppressed, do not show in the steps."""
     known = np.isfinite(place)
     order = np.argsort(place[known], kind="stable")
     line, upto = place[known][order], np.cumsum(count[known][order])
     if not len(line):
         return 0.0
-    trimmed = upto[-1] * TRIMMED
-    low, high = np.searchsorted(upto, [trimmed, upto[-1] - trimmed])
-    spread = float(line[min(high, len(line) - 1)] - line[low])
+    gone = upto[-1] * trimmed
+    low, high = np.searchsorted(upto, gone, side="right"), np.searchsorted(upto, upto[-1] - gone)
+    spread = float(line[high] - line[min(low, high)])
     return spread if spread > 0 else float(line[-1] - line[0])

@@ -39,6 +39,7 @@ from sfumato.release.request import (
     distribution,
     hierarchies_of,
     in_forms,
+    learned_without,
     look_before,
     publishable,
     refuse_changed,
@@ -126,7 +127,8 @@ def _recoding(engine: Engine, request: Request, to: Folder | Table | None) -> Re
     report_progress("reading the columns", None)
     wanted = dict.fromkeys(policy.columns, "quasi") | dict.fromkeys(request.histogram_columns, "sensitive")
     weights = parameters.weights_of(entries, request.roles.weight) if engine.in_memory else None
-    micro = microdata(entries, wanted, request.recipes, weights, None if often is None else often.to_numpy())
+    recipes = learned_without(request, policy.limit(rows) / rows)
+    micro = microdata(entries, wanted, recipes, weights, None if often is None else often.to_numpy())
     refuse_order(request.normalised, micro, policy.require)
     apart = {*policy.columns, *request.roles.identifying}  # by name: a column may be called "*"
     others = pl.DataFrame([c for c in entries if c.name not in apart]) if engine.in_memory else None

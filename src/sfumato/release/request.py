@@ -34,6 +34,7 @@ from sfumato.errors import (
     warn,
 )
 from sfumato.hierarchies import parse as parse_hierarchy
+from sfumato.hierarchies.learned import Learned
 from sfumato.measures.table import SAMPLE, estimate
 from sfumato.search import Automatic, Mondrian, search_name
 from sfumato.search.problem import Choice, Progress, Solution
@@ -225,6 +226,13 @@ def recipes_of(frame: pl.DataFrame, hierarchies: Any) -> dict[str, Any]:
             what = f'there is a hierarchy for column "{name}", which the table does not have'
             raise ColumnError(what, hint=did_you_mean(name, frame.columns))
     return {name: parse_hierarchy(spec) for name, spec in mapping(hierarchies, "hierarchies").items()}
+
+
+def learned_without(request: Request, share: float) -> dict[str, Any]:
+    """The recipes; what is learned of quasi-identifiers is not learned from the rows far out that may be suppressed."""
+    recipes = {name: request.recipes.get(name, Learned()) for name in request.policy.columns}
+    learned = {name: one.without(share) for name, one in recipes.items() if isinstance(one, Learned)}
+    return {**request.recipes, **learned}
 
 
 def adjusted(search: Any, keep: Any, labels: Any, tidy: Any = None) -> tuple[Any, bool]:
