@@ -76,6 +76,7 @@ def test_a_signature_covers_it(tmp_path: Path) -> None:
         ({"dataset": 3}, "dataset: must be a text; got int"),
         ({"purpose": "x" * 601}, "purpose: must have at most 600 letters; got 601"),
         ({"purpose": "a\x1b[31m"}, "purpose: must be plain text"),
+        ({"purpose": "a\u202egnp"}, "purpose: must be plain text"),
         ({"date": "1.3.2026"}, "date: must be a date, as in 2026-03-01"),
         ({"review_date": "2026-02-30"}, "review_date: must be a date"),
         ({"language": "fr"}, "language: must be one of en, it"),

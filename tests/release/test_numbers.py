@@ -156,6 +156,13 @@ def test_what_cannot_be_written_so_is_refused(table: pl.DataFrame, tmp_path: Pat
         forms_written({"age": {"form": "pickle", "kind": "integer"}})
 
 
+def test_times_with_a_zone_stay_text() -> None:
+    start = dt.datetime(2024, 3, 1, tzinfo=dt.UTC)
+    table = pl.DataFrame({"at": [start + dt.timedelta(minutes=7 * i) for i in range(60)], "age": [30, 40] * 30})
+    data = sf.anonymize(table, quasi=["at", "age"], k=5, numbers="bounds").data
+    assert data.columns == ["at", "age_low", "age_high"]
+
+
 @pytest.mark.parametrize(
     ("kind", "label", "low", "high"),
     [

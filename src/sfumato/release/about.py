@@ -18,6 +18,7 @@ TEXTS = ("dataset", "controller", "purpose", "recipient", "legal_basis", "attack
 DATES = ("date", "review_date")
 KEYS = (*TEXTS, *DATES, "language", "columns", "suggested")
 LONGEST = 600  # letters of a text
+TURNING = "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # what turns the direction of text
 
 
 def about_of(given: Any, columns: Collection[str] | None = None) -> dict[str, Any]:
@@ -74,7 +75,7 @@ def _text(value: Any) -> tuple[Any, str | None]:
     text = " ".join(value.split())
     if len(text) > LONGEST:
         return None, f"must have at most {LONGEST} letters; got {len(text)}"
-    if any(unicodedata.category(letter) in ("Cc", "Cs", "Co") for letter in text):
+    if any(unicodedata.category(letter) in ("Cc", "Cs", "Co") or letter in TURNING for letter in text):
         return None, "must be plain text: it holds a control character"
     return text, None
 

@@ -133,14 +133,12 @@ def _recoding(engine: Engine, request: Request, to: Folder | Table | None) -> Re
     apart = {*policy.columns, *request.roles.identifying}  # by name: a column may be called "*"
     others = pl.DataFrame([c for c in entries if c.name not in apart]) if engine.in_memory else None
     found = interruptible(lambda tell: solve(request, micro, others, tell), report_progress)
-    solution = found.solution
-    check_solution(solution, request.search, policy, rows)
+    check_solution(solution := found.solution, request.search, policy, rows)
     if engine.in_memory:
         taken, labels = recode(entries, micro, solution, found.of_entry, policy.columns)
         labels, forms = in_forms(request, micro, labels)
         own = [engine.sample(rows).get_column(name).gather(taken) for name in request.normalised]
-        labels |= one_spelling(own, policy.require)
-        plan = Plan(request.released, taken=taken, labels=labels, numbers=forms)
+        plan = Plan(request.released, taken=taken, labels=labels | one_spelling(own, policy.require), numbers=forms)
     else:
         plan = plan_of(entries, micro, solution, found.of_entry, policy.columns, found.keys, request.released)
     plan = replace(plan, order=request.row_order, rows=rows - solution.verdict.suppressed)

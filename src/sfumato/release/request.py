@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import polars as pl
 
 from sfumato.core.compiled import warn_of_compiling
+from sfumato.core.exact import zoned
 from sfumato.core.fingerprint import secret_seed
 from sfumato.core.microdata import Microdata
 from sfumato.core.parameters import column_names, known_columns, mapping, one_of, quasi_sets, yes_or_no
@@ -277,7 +278,8 @@ def in_forms(
     asked = request.numbers
     if asked == "text":
         return labels, NumberForms()
-    kinds = {name: micro.attribute(name).kind for name in labels}
+    columns = {name: micro.attribute(name).categories for name in labels}
+    kinds = {name: "text" if zoned(c.text[0]) else c.kind for name, c in columns.items()}  # bounds have no time zone
     forms = number_forms(asked, labels, kinds, secret_seed(request.seed))
     made = [new for name in forms.form for new in forms.names(name) if new != name]
     if taken := [name for name in made if name in request.released]:
