@@ -20,6 +20,8 @@ PYTHON = re.compile(
 )
 # said where no command leads: to somebody who has a Release, an open connection or a class of their own in hand
 ELSEWHERE = (
+    "rename one of them, or drop the index: frame.reset_index(drop=True)",  # of frames
+    'unseen="suppress" withholds such rows, unseen="generalise" gives them a coarser label',  # of sf.Anonymizer
     'the path of a folder, or sf.Folder("out", format="csv")',
     'the path of a folder, sf.Folder("out", format="csv"), or for a database sf.Table("release")',
     "read its data with sf.read, sf.scan or sf.Database; the verbs take the release as it is",

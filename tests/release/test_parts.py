@@ -261,7 +261,10 @@ def test_the_loss_is_that_of_the_whole_table(monkeypatch: pytest.MonkeyPatch, ta
         Mondrian(labels="given"),
         Mondrian(dimension="gain", class_attribute="disease", labels="ranges"),
         Mondrian(
-            cut="best", dimension="workload", queries=[{"age": (30, 40)}, {"town": "A", "born": (None, "1960-05-01")}]
+            cut="best",
+            dimension="workload",
+            labels="ranges",
+            queries=[{"age": (30, 40)}, {"town": "A", "born": (None, "1960-05-01")}],
         ),
     ],
     ids=lambda m: f"{m.categories}-{m.labels}-{m.dimension}",
