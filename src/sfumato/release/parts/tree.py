@@ -147,7 +147,7 @@ class Sample:
     def __init__(self, problem: Problem, method: Mondrian, unit: int, lines: Container[str]) -> None:
         self.problem, self.unit = by_class(problem), unit
         self.cells, self.require = problem.cells, self.problem.policy.require
-        self.columns = columns_of(problem, method.categories, method.labels, whole_nodes=True)
+        self.columns = columns_of(problem, method.categories, method.labels, method.cut)
         self.lines = [column.attribute.name in lines for column in self.columns]
         self.shape = shape_of(self.columns, problem.policy.loss)
         least = max(1, math.ceil(self.problem.policy.least_size / unit))

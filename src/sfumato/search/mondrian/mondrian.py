@@ -61,7 +61,7 @@ class Mondrian(Search):
 
     `labels`: columns print labels of their hierarchies where one was "given", or all of them of a "hierarchy", which is
     learned where none was given; other numbers and dates print as "ranges", as all of them do with that, or as "mean"
-    or "median". What has an order is cut in two in any case.
+    or "median". With `cut="best"` what has an order is cut in two in any case.
     """
 
     code: ClassVar[str] = "CG_"
@@ -116,7 +116,7 @@ class Mondrian(Search):
         problem = by_class(problem)
         self._refuse(problem)
         check_root(problem)
-        columns = columns_of(problem, self.categories, self.labels)
+        columns = columns_of(problem, self.categories, self.labels, self.cut)
         parts = self._parts(problem, columns)
         starts, ends, checks = _cut_all(problem, parts)
         partition = self._partition(problem, columns, parts, starts, ends)

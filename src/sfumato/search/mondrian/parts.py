@@ -35,17 +35,15 @@ class OrderedColumn:
         return np.argsort(self.place)
 
 
-def columns_of(problem: Problem, categories: str, labels: str, whole_nodes: bool = False) -> list[OrderedColumn]:
-    """The columns of a problem; `categories` and `labels` as Mondrian takes them.
-
-    What has an order is cut in two; with `whole_nodes`, at the nodes of its hierarchy where it prints these.
-    """
+def columns_of(problem: Problem, categories: str, labels: str, cut: str = "best") -> list[OrderedColumn]:
+    """The columns of a problem; `categories`, `labels` and `cut` as Mondrian takes them."""
     found = []
     ordered = [a.categories.ordered for a in problem.attributes]
     for i, a in enumerate(problem.attributes):
         tree = along_hierarchy(a, labels)
         similar = categories == "optimised" and not a.categories.ordered
-        by_node = categories == "hierarchy" and (whole_nodes or not a.categories.ordered)
+        # what prints nodes is cut at them, but where every position is looked at and the column has an order
+        by_node = categories == "hierarchy" and not (a.categories.ordered and cut == "best")
         by_text = categories == "order" and not tree and a.categories.sequence != "text"
         if not tree and not similar and not by_text:
             found.append(OrderedColumn(a, np.arange(len(a.categories), dtype=np.int32), None, False))
