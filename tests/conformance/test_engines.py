@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import sfumato as sf
+from sfumato.engines.tables import engine_of
 from tests.conformance.engines import ENGINES, Make, memory, param
 
 ROWS = 600
@@ -114,6 +115,31 @@ def test_a_release_is_the_same_on_every_engine(
     assert engine.rows(found) == here.rows(expected)
     assert found.solution.verdict == expected.solution.verdict
     assert without_place(found) == without_place(expected)
+
+
+QUICK = ("memory", "parquet", "csv", "duckdb")
+SOME = [param(name, slow=name not in QUICK) for name in ENGINES if "spark-" not in name]
+
+
+@pytest.mark.parametrize("make", SOME)
+def test_rows_that_lack_a_value_are_left_out_on_every_engine(
+    make: Make, table: pl.DataFrame, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a quasi-identifier, and of a column that is not even counted."""
+    monkeypatch.setenv("SFUMATO_KEY", "a key of more than enough letters to be one")
+    table = table.with_columns(zip=pl.col("zip").fill_null(""))
+    engine = make(table, tmp_path, request)
+    here = memory(table if engine.table is None else engine.table, tmp_path, request)
+    given = asked("partition") | {"drop_missing": ["zip", "height", "wage"]}
+    with pytest.warns(sf.ReadWarning, match=r'rows are left out for a missing value in "zip", "height" and "wage"'):
+        expected, found = here.anonymize(**given), engine.anonymize(**given)
+    assert engine.rows(found) == here.rows(expected)
+    assert without_place(found) == without_place(expected)
+    told = found.manifest["input"]["reading"]["drop_missing"]
+    assert told == expected.manifest["input"]["reading"]["drop_missing"]
+    assert told["rows"] == ROWS - expected.manifest["input"]["rows"] > 0
+    secret = b"a key of more than enough letters to be one"
+    assert engine_of(engine.data).fingerprint(secret) == found.manifest["input"]["fingerprint"]
 
 
 @pytest.mark.slow

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from sfumato.errors import ColumnError, EmptyTable, PolicyError
+from sfumato.errors import ColumnError, EmptyTable
 from sfumato.report import report
 
 TABLE = {
@@ -64,6 +66,28 @@ def test_what_is_refused(tmp_path: Path) -> None:
         sf.anonymize(TABLE, **ASKED, drop_missing=["agee"])
     with pytest.raises(EmptyTable, match='every row has a missing value in "age"'):
         sf.anonymize({"age": [None, None], "sex": ["f", "f"]}, quasi=["age", "sex"], k=2, drop_missing=["age"])
-    pl.DataFrame(TABLE).write_parquet(tmp_path / "t.parquet")
-    with pytest.raises(PolicyError, match="not left out of an out-of-core table"):
-        sf.anonymize(sf.scan(tmp_path / "t.parquet"), **ASKED, drop_missing=True, to=tmp_path / "out")
+    pl.DataFrame({"age": [None, None]}, {"age": pl.Int64}).write_parquet(tmp_path / "t.parquet")
+    with pytest.raises(EmptyTable, match='every row has a missing value in "age"'):
+        sf.anonymize(sf.scan(tmp_path / "t.parquet"), quasi=["age"], k=2, drop_missing=True, to=tmp_path / "out")
+
+
+def test_a_count_goes_on_without_the_rows_that_are_left_out(tmp_path: Path) -> None:
+    """Where it stopped is told by rows as they come; what was counted with those rows is not taken up."""
+    pl.DataFrame({"age": [None] * 40 + [30, 31] * 30, "sex": ["f", ""] * 50}).write_parquet(tmp_path / "t.parquet")
+    table, said = sf.scan(tmp_path / "t.parquet", part=8), 0
+
+    def stop(message: str, share: float | None) -> None:
+        nonlocal said
+        said += message == "counting rows"
+        if said == 9:
+            raise KeyboardInterrupt
+
+    asked: dict[str, Any] = {"quasi": ["age", "sex"], "k": 2, "search": "mondrian", "to": tmp_path / "out"}
+    for drop, rows in ((False, 100), (["age"], 60), (True, 30)):
+        said = 0
+        with pytest.raises(KeyboardInterrupt), pytest.warns(sf.ReadWarning) if drop else nullcontext():
+            sf.anonymize(table, **asked, drop_missing=drop, progress=stop)
+        with pytest.warns(sf.ReadWarning) if drop else nullcontext():
+            release = sf.anonymize(table, **asked, drop_missing=drop)
+        assert release.manifest["input"]["rows"] == release.verification.rows == rows
+        shutil.rmtree(tmp_path / "out")

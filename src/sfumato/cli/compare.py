@@ -164,7 +164,9 @@ def _run(
         keywords = base.keywords()
         data = table.data
         if drop := keywords.pop("drop_missing"):
-            data = dropped_missing(MemoryTable(data), base.roles, drop).frame
+            every = MemoryTable(data)
+            fewer = dropped_missing(every, every, base.roles, drop)[0]
+            data = fewer.sample(fewer.rows())
         for name in ("order", "require", "unprotected", "profile", "tidy", "numbers", "about"):
             keywords.pop(name)
         for name, key in (("method", "search"), ("loss", "loss"), ("suppression", "suppression")):

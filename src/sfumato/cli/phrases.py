@@ -29,7 +29,6 @@ PHRASES: dict[str, str] = {
     r'\bverbatim=\[("(?:[^"\\]|\\.)*")\]': r"--verbatim \1",
     r"\bpass (--dates|--decimal|--verbatim)": r"give \1",
     r'\bpass sheet="\.\.\."': "give --sheet",
-    r"\bdo without drop_missing\b": "do without --drop-missing",
     r"\bpass header=False\b": "give --no-header",
     r'\bpass encoding="(\S+)"': r"give --encoding \1",
     r'\bpass encoding=, for example "(\S+)"': r"give --encoding, for example --encoding \1",

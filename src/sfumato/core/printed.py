@@ -60,6 +60,15 @@ def plain(name: str, dtype: pl.DataType) -> pl.Expr:
     return column
 
 
+def known(schema: Mapping[str, pl.DataType]) -> pl.Expr:
+    """Whether a row has a value in each of some columns, by their plain form.
+
+    >>> pl.DataFrame({"x": ["a", ""]}).select(known({"x": pl.String()}))["x"].to_list()
+    [True, False]
+    """
+    return pl.all_horizontal(plain(name, dtype).is_not_null() for name, dtype in schema.items())
+
+
 def plain_values(series: pl.Series) -> pl.Series:
     """The values of a column in their plain form.
 

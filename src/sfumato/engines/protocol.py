@@ -107,6 +107,15 @@ class Engine(Protocol):
     def positive(self, column: str) -> bool:
         """Whether every row has a finite number above 0 in a column."""
 
+    def missing(self, columns: Sequence[str]) -> tuple[int, int]:
+        """How many rows have a missing value in one of the columns, and how many rows there are."""
+
+    def without_missing(self, columns: Sequence[str], gone: int) -> Engine:
+        """The table without the rows that have a missing value in one of the columns, `gone` of them.
+
+        Its `reading` says so, and its fingerprint is that of all rows.
+        """
+
     def fingerprint(self, secret: bytes | None) -> str | None:
         """A keyed fingerprint of the table, or None without a key."""
 
@@ -142,6 +151,11 @@ class Engine(Protocol):
     def kept(self, data: Any) -> Engine:
         """A release that was kept there, by its name or its frame."""
         raise OutputError(f"a release of {self.called} cannot be kept there")
+
+
+def reading_without(reading: Mapping[str, Any], columns: Sequence[str], gone: int) -> dict[str, Any]:
+    """How a table was read, rows left out for a missing value in one of the columns."""
+    return {**reading, "drop_missing": {"columns": list(columns), "rows": gone}}
 
 
 def refuse_many(found: int, most: int) -> None:

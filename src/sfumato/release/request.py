@@ -19,12 +19,15 @@ from sfumato.core.printed import printed
 from sfumato.core.registry import field_values
 from sfumato.core.roles import REST, K, Roles, Undecided, check_roles, undecided
 from sfumato.core.spelling import warn_of_spellings
+from sfumato.core.wording import count, quoted
 from sfumato.criteria import CRITERIA, criterion, parse
+from sfumato.engines.files.forms import ReadWarning
 from sfumato.engines.numbers import FORMS, NumberForms, canonical, number_forms
 from sfumato.engines.order import RANDOM, RowOrder
-from sfumato.engines.protocol import Engine
+from sfumato.engines.protocol import Engine, refuse_types
 from sfumato.errors import (
     ColumnError,
+    EmptyTable,
     Infeasible,
     PolicyError,
     ReadError,
@@ -443,15 +446,22 @@ def refuse_out_of_core(method: Any, normalise: Any = False) -> None:
         )
 
 
-def dropped_missing(engine: Any, roles: Roles, given: bool | Sequence[str]) -> Any:
-    """A table in memory without the rows that have a missing value in a quasi-identifier, or in the columns given."""
-    if not engine.in_memory:
-        what = "rows with missing values are not left out of an out-of-core table"
-        raise PolicyError(what, hint="leave them out of the table, or do without drop_missing")
+def dropped_missing(table: Engine, engine: Engine, roles: Roles, given: bool | Sequence[str]) -> tuple[Engine, Engine]:
+    """A table, and as it is now, without the rows that lack a quasi-identifier, or a value of the columns given."""
     quasi = [name for names in roles.quasi for name in names]
-    columns = quasi if given is True else column_names(given, "drop_missing")
-    known_columns(columns, engine.schema())
-    return engine.without_missing(tuple(dict.fromkeys(columns)))
+    columns = tuple(dict.fromkeys(quasi if given is True else column_names(given, "drop_missing")))
+    schema = engine.schema()
+    known_columns(columns, schema)
+    refuse_types(schema, columns)
+    gone, rows = engine.missing(columns)
+    if not gone:
+        return table, engine
+    if gone == rows:
+        raise EmptyTable(f"every row has a missing value in {quoted(columns)}")
+    what = f"{count(gone, 'row')} {'is' if gone == 1 else 'are'} left out for a missing value in {quoted(columns)}"
+    warn(ReadWarning(what))
+    fewer = engine.without_missing(columns, gone)
+    return fewer if table is engine else table.without_missing(columns, gone), fewer
 
 
 def refuse_split(method: Any) -> NoReturn:

@@ -145,7 +145,7 @@ def anonymize(
         roles = roles_of(nothing, quasi, identifying, sensitive, insensitive, weight, needed, unprotected, rest)
         released = tuple(name for name in schema if name not in roles.identifying)
         if drop_missing:
-            table = engine = dropped_missing(engine, roles, drop_missing)
+            table, engine = dropped_missing(table, engine, roles, drop_missing)
         method, neat = adjusted(parse_search(search), keep, labels, tidy)
         standard = None if profile is None else profile_named(profile)
         policy = Policy(roles.quasi, promised, suppression, parse_loss(loss), ends_named(ends), neat, standard)

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from sfumato.core.printed import plain
+from sfumato.core.printed import known, plain
 from sfumato.engines.atomic import hold, why
 from sfumato.engines.callbacks import called, patiently
 from sfumato.engines.files.source import FileSource
@@ -93,6 +93,7 @@ def layout(rows: pl.DataFrame, old: Layout | None) -> Layout | None:
 
 
 KEY = RESERVED_PREFIX + "key"
+NEEDED = RESERVED_PREFIX + "needed"  # the column that says whether a row has all values that are needed
 DENSE = 1 << 25  # keys that are counted in a table of all of them
 WAIT = 1 << 21  # rows that wait until they are grouped
 NUMBERS = (pl.Boolean, pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)
@@ -132,7 +133,9 @@ class Tally:
 
     def add(self, rows: pl.DataFrame, row_counts: pl.Series | None = None) -> None:
         """Count some rows of `numbers`, each once or so many times."""
-        if rows.height and self.packs:
+        if not rows.height:
+            return
+        if self.packs:
             self._fit(rows)
         if not self.packs or self.layout is None:
             self._wait(rows, row_counts)
@@ -294,17 +297,17 @@ def count(
     most: int,
     work: Path | None,
     part: int,
+    needed: Sequence[str] = (),
 ) -> pl.DataFrame:
-    """Distinct tuples of columns with their counts.
+    """Distinct tuples of columns with their counts, of the rows that have a value in all `needed` columns.
 
     What is counted is saved in `work` every `part` rows, every few seconds, and where the count is interrupted.
     """
     files = [(str(s.path.resolve()), s.bytes, s.stamp, s.text and (s.text.block, s.text.forms)) for s in sources]
     stop = threading.Event()
-    with _folder(work, f"{files} {list(columns)}") as folder:
-        counting = CountRun(
-            sources, columns, Ticker(report_progress, "counting rows", sum(s.rows for s in sources)), most, folder
-        )
+    with _folder(work, f"{files} {list(columns)} {list(needed)}") as folder:
+        ticker = Ticker(report_progress, "counting rows", sum(s.rows for s in sources))
+        counting = CountRun(sources, columns, ticker, most, folder, needed)
         return patiently(lambda: counting.run(part, stop), stop.set)
 
 
@@ -312,11 +315,18 @@ class CountRun:
     """A count under way: all that is saved, and what came after it."""
 
     def __init__(
-        self, sources: Sequence[FileSource], columns: Sequence[str], ticker: Ticker, most: int, folder: Path | None
+        self,
+        sources: Sequence[FileSource],
+        columns: Sequence[str],
+        ticker: Ticker,
+        most: int,
+        folder: Path | None,
+        needed: Sequence[str] = (),
     ) -> None:
         self.runs = [Run(list(files)) for _, files in itertools.groupby(sources, key=lambda source: source.exact)]
         self.ticker, self.folder = ticker, folder
         self.whole = Tally({name: sources[0].schema[name] for name in columns}, most)
+        self.needed = known({name: sources[0].schema[name] for name in needed}).alias(NEEDED) if needed else None
         self.here, self.waiting = self.whole, 0  # what was counted since the last saving, and how many rows
         self.number = 0  # of the next saving
         self.saved, self.cost = time.monotonic(), 0.0  # when the last was, and how long it took
@@ -327,8 +337,8 @@ class CountRun:
         for number in range(start.run, len(self.runs)):
             run, first, done = self.runs[number], start if number == start.run else Position(number), 0
             try:
-                for batch in _batches(run.scan(first), self.whole, min(part, BATCH)):
-                    self.here.add(batch)
+                for batch in _batches(run.scan(first), self.whole, min(part, BATCH), self.needed):
+                    self.here.add(batch if self.needed is None else batch.filter(NEEDED).drop(NEEDED))
                     done, self.waiting = done + batch.height, self.waiting + batch.height
                     since = time.monotonic() - self.saved
                     if self.waiting >= part or since > max(SECONDS, SHARE * self.cost):
@@ -382,10 +392,11 @@ class CountRun:
             self.whole.add(cells.drop(COUNT), cells.get_column(COUNT))
 
 
-def _batches(rows: pl.LazyFrame, into: Tally, size: int) -> Iterator[pl.DataFrame]:
+def _batches(rows: pl.LazyFrame, into: Tally, size: int, beside: pl.Expr | None = None) -> Iterator[pl.DataFrame]:
     """The numbers of the rows of a stream, in order; batches are coded on all cores while one counts."""
+    asked = into.numbers if beside is None else [*into.numbers, beside]
     try:
-        yield from rows.select(into.numbers).collect_batches(chunk_size=size, maintain_order=True, engine="streaming")
+        yield from rows.select(asked).collect_batches(chunk_size=size, maintain_order=True, engine="streaming")
     except (pl.exceptions.PolarsError, OSError):  # whose messages may hold cells
         raise ReadError(CHANGED) from None
 

@@ -7,19 +7,20 @@ import hmac
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 
 import polars as pl
 
-from sfumato.core.printed import printed_frame
+from sfumato.core.printed import known, printed_frame
 from sfumato.engines.callbacks import called
 from sfumato.engines.files.count import PART, Tally, Ticker, count, singled, stream, tally
 from sfumato.engines.files.forms import Forms, ReadWarning, skip_note
 from sfumato.engines.files.recode import Mapper
 from sfumato.engines.files.source import BLOCK, sources, unchanged, written
 from sfumato.engines.files.write import write
-from sfumato.engines.protocol import COUNT, Engine, Plan, Progress
+from sfumato.engines.protocol import COUNT, Engine, Plan, Progress, reading_without
 from sfumato.errors import ColumnError, EmptyTable, ReadError, warn
 
 PIECES = 8  # places of a table that a sample is taken from
@@ -65,6 +66,8 @@ class FileTable(Engine):
         for note in skip_note(above, skip) + found.notes(cells=False):
             warn(ReadWarning(f"{self.files[0].path.name}: {note}"))
         self.part = part
+        self.needed: tuple[str, ...] = ()  # columns without a value of which rows are left out, so many
+        self.gone = 0
         if not self.files[0].schema:
             raise EmptyTable("the table has no columns")
         if all(source.exact and not source.rows for source in self.files):
@@ -80,11 +83,15 @@ class FileTable(Engine):
 
     def rows(self) -> int:
         """How many rows there are; of text files a guess from their bytes."""
+        return max(1, self._every - self.gone)
+
+    @property
+    def _every(self) -> int:
         return sum(source.rows for source in self.files)
 
     def sample(self, rows: int) -> pl.DataFrame:
         """Some rows of all columns, from several places of the table."""
-        every, each = self.rows(), max(1, rows // PIECES)
+        every, each = self._every, max(1, rows // PIECES)
         if every <= rows:
             with unchanged(self.files):
                 return stream(self.frame.head(rows))  # the rows of text are a guess: there may be more
@@ -96,7 +103,7 @@ class FileTable(Engine):
             pieces += [(source, low, each) for low in here] if source.exact else [(source, 0, each * len(here))]
             passed += source.rows
         with unchanged(self.files):
-            return pl.concat([stream(source.frame.slice(low, n)) for source, low, n in pieces])
+            return pl.concat([stream(self._complete(source.frame.slice(low, n))) for source, low, n in pieces])
 
     def positive(self, column: str) -> bool:
         """Whether every row has a finite number above 0 in a column."""
@@ -107,6 +114,26 @@ class FileTable(Engine):
         good = (number.is_finite() & (number > 0)).fill_null(False)
         with unchanged(self.files):
             return bool(stream(self.frame.select(good.all())).item())
+
+    def missing(self, columns: Sequence[str]) -> tuple[int, int]:
+        """How many rows have a missing value in one of the columns, and how many rows there are."""
+        schema = self.files[0].schema
+        lacks = ~known({name: schema[name] for name in columns})
+        with unchanged(self.files):
+            return stream(self.frame.select(lacks.sum().alias("0"), pl.len().alias("1"))).row(0)
+
+    def without_missing(self, columns: Sequence[str], gone: int) -> FileTable:
+        """The table without the rows that have a missing value in one of the columns."""
+        found = copy(self)
+        found.__dict__.pop("frame", None)
+        found.needed, found.gone = tuple(columns), gone
+        found.reading = reading_without(self.reading, columns, gone)
+        return found
+
+    def _complete(self, frame: pl.LazyFrame) -> pl.LazyFrame:
+        """The rows that have all values that are needed."""
+        schema = self.files[0].schema
+        return frame.filter(known({name: schema[name] for name in self.needed})) if self.needed else frame
 
     def fingerprint(self, secret: bytes | None) -> str | None:
         """HMAC-SHA256 of the bytes of the files, in order: of the files, not of the values."""
@@ -129,7 +156,7 @@ class FileTable(Engine):
     ) -> pl.DataFrame:
         """Distinct tuples of columns, and in `COUNT` how many rows have them."""
         with unchanged(self.files):
-            return count(self.files, columns, report_progress, most, work, self.part)
+            return count(self.files, columns, report_progress, most, work, self.part, self.needed)
 
     def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
         """For each set of columns how many rows have values of them that no other row has."""
@@ -156,7 +183,7 @@ class FileTable(Engine):
     @cached_property
     def frame(self) -> pl.LazyFrame:
         """The rows, file by file."""
-        return pl.concat([source.frame for source in self.files])
+        return self._complete(pl.concat([source.frame for source in self.files]))
 
 
 class ScannedFile:

@@ -17,17 +17,15 @@ import polars as pl
 
 from sfumato.core.fingerprint import fingerprint
 from sfumato.core.parameters import weights_of
-from sfumato.core.printed import plain, refuse_unprintable
-from sfumato.core.wording import count, quoted
+from sfumato.core.printed import known, plain, refuse_unprintable
 from sfumato.engines.files.bytes import FORMATS, write_table
 from sfumato.engines.files.count import singled
-from sfumato.engines.files.forms import ReadWarning
 from sfumato.engines.files.read import how_read, read, read_table
 from sfumato.engines.files.table import ScannedFile
 from sfumato.engines.memory.pandas import from_pandas, objects, plain_categories, to_pandas, with_index
 from sfumato.engines.order import INPUT
-from sfumato.engines.protocol import COUNT, Engine, Plan, Progress, refuse_many
-from sfumato.errors import ColumnError, EmptyTable, InputError, warn
+from sfumato.engines.protocol import COUNT, Engine, Plan, Progress, reading_without, refuse_many
+from sfumato.errors import ColumnError, EmptyTable, InputError
 
 Kind = Literal["polars", "lazy", "pandas", "arrow", "dict"]
 ALLOWED = "a frame of pandas, Polars (eager or lazy) or PyArrow, a dict of lists, or the path of a file"
@@ -60,26 +58,21 @@ class MemoryTable(Engine):
         self.reading = reading or (how_read(data) if isinstance(data, pl.DataFrame) else {})
         self.data, self.came_from = data, came_from
 
-    def without_missing(self, columns: Sequence[str]) -> MemoryTable:
-        """The table without the rows that have a missing value in one of the columns; `reading` says how many.
+    def missing(self, columns: Sequence[str]) -> tuple[int, int]:
+        """How many rows have a missing value in one of the columns, and how many rows there are."""
+        return int((~self._known(columns)).sum()), self.frame.height
 
-        Its fingerprint is that of all rows.
-        """
-        values = pl.DataFrame([self.frame.get_column(name).alias(str(i)) for i, name in enumerate(columns)])
-        known = values.select(
-            pl.all_horizontal(plain(n, t).is_not_null() for n, t in values.schema.items())
-        ).to_series()
-        if known.all():
-            return self
-        if not known.any():
-            raise EmptyTable(f"every row has a missing value in {quoted(columns)}")
-        gone = int((~known).sum())
-        reading = {**self.reading, "drop_missing": {"columns": list(columns), "rows": gone}}
-        found = MemoryTable(_filtered(self.data, self.frame, self.kind, known), reading=reading)
+    def without_missing(self, columns: Sequence[str], gone: int) -> MemoryTable:
+        """The table without the rows that have a missing value in one of the columns."""
+        rows = _filtered(self.data, self.frame, self.kind, self._known(columns))
+        found = MemoryTable(rows, reading=reading_without(self.reading, columns, gone))
         found.given = self.given
-        what = f"{count(gone, 'row')} {'is' if gone == 1 else 'are'} left out for a missing value in {quoted(columns)}"
-        warn(ReadWarning(what))
         return found
+
+    def _known(self, columns: Sequence[str]) -> pl.Series:
+        """Which rows have a value in all of the columns."""
+        values = pl.DataFrame([self.frame.get_column(name).alias(str(i)) for i, name in enumerate(columns)])
+        return values.select(known(values.schema)).to_series()
 
     def schema(self) -> dict[str, pl.DataType]:
         """Column to type, in order."""

@@ -6,7 +6,8 @@ import hashlib
 import hmac
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import and_
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ import polars as pl
 
 from sfumato.core.label_grammar import DECIMAL
 from sfumato.engines.order import CANONICAL
-from sfumato.engines.protocol import Engine, Plan, Progress, refuse_names
+from sfumato.engines.protocol import Engine, Plan, Progress, reading_without, refuse_names
 from sfumato.engines.spark.count import SparkFrame
 from sfumato.engines.spark.recode import mapped
 from sfumato.engines.spark.types import functions, job
@@ -76,6 +77,7 @@ class SparkTable(Engine):
 
     def __init__(self, frame: Any) -> None:
         self.frame, self._table = frame, SparkFrame(frame)
+        self._given = self._table  # all rows, whichever are left out
         refuse_names(self._table.schema)
 
     def schema(self) -> dict[str, pl.DataType]:
@@ -106,7 +108,24 @@ class SparkTable(Engine):
 
     def fingerprint(self, secret: bytes | None) -> str | None:
         """A keyed fingerprint of the rows, in whatever order, or None without a key."""
-        return None if secret is None else fingerprint(self._table, secret)
+        return None if secret is None else fingerprint(self._given, secret)
+
+    def missing(self, columns: Sequence[str]) -> tuple[int, int]:
+        """How many rows have a missing value in one of the columns, and how many rows there are."""
+        return self._rows - self._complete(columns)._rows, self._rows
+
+    def without_missing(self, columns: Sequence[str], gone: int) -> SparkTable:
+        """The table without the rows that have a missing value in one of the columns."""
+        found = self._complete(columns)
+        found._given, found._rows = self._given, self._rows - gone
+        found.reading = reading_without(self.reading, columns, gone)
+        return found
+
+    def _complete(self, columns: Sequence[str]) -> SparkTable:
+        table = self._table
+        with job(table.spark, "the cluster could not read the table"):
+            rows = table.rows.filter(reduce(and_, (table.plain(name).isNotNull() for name in columns)))
+            return SparkTable(rows.toDF(*table.place))
 
     def count(
         self, columns: Sequence[str], report_progress: Progress, most: int, work: Path | None = None

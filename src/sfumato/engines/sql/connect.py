@@ -274,11 +274,17 @@ class TableName:
     within: tuple[str, ...]  # the schema, below the database where there are several
     name: str
     kind: str
+    where: str = ""  # what is true of those of its rows, named t, that are read
 
     @property
     def written(self) -> str:
         """The whole name, as it is written in a statement."""
         return ".".join(quoted(part) for part in (*self.within, self.name))
+
+    @property
+    def rows(self) -> str:
+        """The rows that are read, as they are written after FROM and before an alias."""
+        return f"(SELECT t.* FROM {self.written} t WHERE {self.where})" if self.where else self.written
 
 
 def tables(link: Link, dialect: SqlDialect, schema: str | None) -> list[TableName]:

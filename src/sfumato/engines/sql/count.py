@@ -41,7 +41,7 @@ def count(
 ) -> pl.DataFrame:
     """Distinct tuples of columns in their plain form with their counts; one more than `most` at the most."""
     names = ", ".join(f"c{i}" for i in range(len(columns)))
-    inner = f"SELECT {_listed([c.plain() for c in columns])} FROM {table.written} t"
+    inner = f"SELECT {_listed([c.plain() for c in columns])} FROM {table.rows} t"
     query = f"SELECT {names}, COUNT(*) AS c{len(columns)} FROM ({inner}) q GROUP BY {names}"
     query += "" if most is None else f" LIMIT {most + 1}"
     often = SqlColumn(COUNT, pl.Int64(), pl.Int64(), dialect)
@@ -51,26 +51,26 @@ def count(
 def singled(link: Link, table: TableName, columns: Sequence[SqlColumn]) -> int:
     """How many rows have values of columns, in their plain form, that no other row has."""
     names = ", ".join(f"c{i}" for i in range(len(columns)))
-    inner = f"SELECT {_listed([c.plain() for c in columns])} FROM {table.written} t"
+    inner = f"SELECT {_listed([c.plain() for c in columns])} FROM {table.rows} t"
     groups = f"SELECT 1 AS one FROM ({inner}) q GROUP BY {names} HAVING COUNT(*) = 1"
     return int(link.rows(f"SELECT COUNT(*) FROM ({groups}) s")[0][0])
 
 
 def every(link: Link, table: TableName) -> int:
     """How many rows a table has."""
-    return int(link.rows(f"SELECT COUNT(*) FROM {table.written}")[0][0])
+    return int(link.rows(f"SELECT COUNT(*) FROM {table.rows} t")[0][0])
 
 
 def sample(table: TableName, dialect: SqlDialect, columns: Sequence[SqlColumn], rows: int, wanted: int) -> str:
     """A query for about so many rows, from all over a table."""
     said, step = _listed([c.value() for c in columns]), max(1, rows // max(1, wanted))
     if rows <= wanted:
-        return f"SELECT {said} FROM {table.written} t"
-    if dialect.sample is not None and table.kind in STORED:
+        return f"SELECT {said} FROM {table.rows} t"
+    if dialect.sample is not None and table.kind in STORED and not table.where:
         how = dialect.sample.format(step=step, percent=min(100.0, 100 * wanted / rows))
         return f"SELECT {said} FROM {table.written} t {how}"
     number = quoted("sfumato: number")
-    numbered = f"SELECT t.*, ROW_NUMBER() OVER () AS {number} FROM {table.written} t"
+    numbered = f"SELECT t.*, ROW_NUMBER() OVER () AS {number} FROM {table.rows} t"
     return f"SELECT {said} FROM ({numbered}) t WHERE t.{number} % {step} = 0"
 
 
@@ -95,7 +95,7 @@ def stage(link: Link, dialect: SqlDialect, staged: Staged) -> None:
 
 def _from(table: TableName, staged: Staged) -> str:
     where = f" WHERE {' AND '.join(staged.where)}" if staged.where else ""
-    return f"FROM {table.written} t {' '.join(staged.joins)}{where}"
+    return f"FROM {table.rows} t {' '.join(staged.joins)}{where}"
 
 
 def exported(table: TableName, plan: Plan, columns: Mapping[str, SqlColumn], staged: Staged) -> str:

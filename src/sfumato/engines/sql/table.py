@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,9 +19,9 @@ from sfumato.engines.callbacks import Pulled
 from sfumato.engines.files.table import ScannedFile
 from sfumato.engines.files.write import write
 from sfumato.engines.order import CANONICAL, RANDOM, RowOrder
-from sfumato.engines.protocol import COUNT, Engine, Plan, Progress, refuse_many
+from sfumato.engines.protocol import COUNT, Engine, Plan, Progress, reading_without, refuse_many
+from sfumato.engines.sql.connect import TableName, lacking, place, refuse_unwritable
 from sfumato.engines.sql.connect import columns as columns_of
-from sfumato.engines.sql.connect import lacking, place, refuse_unwritable
 from sfumato.engines.sql.connect import table as table_of
 from sfumato.engines.sql.count import count, every, exported, fetched, sample, singled, total
 from sfumato.engines.sql.link import AdbcLink, Link, driver_errors
@@ -109,12 +110,29 @@ class Database(Engine):
         if not of.dtype.is_numeric() and of.dtype != pl.String:
             return False
         with self._link() as link:
-            query = f"SELECT {of.plain()} AS c0 FROM {self._table.written} t"
+            query = f"SELECT {of.plain()} AS c0 FROM {self._table.rows} t"
             for found in fetched(link, self._place.dialect, query, [of]):
                 number = found.get_column(column).cast(pl.Float64, strict=False)
                 if not (number.is_finite() & (number > 0)).fill_null(False).all():
                     return False
         return True
+
+    def missing(self, columns: Sequence[str]) -> tuple[int, int]:
+        """How many rows have a missing value in one of the columns, and how many rows there are."""
+        with self._link() as link:
+            return self._rows - every(link, self._known(columns)), self._rows
+
+    def without_missing(self, columns: Sequence[str], gone: int) -> Database:
+        """The table without the rows that have a missing value in one of the columns."""
+        found = copy(self)
+        found.__dict__.pop("_rows", None)
+        found._table, found.reading = self._known(columns), reading_without(self.reading, columns, gone)
+        return found
+
+    def _known(self, columns: Sequence[str]) -> TableName:
+        """The rows that have a value in all of the columns."""
+        where = " AND ".join(f"{self._columns[name].plain()} IS NOT NULL" for name in columns)
+        return replace(self._table, where=where)
 
     def fingerprint(self, secret: bytes | None) -> str | None:
         """HMAC-SHA256 of the column names, the number of rows, and the sum over 64 bits of the MD5 of each row.
