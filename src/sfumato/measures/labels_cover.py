@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.hierarchy import Hierarchy, Recipe
-from sfumato.core.label_grammar import NUMBER, Range, read_decade, read_range, read_run, read_set
+from sfumato.core.label_grammar import NUMBER, Range, read_decade, read_range, read_run, read_set, says_nothing
 from sfumato.hierarchies.dates import UNIT, UNITS
 
 LAST = chr(0x10FFFF)
@@ -32,6 +32,9 @@ class ValueRun:
     def numbers(self) -> np.ndarray:
         """The numbers of the values."""
         return self.order.number[self.start : self.stop]
+
+    def __len__(self) -> int:
+        return self.stop - self.start
 
 
 Found = np.ndarray | ValueRun
@@ -104,6 +107,7 @@ def covers(
     hierarchy: Any = None,
     *,
     unread: bool = False,
+    strangers: bool = False,
     wildcard: bool = False,
 ) -> np.ndarray:
     """Which of the values each label can stand for, as bool [labels, values].
@@ -124,6 +128,9 @@ def covers(
     unread
         Whether a text that cannot be read covers everything, instead of nothing. Pass True only where `values` are all
         the values there are: then such a label is a group of some of them. Numbers are always read.
+    strangers
+        Whether the labels may also be of people whom `values` lack. Then, where another label is a set or covers one of
+        the values, a text that cannot be read is a value of such people and covers nothing, `unread` or not.
     wildcard
         Whether a missing label covers everything, instead of the missing value.
 
@@ -132,7 +139,8 @@ def covers(
     >>> covers(["2*", "[30, 40)", "*", None], ["22", "30", "40", None]).astype(int).tolist()
     [[1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 1, 1], [0, 0, 0, 1]]
     """
-    return read_labels(labels, values, hierarchy, unread=unread, wildcard=wildcard).dense()
+    found = read_labels(labels, values, hierarchy, unread=unread, strangers=strangers, wildcard=wildcard)
+    return found.dense()
 
 
 def read_labels(
@@ -141,24 +149,24 @@ def read_labels(
     hierarchy: Any = None,
     *,
     unread: bool = False,
+    strangers: bool = False,
     wildcard: bool = False,
     name: str = "values",
 ) -> Cover:
     """The same as `covers`, sparse: the numbers of the values that each label covers. `name` is the column's."""
     reader = _Reader(values, hierarchy_of(hierarchy, values, name))
-    nothing = np.empty(0, np.int64)
-    every, read = [], np.ones(len(labels), np.bool_)
-    for i, label in enumerate(labels):
-        found: Found | None
+    every: list[Found | None] = []
+    prints_values = False
+    for label in labels:
         if label is None or label == "":
-            found = reader.everything if wildcard else reader.missing
-        else:
-            found = reader.read(label)
-        if found is None:
-            read[i] = False
-            found = reader.everything if unread else nothing
-        every.append(found)
-    return Cover(tuple(every), read, len(values))
+            every.append(reader.everything if wildcard else reader.missing)
+            continue
+        every.append(found := reader.read(label))
+        if not prints_values and strangers and found is not None and not says_nothing(label):
+            prints_values = len(found) > 0 or read_set(label) is not None
+    read = np.array([found is not None for found in every], np.bool_)
+    rest = reader.everything if unread and not prints_values else np.empty(0, np.int64)
+    return Cover(tuple(rest if found is None else found for found in every), read, len(values))
 
 
 def hierarchy_of(spec: Any, values: Sequence[str | None], name: str = "values") -> Hierarchy | None:

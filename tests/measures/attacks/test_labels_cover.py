@@ -108,6 +108,10 @@ def test_unread_text_covers_all_or_nothing() -> None:
     assert covers(["lung"], ["flu", "ulcer"], unread=True).all()
     assert not covers(["7.5"], ["7", "8"], unread=True).any()  # a number is read
     assert read_labels(["lung", "flu"], ["flu"]).read.tolist() == [False, True]
+    rest = {"unread": True, "strangers": True}  # of people who may be in another table
+    assert covers(["lung", "flu"], ["flu"], **rest).tolist() == [[False], [True]]
+    assert covers(["lung", "{a, b}"], ["flu"], **rest).sum() == 0  # a column that prints values
+    assert covers(["lung", "heart", "*", "12"], ["flu"], **rest)[:, 0].tolist() == [True, True, True, False]
     assert covers([None], ["flu", None], wildcard=True).all()
 
 

@@ -13,7 +13,6 @@ from sfumato.errors import ColumnError, HierarchyError, PolicyError
 from sfumato.hierarchies import wide
 from sfumato.measures.attacks.linkage import pair_of
 from sfumato.measures.attacks.linkage.deterministic import candidates, deterministic_linkage
-from sfumato.measures.labels_cover import covers
 from sfumato.measures.measure import wilson
 from tests.fuzz import examples
 
@@ -70,10 +69,35 @@ def test_labels_of_a_hierarchy() -> None:
     tree = sf.hierarchies.tree(edges)
     table, release = {"disease": ["flu", "asthma", "ulcer"]}, {"disease": ["lung", "lung", "ulcer"]}
     assert candidates(release, table, hierarchies={"disease": tree})["candidates"].to_list() == [2, 2, 1]
-    # without it nobody can say what "lung" is: it may be anything
+    # without it the rows, which are in order, tell what "lung" stands for
     attack = deterministic_linkage(release, table)
     assert attack.details["unread labels"] == {"disease": 1}
-    assert candidates(release, table)["candidates"].to_list() == [2, 2, 3]
+    assert candidates(release, table)["candidates"].to_list() == [2, 2, 1]
+    # where nobody knows who is who, it is as good as a value that nobody known has
+    unknown = deterministic_linkage(release, table, truth="unknown")
+    assert unknown.details["values of others"] == {"disease": 1}
+    assert 'Texts of "disease" that fit no value' in unknown.sentence
+    assert candidates(release, table, truth="unknown")["candidates"].to_list() == [0, 0, 1]
+    # and where no label of the column fits anybody it may be anything
+    assert candidates(release, {"disease": ["flu"]})["candidates"].to_list() == [3]
+
+
+def test_a_town_where_nobody_known_lives_is_nobody_s() -> None:
+    towns = ["Rome", "Oslo", "Bern", "Kyiv"]
+    for known, right in (["Rome"], 1.0), (["Rome", "Paris"], 0.5), (["Rome", "Oslo"], 1.0):
+        coded = {"town": [[*towns, "Paris"].index(town) for town in known]}
+        assert deterministic_linkage({"town": towns}, {"town": known}).success == right
+        assert deterministic_linkage({"town": [0, 1, 2, 3]}, coded).success == right
+    assert deterministic_linkage({"town": ["{Rome, Oslo}", "{Rome, Oslo}", "Bern"]}, {"town": ["Rome"]}).success == 0.5
+
+
+def test_an_order_that_only_unread_labels_bear_out_is_not_believed() -> None:
+    release = {"town": [f"town {i}" for i in range(19)] + ["Rome"]}
+    attack = deterministic_linkage(release, {"town": ["Rome"] + ["Paris"] * 19})
+    assert attack.details["truth known"] is False  # the one label that can be read stands in the wrong place
+    assert (attack.success, attack.details["single candidate"]) == (0.05, 1)
+    by_order = {"town": ["x"] * 10 + ["y"] * 10}  # two groups, nobody fits a label: the order is all there is
+    assert deterministic_linkage(by_order, {"town": [f"town {i}" for i in range(20)]}).success == pytest.approx(0.1)
 
 
 def test_what_the_attacker_does_not_know_fits_anything() -> None:
@@ -82,34 +106,96 @@ def test_what_the_attacker_does_not_know_fits_anything() -> None:
     assert candidates(release, table)["candidates"].to_list() == [1, 2, 1]
 
 
-@settings(max_examples=examples(60))
+def fits(label: str | None, value: str) -> bool | None:
+    """Whether a label covers a value, read without a line of ours; None where it is a text of its own."""
+    if label is None or label == "*" or label == value:
+        return True
+    if label.startswith("{"):
+        return value in label[1:-1].split(", ")
+    if label.startswith("["):
+        low, high = map(int, label[1:-1].split(", "))
+        return value.isdigit() and low <= int(value) <= high
+    if label.endswith("*"):
+        return value.startswith(label[:-1])
+    return False if label.isdigit() else None
+
+
+def candidate_rows(release: pl.DataFrame, table: pl.DataFrame, truth: list[int] | None) -> list[set[int]]:
+    """The candidates of each person by the definition, pair by pair."""
+    found = [set(range(release.height)) for _ in range(table.height)]
+    for name in release.columns:
+        labels, values = release[name].to_list(), table[name].to_list()
+        known = {value for value in values if value is not None}
+        telling = {
+            label
+            for label in labels
+            if label not in (None, "*") and (label.startswith("{") or any(fits(label, value) for value in known))
+        }
+        of_people = {(labels[t], v) for t, v in zip(truth, values, strict=True) if t >= 0} if truth else set()
+        for i, value in enumerate(values):
+            for row, label in enumerate(labels):
+                covers = value is None or fits(label, value)
+                if covers is None and any(t >= 0 for t in truth or ()):
+                    covers = (label, value) in of_people
+                elif covers is None:
+                    covers = all(fits(label, v) is not None for v in known) or not telling
+                if not covers:
+                    found[i].discard(row)
+    return found
+
+
+@settings(max_examples=examples(150))
 @given(data=st.data(), width=st.integers(1, 3))
 def test_against_all_pairs(data: st.DataObject, width: int) -> None:
-    value = st.sampled_from(["1", "2", "5", "12", "ß", None])
-    label = st.sampled_from(["1", "2", "12", "*", None, "[1, 5]", "{1, 12}", "1*", ">= 3", "a..z", "?"])
+    value = st.sampled_from(["1", "2", "5", "12", "Rome", "Oslo", "Paris", None])
+    label = st.sampled_from(
+        ["1", "2", "12", "Rome", "Oslo", "Kyiv", "Bern", "*", None, "[1, 5]", "{1, 12}", "{Rome, Bern}", "1*"]
+    )
     names = [f"c{i}" for i in range(width)]
     schema = dict.fromkeys(names, pl.String)
     table = pl.DataFrame(data.draw(st.lists(st.tuples(*[value] * width), min_size=1, max_size=7)), schema, orient="row")
     release = pl.DataFrame(
         data.draw(st.lists(st.tuples(*[label] * width), min_size=1, max_size=20)), schema, orient="row"
     )
-    truth = data.draw(st.lists(st.integers(-1, release.height - 1), min_size=table.height, max_size=table.height))
-    fits = np.ones((table.height, release.height), np.bool_)
-    for name in names:
-        values, labels = table[name].unique().drop_nulls().to_list(), release[name].unique().to_list()
-        cover = covers(labels, values, unread=True, wildcard=True)
-        for i, v in enumerate(table[name]):
-            for j, one in enumerate(release[name]):
-                fits[i, j] &= v is None or cover[labels.index(one), values.index(v)]
-    found = candidates(release, table, names, truth=truth)
-    assert found["candidates"].to_list() == fits.sum(axis=1).tolist()
-    assert found["among"].to_list() == [t >= 0 and bool(fits[i, t]) for i, t in enumerate(truth)]
-    only = [int(row.argmax()) if row.sum() == 1 else None for row in fits]
-    assert found["row"].to_list() == only
-    credit = [1 / row.sum() if t >= 0 and row[t] else 0 for row, t in zip(fits, truth, strict=True)]
-    attack = deterministic_linkage(release, table, names, truth=truth)
+    truth = data.draw(
+        st.one_of(
+            st.none(),
+            st.lists(st.integers(-1, release.height - 1), min_size=table.height, max_size=table.height),
+        )
+    )
+    rows = candidate_rows(release, table, truth)
+    given_truth = "unknown" if truth is None else truth
+    found = candidates(release, table, names, truth=given_truth)
+    assert found["candidates"].to_list() == list(map(len, rows))
+    assert found["row"].to_list() == [min(some) if len(some) == 1 else None for some in rows]
+    if truth is not None:
+        assert found["among"].to_list() == [t in some for some, t in zip(rows, truth, strict=True)]
+    among = [bool(some) if truth is None else truth[i] in some for i, some in enumerate(rows)]
+    credit = [1 / len(some) if right else 0 for some, right in zip(rows, among, strict=True)]
+    attack = deterministic_linkage(release, table, names, truth=given_truth)
     assert attack.success == pytest.approx(float(np.mean(credit)))
     assert attack.interval[0] - 1e-9 <= attack.success <= attack.interval[1] + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_small_register_against_a_release_of_ours(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    towns = ["Rome", "Oslo", "Bern", "Kyiv", "Riga", "Lima", "Baku", "Doha"]
+    table = pl.DataFrame(
+        {
+            "town": rng.choice(towns, 120, p=np.arange(8, 0, -1) / 36),
+            "job": rng.choice(["cook", "nurse", "clerk", "smith", "judge"], 120),
+            "age": rng.integers(20, 60, 120),
+        }
+    )
+    release = sf.anonymize(table, quasi=["town", "job", "age"], require=[sf.KAnonymity(3)], search="mondrian").data
+    register = table.sample(3, seed=seed)
+    rows = candidate_rows(release, register.cast(pl.String), None)
+    assert all(len(some) >= 3 for some in rows)
+    success = deterministic_linkage(release, register).success
+    assert success == pytest.approx(sum(1 / len(some) for some in rows) / 3)
+    whole = [len(some) for some in candidate_rows(release, table.cast(pl.String), None)]
+    assert candidates(release, table, truth="unknown")["candidates"].to_list() == whole
 
 
 def test_a_copy_is_found_and_a_blank_table_is_not() -> None:

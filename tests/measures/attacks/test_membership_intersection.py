@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -101,3 +102,41 @@ def test_intersection_needs_the_sensitive_column_somewhere() -> None:
         intersection([RELEASED.select(QUASI)], PATIENTS, QUASI, "disease")
     with pytest.raises(errors.PolicyError):
         intersection([], PATIENTS, QUASI, "disease")
+
+
+def test_values_of_people_who_are_in_no_table_fit_nobody_known() -> None:
+    towns = {"town": ["Rome", "Oslo", "Bern", "Kyiv"], "ill": ["flu", "cold", "flu", "gout"]}
+    found = membership(towns, {"town": ["Rome", "Oslo"]}, {"town": ["Paris", "Lima"]}, ["town"])
+    assert found.success == 1
+    again = {"town": ["Rome", "Riga", "Bern"], "ill": ["flu", "cold", "gout"]}
+    both = intersection([towns, again], {"town": ["Rome", "Bern", "Oslo"]}, ["town"], "ill")
+    # Rome has flu in both; Bern flu in one and gout in the other; Oslo is in the first alone, with a cold
+    assert both.exposed == (0, 2)
+    assert both.details["alone"] == [1.0, pytest.approx(2 / 3)]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_texts_and_numbers_say_the_same_of_members_and_of_several_releases(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    texts = {str(i): f"town {i}" for i in range(12)}
+    tables = [
+        pl.DataFrame({"a": rng.integers(0, 12, n), "b": rng.integers(0, 3, n), "s": rng.integers(0, 3, n)})
+        for n in (9, 7, 4, 4)
+    ]
+    first, second, some, others = tables
+    some = pl.concat([some, first[:1], second[:1]])  # somebody is surely in each
+    named = [t.with_columns(t["a"].cast(pl.String).replace(texts)) for t in (first, second, some, others)]
+    plain = membership(first, some, others, ["a", "b"])
+    assert membership(named[0], named[2], named[3], ["a", "b"]).success == plain.success
+    rows = set(first.select("a", "b").rows())
+    assert plain.details["others taken"] == np.mean([row in rows for row in others.select("a", "b").rows()])
+    whose = {
+        t: intersection(group, people, ["a", "b"], "s").success
+        for t, group, people in (("numbers", [first, second], some), ("texts", named[:2], named[2]))
+    }
+    left = [
+        [{s for a, b, s in table.rows() if (a, b) == (x, y)} for table in (first, second)] for x, y, _ in some.rows()
+    ]
+    known = [[values for values in sets if values] for sets in left]
+    pinned = [bool(sets) and set.intersection(*sets) == {s} for sets, (_, _, s) in zip(known, some.rows(), strict=True)]
+    assert whose == {"numbers": np.mean(pinned), "texts": np.mean(pinned)}

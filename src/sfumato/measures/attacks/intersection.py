@@ -132,7 +132,7 @@ def _candidates(
     names = [name for name in quasi if name in table.columns]
     if not names:  # all there is to know is the whole column
         return [np.sort(own_number)] * len(rows)
-    matching = Matching(table, names, [people], hierarchies, wildcard, encoded)
+    matching = Matching(table, names, [people], hierarchies, wildcard, encoded, strangers=True)
     h = count_histogram(matching.cell_of_row, len(matching.cells), code, categories.text, None)
     here = own_number[h.value]
     if key is not None:

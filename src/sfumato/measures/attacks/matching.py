@@ -31,7 +31,9 @@ class Matching:
     """Released rows on some columns, as cells of equal labels, ready to be matched with original rows.
 
     `targets` are the tables whose rows will be looked up: all original values that a label may cover come from them.
-    A released label that cannot be read covers every value.
+    A released label that cannot be read covers every value; but with `strangers`, where some released people are in
+    none of the targets, it is a value of theirs, if the column prints values at all. By default that is so where the
+    release has more rows than the targets.
     """
 
     def __init__(
@@ -42,9 +44,13 @@ class Matching:
         hierarchies: Mapping[str, Any] | None = None,
         wildcard: bool = False,
         encoded: Encoded | None = None,
+        strangers: bool | None = None,
     ) -> None:
         self._encoded = encoded = encoded or Encoded()
         self.rows, self.names = released.height, tuple(names)
+        if strangers is None:
+            strangers = released.height > sum(table.height for table in targets)
+        reading = {"unread": True, "strangers": strangers, "wildcard": wildcard}
         self.columns: list[MatchedColumn] = []
         self._place: list[dict[str | None, int]] = []
         codes = []
@@ -54,7 +60,7 @@ class Matching:
             texts = dict.fromkeys(text for table in targets for text in encoded(table, name)[0].text)
             values = tuple(texts)
             spec = (hierarchies or {}).get(name)
-            cover = read_labels(categories.text, values, spec, unread=True, wildcard=wildcard, name=name)
+            cover = read_labels(categories.text, values, spec, name=name, **reading)
             self.columns.append(MatchedColumn(name, categories.text, values, cover))
             self._place.append({text: i for i, text in enumerate(values)})
         self.cells: Cells

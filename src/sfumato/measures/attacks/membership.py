@@ -69,7 +69,7 @@ def membership(
     people = {"holdout": enter(holdout)[0], "population": population}
     frame, here, others, *everybody = tables_with(names, released, original, **people)
     trials, rng = drawing(trials, seed)
-    matching = Matching(frame, names, [here, others, *everybody], hierarchies, wildcard)
+    matching = Matching(frame, names, [here, others, *everybody], hierarchies, wildcard, strangers=True)
     each = max(1, min(trials // 2, here.height, others.height))
     members, strangers = sample(rng, here.height, each), sample(rng, others.height, each)
     found, taken = (

@@ -38,6 +38,7 @@ class Side:
         hierarchies: Mapping[str, Any] | None,
         wildcard: bool,
         encoded: Encoded,
+        strangers: bool = False,
     ) -> None:
         self.rows = table.height
         labels = [encoded(released, name) for name in names]
@@ -49,8 +50,10 @@ class Side:
         self.numbers = [_numbers(categories) for categories in self.values]
         self.numeric = [_numeric(categories) for categories in self.values]
         specs = [(hierarchies or {}).get(name) for name in names]
+        reading: dict[str, Any] = {"unread": True, "wildcard": wildcard}
+        reading["strangers"] = strangers or released.height > table.height
         self.covers: list[Cover | None] = [
-            None if table is released else read_labels(ours.text, theirs.text, spec, unread=True, wildcard=wildcard)
+            None if table is released else read_labels(ours.text, theirs.text, spec, **reading)
             for ours, theirs, spec in zip(self.labels, self.values, specs, strict=True)
         ]
         self._held: dict[int, tuple[np.ndarray, np.ndarray]] = {}
@@ -258,7 +261,10 @@ def singling_out(
     if not names:
         raise PolicyError("the release and the original have no column in common")
     (trials, rng), encoded = drawing(trials, seed), Encoded()
-    here, *elsewhere = (Side(frame, names, table, hierarchies, wildcard, encoded) for table in (frame, *tables))
+    here, *elsewhere = (
+        Side(frame, names, table, hierarchies, wildcard, encoded, strangers=i > 1)  # nobody released is in the holdout
+        for i, table in enumerate((frame, *tables))
+    )
     width = 1 if mode == "univariate" else min(int(size), len(names))
     every = mode == "univariate"
     drawn = univariate(here, elsewhere[0], rng) if every else multivariate(here, elsewhere[0], rng, width)

@@ -34,10 +34,12 @@ def deterministic_linkage(
     """How many people of an external table are found in the release by what their values may have become.
 
     The candidates of a person are the released records whose labels cover the person's values in every column: the
-    value itself, a range, a set, a mask, a label of a hierarchy; `*` and missing values cover anything, and so does a
-    label that cannot be read. One of n candidates is picked blindly: right with probability 1/n where the person's
-    record is among them. Where it is not known who is who, the record is taken to be among its candidates; so it is
-    where only the order of the rows suggests who is who, and records in the same place do not fit each other.
+    value itself, a range, a set, a mask, a label of a hierarchy; `*` and missing values cover anything. A text that
+    cannot be read, such as a town where nobody known lives, covers the values that its people have, where it is known
+    who is who; else nothing, or where no label of its column can be read, anything. One of n candidates is picked
+    blindly: right with probability 1/n where the person's record is among them. Where it is not known who is who, the
+    record is taken to be among its candidates; so it is where only the order of the rows suggests who is who, and
+    records in the same place do not fit each other.
 
     Parameters
     ----------
@@ -67,8 +69,7 @@ def deterministic_linkage(
     """
     pair = pair_of(released, external, truth)
     names = common_columns(pair, columns)
-    found = match(pair, names, hierarchies)
-    pair, note = _settled(pair, found)
+    pair, found, note = _settled(pair, names, hierarchies)
     n = found.candidates
     credit = np.divide(1.0, n, out=np.zeros(len(n)), where=n > 0)
     rows = None
@@ -85,6 +86,10 @@ def deterministic_linkage(
         f"single one{told} {expected:.1f} ({percent(expected / len(n))}) are expected to be found; "
         f"guessing finds {percent(pair.baseline)}."
     )
+    if groups := [name for name, unread in zip(names, found.strange, strict=True) if unread]:
+        sentence += (
+            f" Texts of {quoted(groups)} that fit no value of the external table are taken for values of others."
+        )
     sentence += f" {note}" if note else ""
     details: dict[str, Any] = {
         "columns": list(names),
@@ -92,6 +97,7 @@ def deterministic_linkage(
         "single candidate": sole,
         "median candidates": float(np.median(n)),
         "unread labels": dict(zip(names, found.unread, strict=True)),
+        "values of others": dict(zip(names, found.strange, strict=True)),
         "truth known": pair.truth is not None,
     } | ({"note": note} if note else {})
     return credited("deterministic linkage", pair, credit, sentence, most, rows=rows, details=details)
@@ -112,8 +118,7 @@ def candidates(
     [(2, None, True), (2, None, True), (1, 2, True)]
     """
     pair = pair_of(released, external, truth)
-    found = match(pair, common_columns(pair, columns), hierarchies)
-    pair, _ = _settled(pair, found)
+    pair, found, _ = _settled(pair, common_columns(pair, columns), hierarchies)
     holds = None if pair.truth is None else found.holds
     sole = pl.Series(found.sole).replace(-1, None)
     return pl.DataFrame(
@@ -123,43 +128,63 @@ def candidates(
 
 @dataclass(frozen=True, eq=False)
 class Matched:
-    """Per external row: its candidates, the row of a single one (-1), and whether the right one is among them."""
+    """Per external row: its candidates, the row of a single one (-1), and whether the right one is among them.
+
+    `told` says whether a label that can be read bears that out. Per column `unread` has the labels that may be anything
+    or were learnt from who is who, `strange` those that are taken for values of other people.
+    """
 
     candidates: np.ndarray
     sole: np.ndarray
     holds: np.ndarray
+    told: np.ndarray
     unread: list[int]
+    strange: list[int]
 
 
-def _settled(pair: LinkedPair, found: Matched) -> tuple[LinkedPair, str | None]:
-    """The pair without a truth that only the order of the rows suggests, where the records do not bear it out.
+def _settled(
+    pair: LinkedPair, names: tuple[str, ...], hierarchies: Mapping[str, Any] | None
+) -> tuple[LinkedPair, Matched, str | None]:
+    """The tables matched, without a truth that the order of the rows suggests and the records do not bear out.
 
     Where next to nobody has a candidate, values were moved and not blurred: that says nothing about the order.
     """
-    if not pair.supposed or found.holds.mean() >= FITS or (found.candidates > 0).mean() <= 1 - FITS:
-        return pair, None
+    found = match(pair, names, hierarchies)
+    fits = found.holds[found.told]
+    if not pair.supposed or not len(fits) or fits.mean() >= FITS or (found.candidates > 0).mean() <= 1 - FITS:
+        return pair, found, None
     note = (
         "The external table is as long as the one it is held against, but records in the same place do not fit each "
         "other, so its order does not tell who is who."
     )
-    return LinkedPair(pair.released, pair.external, None), note
+    unknown = LinkedPair(pair.released, pair.external, None)
+    return unknown, match(unknown, names, hierarchies), note
 
 
 def match(pair: LinkedPair, names: tuple[str, ...], hierarchies: Mapping[str, Any] | None) -> Matched:
     """Match the distinct tuples of both tables: labels against values once per column, then boxes against points."""
     values, points, point_of = _coded(pair.external, names)
     texts, cells, cell_of = _coded(pair.released, names)
-    begin, low, high, listed_, stars, unread = [np.zeros(1, np.int64)], [], [], [], [], []
-    for name, label, value in zip(names, texts, values, strict=True):
+    here = np.empty(0, np.int64) if pair.truth is None else np.flatnonzero(pair.truth >= 0)
+    own = here if pair.truth is None else cell_of[pair.truth[here]]  # the cell of each person who is released
+    begin, low, high, listed_, stars, unread, strange = [np.zeros(1, np.int64)], [], [], [], [], [], []
+    told = np.zeros(pair.external.height, np.bool_)
+    for c, (name, label, value) in enumerate(zip(names, texts, values, strict=True)):
         known = value[:-1] if value and value[-1] is None else value
-        cover = read_labels(label, known, (hierarchies or {}).get(name), unread=True, wildcard=True, name=name)
+        spec = (hierarchies or {}).get(name)
+        cover = read_labels(label, known, spec, unread=True, strangers=True, wildcard=True, name=name)
+        if len(here) and not cover.read.all():
+            cover = _learnt(cover, cells.codes[c][own], points.codes[c][point_of[here]])
         lo, hi, lists = _ranges(cover)
         low.append(lo)
         high.append(hi)
         begin.append(np.cumsum([len(entries) for entries in lists]) + begin[-1][-1])
         listed_ += lists
         stars.append((lo == 0) & (hi == len(known) - 1) & np.array([not len(entries) for entries in lists]))
-        unread.append(int((~cover.read).sum()))
+        unread.append(int((~cover.read & (lo <= hi)).sum()))
+        strange.append(int((~cover.read & (lo > hi)).sum()))
+        if pair.supposed:
+            told[here] |= (cover.read & ~stars[-1])[cells.codes[c][own]]
     offset = np.concatenate([[0], np.cumsum([len(label) for label in texts])])[:-1]
     labels = cells.codes + offset[:, None]
     point = points.codes.astype(np.int64)
@@ -170,11 +195,21 @@ def match(pair: LinkedPair, names: tuple[str, ...], hierarchies: Mapping[str, An
     table = [np.concatenate(part) for part in (low, high, begin, [*listed_, no_list])]
     found, sole = _count(point, labels, cells.count, np.concatenate(stars), table)
     holds = np.zeros(pair.external.height, np.bool_)
-    if pair.truth is not None:
-        there = np.flatnonzero(pair.truth >= 0)
-        holds[there] = covered(labels, point, cell_of[pair.truth[there]], point_of[there], *table)
+    holds[here] = covered(labels, point, own, point_of[here], *table)
     row = np.where(found == 1, first_of(cell_of, len(cells))[sole], -1)
-    return Matched(found[point_of], row[point_of], holds, unread)
+    return Matched(found[point_of], row[point_of], holds, told, unread, strange)
+
+
+def _learnt(cover: Cover, label: np.ndarray, value: np.ndarray) -> Cover:
+    """The cover with labels that cannot be read as groups of the values that their people have: label[i], value[i]."""
+    some = ~cover.read[label] & (value < cover.values)  # not those whose value nobody knows
+    pairs = np.unique(np.stack([label[some], value[some]]).astype(np.int64), axis=1)
+    start = np.searchsorted(pairs[0], np.arange(len(cover.found) + 1))
+    found = [
+        f if read else pairs[1][start[i] : start[i + 1]]
+        for i, (f, read) in enumerate(zip(cover.found, cover.read.tolist(), strict=True))
+    ]
+    return Cover(tuple(found), cover.read, cover.values)
 
 
 def _coded(frame: pl.DataFrame, names: tuple[str, ...]) -> tuple[list[tuple[str | None, ...]], Cells, np.ndarray]:
