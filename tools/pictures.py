@@ -1,7 +1,8 @@
 """Makes the pictures of the docs again: `python -m tools.pictures`, from the root of a checkout.
 
 The pages make them: their own blocks run in a folder of their own, as the tests run them, and what they draw is copied
-into `docs/images`. Photographs of a report need Chromium and are left as they are where there is none.
+into `docs/images`; the picture of the README is the report of `sfumato demo`. Photographs of a report need Chromium and
+are left as they are where there is none.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ FLAGS = (
     "--disable-sync --hide-scrollbars"
 )
 
+DEMO = "demo"  # no page: the release of `sfumato demo`
 # The page, what its blocks make, and the picture.
 DRAWINGS = (
     ("tutorial.md", "map/map.svg", "tutorial-map.svg"),
@@ -30,6 +32,7 @@ DRAWINGS = (
 )
 # The page, the report, its section (the head where it is empty), the height in pixels, and the picture.
 PHOTOGRAPHS = (
+    (DEMO, "out/demo/report.html", "", 810, "report.png"),
     ("tutorial.md", "release-5/report.html", "", 850, "tutorial-report.png"),
     ("tutorial.md", "release-5/report.html", "columns", 1270, "tutorial-columns.png"),
     ("gallery.md", "out/report.html", "classes", 620, "report-classes.png"),
@@ -41,6 +44,10 @@ PHOTOGRAPHS = (
 
 def draw(page: str, folder: Path) -> None:
     """Run the blocks of a page of the docs in a folder."""
+    if page == DEMO:
+        command = [Path(sys.executable).with_name("sfumato"), "demo", "-o", "out/demo"]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)
+        return
     from tests.docs.test_docs import blocks, run
 
     here = Path.cwd()

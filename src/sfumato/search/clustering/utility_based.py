@@ -11,6 +11,9 @@ from sfumato.core.compiled import kernel
 from sfumato.search.clustering.clusters import ClusterSearch, Field, boxes, dense
 from sfumato.search.clustering.kernels import blocks, drawn, grown, joined, k_member, seeded, side, take_in, touched
 
+NEAR = 8  # groups before and after that are tried first
+UNTESTED = 2  # columns summed up before the first look at the bound: it costs more than they do
+SLACK = 1.0001  # above what rounding can do: a bound never hides the group it came from
 SEEDING = 3  # passes that look for two far points: each goes to the point farthest from the last
 
 
@@ -207,8 +210,14 @@ def adjust(points: np.ndarray, of: np.ndarray, groups: int, k: int, shape: np.nd
                 if more < borrow:
                     borrow = more
                     lender = h
-            # join: the least growth of penalty over all groups
-            join = borrow
+            # join: the least growth of penalty over all groups; those cut off last are likely near, and bound it
+            bound = borrow
+            for h in range(max(0, g - NEAR), min(groups, g + NEAR + 1)):
+                if h != g and size[h] > 0:
+                    both = size[g] + size[h]
+                    grow = joined(lo, hi, g, h, np.float32(np.inf), shape, table)
+                    bound = min(bound, grow * both * SLACK - own - cost[h] * size[h])
+            join = bound
             partner = -1
             for a in range(d):
                 box_lo[0, a] = lo[g, a]
@@ -223,9 +232,9 @@ def adjust(points: np.ndarray, of: np.ndarray, groups: int, k: int, shape: np.nd
                 grow = np.float32(0.0)
                 for a in range(d):  # the hot loop: a call of `joined` would double its time
                     grow += side(a, min(box_lo[0, a], lo[h, a]), max(box_hi[0, a], hi[h, a]), shape, table)
-                    if grow >= enough:
+                    if a >= UNTESTED and grow >= enough:
                         break
-                if grow < enough or (partner < 0 and lender < 0):
+                if grow < enough or (partner < 0 and bound == np.inf):
                     join = grow * both - apart
                     partner = h
             if partner < 0 and lender < 0:
