@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato.core.exact import EPOCH, zoned
 from sfumato.core.hierarchy import Categories
-from sfumato.core.label_grammar import LONGEST_LIST, STAR, range_text, read_printed
+from sfumato.core.label_grammar import LONGEST_LIST, STAR, range_text, read_decade, read_range
 from sfumato.core.microdata import Attribute
 
 
@@ -165,12 +165,13 @@ def of_nodes(attribute: Attribute, level: np.ndarray, label: np.ndarray) -> Labe
 
 
 def ends_of(text: str | None, kind: str) -> tuple[float | None, float | None] | None:
-    """The positions of the ends that a range prints, None for an open one; None where it is no range of ours.
+    """The positions of the ends that a range prints in one of the usual ways, None for an open one; None for no range.
 
     >>> ends_of("[30, 39]", "integer"), ends_of("< 20", "integer"), ends_of("[1970-01-02, 1970-01-31]", "date")
     ((30.0, 39.0), (None, 20.0), (1.0, 30.0))
     """
-    found = read_printed(text)
+    text = (text or "").strip()
+    found = read_range(text) or (read_decade(text) if kind in ("integer", "decimal") else None)
     if found is None:
         return None
     try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 import math
+import random
 import warnings
 
 import numpy as np
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.errors import ColumnError, PolicyError
 from sfumato.measures.utility import classification_metric, information_loss, kl_divergence, pair_of
-from tests.fuzz import examples
+from tests.fuzz import FUZZ, examples
 
 JOB = sf.wide([("a", "x", "*"), ("b", "x", "*"), ("c", "y", "*"), ("d", "y", "*")])
 JOBS = {"job": ["a", "b", "c", "d"]}
@@ -46,15 +48,98 @@ def test_a_set_that_is_no_node_counts_the_least_node_over_it():
 
 
 @pytest.mark.parametrize(
-    "labels",
-    [["[20, 30]", "[20, 30]"], ["20-30", "20-30"], ["< 35", "< 35"], ["[20, 40)", "[20, 40)"], [">= 0", "<= 30"]],
+    ("labels", "wide"),
+    [
+        (["[20, 30]", "[20, 30]"], 20),
+        (["20-30", "20-30"], 20),
+        (["20..30", "20 to 30"], 20),
+        (["< 35", "< 35"], 30),
+        (["[20, 40)", "[20,40)"], 40),
+        ([">= 0", "<= 30"], 50),
+        (["20s", "[20; 30]"], 50),  # no decade of numbers: not read, and on one row
+        (["{20, 30}", "{20, 60}"], 50),
+    ],
 )
-def test_ranges_of_any_tool(labels):
-    """(30 - 20)/(60 - 20), over the original values that a range covers."""
+def test_ranges_of_any_tool(labels, wide):
+    """(hi - lo)/(60 - 20), as the ends print, as far as the original reaches; `wide` is the sum of hi - lo."""
     table, release = {"age": [20, 30, 40, 60]}, {"age": [*labels, "40", "60"]}
-    wide = {">= 0": 1.0}.get(labels[0], 0.25)
     for loss in ("lm", "ncp"):
-        assert information_loss(table, release, loss=loss).value == pytest.approx((wide + 0.25) / 4)
+        assert information_loss(table, release, loss=loss).value == pytest.approx(wide / 40 / 4)
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (["1", "[2, 6]", "[2, 6]", "9"], (4 + 4) / 8),  # from 2 to 6, and not from 3 to 5
+        (["1", "2-6", "2-6", "9"], (4 + 4) / 8),
+        (["<= 4", "<= 4", "> 4", "> 4"], (3 + 3 + 5 + 5) / 8),
+        (["[0, 4]", "[0, 4]", "[4, 20)", "[4, 20)"], (3 + 3 + 5 + 5) / 8),
+        (["0.5-2.5", "[2, 4.5)", "5", "9"], (1.5 + 2.5) / 8),
+    ],
+)
+@pytest.mark.parametrize("aligned", [True, False])
+def test_ends_between_the_values(labels, expected, aligned):
+    rows = range(4) if aligned else None
+    table, release = {"n": [1, 3, 5, 9]}, {"n": labels}
+    for loss in ("lm", "ncp"):
+        assert information_loss(table, release, loss=loss, rows=rows).value == pytest.approx(expected / 4)
+
+
+def test_months_and_years_cost_their_days():
+    """Of 365 days from the first to the last: January 30, from its first day to its last, and the year all of it."""
+    days = ["2023-01-01", "2023-01-15", "2023-06-01", "2024-01-01"]
+    release = {"day": ["2023-01", "2023-01", "2023", "2024-01-01"]}
+    for kind in (dt.date.fromisoformat, str):
+        found = information_loss({"day": list(map(kind, days))}, release)
+        assert found.value == pytest.approx((30 + 30 + 364 + 0) / 365 / 4)
+
+
+WORDS = (
+    list("abcdefgh"),
+    ["low", "mid", "high", "top"],
+    [f"A{i}" for i in range(8)],
+    list(range(1, 9)),
+    list("12345678"),
+)
+
+
+@pytest.mark.parametrize("seed", range(5 * FUZZ))
+def test_sets_that_overlap_cost_their_own_values(seed):
+    """Recomputed in plain Python: |set| - 1 over A - 1, |set| over A, and of numbers from the least to the greatest."""
+    rng = random.Random(seed)
+    for _ in range(20):
+        domain = WORDS[rng.randrange(len(WORDS))]
+        domain = domain[: rng.randint(2, len(domain))]
+        before = [value for value in domain for _ in range(rng.randint(1, 3))]
+        cuts = [0, *sorted(rng.sample(range(1, len(domain)), rng.randrange(len(domain)))), len(domain)]
+        home = {}
+        for start, stop in itertools.pairwise(cuts):
+            own = {*domain[start:stop], *rng.sample(domain, rng.randint(0, min(2, len(domain))))}
+            home |= {key: [value for value in domain if value in own] for key in domain[start:stop]}
+        after = [home[value] for value in before]
+        text = [str(own[0]) if len(own) == 1 else "{" + ", ".join(map(str, own)) + "}" for own in after]
+        lm, ncp = 0.0, 0.0
+        for own in after:
+            if str(domain[0]).isdecimal():
+                lm += (int(own[-1]) - int(own[0])) / (len(domain) - 1)
+                ncp += (int(own[-1]) - int(own[0])) / (len(domain) - 1)
+            else:
+                lm += (len(own) - 1) / (len(domain) - 1)
+                ncp += 0 if len(own) == 1 else len(own) / len(domain)
+        for loss, whole in (("lm", lm), ("ncp", ncp)):
+            found = information_loss({"x": before}, {"x": text}, "x", loss=loss, rows=range(len(before)))
+            assert found.value == pytest.approx(whole / len(before)), (before, text)
+
+
+def test_sets_beside_learned_groups_by_hand():
+    """{a, b, c} and {c, d, e}: three of five values each, though d and e alone stand under the second."""
+    for values in (list("abcde"), ["none", "low", "mid", "high", "top"]):
+        first, second = ("{" + ", ".join(values[i : i + 3]) + "}" for i in (0, 2))
+        release = {"x": [first] * 3 + [second] * 2}
+        assert information_loss({"x": values}, release, loss="ncp").value == pytest.approx(0.6)
+        assert information_loss({"x": values}, release, loss="lm").value == pytest.approx(0.5)
+    for values in (list("abc"), ["low", "mid", "high"]):
+        assert information_loss({"x": values}, {"x": ["{" + ", ".join(values) + "}"] * 3}).value == 1
 
 
 def test_masks():

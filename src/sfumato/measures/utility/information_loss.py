@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,12 +10,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.core.label_grammar import says_nothing
+from sfumato.core.label_grammar import range_text, says_nothing
 from sfumato.core.labels import Labels, at_level, ends_of, of_nodes, of_ranges, over_codes
 from sfumato.core.parameters import whole_number
 from sfumato.core.policy import ClassStatistics
 from sfumato.core.printed import printed
 from sfumato.core.wording import count, percent
+from sfumato.hierarchies.dates import days_of
 from sfumato.losses import LabelLoss, loss_name
 from sfumato.losses import loss as parse_loss
 from sfumato.measures.measure import Measure
@@ -24,7 +26,7 @@ from sfumato.measures.utility.pair import Pair, moved_share, pair_of, unread_wor
 
 def label_costs(column: ComparedColumn, loss: LabelLoss, rows: np.ndarray | None) -> np.ndarray:
     """The cost of a row under each label of the column."""
-    level = matched_level(column, rows)
+    level = matched_level(column, rows, loss_name(loss) in BY_LEVEL)
     if level is not None:
         labels, number = level
         return loss.cost(labels)[number]
@@ -34,12 +36,14 @@ def label_costs(column: ComparedColumn, loss: LabelLoss, rows: np.ndarray | None
     return found
 
 
-def matched_level(column: ComparedColumn, rows: np.ndarray | None) -> tuple[Labels, np.ndarray] | None:
+def matched_level(
+    column: ComparedColumn, rows: np.ndarray | None, by_level: bool = False
+) -> tuple[Labels, np.ndarray] | None:
     """The level of the hierarchy that the whole column stands at, and the number of each label there.
 
     That is the lowest level at which every row has the label of its value; where it is not known which row came from
-    which, the lowest one that has all the labels. Without a given hierarchy the learnt one is tried, whose groups may
-    print as the values that are left of them.
+    which, the lowest one that has all the labels. Without a given hierarchy the learnt one is tried; where levels are
+    what counts (`by_level`), its groups may print as the values that are left of them.
     """
     attribute = column.attribute
     ladder = attribute.ladder
@@ -49,8 +53,7 @@ def matched_level(column: ComparedColumn, rows: np.ndarray | None) -> tuple[Labe
         found = np.array([number.get(text, -1) for text in column.text])
         if (found >= 0).all() and (found[label] == ladder.of[level, code]).all():
             return at_level(attribute, level), found
-    closed = attribute.categories.ordered and any(text and text.endswith("]") for text in column.text)
-    if attribute.hierarchy is not None or rows is None or closed:  # learnt ranges are open to the right
+    if not by_level or attribute.hierarchy is not None or rows is None:
         return None
     if column.opaque:  # what could not be read is not guessed here either
         return None
@@ -62,7 +65,8 @@ def matched_level(column: ComparedColumn, rows: np.ndarray | None) -> tuple[Labe
         if pairs.shape[1] == len(column.text) == len(np.unique(pairs[0])) and _covers(column, code, label):
             found = np.empty(len(column.text), np.int64)
             found[pairs[1]] = pairs[0]
-            return at_level(attribute, level), found
+            if _within(column, ladder.of[level], found):
+                return at_level(attribute, level), found
     return None
 
 
@@ -80,6 +84,12 @@ def _covers(column: ComparedColumn, code: np.ndarray, label: np.ndarray) -> bool
     wide = len(column.support)
     of = np.repeat(np.arange(len(column.text)), column.size)
     return bool(np.isin(label * wide + code, of * wide + column.members).all())
+
+
+def _within(column: ComparedColumn, group_of: np.ndarray, found: np.ndarray) -> bool:
+    """Whether each label names values of its group alone: sets that overlap are no groups."""
+    own = column.members < column.values
+    return bool((group_of[column.members[own]] == np.repeat(found, column.size)[own]).all() and own.all())
 
 
 def _grouped(column: ComparedColumn) -> list[tuple[Labels, np.ndarray]]:
@@ -123,19 +133,29 @@ def _grouped(column: ComparedColumn) -> list[tuple[Labels, np.ndarray]]:
 
 
 def _as_printed(labels: Labels, text: list[str | None]) -> Labels:
-    """Ranges with the ends that they print, cut to the domain; `of` is per text, and then a label each."""
+    """Ranges with the ends that they print, cut to the domain, a month or a decade as its days; `of` is per text, and
+    then a label each."""
     attribute = labels.attribute
     of, (least, greatest) = labels.of, attribute.extent
     if not labels.on_a_line:
         return labels
     low, high = attribute.positions[labels.lo[of]], attribute.positions[labels.hi[of]]
     for i, word in enumerate(text):
-        first, last = ends_of(word, attribute.kind) or (None, None)
-        if first is not None and last is not None and word is not None and word.endswith("]"):
-            low[i], high[i] = np.clip([first, last], least, greatest)
+        first, last = _ends(word, attribute.kind)
+        ends = least if first is None else first, greatest if last is None else last
+        if ends[0] <= ends[1]:
+            low[i], high[i] = np.clip(ends, least, greatest)
     return replace(
         over_codes(attribute, np.arange(len(of), dtype=np.int32), labels.lo[of], labels.hi[of]), low=low, high=high
     )
+
+
+def _ends(word: str | None, kind: str) -> tuple[float | None, float | None]:
+    """Where a label starts and stops, None for an open end; nan where it is neither a range nor a unit of dates."""
+    days = days_of(word) if word is not None and kind in ("date", "datetime") else None
+    if days is not None:
+        word = range_text(days[0].isoformat(), days[1].isoformat())
+    return ends_of(word, kind) or (math.nan, math.nan)
 
 
 def _nearest(column: ComparedColumn, part: np.ndarray) -> np.ndarray:
@@ -172,6 +192,7 @@ def _nodes(column: ComparedColumn, own: list[np.ndarray], which: np.ndarray) -> 
     return np.array(found, np.int64), np.array(at, np.int64).reshape(-1, 2)
 
 
+BY_LEVEL = ("precision", "height")
 WORDS = {
     "lm": "of the detail of the quasi-identifiers is lost",
     "ncp": "of the range of the quasi-identifiers is lost",
@@ -195,8 +216,10 @@ def information_loss(
     discernibility or c-avg.
 
     A loss of labels averages over all original rows what the label of each costs, a suppressed row at its maximum, and
-    aggregates over the quasi-identifiers. Labels are read as `measures.labels_cover` says. On a release of Sfumato it
-    is the loss of its solution. Where a label stands at several levels of a hierarchy the lowest is meant.
+    aggregates over the quasi-identifiers. Labels are read as `measures.labels_cover` says, and cost what they print: a
+    range of numbers from its one end to the other, as far as the original reaches, a set without a hierarchy its own
+    values. On a release of Sfumato it is the loss of its solution, less what suppression took out of its labels. Where
+    a label stands at several levels of a hierarchy the lowest is meant.
 
     Parameters
     ----------
@@ -221,8 +244,7 @@ def information_loss(
         return _of_classes(pair, names, asked, name, k)
     n, gone = pair.original_rows, pair.suppressed
     per_column, weights = np.empty(len(names)), np.empty(len(names))
-    by_level = name in ("precision", "height")
-    for i, column in enumerate(pair.arranged(names) if by_level else map(pair.column, names)):
+    for i, column in enumerate(pair.arranged(names) if name in BY_LEVEL else map(pair.column, names)):
         attribute = column.attribute
         cost = label_costs(column, asked, pair.rows)
         own, free = asked.own(attribute), asked.suppressed(attribute)
