@@ -9,7 +9,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.microdata import Microdata, microdata
 from sfumato.hierarchies.similar import similar_order
-from sfumato.hierarchies.words import are_codes, scales, word_order
+from sfumato.hierarchies.words import codes_of, prefix_levels, scales, word_order
 from sfumato.measures.labels_cover import covers
 
 JOBS = ["baker", "clerk", "driver", "lawyer", "miner", "nurse"]
@@ -77,12 +77,48 @@ def test_every_word_has_one_rank_in_its_scale() -> None:
     assert all(word == word.strip() and word.isascii() for scale in scales() for word in scale)
 
 
+def are_codes(texts: list[str], count: list[int] | None = None, digits: str = "numbers") -> bool:
+    return codes_of(texts, count or [1] * len(texts), digits) is not None
+
+
 def test_codes() -> None:
     assert are_codes([f"{i:05d}" for i in range(0, 90_000, 777)])
     assert are_codes([f"J{i}.1" for i in range(10, 30)])
     assert not are_codes([f"A{i}" for i in range(5)])  # few
     assert not are_codes([f"house {i:02d}" for i in range(30)])
     assert not are_codes([f"{'ab'[i % 2]}{'12x'[i % 3]}{i:03d}" for i in range(30)])  # of no one pattern
+    assert not are_codes([f"{i:02d}.05.2020" for i in range(1, 31)])
+
+
+@pytest.mark.parametrize("odd", ["unknown", "1", "12.05.2020", "Z"])
+def test_a_few_odd_values_are_no_sign_in_the_labels_of_all_others(odd: str) -> None:
+    texts, count = [*(f"{i:05d}" for i in range(0, 90_000, 777)), odd], [10] * 116 + [1]
+    assert codes_of(texts, count) == texts
+    assert not are_codes(texts, [1] * 116 + [20])  # a share of the rows that suppression seldom hides
+    plain, with_odd = prefix_levels(texts[:-1], count[:-1], 256), prefix_levels(texts, count, 256)
+    assert [labels[:-1] for labels in with_odd] == plain
+    assert all(len(labels[-1]) == len(odd) for labels in with_odd)
+
+
+def test_diagnoses_are_told_by_most_rows() -> None:
+    texts, count = [*(f"{c}{i}.{i % 7}" for c in "ADHJ" for i in range(10, 20)), "none"], [10] * 40 + [1]
+    assert prefix_levels(texts, count, 256)[-1][:-1] == prefix_levels(texts[:-1], count[:-1], 256)[-1]
+    assert {"A1******", "D1******", "H1******", "J1******"} < {*prefix_levels(texts, count, 256)[-1]}
+
+
+def test_postcodes_that_were_numbers_mix_no_digits() -> None:
+    texts = ["501", "1067", "1069", "2139", *(str(10_000 + 900 * i) for i in range(20)), "1234567890"]
+    count = [9] * (len(texts) - 1) + [1]
+    found = codes_of(texts, count, "postcodes")
+    assert found is not None
+    assert found[:5] == ["00501", "01067", "01069", "02139", "10000"]
+    labels = prefix_levels(found, count, 256)[-1]
+    assert labels[:5] == ["0****", "0****", "0****", "0****", "1****"]
+    assert labels[-1] == "1*********"
+    assert codes_of(texts, count) is None  # numbers of several lengths: no prefix of theirs says anything
+    many = [str(i) for i in range(7, 3000, 7)]
+    assert codes_of(many, [1] * len(many), "codes") == many
+    assert {"7", "7*", "7**", "1***"} <= {*prefix_levels(many, [1] * len(many), 256)[-1]}
 
 
 def test_similar_values_stand_together() -> None:

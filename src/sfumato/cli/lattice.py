@@ -91,7 +91,7 @@ def _pose(draft: Any, progress: Any) -> tuple[Problem, PolicyFile]:
     from sfumato.core.policy import Policy
     from sfumato.core.printed import printed
     from sfumato.errors import ColumnError
-    from sfumato.release.request import warn_of_unmeasured
+    from sfumato.release.request import recipes_of, warn_of_codes, warn_of_unmeasured
     from sfumato.search.problem import make_problem
 
     table, checked = inputs.checked(draft, "lattice")
@@ -101,8 +101,10 @@ def _pose(draft: Any, progress: Any) -> tuple[Problem, PolicyFile]:
         if printed(frame.get_column(name)).null_count() == frame.height:
             raise ColumnError(f'column "{name}" is empty: it has no value in any row', hint="leave it out")
     warn_of_unmeasured(frame, checked.roles.quasi, checked.roles.sensitive, checked.require)
+    recipes = recipes_of(frame, checked.hierarchies, policy.columns)
+    warn_of_codes(frame, recipes, checked.hierarchies)
     progress("counting", None)
-    return make_problem(frame, policy, checked.hierarchies, checked.levels, progress), checked
+    return make_problem(frame, policy, recipes, checked.levels, progress), checked
 
 
 def _choose(problem: Problem, policy: PolicyFile) -> Solution:

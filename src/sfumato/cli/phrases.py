@@ -27,6 +27,7 @@ PHRASES: dict[str, str] = {
     r'\bdates="dmy" or dates="mdy"': "--dates dmy or --dates mdy",
     r'\bdecimal="comma" or decimal="point"': "--decimal comma or --decimal point",
     r'\bverbatim=\[("(?:[^"\\]|\\.)*")\]': r"--verbatim \1",
+    r'\bhierarchies=\{"((?:[^"\\]|\\.)*)": "learned"\}': r'--hierarchy "\1=learned"',
     r"\bpass (--dates|--decimal|--verbatim)": r"give \1",
     r'\bpass sheet="\.\.\."': "give --sheet",
     r"\bpass header=False\b": "give --no-header",

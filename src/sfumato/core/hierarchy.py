@@ -89,6 +89,24 @@ class Recipe(Protocol):
         """A few words for the manifest, free of values of the table."""
 
 
+@runtime_checkable
+class SaysCodes(Protocol):
+    """A recipe, or a hierarchy, that says whether digits are codes: those that say nothing take them for numbers."""
+
+    @property
+    def codes(self) -> bool:
+        """Whether digits are no numbers in it."""
+
+
+def says_codes(recipe: object) -> bool:
+    """Whether digits are no numbers in what a recipe, or no recipe, makes.
+
+    >>> says_codes(None)
+    False
+    """
+    return isinstance(recipe, SaysCodes) and recipe.codes
+
+
 @dataclass(frozen=True, eq=False)
 class Hierarchy:
     """A tree over the values of an attribute in which every leaf is equally deep.

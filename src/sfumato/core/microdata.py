@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.core.hierarchy import Categories, Hierarchy, LevelMap, Recipe, bind_hierarchy, leaves_of
+from sfumato.core.hierarchy import Categories, Hierarchy, LevelMap, Recipe, bind_hierarchy, leaves_of, says_codes
 from sfumato.core.printed import plain_values, printed
 from sfumato.hierarchies.learned import Learned
 from sfumato.hierarchies.similar import MOST_VALUES, grouped, similar_order
-from sfumato.hierarchies.words import are_codes, word_order
+from sfumato.hierarchies.words import codes_of, word_order
 
 
 def distinct_in(counts: np.ndarray, rows: int) -> int:
@@ -157,6 +157,13 @@ def encode(series: pl.Series, as_text: bool = False) -> tuple[Categories, np.nda
     return Categories(name, kind, tuple(text), place, count), codes
 
 
+def reads_codes(series: pl.Series, recipe: object) -> bool:
+    """Whether the digits of a column are no numbers, as its recipe says; a learned one says so of whole numbers."""
+    if not says_codes(recipe) or not isinstance(recipe, Learned) or series.dtype.is_integer():
+        return says_codes(recipe)
+    return series.dtype == pl.String and bool(plain_values(series).drop_nulls().str.contains(INTEGER).all())
+
+
 def _plain(series: pl.Series) -> pl.Series:
     """The column as integers, floats, dates, datetimes or text, with one form of missing and one of zero."""
     dtype = series.dtype
@@ -262,7 +269,7 @@ def microdata(
     codes: dict[str, np.ndarray] = {}
     for name, role in roles.items():
         recipe = hierarchies.get(name)
-        categories, codes[name] = encode(frame.get_column(name), as_text=getattr(recipe, "codes", False))
+        categories, codes[name] = encode(frame.get_column(name), as_text=reads_codes(frame.get_column(name), recipe))
         if row_counts is not None:
             often = np.bincount(codes[name], weights=row_counts, minlength=len(categories)).astype(np.int64)
             categories = replace(categories, count=often)
@@ -295,9 +302,11 @@ def _arranged(
     for a in loose:
         texts, total = leaves_of(a.categories), len(a.categories)
         others = [group for b, group in zip(quasi, binned, strict=True) if b is not a]
-        order, sequence = _own_order(texts, listed.get(a.name, [])) or word_order(texts), "words"
-        if order is None and are_codes(texts):
-            sequence = "codes"
+        coded = codes_of(texts, a.categories.count, a.learner.digits)
+        order = None if coded is not None else _own_order(texts, listed.get(a.name, []))
+        order, sequence = order or word_order(texts, a.learner.digits), "words"
+        if order is None and coded is not None:
+            order, sequence = sorted(range(len(texts)), key=coded.__getitem__), "codes"
         elif order is None and others and len(texts) <= MOST_VALUES:
             sequence = "similar"
             order = [i for i in similar_order(codes[a.name], total, others, row_counts).tolist() if i < len(texts)]
@@ -314,7 +323,7 @@ def _arranged(
 
 def _own_order(texts: Sequence[str], listed: list[str]) -> list[int] | None:
     """The places of texts in the order of the type of their column; None where it is that of the alphabet."""
-    if listed == sorted(listed) or are_codes(texts):
+    if listed == sorted(listed):
         return None
     rank = {text: i for i, text in enumerate(listed)}
     return sorted(range(len(texts)), key=lambda i: rank[texts[i]])

@@ -1,7 +1,4 @@
-"""Roles: which column plays which part, and what columns look like, from words of their names and patterns of values.
-
-Words of column names stand in lower case, without accents or signs: "Birth-Date" is read as birth, date, birthdate.
-"""
+"""Roles: which column plays which part, and what columns look like, by words of names and patterns of values."""
 
 from __future__ import annotations
 
@@ -16,66 +13,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sfumato.core.microdata import distinct_in
+from sfumato.core.names import (
+    AMOUNTS,
+    BODY,
+    CATEGORIES,
+    CODE_NAMES,
+    DIRECT,
+    ITALIAN,
+    POSTCODES,
+    QUASI,
+    SENSITIVE,
+    SEXES,
+    WEAK,
+    WEIGHT,
+)
 from sfumato.errors import did_you_mean
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-_DIRECT = """
-email mail emailaddress mailadresse courriel correo phone telephone phonenumber mobile cellphone tel telefon
-telefono handy fax ssn socialsecurity socialsecuritynumber sin nhsnumber nino nif dni curp cpf nir
-sozialversicherungsnummer svnr versichertennummer passport passportnumber passnummer reisepass passeport pasaporte
-iban bic kontonummer accountnumber creditcard cardnumber firstname lastname fullname surname forename givenname
-familyname middlename maidenname username login vorname nachname familienname prenom nom nomdefamille nombre
-apellido apellidos nome cognome sobrenome imie nazwisko voornaam achternaam fornavn etternavn efternamn fornamn
-address streetaddress street strasse anschrift adresse rue direccion calle indirizzo mrn medicalrecordnumber
-patientid patid patientnumber personid subjectid customerid userid employeeid studentid memberid nationalid taxid
-steuerid steuernummer licence license licenseplate licenceplate numberplate kennzeichen vin ip ipaddress macaddress
-url deviceid imei photo signature fingerprint uuid guid
-"""  # points to one person
-_SENSITIVE = """
-disease diseases illness diagnosis diagnoses diagnose diagnostic diagnostico diagnosi icd icd9 icd10 dx condition
-krankheit maladie enfermedad malattia comorbidity symptom symptoms treatment therapy medication drug drugs procedure
-hiv aids cancer disability behinderung handicap mentalhealth pregnancy pregnant bloodtype genotype mutation
-labresult salary salaryclass income wage wages earnings pay gehalt lohn einkommen salaire revenu revenue sueldo
-salario ingreso stipendio reddito debt wealth balance credit creditscore cost costs charge charges kosten cout coste
-expenditure expend savings religion confession konfession glaube faith politics politicalparty party union
-tradeunion sexualorientation orientation crime conviction offence offense verdict grade grades score outcome
-"""  # what people keep private
-_QUASI = """
-dob birth birthdate birthday dateofbirth birthyear yearofbirth yob geburtsdatum geburtstag geburtsjahr naissance
-datenaissance fechanacimiento nacimiento nascita datanascita age ages alter edad eta idade leeftijd agegroup zip
-zipcode postcode postalcode postal plz postleitzahl codepostal codigopostal cap cep postnummer sex gender geschlecht
-sexe sexo genere sesso genre kjonn kon geslacht race ethnicity ethnic ethnie etnia rasse hautfarbe maritalstatus
-marital married familienstand zivilstand etatcivil estadocivil statocivile civilstatus relationship relat household
-householdsize hhcivil job jobtitle occupation profession beruf metier emploi ocupacion profesion professione lavoro
-workclass employer employment employmentstatus laborstatus labourstatus education educationlevel educationnum
-bildung ausbildung schooling degree studies formation educacion istruzione country land pays pais paese nation
-nationality nativecountry birthplace birthcountry citizenship staatsangehorigkeit nationalitat nationalite
-nacionalidad nazionalita city town municipality stadt ort gemeinde wohnort ville commune ciudad citta cidade comune
-county region state province bundesland kanton canton departement provincia district residence urbrur neighbourhood
-location latitude longitude lat lon hoursperweek admission admissiondate discharge dischargedate language sprache
-langue height bodyheight bodyweight bmi eyecolor haircolor isco isco08 nace isced nuts nuts1 nuts2 nuts3 ags fips istat
-"""  # what others can know about a person
-_WEAK = """
-name names id ids identifier number nummer nr no key rowid recordid record index
-"""  # names or numbers something, a record unless other words say what
-_WEIGHT = """
-weight weights wt wgt sampleweight samplingweight surveyweight designweight finalweight personweight householdweight
-householdweights hochrechnungsfaktor gewicht poids ponderation fnlwgt afnlwgt perwt hhwt pwgt expansionfactor
-"""  # how many people a record stands for
-_BODY = """
-body birth kg lb lbs height bmi groesse grosse taille
-"""  # with these a weight is of a body
-_SEXES = """
-m f w d male female man woman mann frau maennlich weiblich männlich homme femme hombre mujer masculin féminin
-masculino femenino
-"""  # values, not names
-
-DIRECT, SENSITIVE, QUASI, WEAK, WEIGHT, BODY, SEXES = (
-    frozenset(words.split()) for words in (_DIRECT, _SENSITIVE, _QUASI, _WEAK, _WEIGHT, _BODY, _SEXES)
-)
 
 PHONES = "telephone numbers"
 PATTERNS = {
@@ -518,6 +473,22 @@ def name_runs(name: str) -> frozenset[str]:
     """The words of a column name, and up to five neighbouring ones read as one (first_name, FirstName)."""
     words = _words(name)
     return frozenset("".join(words[i:j]) for i in range(len(words)) for j in range(i + 1, min(i + 5, len(words)) + 1))
+
+
+def digits_of(name: str) -> str:
+    """What the digits of whole numbers in a column of that name are: one of `hierarchies.learned.DIGITS`.
+
+    The name alone decides, so that every engine decides alike, and no row can turn it.
+
+    >>> digits_of("PLZ"), digits_of("diagnosis_code"), digits_of("age"), digits_of("zip_population")
+    ('postcodes', 'codes', 'numbers', 'numbers')
+    """
+    words = name_runs(name)
+    if words & AMOUNTS:
+        return "numbers"
+    if words & POSTCODES or words == {"cap"} or ("cap" in words and words & ITALIAN):
+        return "postcodes"
+    return "codes" if words & (CODE_NAMES | CATEGORIES) else "numbers"
 
 
 def why_of_name(name: str, role: str, numeric: bool) -> str | None:

@@ -11,7 +11,7 @@ import numpy as np
 from sfumato.core.exact import HELD, exact, show, steps_below
 from sfumato.core.hierarchy import Categories, Groups, Hierarchy, grow, leaves_of
 from sfumato.core.label_grammar import range_text
-from sfumato.core.parameters import whole_number
+from sfumato.core.parameters import one_of, whole_number
 from sfumato.hierarchies.dates import in_unit, moments_of
 from sfumato.hierarchies.texts import text_levels
 
@@ -23,6 +23,7 @@ SMALLEST = 1e-290  # span that floats can be cut in
 DOUBLED = 4  # steps, the widest of which is no wider than most rows lie apart
 LONG_SPAN = 10 * 366  # days, from which on quarters matter less than decades
 FEW_WEEKS = 100  # days, up to which weeks say more than months
+DIGITS = ("numbers", "codes", "postcodes")  # what those of whole numbers are
 WEEKS = ("week",)
 SHORT = ("month", "quarter", "year", "5 years")
 LONG = ("month", "year", "5 years", "decade", "20 years")
@@ -32,20 +33,23 @@ LONG = ("month", "year", "5 years", "decade", "20 years")
 class Learned:
     """Round steps for numbers and dates, groups of alike categories.
 
-    `trimmed` is the share of the rows, on either side, that do not matter to the steps.
+    `trimmed` is the share of the rows, on either side, that do not matter to the steps; `digits` says what those of
+    whole numbers are.
     """
 
     groups: int = 256
     trimmed: float = TRIMMED
+    digits: str = "numbers"
 
     def __post_init__(self) -> None:
+        one_of(self.digits, "digits of learned", DIGITS)
         object.__setattr__(self, "groups", whole_number(self.groups, "groups of learned", 2))
 
     def build(self, categories: Categories) -> Hierarchy:
         """A few levels between values and root, each at most half as many groups as there are values."""
         leaves = leaves_of(categories)
-        if categories.position is None or categories.kind == "boolean":
-            levels = text_levels(categories, leaves, self.groups)
+        if categories.position is None or categories.kind == "boolean" or (self.codes and categories.kind == "integer"):
+            levels = text_levels(categories, leaves, self.groups, self.digits)
         elif categories.kind in ("date", "datetime"):
             levels = _calendar(categories, leaves, self.trimmed)
         else:
@@ -64,10 +68,16 @@ class Learned:
 
     def describe(self) -> str:
         """A few words for the manifest."""
-        return "learned" if self.groups == 256 else f"learned, {self.groups} groups"
+        groups = "" if self.groups == 256 else f", {self.groups} groups"
+        return f"learned{groups}" + (f", digits as {self.digits}" if self.codes else "")
+
+    @property
+    def codes(self) -> bool:
+        """Whether whole numbers are codes, which have no ranges."""
+        return self.digits != "numbers"
 
 
-def learned(groups: int = 256) -> Learned:
+def learned(groups: int = 256, digits: str = "numbers") -> Learned:
     """A hierarchy made from the data: steps that people use for numbers and dates, groups of categories.
 
     Numbers stand in steps such as 1, 5, 10, 20, 40 or 500, 2500, 5000, 10000, 20000, as their spread asks for, and
@@ -75,12 +85,13 @@ def learned(groups: int = 256) -> Learned:
     decades and twenty years: `2024-02`, `2024-Q1`, `2024`, `2020-2024`, `2020s`, `2020-2039`. Categories stand by the
     order of their words, as low, medium and high, by the prefixes of codes, or beside those whose rows are alike in the
     other quasi-identifiers; groups print as `{a, b}` or `A1**`, and where nothing tells any they become `*`. At most
-    `groups` groups at the first level.
+    `groups` groups at the first level. With `digits` "codes" or "postcodes" whole numbers are categories, those of one
+    length by their prefixes; postcodes get the leading zeros back that they lost as numbers.
 
     >>> learned().describe()
     'learned'
     """
-    return Learned(groups)
+    return Learned(groups, digits=digits)
 
 
 def _steps(categories: Categories, leaves: Sequence[str], trimmed: float) -> list[Groups]:

@@ -36,7 +36,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {  # the keys that may stand beside the na
     "wide": ("delimiter",),
     "file": ("delimiter",),
     "flat": (),
-    "learned": ("groups",),
+    "learned": ("groups", "digits"),
 }
 READERS: dict[str, Callable[..., Recipe]] = {"tree": tree, "wide": wide, "file": file}
 

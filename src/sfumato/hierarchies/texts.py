@@ -10,25 +10,25 @@ import numpy as np
 
 from sfumato.core.hierarchy import Categories, Groups, by_label
 from sfumato.core.label_grammar import LONGEST_LIST, set_text
-from sfumato.hierarchies.words import are_codes, prefix_levels, word_order
+from sfumato.hierarchies.words import codes_of, prefix_levels, word_order
 
 LEVELS = 4  # between values and root, where there are values enough
 
 
-def text_levels(categories: Categories, leaves: Sequence[str], groups: int) -> list[Groups]:
+def text_levels(categories: Categories, leaves: Sequence[str], groups: int, digits: str = "numbers") -> list[Groups]:
     """The levels of a column of texts, finest first; none where nothing tells what its values have in common.
 
     Texts in an order in which neighbours are alike make nested groups of about even frequency. Each names its values;
     a level with a group that would be too long for a cell is left out.
     """
-    if are_codes(leaves):
-        return [by_label(labels) for labels in prefix_levels(leaves, groups)]
-    order = range(len(leaves)) if categories.sequence in ("words", "similar") else word_order(leaves)
+    most = min(groups, (len(leaves) + 1) // 2)
+    if (found := codes_of(leaves, categories.count, digits)) is not None:
+        return [by_label(labels) for labels in prefix_levels(found, categories.count, most)]
+    order = range(len(leaves)) if categories.sequence in ("words", "similar") else word_order(leaves, digits)
     if order is None:
         return []
     standing = np.array(order, np.int64)
     weight = np.concatenate([[0.0], np.cumsum(np.maximum(categories.count[standing], 1.0))])
-    most = min(groups, (len(leaves) + 1) // 2)
     starts, levels = [0], list[Groups]()
     for goal in sorted({round(most ** (step / LEVELS)) for step in range(1, LEVELS + 1)}):
         starts = _split(starts, goal, weight)

@@ -7,7 +7,10 @@ import unicodedata
 from collections.abc import Sequence
 from functools import cache
 
+import numpy as np
+
 from sfumato.core.label_grammar import NUMBER, read_range
+from sfumato.hierarchies.similar import MOST_VALUES
 
 # One scale a line; ranks in order, each with its words in English, German and Italian.
 _SCALES = """
@@ -33,7 +36,8 @@ OTHERS = frozenset(_OTHERS.split(", "))
 SEVERAL = 3  # ranks that make an order
 MANY_CODES = 10  # different values before they count as codes
 FEWER = 1.5  # times as many groups below a level of prefixes
-DAY = re.compile("9+([./-])9+\\1(99){1,2}")  # 16.10.1961, whose first digits say the least
+MOST_ROWS = 0.95  # that say whether texts are codes
+CODE = re.compile(r"(?!9+([./-])9+\1(?:99){1,2}$)(?=.*9)[A9./_-]+")  # no 16.10.1961, whose first digits say the least
 ICD = re.compile(r"[A-Z][0-9][0-9A-Z](?:\.[0-9A-Z]{1,4})?")
 ICD_WIDTH = 8  # the longest code of ICD-10-CM, with its dot
 
@@ -58,8 +62,10 @@ def scales() -> list[dict[str, int]]:
     return [{word: rank for rank, words in enumerate(line) for word in words.split("/")} for line in lines]
 
 
-def word_order(texts: Sequence[str]) -> list[int] | None:
+def word_order(texts: Sequence[str], digits: str = "numbers") -> list[int] | None:
     """The places of texts in the order of what they say, where all but a word for other values are of one scale.
+
+    Codes have none: with `digits` other than numbers, whole numbers are not in the order of these.
 
     >>> word_order(["high", "low", "medium"]), word_order(["65+", "20-29", "<20"]), word_order(["bus", "car", "tram"])
     ([1, 2, 0], [2, 1, 0], None)
@@ -73,7 +79,7 @@ def word_order(texts: Sequence[str]) -> list[int] | None:
             and all(word in scale or word in OTHERS for word in words)
         ):
             return sorted(range(len(texts)), key=lambda i: (scale.get(words[i], len(scale)), texts[i]))
-    ends = [_ends(text) for text in texts]
+    ends = [_ends(text) if digits == "numbers" or not text.isdecimal() else None for text in texts]
     known = [pair for pair in ends if pair is not None]
     if len(set(known)) >= SEVERAL and all(pair or word in OTHERS for pair, word in zip(ends, words, strict=True)):
         last = (float("inf"), float("inf"))
@@ -94,44 +100,76 @@ def _ends(text: str) -> tuple[float, float] | None:
     return low, float("inf") if found.high is None else float(found.high)
 
 
-def are_codes(texts: Sequence[str]) -> bool:
-    """Whether texts are codes of one pattern, as A123 or 08012, or diagnoses of ICD-10, whose prefixes say something.
+def codes_of(texts: Sequence[str], count: Sequence[int] | np.ndarray, digits: str = "numbers") -> list[str] | None:
+    """Texts that are codes of one pattern, as A123 or 08012, or diagnoses of ICD-10, whose prefixes say something.
 
-    >>> are_codes([f"A1{i:02d}" for i in range(20)]), are_codes([f"flat {i}" for i in range(20)])
-    (True, False)
+    None where they are not. `count` is how many rows have each: what 95% of the rows have decides, for a few others may
+    be suppressed, and their values shall not show in the form of all labels. `digits` are those of whole numbers:
+    postcodes get the leading zeros back that they lost as numbers, and many codes may have several lengths.
+
+    >>> codes_of(["1067", "10115", *(f"802{i}" for i in range(10))], [1] * 12, "postcodes")[:3]
+    ['01067', '10115', '08020']
+    >>> codes_of([f"flat {i}" for i in range(20)], [1] * 20) is None
+    True
     """
-    if len(texts) < MANY_CODES:
-        return False
-    if are_diagnoses(texts):
-        return True
-    forms: dict[str, int] = {}
-    for text in texts:
+    if len(texts) < (SEVERAL if digits == "postcodes" else MANY_CODES):
+        return None
+    rows = np.asarray(count, np.float64)[: len(texts)]
+    most = MOST_ROWS * rows.sum()
+    texts = _filled(texts, rows) if digits == "postcodes" else list(texts)
+    if are_diagnoses(texts, rows):
+        return texts
+    forms: dict[str, float] = {}
+    for text, n in zip(texts, rows.tolist(), strict=True):
         form = re.sub("[0-9]", "9", re.sub("[A-Za-z]", "A", text))
-        forms[form] = forms.get(form, 0) + 1
-    lengths = {len(text) for text in texts}
-    plain = len(lengths) == 1 and 3 <= max(lengths) <= 16 and all(re.fullmatch("[A9./_-]+", form) for form in forms)
-    plain = plain and not any(map(DAY.fullmatch, forms))
-    return plain and all("9" in form for form in forms) and max(forms.values()) >= 0.9 * len(texts)
+        forms[form] = forms.get(form, 0.0) + n
+    width = _width(texts, rows)
+    fitting = sum(n for form, n in forms.items() if len(form) == width and CODE.fullmatch(form))
+    fits = 3 <= width <= 16 and fitting >= most and max(forms.values()) >= 0.9 * rows.sum()
+    several = digits == "codes" and len(texts) > MOST_VALUES
+    whole = sum(n for form, n in forms.items() if not form.strip("9"))
+    return texts if fits or (several and whole >= most) else None
 
 
-def are_diagnoses(texts: Sequence[str]) -> bool:
-    """Whether all texts are codes of ICD-10, most with a dot."""
-    return all(map(ICD.fullmatch, texts)) and sum("." in text for text in texts) > len(texts) / 2
+def are_diagnoses(texts: Sequence[str], rows: np.ndarray) -> bool:
+    """Whether nearly all rows have codes of ICD-10, most with a dot."""
+    codes = sum(n for text, n in zip(texts, rows.tolist(), strict=True) if ICD.fullmatch(text))
+    dots = sum(n for text, n in zip(texts, rows.tolist(), strict=True) if "." in text)
+    return bool(codes >= MOST_ROWS * rows.sum() and dots > rows.sum() / 2)
 
 
-def prefix_levels(texts: Sequence[str], groups: int) -> list[list[str]]:
+def _width(texts: Sequence[str], rows: np.ndarray) -> int:
+    """The length that most rows have."""
+    return int(np.bincount(np.array([len(text) for text in texts]), weights=rows).argmax())
+
+
+def _filled(texts: Sequence[str], rows: np.ndarray) -> list[str]:
+    """Digits with zeros in front up to the longest of which there are not just a few rows."""
+    often = np.bincount(np.array([len(text) for text in texts]), weights=rows)
+    width = int(np.flatnonzero(often > (1 - MOST_ROWS) * rows.sum()).max(initial=0))
+    return [text.zfill(width) if text.isdecimal() else text for text in texts]
+
+
+def prefix_levels(texts: Sequence[str], count: Sequence[int] | np.ndarray, groups: int) -> list[list[str]]:
     """The labels of codes by their prefixes, finest level first: 080**, 08***. Those of ICD-10 cross no chapter.
 
-    A level has at most so many `groups`, and clearly fewer than the one below.
+    A level has at most so many `groups`, and clearly fewer than the one below. A text that is longer or shorter than
+    most rows have it keeps its length, and so meets none of the others.
     """
-    diagnoses = are_diagnoses(texts)
-    width = ICD_WIDTH if diagnoses else max(map(len, texts))
+    rows = np.asarray(count, np.float64)[: len(texts)]
+    diagnoses = are_diagnoses(texts, rows)
+    width = ICD_WIDTH if diagnoses else _width(texts, rows)
     levels, below = [], len(set(texts))
     for shown in range((3 if diagnoses else width - 1), 0, -1):
         # the letters D and H have two chapters each, which part at the second character
-        labels = [text[: max(shown, 1 + (diagnoses and text[0] in "DH"))].ljust(width, "*") for text in texts]
-        count = len(set(labels))
-        if 1 < count <= groups and count * FEWER <= below:
+        labels = [
+            text[: max(shown, 1 + (diagnoses and text[0] in "DH"))].ljust(
+                ICD_WIDTH if diagnoses and ICD.fullmatch(text) else len(text), "*"
+            )
+            for text in texts
+        ]
+        groups_here = len(set(labels))
+        if 1 < groups_here <= groups and groups_here * FEWER <= below:
             levels.append(labels)
-            below = count
+            below = groups_here
     return levels

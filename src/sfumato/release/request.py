@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,12 +13,13 @@ import polars as pl
 from sfumato.core.compiled import warn_of_compiling
 from sfumato.core.exact import zoned
 from sfumato.core.fingerprint import secret_seed
-from sfumato.core.microdata import Microdata
+from sfumato.core.hierarchy import HierarchyNote
+from sfumato.core.microdata import Microdata, encode
 from sfumato.core.parameters import column_names, known_columns, mapping, one_of, quasi_sets, yes_or_no
 from sfumato.core.policy import Policy
 from sfumato.core.printed import printed
 from sfumato.core.registry import field_values
-from sfumato.core.roles import REST, K, Roles, Undecided, check_roles, undecided
+from sfumato.core.roles import REST, K, Roles, Undecided, check_roles, digits_of, undecided
 from sfumato.core.spelling import warn_of_spellings
 from sfumato.core.wording import count, quoted
 from sfumato.criteria import CRITERIA, criterion, parse
@@ -223,13 +225,28 @@ def warn_of_unprotected(roles: Roles, needed: Iterable[str]) -> None:
         warn(UnprotectedWarning(found))
 
 
-def recipes_of(frame: pl.DataFrame, hierarchies: Any) -> dict[str, Any]:
-    """Column to recipe."""
+def recipes_of(frame: pl.DataFrame, hierarchies: Any, quasi: Iterable[str] = ()) -> dict[str, Any]:
+    """Column to recipe; `quasi` that were given none, and whose names say codes, have a learned one of codes."""
     for name in mapping(hierarchies, "hierarchies"):
         if name not in frame.columns:
             what = f'there is a hierarchy for column "{name}", which the table does not have'
             raise ColumnError(what, hint=did_you_mean(name, frame.columns))
-    return {name: parse_hierarchy(spec) for name, spec in mapping(hierarchies, "hierarchies").items()}
+    given = {name: parse_hierarchy(spec) for name, spec in mapping(hierarchies, "hierarchies").items()}
+    named = {name: digits_of(name) for name in quasi if name not in given}
+    return given | {name: Learned(digits=digits) for name, digits in named.items() if digits != "numbers"}
+
+
+def warn_of_codes(table: pl.DataFrame | Engine, recipes: Mapping[str, Any], given: Any) -> None:
+    """Say of which columns whole numbers are codes because their names say so, and nobody else does."""
+    named = [name for name in recipes if name not in (given or {})]
+    if not named:
+        return
+    sample = table if isinstance(table, pl.DataFrame) else table.sample(LOOKED_AT)
+    if found := [name for name in named if encode(sample.get_column(name))[0].kind == "integer"]:
+        one = json.dumps(found[0], ensure_ascii=False)
+        why = "its name says" if len(found) == 1 else "their names say"
+        said = f"whole numbers are codes in {quoted(found)}, as {why}: they have no ranges"
+        warn(HierarchyNote(f'{said}. hierarchies={{{one}: "learned"}} takes them for numbers'))
 
 
 def learned_without(request: Request, share: float) -> dict[str, Any]:

@@ -37,6 +37,7 @@ from sfumato.release.request import (
     recipes_of,
     refuse_out_of_core,
     roles_of,
+    warn_of_codes,
     warn_of_unmeasured,
 )
 from sfumato.release.signature import signed
@@ -150,7 +151,8 @@ def anonymize(
         standard = None if profile is None else profile_named(profile)
         policy = Policy(roles.quasi, promised, suppression, parse_loss(loss), ends_named(ends), neat, standard)
         policy.limit(engine.rows())
-        recipes = recipes_of(nothing, hierarchies)
+        recipes = recipes_of(nothing, hierarchies, policy.columns)
+        warn_of_codes(engine, recipes, hierarchies)
         forms = check_numbers(numbers, policy, method, engine)
         parameters.check_weights(policy.loss, policy.columns)
         if not engine.in_memory:

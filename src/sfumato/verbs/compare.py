@@ -138,7 +138,7 @@ def compare(
     roles = roles_of(frame, quasi, identifying, sensitive, insensitive, weight, needed, rest=rest)
     required = [criterion for point in planned.points for criterion in point.criteria]
     warn_of_undecided(frame, roles, required)
-    recipes = recipes_of(frame, hierarchies)
+    recipes = recipes_of(frame, hierarchies, _columns(roles.quasi))
     hierarchies = _hierarchies(frame, recipes)
     merged = normalised(normalise, frame, roles, hierarchies)
     asked = [criterion for point in planned.points for criterion in point.require]

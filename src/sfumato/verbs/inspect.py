@@ -14,7 +14,7 @@ import polars as pl
 
 from sfumato.core.hierarchy import leaves_of
 from sfumato.core.microdata import encode
-from sfumato.core.roles import Roles, name_runs, suggest_together, why_of_name
+from sfumato.core.roles import Roles, digits_of, suggest_together, why_of_name
 from sfumato.core.wording import Described, count, number, percent
 from sfumato.engines.tables import engine_of
 from sfumato.errors import EmptyTable
@@ -30,12 +30,6 @@ FIGURES = re.compile(r"\d+% of the rows")
 MOST_PAIRED = 10  # columns tried in pairs: 45 counts at most, the columns with most values first
 MOST_CODES = 60  # whole numbers that may stand for something else
 OFTEN = 20  # rows per value, from which on gaps between few whole numbers are no accident
-_CODED = """sex gender geschlecht sesso race ethnicity ethnic religion nationality citizenship country region province
-provincia kanton canton district county state municipality gemeinde comune marital maritalstatus civil civilstatus
-familienstand relation relationship relat occupation profession job beruf professione industry sector branche department
-abteilung reparto ward station code type kind category art typ tipo"""
-CODED = frozenset(_CODED.split())  # words of names of columns whose numbers are codes
-POSTAL = ("zip", "post", "plz", "postal", "cep")
 
 
 @dataclass(frozen=True)
@@ -161,11 +155,14 @@ def suggest_hierarchy(categories: Categories) -> dict[str, Any]:
     known = [text for text in categories.text if text is not None]
     lengths = {len(text) for text in known}
     digits = all(map(str.isdecimal, known)) and min(lengths, default=0) >= 4 and len(lengths) == 1
-    postal = any(word in categories.name.lower() for word in POSTAL)
-    if len(categories) > 10 and max(lengths, default=0) <= 12 and (postal or (digits and _leading_zero(categories))):
+    named = digits_of(categories.name)
+    if categories.kind == "integer" and len(lengths) > 1 and named == "postcodes":
+        return {"learned": True, "digits": named}  # some have lost a leading zero
+    postal = named == "postcodes" or (digits and _leading_zero(categories))
+    if len(categories) > 10 and max(lengths, default=0) <= 12 and postal:
         return {"redact": "right"}
-    if categories.kind == "integer" and _are_codes(categories):
-        return {"flat": True}
+    if categories.kind == "integer" and (named != "numbers" or _have_gaps(categories)):
+        return {"learned": True, "digits": named} if len(known) > MOST_CODES else {"flat": True}
     if categories.ordered and len(categories) > 10 and (widths := widths_of(categories)[-DOUBLED:]):
         steps = [factor * Fraction(10) ** power for factor, power in widths]
         return {"intervals": [int(step) if step.denominator == 1 else float(step) for step in steps]}
@@ -173,14 +170,14 @@ def suggest_hierarchy(categories: Categories) -> dict[str, Any]:
     return {"learned": True} if several else {"flat": True}
 
 
-def _are_codes(categories: Categories) -> bool:
-    """Whether whole numbers stand for something else: their column is called so, or many rows leave gaps in them."""
+def _have_gaps(categories: Categories) -> bool:
+    """Whether few whole numbers leave gaps that many rows do not fill: a sign of codes, and no proof."""
     known = np.asarray(categories.position)[: len(categories) - categories.missing].astype(np.int64)
     if len(known) > MOST_CODES or len(known) < 2:
         return False
     steps = np.diff(known)
     gaps = int(known[-1] - known[0]) + 1 >= 2 * len(known) and np.gcd.reduce(steps) == 1 and steps.max() > 1
-    return bool(name_runs(categories.name) & CODED) or (gaps and int(categories.count.sum()) >= OFTEN * len(known))
+    return bool(gaps and int(categories.count.sum()) >= OFTEN * len(known))
 
 
 def _leading_zero(categories: Categories) -> bool:

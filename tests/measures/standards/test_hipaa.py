@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.core.roles import DIRECT
+from sfumato.core.names import DIRECT
 from sfumato.measures.standards import hipaa, profile
 from sfumato.measures.standards.hipaa import NAMES, TITLES, by_name
 from sfumato.measures.standards.values import RESTRICTED, age_fault, date_fault, luhn, validator, vin, zip_fault

@@ -15,8 +15,9 @@ from typing import Any
 import polars as pl
 
 from sfumato.core.microdata import DATE, DATETIME, INTEGER, NUMBER
+from sfumato.core.names import CODE_NAMES, DIRECT, POSTCODES, WEAK
 from sfumato.core.printed import printed
-from sfumato.core.roles import DIRECT, WEAK, name_runs
+from sfumato.core.roles import name_runs
 from sfumato.core.wording import count, listed, quoted
 from sfumato.errors import ColumnError, ReadError, did_you_mean
 
@@ -24,12 +25,9 @@ _MARKERS = """
 na n/a n.a. n.a #n/a #na <na> nan -nan null (null) none nil \\n . .. ... ? ?? - -- --- – — #null! #value! #div/0!
 #num! #ref! #name? k.a. k.a k/a n.d. n.d nd n/d s.d. s/d missing (missing)
 """  # in small letters: what stands for a missing value among numbers or dates
-_CODES = """
-zip zipcode postcode postalcode postal plz postleitzahl codepostal codigopostal cap cep postnummer code codes kode
-codice codigo cod schluessel kennziffer icd icd9 icd10 ops drg atc loinc isco isic nace nuts ags fips blz bic sku
-"""  # in names of columns whose digits are no amounts
 MARKER = rf"(?i)^\s*(?:{'|'.join(map(re.escape, _MARKERS.split()))})\s*$"
-MARKERS, CODE_WORDS = frozenset(_MARKERS.split()), DIRECT | WEAK | frozenset(_CODES.split())
+MARKERS = frozenset(_MARKERS.split())
+CODE_WORDS = DIRECT | WEAK | POSTCODES | CODE_NAMES | {"cap", "ops"}  # in names of columns whose digits are no amounts
 ORDERS = {"dmy": "day, month, year", "mdy": "month, day, year", "ymd": "year, month, day"}
 DECIMALS = {"comma": ",", "point": "."}
 UNIT = r"US\$|[€$£¥₹]|zł|Kč|kr\.?|SFr\.?|Fr\.|CHF|EUR|USD|GBP|JPY|SEK|NOK|DKK|PLN|CZK|%|‰"

@@ -7,8 +7,9 @@ from typing import Any
 
 import polars as pl
 
+from sfumato.core.names import QUASI, SENSITIVE
 from sfumato.core.printed import printed
-from sfumato.core.roles import FEW_VALUES, QUASI, SENSITIVE, name_runs, reasons
+from sfumato.core.roles import FEW_VALUES, name_runs, reasons
 from sfumato.core.wording import percent
 from sfumato.engines.memory.table import enter
 from sfumato.measures.standards.finding import Objection

@@ -14,7 +14,7 @@ import polars as pl
 from sfumato.core.hierarchy import Categories, Hierarchy
 from sfumato.core.keys import tally
 from sfumato.core.label_grammar import NUMBER, read_decade, read_range, read_set, says_nothing
-from sfumato.core.microdata import Attribute, encode
+from sfumato.core.microdata import Attribute, encode, reads_codes
 from sfumato.core.printed import printed
 from sfumato.hierarchies import parse
 from sfumato.hierarchies.learned import Learned
@@ -234,6 +234,10 @@ class ComparedColumn:
         found[known] = np.searchsorted(cuts, self.place[known])
         return found, len(cuts) + 2
 
+    def stands_as(self, categories: Categories) -> bool:
+        """Whether its values are those of other categories, in their order."""
+        return self.attribute.categories.text == categories.text
+
     def original_numbers(self) -> np.ndarray:
         """The number of each original row; nan where missing."""
         assert self.place is not None
@@ -250,16 +254,16 @@ def read_column(
     rows: np.ndarray | None,
     hierarchy: Any = None,
     row_counts: RowCounts = (None, None),
-    standing: Sequence[str | None] | None = None,
+    standing: Categories | None = None,
 ) -> ComparedColumn:
-    """Read the labels of a released column by the values of the original one, `standing` in another order if given."""
+    """Read the labels of a released column by the values of the original one, in the order of `standing` if given."""
     given = hierarchy if hierarchy is None or isinstance(hierarchy, Hierarchy) else parse(hierarchy)
-    categories, code = encode(before, as_text=getattr(given, "codes", False))
+    categories, code = encode(before, as_text=reads_codes(before, given))
     if standing is not None:
-        rank_of = {text: i for i, text in enumerate(standing)}
+        rank_of = {text: i for i, text in enumerate(standing.text)}
         rank = np.array([rank_of[text] for text in categories.text], np.int32)
         code, count = rank[code], categories.count[np.argsort(rank)]
-        categories = replace(categories, text=tuple(standing), count=count, sequence="similar")
+        categories = replace(categories, text=standing.text, count=count, sequence=standing.sequence)
     if row_counts[0] is not None:
         categories = replace(categories, count=tally(code, len(categories), row_counts[0]))
     attribute = _attribute(categories, given)

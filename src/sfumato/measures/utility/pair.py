@@ -146,10 +146,10 @@ class Pair:
         schema = microdata(self.original.select(names), roles, recipes, row_counts=self.row_counts[0]).schema
         return [
             self.column(a.name)
-            if a.categories.sequence in ("text", "codes")
+            if a.categories.sequence in ("text", "codes") and self.column(a.name).stands_as(a.categories)
             else read_column(
                 self.original.get_column(a.name), self.released.get_column(a.name), self.rows,
-                recipes.get(a.name), self.row_counts, a.categories.text,
+                recipes.get(a.name), self.row_counts, a.categories,
             )
             for a in schema
         ]  # fmt: skip

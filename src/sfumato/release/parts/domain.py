@@ -66,7 +66,7 @@ def on_a_line(dtype: pl.DataType, recipe: Any, loss: Any) -> bool:
     """Whether a column may do with its span: it is ordered by its type, and neither labels nor loss ask for more."""
     kind = dtype.is_numeric() or dtype == pl.Date or isinstance(dtype, pl.Datetime)
     plain = not loss.by_label or isinstance(loss, LM | NCP)
-    return kind and plain and (recipe is None or isinstance(recipe, Learned))
+    return kind and plain and (recipe is None or (isinstance(recipe, Learned) and not recipe.codes))
 
 
 def positions(values: pl.Series) -> np.ndarray:
