@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import polars as pl
 import pytest
 
 import sfumato as sf
+from sfumato.core.printed import printed_frame
 from sfumato.engines.tables import engine_of
 from tests.conformance.engines import ENGINES, Make, memory, param
 
@@ -140,6 +142,61 @@ def test_rows_that_lack_a_value_are_left_out_on_every_engine(
     assert told["rows"] == ROWS - expected.manifest["input"]["rows"] > 0
     secret = b"a key of more than enough letters to be one"
     assert engine_of(engine.data).fingerprint(secret) == found.manifest["input"]["fingerprint"]
+
+
+FORMED = [
+    param(name, form, policy, slow=name not in QUICK or (form, policy) != ("bounds", "partition"))
+    for name in ENGINES
+    for form in ("bounds", "midpoint", "draw")
+    for policy in ("partition", "levels")
+    if "spark-" not in name and name != "memory"
+]
+
+
+@pytest.mark.parametrize(("make", "form", "policy"), FORMED)
+def test_numbers_are_written_alike_on_every_engine(
+    make: Make,
+    form: str,
+    policy: str,
+    table: pl.DataFrame,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SFUMATO_KEY", "a key of more than enough letters to be one")
+    day = pl.date(1960, 1, 1) + pl.duration(days=pl.int_range(pl.len()) * 37 % 9000)
+    table = table.with_columns(born=day.cast(pl.String) if "sqlite" in request.node.name else day)
+    engine = make(table, tmp_path, request)
+    if form == "draw" and not isinstance(engine.to, Path | sf.Folder):
+        with pytest.raises(sf.errors.PolicyError, match="values cannot be drawn for a release that stays where"):
+            engine.anonymize(**asked(policy), numbers=form)
+        if engine.to is None:  # Spark, which writes files itself
+            return
+        engine = replace(engine, to=tmp_path / "out", read=lambda release: pl.read_parquet(release.data))
+    given = asked(policy) | {"numbers": form, "seed": 5}
+    given["quasi"] = ["born", "sex", "height", "age"]
+    given["hierarchies"] = {"age": "intervals:5,10,20"} if policy == "levels" else {}
+    before = table if engine.table is None else engine.table
+    expected, found = sf.anonymize(before, **given), engine.anonymize(**given)
+    assert engine.rows(found) == sorted(printed_frame(expected.data).fill_null("").rows())
+    assert found.manifest["data"]["numbers"] == expected.manifest["data"]["numbers"]
+    assert without_place(found) == without_place(expected)
+    assert found.reach.to_dict() == expected.reach.to_dict()
+    assert sf.risk(found)["prosecutor"] == sf.risk(expected)["prosecutor"]
+    if isinstance(engine.to, sf.Table):
+        assert sf.verify(sf.Database(engine.data.source, "kept"), manifest=tmp_path / "out").holds
+        assert sf.verify(engine.read(found), manifest=tmp_path / "out").holds
+    else:
+        folder = tmp_path / "out"
+        if engine.to is None:
+            found.save(folder)
+        monkeypatch.setattr("sfumato.release.folder.LARGE", 0)  # counted as a stream
+        assert sf.verify(folder).holds
+        assert sf.risk(folder)["prosecutor"]["highest"] <= 0.2
+        assert len(str(sf.explain(folder)).splitlines()) > 4
+    if engine.to is None or isinstance(engine.to, sf.Table):
+        found.save(tmp_path / "copy", format="csv")
+        assert sf.verify(tmp_path / "copy").holds
 
 
 @pytest.mark.slow

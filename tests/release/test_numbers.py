@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import sfumato as sf
+from sfumato.engines.files.bytes import sha256
 from sfumato.engines.numbers import FORMS, bounds_of, canonical, forms_written
 from sfumato.errors import ColumnError, PolicyError, ReadError
 
@@ -134,7 +135,7 @@ def test_some_columns_only(table: pl.DataFrame) -> None:
     assert list(pandas.columns) == list(data.columns)
 
 
-def test_what_cannot_be_written_so_is_refused(table: pl.DataFrame, tmp_path: Path) -> None:
+def test_what_cannot_be_written_so_is_refused(table: pl.DataFrame) -> None:
     def asked(**more: Any) -> None:
         sf.anonymize(table, **(ASKED | more))
 
@@ -149,11 +150,74 @@ def test_what_cannot_be_written_so_is_refused(table: pl.DataFrame, tmp_path: Pat
         asked(numbers={"age": "bounds"}, hierarchies={"age": sf.levels(names["adult"])})
     with pytest.raises(ColumnError, match='a column "age_low", which the table has'):
         sf.anonymize(table.with_columns(age_low=pl.lit(1)), **ASKED, rest="release", numbers="bounds")
-    table.write_parquet(tmp_path / "t.parquet")
-    with pytest.raises(PolicyError, match="numbers and dates must be written as text; got a table in files"):
-        sf.anonymize(sf.scan(tmp_path / "t.parquet"), **ASKED, numbers="bounds", to=tmp_path / "out")
     with pytest.raises(ReadError, match="a form of numbers that is unknown"):
         forms_written({"age": {"form": "pickle", "kind": "integer"}})
+
+
+@pytest.fixture
+def streamed(table: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A release of a file with drawn values, which is verified as a stream."""
+    table.write_csv(tmp_path / "t.csv")
+    monkeypatch.setattr("sfumato.release.folder.LARGE", 0)
+    folder = sf.Folder(tmp_path / "out", format="csv")
+    return sf.anonymize(sf.scan(tmp_path / "t.csv"), **ASKED, numbers="draw", search="mondrian", to=folder).path  # type: ignore[return-value]
+
+
+def changed(place: Path, **columns: Any) -> str:
+    """What verify says of integrity where the data are others, and their hash in the manifest is too."""
+    file, manifest = place / "data.csv", place / "manifest.json"
+    told = sha256(file)
+    pl.read_csv(file, infer_schema=False).with_columns(**columns).write_csv(file)
+    manifest.write_text(manifest.read_text("utf-8").replace(told, sha256(file)), "utf-8")
+    return sf.verify(place).promises[0].note or ""
+
+
+def test_what_was_changed_is_found_out_in_a_stream(streamed: Path) -> None:
+    first = pl.int_range(pl.len()) == 0
+    assert sf.verify(streamed).holds
+    assert changed(streamed) == ""
+    assert changed(streamed, age=pl.when(first).then(pl.lit("200")).otherwise("age")) == (
+        'values of "age" lie outside of their bounds'
+    )
+    note = changed(streamed, age_low=pl.when(first).then(pl.lit("0")).otherwise("age_low"))
+    assert "its class sizes are not those of the manifest" in note
+    assert "not in canonical order" in note
+
+
+def test_a_table_elsewhere_is_verified_as_it_was_written(streamed: Path) -> None:
+    data = pl.read_csv(streamed / "data.csv")
+    assert sf.verify(data, manifest=streamed).holds
+    drawn = sf.verify(data.with_columns(age=pl.lit(200)), manifest=streamed)
+    assert drawn.promises[0].note == 'values of "age" lie outside of their bounds'
+    note = sf.verify(data.drop("age_low"), manifest=streamed).promises[0].note or ""
+    assert note.startswith('it lacks "age_low", which numbers were written to')
+    data.with_columns(age=pl.lit(200)).write_parquet(streamed.parent / "elsewhere.parquet")
+    elsewhere = sf.verify(sf.scan(streamed.parent / "elsewhere.parquet"), manifest=streamed)
+    assert elsewhere.promises[0].note == 'values of "age" lie outside of their bounds'
+
+
+@pytest.mark.parametrize("form", ["bounds", "midpoint", "draw"])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_numbers_that_are_not_blurred_are_written_so_too(form: str, ending: str, tmp_path: Path) -> None:
+    table = pl.DataFrame({"age": [30, 41, None] * 5, "sex": ["f", "m", "m"] * 5})
+    getattr(table, f"write_{ending}")(tmp_path / f"t.{ending}")
+    given: dict[str, Any] = {"quasi": ["sex", "age"], "k": 5, "search": "mondrian", "numbers": form}
+    release = sf.anonymize(sf.scan(tmp_path / f"t.{ending}"), **given, to=tmp_path / "out")
+    assert pl.read_parquet(release.data).equals(sf.anonymize(table, **given).data)
+    assert sf.verify(tmp_path / "out").holds
+
+
+def test_a_stream_in_the_order_of_the_input_is_drawn_in_that_order(
+    table: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SFUMATO_KEY", "0" * 64)
+    table.write_parquet(tmp_path / "t.parquet", row_group_size=50)
+    given = ASKED | {"numbers": "draw", "search": "mondrian", "seed": 4, "order": "input"}
+    with pytest.warns(sf.RowOrderWarning):
+        release = sf.anonymize(sf.scan(tmp_path / "t.parquet"), **given, to=tmp_path / "out")
+    with pytest.warns(sf.RowOrderWarning):
+        expected = sf.anonymize(table, **given)
+    assert pl.read_parquet(release.data).equals(expected.data)
 
 
 def test_times_with_a_zone_stay_text() -> None:

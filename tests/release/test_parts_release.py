@@ -80,6 +80,8 @@ def test_what_was_written_and_fails_is_not_released(
 def test_a_search_that_needs_all_cells_is_refused_by_name(frame: Any) -> None:
     with pytest.raises(PolicyError, match="optimal"):
         sf.anonymize(frame, search="optimal", **ASKED)
+    with pytest.raises(PolicyError, match="numbers and dates must be written as text; got a table with more cells"):
+        sf.anonymize(frame, numbers="bounds", **ASKED)
 
 
 def test_more_classes_than_fit_are_verified_on_the_cluster(table: pl.DataFrame, frame: Any) -> None:

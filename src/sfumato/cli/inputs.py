@@ -369,6 +369,7 @@ def _reach(folder: Path, rows: Any, found: Verification) -> Reach:
     from dataclasses import asdict
 
     from sfumato.engines.files.bytes import read_back
+    from sfumato.engines.labelled import labelled
     from sfumato.engines.numbers import forms_written
     from sfumato.measures.table import TupleCounts
     from sfumato.release.folder import Streamed, data_place, is_streamed
@@ -377,11 +378,11 @@ def _reach(folder: Path, rows: Any, found: Verification) -> Reach:
     manifest = manifest_of(folder) | {"promises": [asdict(promise) for promise in found.promises]}
     if not all(promise.holds for promise in found.promises):
         return reach_from(manifest, None)
+    forms = forms_written(manifest["data"].get("numbers", {}))
     if rows is not folder:
-        return reach_from(manifest, TupleCounts(rows))
+        return reach_from(manifest, TupleCounts(labelled(rows, forms)))
     format, guarded = manifest["data"]["format"], manifest["data"].get("guarded", True)
     file = data_place(folder, manifest["data"]["file"], format)
-    numbers = manifest["data"].get("numbers", {})
-    if not numbers and is_streamed(file, format, guarded):
-        return reach_from(manifest, TupleCounts(Streamed(file, format)))
-    return reach_from(manifest, forms_written(numbers).read(read_back(file, format, guarded)))
+    if is_streamed(file, format, guarded):
+        return reach_from(manifest, TupleCounts(labelled(Streamed(file, format), forms)))
+    return reach_from(manifest, forms.read(read_back(file, format, guarded)))

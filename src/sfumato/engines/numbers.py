@@ -6,7 +6,7 @@ labels are read off them again, so that classes are those of the written columns
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,21 +40,27 @@ class NumberForms:
         form, ends = self.form.get(name), (f"{name}_low", f"{name}_high")
         return {"bounds": ends, "draw": (name, *ends)}.get(form or "", (name,))
 
+    def counted(self, name: str) -> tuple[str, ...]:
+        """Those of them that its label is read off: not what is drawn."""
+        return self.names(name)[-2:]
+
+    def some(self, names: Iterable[str]) -> NumberForms:
+        """The forms of some columns, as they are read off what is counted."""
+        form = {name: "bounds" if self.form[name] == "draw" else self.form[name] for name in names if name in self.form}
+        return NumberForms(form, {name: self.kind[name] for name in form})
+
+    def columns(self, name: str, labels: pl.Series) -> pl.DataFrame:
+        """Each different label of a column, and in "0", "1" what is written in its place beside what is drawn."""
+        label = printed(labels).drop_nulls().unique().sort().alias("label")
+        if self.form[name] == "midpoint":
+            return pl.DataFrame([label, _middles(label, self.kind[name]).alias("0")])
+        low, high = bounds_of(label, self.kind[name])
+        return pl.DataFrame([label, low.alias("0"), high.alias("1")])
+
     def write(self, table: pl.DataFrame) -> pl.DataFrame:
-        """A table of labels as it is written."""
-        found: list[pl.Series] = []
-        random = np.random.default_rng(self.seed)
-        for column in table.iter_columns():
-            form = self.form.get(column.name)
-            if form is None or form == "midpoint":  # which its label is already
-                found.append(column)
-                continue
-            low, high = bounds_of(column, self.kind[column.name])
-            names = self.names(column.name)
-            if form == "draw":
-                found.append(_drawn(low, high, random).alias(names[0]))
-            found += [low.alias(names[-2]), high.alias(names[-1])]
-        return pl.DataFrame(found)
+        """A table of labels as it is written; a middle is its own label."""
+        others = (name for name, form in self.form.items() if form != "midpoint")
+        return NumberWriter(self, {name: table.get_column(name) for name in others})(table)
 
     def read(self, table: pl.DataFrame) -> pl.DataFrame:
         """The labels of a table as it was written; printed values will do."""
@@ -86,6 +92,38 @@ class NumberForms:
             if outside.any():
                 wrong.append(f'values of "{name}" lie outside of their bounds')
         return wrong
+
+
+class NumberWriter:
+    """Labels to what is written in their place, frame by frame; `labels` has those of each column that is."""
+
+    def __init__(self, forms: NumberForms, labels: Mapping[str, pl.Series]) -> None:
+        self.forms = forms
+        self.tables = {name: forms.columns(name, column) for name, column in labels.items()}
+        drawn = sorted(name for name in self.tables if forms.form[name] == "draw")
+        # one for each column: what is drawn depends neither on how rows are cut into frames nor on other columns
+        self.random = {name: np.random.default_rng([forms.seed, i]) for i, name in enumerate(drawn)}
+        self.digits = {name: _digits(self.tables[name]["0"], self.tables[name]["1"]) for name in drawn}
+
+    def schema(self, given: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
+        """Column to type as it is written."""
+        labels = dict.fromkeys(self.tables, pl.String())
+        return dict(self(pl.DataFrame(schema={**given, **labels})).schema)
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Some rows, as they are written."""
+        found: list[pl.Series] = []
+        for column in frame.iter_columns():
+            name = column.name
+            if name not in self.tables:
+                found.append(column)
+                continue
+            text = printed(column).alias("label").to_frame()
+            each = text.join(self.tables[name], on="label", how="left", maintain_order="left").drop("label")
+            if name in self.random:
+                found.append(_drawn(each["0"], each["1"], self.random[name], self.digits[name]).alias(name))
+            found += [made.alias(to) for made, to in zip(each.iter_columns(), self.forms.counted(name), strict=True)]
+        return pl.DataFrame(found)
 
 
 def number_forms(
@@ -189,12 +227,17 @@ def _middle(low: pl.Series, high: pl.Series) -> pl.Series:
     return middle.cast(pl.Int64) if whole else middle
 
 
-def _drawn(low: pl.Series, high: pl.Series, random: np.random.Generator) -> pl.Series:
+def _middles(text: pl.Series, kind: str) -> pl.Series:
+    """Printed middles with their type: those of whole numbers may have a half."""
+    typed = _typed(text, kind)
+    return _typed(text, "decimal") if kind == "integer" and typed.null_count() > text.null_count() else typed
+
+
+def _drawn(low: pl.Series, high: pl.Series, random: np.random.Generator, digits: int) -> pl.Series:
     """A value between bounds, each as likely; the one there is where the other is open."""
     first, last = low.fill_null(high), high.fill_null(low)
     at = pl.Series(random.random(len(low)))
     if low.dtype == pl.Float64:
-        digits = _digits(first, last)
         drawn = (first + at * (last - first)).round(digits)
         inside = pl.when(pl.col("a") < pl.col("b")).then(pl.col("x").clip("a", "b")).otherwise("a")  # or infinite
         return pl.DataFrame({"x": drawn, "a": first, "b": last}).select(x=inside).to_series()

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.printed import refuse_unprintable
-from sfumato.engines.numbers import NumberForms
+from sfumato.engines.numbers import NumberForms, NumberWriter
 from sfumato.engines.order import ORDERS, RowOrder
 from sfumato.errors import ColumnError, OutputError, TooManyCells
 
@@ -33,8 +33,8 @@ class Plan:
     `cells` gives the labels per tuple of `keys`; rows whose tuple is not in it are left out. `suppressed_keys` are
     tuples of `keys` whose rows are left out. Columns that are `unchanged` keep values and type. Values are matched in
     their plain form (see `plain`), and a missing value matches a missing value. Rows are released in `order`,
-    as many as `rows` where that is known. For rows in memory, `taken` are those that stay, `labels` their
-    columns, and `numbers` says what of these is not written as labels.
+    as many as `rows` where that is known. For rows in memory, `taken` are those that stay and `labels` their
+    columns. `numbers` says what is not written as labels.
     """
 
     columns: tuple[str, ...]
@@ -48,6 +48,18 @@ class Plan:
     taken: np.ndarray | None = None
     labels: Mapping[str, pl.Series] = field(default_factory=dict)
     numbers: NumberForms = field(default_factory=NumberForms)
+
+    def number_labels(self) -> dict[str, pl.Series]:
+        """The labels of the columns that other columns are written in the place of, as any engine can join these."""
+        labelled = {name: frame.get_column(LABEL + name) for name, frame in self.maps.items()}
+        for column in () if self.cells is None else self.cells.iter_columns():
+            if column.name.startswith(LABEL):
+                labelled[column.name.removeprefix(LABEL)] = column
+        return {name: labelled[name] for name in self.columns if name in self.numbers.form and name in labelled}
+
+    def number_writer(self) -> NumberWriter | None:
+        """What writes numbers in the place of labels; None where all labels are written as they are."""
+        return NumberWriter(self.numbers, self.number_labels()) if self.numbers.form else None
 
 
 class StagedRelease(Protocol):
@@ -85,6 +97,7 @@ class Engine(Protocol):
     in_parts: ClassVar[bool] = False  # it releases in parts what has too many cells for one machine, from its `frame`
     keeps: ClassVar[Literal["frame", "table"] | None] = None  # what a release can be, beside files in a folder
     orders: ClassVar[tuple[str, ...]] = ORDERS  # that a release to files can have
+    draws: ClassVar[bool] = True  # values within bounds, for a release to files
     formats: ClassVar[tuple[str, ...]] = ("parquet", "csv", "tsv")  # of those files, the default first
     called: ClassVar[str] = "a table in files"
     reading: Mapping[str, Any] = MappingProxyType({})  # how a file was read, where not as written: no values

@@ -14,6 +14,7 @@ from sfumato.core.parameters import known_columns, path_of, quasi_sets
 from sfumato.core.printed import printed
 from sfumato.criteria import KAnonymity
 from sfumato.engines.files.bytes import FORMATS, read_back, sha256
+from sfumato.engines.labelled import labelled
 from sfumato.engines.memory.table import enter
 from sfumato.engines.order import CANONICAL, RANDOM
 from sfumato.errors import PolicyError, ReadError
@@ -117,8 +118,8 @@ def _data(folder: Path, data: Data, most: int) -> Table:
     if sha256(path) != data.sha256.removeprefix("sha256:").lower():
         hint = f"sfumato verify says more; to measure the file as it is, name {path.name} itself"
         raise ReadError(f'the data file in "{folder}" is not the one that its manifest describes', hint=hint)
-    if not data.numbers and is_streamed(path, format, guarded):
-        return TupleCounts(Streamed(path, format), most)
+    if is_streamed(path, format, guarded):
+        return TupleCounts(labelled(Streamed(path, format), data.forms), most)
     return enter(data.forms.read(read_back(path, format, guarded)))[0]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -17,10 +17,12 @@ from sfumato.criteria.model import Promise, broken, examined
 from sfumato.engines.files.count import BATCH, CHANGED, singled
 from sfumato.engines.files.source import written
 from sfumato.engines.files.table import FileTable, ScannedFile
+from sfumato.engines.labelled import labelled
+from sfumato.engines.numbers import NumberForms
 from sfumato.engines.order import CANONICAL, is_canonical, sorted_by
 from sfumato.engines.protocol import COUNT, Progress, refuse_many
 from sfumato.errors import InputError, PolicyError, ReadError
-from sfumato.measures.table import Counting, TupleCounts
+from sfumato.measures.table import Counting, TupleCounts, quiet
 from sfumato.release.manifest import Claim, Manifest, read_manifest, wanted
 from sfumato.release.verify import (
     INTEGRITY,
@@ -70,10 +72,12 @@ def verify_folder(path: str | Path, most: int = EVERY) -> Verification:
     faults = [] if sha256(place) == data.sha256.removeprefix("sha256:").lower() else ["its sha256 is another"]
     whole, hierarchies = manifest.whole or {}, manifest.sensitive_hierarchies or {}
     try:
-        if not data.numbers and is_streamed(place, data.format, data.guarded):
-            streamed = Streamed(place, data.format)
+        if is_streamed(place, data.format, data.guarded):
+            streamed = Streamed(place, data.format, data.forms)
+            faults += streamed.faults()
             faults += [] if data.order != CANONICAL or streamed.is_canonical(_quasi(manifest)) else [UNSORTED]
-            released: Released = CountedTable(TupleCounts(streamed, most), whole, hierarchies)
+            counts = TupleCounts(labelled(streamed, data.forms), most)
+            released: Released = CountedTable(counts, whole, hierarchies)
             return _checked(manifest, released, faults, "data file")
         table = read_back(place, data.format, data.guarded)
         faults += data.forms.faults(table)
@@ -96,14 +100,24 @@ def verify_manifest(path: str | Path, table: Counting | TupleCounts | pl.DataFra
     Its number of rows, its columns and its class sizes are compared with those of the manifest, and every promise is
     checked on it. Whether its other values are those that were released cannot be told.
 
-    Parameters: `path`, the folder; `table`, a store or a frame; `most`, how many different tuples of a store are held.
+    Parameters: `path`, the folder; `table`, a store or a frame as it was written, or counts of its labels; `most`, how
+    many different tuples of a store are held.
     """
     manifest = read_manifest(Path(path))
     whole, hierarchies = manifest.whole or {}, manifest.sensitive_hierarchies or {}
+    forms, faults = manifest.data.forms, list[str]()
+    if not isinstance(table, TupleCounts):
+        names = table.columns if isinstance(table, pl.DataFrame) else list(table.schema())
+        if lacks := [n for column in forms.form for n in forms.names(column) if n not in names]:  # which is an answer
+            forms, faults = NumberForms(), [f"it lacks {_listed(lacks)}, which numbers were written to"]
     if isinstance(table, pl.DataFrame):
-        return _checked(manifest, RowTable(table, whole, hierarchies), [], "table")
-    counts = table if isinstance(table, TupleCounts) else TupleCounts(table, most)
-    return _checked(manifest, CountedTable(counts, whole, hierarchies), [], "table")
+        faults += forms.faults(table)
+        return _checked(manifest, RowTable(forms.read(table), whole, hierarchies), faults, "table")
+    if not isinstance(table, TupleCounts):
+        there = labelled(table, forms)
+        faults += there.faults(quiet, most) if forms.form else []
+        table = TupleCounts(there, most)
+    return _checked(manifest, CountedTable(table, whole, hierarchies), faults, "table")
 
 
 def _checked(manifest: Manifest, released: Released, faults: Sequence[str], what: str) -> Verification:
@@ -260,10 +274,14 @@ def _alike(dtype: pl.DataType) -> bool:
     return dtype.is_integer() or isinstance(dtype, pl.String | pl.Boolean | pl.Date | pl.Datetime)
 
 
-def _sorted(frame: pl.LazyFrame, by: Sequence[str]) -> bool:
-    last: pl.DataFrame | None = None
-    for batch in frame.collect_batches(chunk_size=BATCH, maintain_order=True, engine="streaming"):
-        text = printed_frame(batch)
+def _batches(frame: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    return frame.collect_batches(chunk_size=BATCH, maintain_order=True, engine="streaming")
+
+
+def _sorted(frame: pl.LazyFrame, by: Sequence[str], forms: NumberForms) -> bool:
+    forms, last = forms.some(by), None
+    for batch in _batches(frame.select(n for name in by for n in forms.counted(name))):
+        text = printed_frame(forms.read(batch))
         if not is_canonical(text if last is None else pl.concat([last, text]), by):
             return False
         last = text.tail(1) if text.height else last
@@ -271,10 +289,10 @@ def _sorted(frame: pl.LazyFrame, by: Sequence[str]) -> bool:
 
 
 class Streamed:
-    """A released file, or a folder of parts, by the printed texts of its cells."""
+    """A released file, or a folder of parts, by the printed texts of its cells; `forms` says what stands for labels."""
 
-    def __init__(self, place: Path, format: str) -> None:
-        self.place, self.format = place, format
+    def __init__(self, place: Path, format: str, forms: NumberForms | None = None) -> None:
+        self.place, self.format, self.forms = place, format, forms or NumberForms()
 
     @cached_property
     def _parts(self) -> list[FileTable | ScannedFile]:
@@ -295,15 +313,25 @@ class Streamed:
         try:
             for file in sorted(self.place.glob("part-*")) if parts else [self.place]:
                 frame = written(file, self.format)
-                types = frame.collect_schema()
+                types = self.forms.read(pl.DataFrame(schema=frame.collect_schema())).schema
                 by = sorted_by(types, quasi)
                 other = [name for name in by if not _alike(types[name])]
                 by = by[: by.index(other[0])] if parts and other else by
-                if by and not _sorted(frame.select(by), by):
+                if by and not _sorted(frame, by, self.forms):
                     return False
         except (pl.exceptions.PolarsError, OSError):  # its message may hold cells
             raise ReadError(CHANGED) from None
         return True
+
+    def faults(self) -> list[str]:
+        """What is wrong with drawn values."""
+        drawn = [n for name, form in self.forms.form.items() if form == "draw" for n in self.forms.names(name)]
+        found: dict[str, None] = {}
+        for part in self._parts if drawn else ():
+            asked = [name for name in part.schema() if name in drawn]
+            for batch in _batches(part.frame.select(asked)):
+                found |= dict.fromkeys(self.forms.faults(batch))
+        return list(found)
 
     def schema(self) -> dict[str, pl.DataType]:
         """Column to text, in order; all parts must have the same."""

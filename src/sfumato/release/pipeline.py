@@ -23,6 +23,7 @@ from sfumato.core.fingerprint import key
 from sfumato.core.microdata import Microdata, microdata
 from sfumato.core.spelling import one_spelling, refuse_order, respelled
 from sfumato.engines.atomic import PREFIX
+from sfumato.engines.labelled import labelled
 from sfumato.engines.order import numbered
 from sfumato.engines.protocol import COUNT, Engine, Plan
 from sfumato.errors import BrokenPromise, EmptyTable, TooManyCells
@@ -140,7 +141,10 @@ def _recoding(engine: Engine, request: Request, to: Folder | Table | None) -> Re
         own = [engine.sample(rows).get_column(name).gather(taken) for name in request.normalised]
         plan = Plan(request.released, taken=taken, labels=labels | one_spelling(own, policy.require), numbers=forms)
     else:
-        plan = plan_of(entries, micro, solution, found.of_entry, policy.columns, found.keys, request.released)
+        plan = plan_of(
+            entries, micro, solution, found.of_entry, policy.columns, found.keys, request.released,
+            lambda labels: in_forms(request, micro, labels),
+        )  # fmt: skip
     plan = replace(plan, order=request.row_order, rows=rows - solution.verdict.suppressed)
     overall = {name: distribution(micro, name) for name in policy.needs}
     return Recoding(request, engine, plan, solution, micro, found.cells.codes, overall, spelled)
@@ -194,7 +198,8 @@ def solve(request: Request, micro: Microdata, rows: pl.DataFrame | None, report_
 
 def _verified(table: Engine, engine: Engine, found: Recoding, staged: StagedOutput, path: Path | None) -> Release:
     """The release as its rows, counted anew, prove it; a BrokenPromise where they do not."""
-    request, policy, written, overall = found.request, found.request.policy, staged.written, dict(found.overall)
+    request, policy, overall = found.request, found.request.policy, dict(found.overall)
+    written = staged.written if table.in_memory else labelled(staged.written, found.plan.numbers)
     hierarchies, suppressed = hierarchies_of(found.microdata, policy.needs), found.solution.verdict.suppressed
     counted: pl.DataFrame | None = None
     often, rows = None, None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import polars as pl
@@ -10,8 +10,9 @@ import polars as pl
 from sfumato.core.label_grammar import range_text
 from sfumato.core.labels import Labels, at_level
 from sfumato.core.microdata import Attribute, Microdata
-from sfumato.core.printed import plain_values
+from sfumato.core.printed import plain_values, printed
 from sfumato.engines.memory.table import forget_others
+from sfumato.engines.numbers import NumberForms
 from sfumato.engines.protocol import LABEL, Plan
 from sfumato.hierarchies.redact import Redact
 from sfumato.search.problem import Columns, Levels, Partition, Solution
@@ -153,31 +154,36 @@ def plan_of(
     columns: tuple[str, ...],
     keys: Sequence[str],
     released: Sequence[str],
+    in_forms: Callable[[dict[str, pl.Series]], tuple[dict[str, pl.Series], NumberForms]] | None = None,
 ) -> Plan:
     """What becomes of each value or tuple: `recode` on the counted tuples, as if each were a row.
 
-    `columns` are blurred, `released` are all that are released, and `keys` tell the cells apart.
+    `columns` are blurred, `released` are all that are released, and `keys` tell the cells apart. `in_forms` gives the
+    labels as they are read off what is written in their place, and what that is.
     """
     names = list(keys)
     entries, labels = recode(counted, micro, solution, of_entry, columns)
+    labels, forms = (labels, NumberForms()) if in_forms is None else in_forms(labels)
     stay = counted.select(list(dict.fromkeys((*names, *columns))))
     if len(entries) < counted.height:
         stay = stay[entries]
-    same = tuple(name for name in columns if _same(stay.get_column(name), labels[name]))
+    as_labels = [name for name in columns if forms.form.get(name) in (None, "midpoint")]
+    same = tuple(name for name in as_labels if _same(stay.get_column(name), labels[name]))
     changed = [name for name in columns if name not in same]
+    labels = {name: column if column.dtype == pl.String else printed(column) for name, column in labels.items()}
     if isinstance(solution.recoding, Partition):
         beside = [_compact(labels[name]).alias(LABEL + name) for name in changed]
         cells = stay.select(names).with_columns(beside)
         if tuple(names) != tuple(counted.columns[: len(names)]) or counted.width > len(names) + 1:
             cells = cells.unique(names)  # counted by more columns than the keys
-        return Plan(tuple(released), tuple(names), same, {}, cells)
+        return Plan(tuple(released), tuple(names), same, {}, cells, numbers=forms)
     maps = {}
     for name in changed:
         pairs = pl.DataFrame([stay.get_column(name), labels[name].alias(LABEL + name)]).unique()
         rest = counted.select(name).unique().join(pairs, on=name, how="anti", nulls_equal=True)
         maps[name] = pl.concat([pairs, rest.with_columns(pl.lit(None, pl.String).alias(LABEL + name))])
     gone = counted.select(names)[np.flatnonzero(~solution.kept[of_entry])].unique()
-    return Plan(tuple(released), tuple(names), same, maps, None, gone if gone.height else None)
+    return Plan(tuple(released), tuple(names), same, maps, None, gone if gone.height else None, numbers=forms)
 
 
 def _same(values: pl.Series, labels: pl.Series) -> bool:

@@ -20,6 +20,7 @@ from sfumato.core.protocols import Search
 from sfumato.core.registry import field_values
 from sfumato.core.roles import Roles
 from sfumato.core.wording import Described, count
+from sfumato.engines.labelled import labelled
 from sfumato.engines.numbers import NumberForms
 from sfumato.engines.order import RowOrder
 from sfumato.engines.protocol import COUNT, Engine, Plan
@@ -118,7 +119,10 @@ class Release(Described):
     def location(self) -> Engine | Path:
         """The released table as the verbs take it: the folder that it is in, or where it was kept."""
         if self.engine.keeps is not None and "file" not in self.place:
-            return self.engine.kept(self.entries if self.in_memory else self.data)
+            if self.in_memory:
+                return self.engine.kept(self.entries)
+            kept: Engine = labelled(self.engine.kept(self.data), self.numbers)
+            return kept
         assert self.path is not None
         return self.path
 
@@ -186,6 +190,9 @@ class Release(Described):
                 row_counts=often, whole=self.whole, hierarchies=paths, wildcard=self.request.wildcard,
             )  # fmt: skip
         schema = dict(entries.schema) if self.in_memory else {n: self.request.schema[n] for n in self.request.released}
+        if not self.in_memory:
+            middles = [name for name, form in self.numbers.form.items() if form == "midpoint"]
+            schema |= {n: self.numbers.columns(n, entries.get_column(n)).schema["0"] for n in middles}
         sizes = class_counts(entries, often, policy.columns)
         return Shown(schema, columns, sizes, Audit(found), self.solution.verdict.suppressed, self.whole, paths)
 

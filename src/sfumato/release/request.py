@@ -307,7 +307,9 @@ def in_forms(
     return labels | {n: canonical(labels[n], forms.kind[n], form) for n, form in forms.form.items()}, forms
 
 
-def check_numbers(numbers: Any, policy: Policy, search: Any, engine: Engine) -> str | dict[str, str]:
+def check_numbers(
+    numbers: Any, policy: Policy, search: Any, engine: Engine, to_files: bool = True
+) -> str | dict[str, str]:
     """What numbers and dates are written as: one form for all columns, or one for each that is named."""
     asked = {"": numbers} if isinstance(numbers, str) else dict(mapping(numbers, "numbers"))
     for name, form in asked.items():
@@ -319,12 +321,15 @@ def check_numbers(numbers: Any, policy: Policy, search: Any, engine: Engine) -> 
         return "text"
     apart = [c.model for c in policy.require if c.monotonicity == "none"]
     reasons = {
-        f"{engine.called}, which is recoded where it lives": not engine.in_memory,
         "a search in which a missing value matches any value": search.wildcard,
         f"{', '.join(apart)}, which classes that are written alike may break": bool(apart),
     }
     if wrong := [reason for reason, there in reasons.items() if there]:
         raise PolicyError("numbers and dates must be written as text", got=wrong[0], hint="leave out numbers")
+    if "draw" in asked.values() and not (engine.in_memory or (engine.draws and to_files)):
+        what, allowed = f"values cannot be drawn for a release that stays where {engine.called} lives", FORMS[:-1]
+        hint = "ask for bounds, or release files" if engine.draws else "ask for bounds"
+        raise PolicyError(what, got="numbers draw", allowed=", ".join(allowed), hint=hint)
     return numbers if isinstance(numbers, str) else asked
 
 

@@ -109,7 +109,7 @@ def anonymize(
     ends: of ranges: "rounded" outward to a step, so that they are not the values of people, or "exact".
     numbers: what numbers and dates are written as where their labels are ranges: "text"; "bounds", two columns such as
         `age_low` and `age_high`; "midpoint"; or "draw", a value drawn between the two bounds, beside these, which alone
-        form the classes. One form for all quasi-identifiers, or a mapping of some to theirs. Of tables in memory.
+        form the classes. One form for all quasi-identifiers, or a mapping of some to theirs.
     order: of the released rows: "canonical", sorted by what is released of them, so that it tells nothing of the input;
         "random"; or "input", with a warning. seed: of a random order.
     profile: the standard that the release is held to, "hipaa", "clinical" or "gdpr": the report says first whether it
@@ -153,7 +153,7 @@ def anonymize(
         policy.limit(engine.rows())
         recipes = recipes_of(nothing, hierarchies, policy.columns)
         warn_of_codes(engine, recipes, hierarchies)
-        forms = check_numbers(numbers, policy, method, engine)
+        forms = check_numbers(numbers, policy, method, engine, not isinstance(place, Table))
         parameters.check_weights(policy.loss, policy.columns)
         if not engine.in_memory:
             refuse_types(schema, released)

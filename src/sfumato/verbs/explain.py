@@ -9,6 +9,7 @@ import polars as pl
 
 from sfumato.core.parameters import path_of
 from sfumato.engines.files.bytes import read_back
+from sfumato.engines.labelled import labelled
 from sfumato.errors import PolicyError
 from sfumato.measures.table import TupleCounts
 from sfumato.release.folder import Streamed, data_place, is_streamed, verify_folder, verify_manifest
@@ -72,11 +73,11 @@ def explain_folder(
     manifest = as_verified(manifest, found)
     rows: pl.DataFrame | TupleCounts | None = None
     if found.holds and data.file is None:
-        rows = TupleCounts(table)
+        rows = TupleCounts(labelled(table, data.forms))
     elif found.holds and data.file is not None:
         file = data_place(folder, data.file, data.format)
-        if not data.numbers and is_streamed(file, data.format, data.guarded):
-            rows = TupleCounts(Streamed(file, data.format))
+        if is_streamed(file, data.format, data.guarded):
+            rows = TupleCounts(labelled(Streamed(file, data.format), data.forms))
         else:
             rows = data.forms.read(read_back(file, data.format, data.guarded))
     reach = reach_from(manifest, rows)

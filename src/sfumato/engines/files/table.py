@@ -177,7 +177,7 @@ class FileTable(Engine):
 
         rows = self.frame.select(needed).map_batches(mapped, streamable=True, schema=apply.schema(schema))
         with unchanged(self.files):  # columns of text are known by their place, which a new file may give to others
-            write(rows, file, format, plan.order, apply.labelled)
+            write(rows, file, format, plan.order, apply.labelled, plan.number_writer())
         return ScannedFile(file, format)
 
     @cached_property

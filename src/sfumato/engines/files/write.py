@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -18,6 +18,7 @@ from sfumato.engines.callbacks import Pulled, called
 from sfumato.engines.files.bytes import SLICE, text_of, write_table
 from sfumato.engines.files.count import CHANGED
 from sfumato.engines.guard import guarded_frame
+from sfumato.engines.numbers import NumberWriter
 from sfumato.engines.order import INPUT, RANDOM, RowOrder
 from sfumato.engines.protocol import RESERVED_PREFIX
 from sfumato.errors import OutputError, ReadError, did_you_mean
@@ -179,29 +180,54 @@ def refuse_format(format: str) -> None:
         raise OutputError(f'format "{format}" cannot be written as a stream', allowed=", ".join(FORMATS), hint=hint)
 
 
-def write(frame: pl.LazyFrame, file: Path, format: str, order: RowOrder, labels: Collection[str] = ()) -> None:
-    """Write the rows of a lazy frame in an order; columns of labels, which are Enum, as texts."""
+def write(
+    frame: pl.LazyFrame,
+    file: Path,
+    format: str,
+    order: RowOrder,
+    labels: Collection[str] = (),
+    numbers: NumberWriter | None = None,
+) -> None:
+    """Write the rows of a lazy frame in an order; columns of labels, which are Enum, as texts or as `numbers` says."""
     refuse_format(format)
+    schema = frame.collect_schema() | dict.fromkeys(labels, pl.String())
     try:
         if order.name == INPUT:
-            _write(frame.with_columns(pl.col(*labels).cast(pl.String)) if labels else frame, file, format)
+            rows = frame.with_columns(pl.col(*labels).cast(pl.String)) if labels else frame
+            if numbers is None:
+                _write(rows, file, format)
+            else:
+                parts = rows.collect_batches(chunk_size=SLICE, maintain_order=True, engine="streaming")
+                _pull(parts, schema, numbers, file, format)
             return
-        with Arranged(order, file.parent) as rows:
-            _fill(rows, frame)
-            schema = frame.collect_schema() | dict.fromkeys(labels, pl.String())
-            pulled = Pulled(_texts(part, labels) for part in rows.frames(SLICE))
-            try:
-                _write(pulled.scan(schema), file, format)
-            finally:
-                pulled.close()
-            if pulled.error is not None:
-                raise pulled.error
+        with Arranged(order, file.parent) as arranged:
+            _fill(arranged, frame)
+            _pull((_texts(part, labels) for part in arranged.frames(SLICE)), schema, numbers, file, format)
     except (OSError, pl.exceptions.PolarsError) as error:
         if is_full(error):
             raise OutputError(no_space([file.parent]), hint=HINT) from None
         if isinstance(error, pl.exceptions.PolarsError):  # its message may hold cells
             raise ReadError(CHANGED) from None
         raise OutputError(why(error, file)) from None
+
+
+def _pull(
+    frames: Iterator[pl.DataFrame],
+    schema: Mapping[str, pl.DataType],
+    numbers: NumberWriter | None,
+    file: Path,
+    format: str,
+) -> None:
+    """Write frames as they come, after one another."""
+    if numbers is not None:
+        frames, schema = (numbers(part) for part in frames), numbers.schema(schema)
+    pulled = Pulled(frames)
+    try:
+        _write(pulled.scan(dict(schema)), file, format)
+    finally:
+        pulled.close()
+    if pulled.error is not None:
+        raise pulled.error
 
 
 def _texts(frame: pl.DataFrame, labels: Iterable[str]) -> pl.DataFrame:

@@ -95,7 +95,8 @@ def mapped(table: SparkFrame, plan: Plan) -> Any:
     F, place = functions(table.rows), table.place
     made = {name: F.col("plain " + place[name]) for name in dict.fromkeys((*plan.keys, *plan.unchanged, *plan.maps))}
     rows = table.rows.select("*", *(table.plain(name).alias("plain " + place[name]) for name in made))
-    released = {name: made[name] if name in plan.unchanged else F.col(place[name]) for name in plan.columns}
+    there = [name for name in plan.columns if name in place]  # labels may be read off other columns
+    released = {name: made[name] if name in plan.unchanged else F.col(place[name]) for name in there}
     if plan.suppressed_keys is not None:
         rows, _ = joined(table, rows, plan.suppressed_keys, {name: made[name] for name in plan.keys}, "left_anti")
     if plan.cells is not None:
@@ -117,8 +118,14 @@ def mapped(table: SparkFrame, plan: Plan) -> Any:
         released[name] = F.when(found[RESERVED_PREFIX].isNotNull(), found[LABEL + name]).otherwise(unknown)
     columns = [released[name].alias(f"c{i}") for i, name in enumerate(plan.columns)]
     by = [f"c{plan.columns.index(name)}" for name in sorted_by(plan.columns, plan.order.quasi)]
-    made_of = rows.select(*columns)
-    return dealt_and_sorted(made_of, by, made_of.count() if plan.rows is None else plan.rows).toDF(*plan.columns)
+    made_of, written = rows.select(*columns), {name: {name: F.col(f"c{i}")} for i, name in enumerate(plan.columns)}
+    for name, used in plan.number_labels().items():  # beside the labels, which rows are sorted by
+        given = plan.numbers.columns(name, used).rename(lambda column: RESERVED_PREFIX + column)
+        made_of, found = joined(table, made_of, given, {RESERVED_PREFIX + "label": written[name][name]}, "left")
+        written[name] = dict(zip(plan.numbers.counted(name), list(found.values())[1:], strict=True))
+    dealt = dealt_and_sorted(made_of, by, made_of.count() if plan.rows is None else plan.rows)
+    shown = {to: column for name in plan.columns for to, column in written[name].items()}
+    return dealt.select(*shown.values()).toDF(*shown)
 
 
 def joined(
@@ -137,14 +144,20 @@ def joined(
 
 def staged(table: SparkFrame, given: pl.DataFrame, start: str) -> Any:
     """A frame of values and texts on the cluster, sent whole to every worker where it is small."""
-    from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+    from pyspark.sql import types as T
 
-    numbers: dict[Any, Any] = {pl.Int32: IntegerType(), pl.Int64: LongType()}
-    ours = {name: numbers.get(dtype, StringType()) for name, dtype in given.schema.items()}
+    numbers: dict[Any, Any] = {
+        pl.Int32: T.IntegerType(),
+        pl.Int64: T.LongType(),
+        pl.Float64: T.DoubleType(),
+        pl.Date: T.DateType(),
+        pl.Datetime("us"): T.TimestampNTZType(),
+    }
+    ours = {name: numbers.get(dtype, T.StringType()) for name, dtype in given.schema.items()}
     given = given.with_columns(pl.col(pl.Enum, pl.Categorical).cast(pl.String))
-    fields = [StructField(f"{start}{i}", (ours | table.types)[name]) for i, name in enumerate(given.columns)]
+    fields = [T.StructField(f"{start}{i}", (ours | table.types)[name]) for i, name in enumerate(given.columns)]
     data = given.to_arrow(compat_level=pl.CompatLevel.oldest()).rename_columns([field.name for field in fields])
-    made = table.spark.createDataFrame(data, StructType(fields))
+    made = table.spark.createDataFrame(data, T.StructType(fields))
     small = given.estimated_size() <= SMALL * memory(table.spark)
     return functions(table.rows).broadcast(made) if small else made  # else the rows go to where their cells are
 

@@ -73,6 +73,7 @@ class SparkTable(Engine):
     in_parts: ClassVar[bool] = True
     keeps: ClassVar = "frame"
     orders: ClassVar = (CANONICAL,)
+    draws: ClassVar[bool] = False
     called: ClassVar = "a Spark frame"
 
     def __init__(self, frame: Any) -> None:

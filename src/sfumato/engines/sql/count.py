@@ -10,7 +10,7 @@ from sfumato.engines.order import sorted_by
 from sfumato.engines.protocol import COUNT, Plan
 from sfumato.engines.sql.connect import STORED, TableName
 from sfumato.engines.sql.link import Link
-from sfumato.engines.sql.recode import CODE, KEY, PLACE, VALUE, Staged
+from sfumato.engines.sql.recode import CODE, KEY, PLACE, TEXT, VALUE, Staged
 from sfumato.engines.sql.types import SqlColumn, SqlDialect, frame_of, quoted
 
 
@@ -86,7 +86,7 @@ def stage(link: Link, dialect: SqlDialect, staged: Staged) -> None:
     """Make the temporary tables."""
     for number, frame in enumerate(staged.tables):
         link.stage(number, frame)
-        by = next(name for name in (VALUE, KEY, PLACE, CODE) if name in frame.columns)
+        by = next(name for name in (VALUE, KEY, PLACE, CODE, TEXT) if name in frame.columns)
         if dialect.indexes:
             link.run(f'CREATE INDEX {dialect.temporary}"sfumato: by {number}" ON "sfumato: {number}" ({by})')
         if dialect.analyzes:
@@ -118,11 +118,36 @@ def created(
     """The statements that make the released table."""
     said = {name: staged.labels.get(name) or columns[name].kept(name in plan.unchanged) for name in plan.columns}
     listed = ", ".join(f"{expression} AS {quoted(name)}" for name, expression in said.items())
-    rows = f"SELECT * FROM (SELECT {listed} {_from(table, staged)}) q {_sorted(plan, columns, staged, dialect)}"
+    written = _written(plan, columns, staged, dialect)
+    outer = ", ".join(f"{value} AS {quoted(name)}" for name, (value, _) in written.items())
+    joins = " ".join(
+        f"LEFT JOIN {dialect.staged(int(alias[1:]))} {alias} "
+        f"ON {alias}.{TEXT} = {dialect.same_text.format(f'q.{quoted(name)}')}"
+        for name, alias in staged.numbers.items()
+    )
+    inner = f"SELECT {listed} {_from(table, staged)}"
+    rows = f"SELECT {outer} FROM ({inner}) q {joins} {_sorted(plan, columns, staged, dialect)}"
     if dialect.name == "sqlite":  # which would forget the types
-        types = [f"{quoted(name)} {dialect.text if name in staged.labels else columns[name].declared}" for name in said]
+        types = [f"{quoted(name)} {declared}" for name, (_, declared) in written.items()]
         return [f"CREATE TABLE {target.written} ({', '.join(types)})", f"INSERT INTO {target.written} {rows}"]
     return [f"CREATE TABLE {target.written} AS {rows}"]
+
+
+def _written(
+    plan: Plan, columns: Mapping[str, SqlColumn], staged: Staged, dialect: SqlDialect
+) -> dict[str, tuple[str, str]]:
+    """The columns of the released table, of rows named q, each with its declared type."""
+    found: dict[str, tuple[str, str]] = {}
+    for name in plan.columns:
+        if (alias := staged.numbers.get(name)) is None:
+            declared = dialect.text if name in staged.labels else columns[name].declared
+            found[name] = (f"q.{quoted(name)}", declared)
+            continue
+        for i, to in enumerate(plan.numbers.counted(name)):
+            dtype = staged.tables[int(alias[1:])].schema[f"{TEXT} {i}"]
+            declared = "INTEGER" if dtype.is_integer() else "REAL" if dtype.is_float() else dialect.text
+            found[to] = (f'{alias}."{TEXT} {i}"', declared)
+    return found
 
 
 def _sorted(plan: Plan, columns: Mapping[str, SqlColumn], staged: Staged, dialect: SqlDialect) -> str:

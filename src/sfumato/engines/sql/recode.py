@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from sfumato.core.printed import printed
 from sfumato.engines.order import LARGEST_KEY
 from sfumato.engines.protocol import LABEL, Plan
 from sfumato.engines.sql.types import SqlColumn, SqlDialect
@@ -21,7 +22,7 @@ class Staged:
     """The tables of a plan, and the parts of the statement that joins them to the table t.
 
     `tables` are to be staged under their numbers, `joins` and `where` follow after FROM, and `labels` has an
-    expression for each column that is blurred.
+    expression for each column that is blurred. `numbers` are tables of labels and of what is written in their place.
     """
 
     def __init__(self, plan: Plan, columns: Mapping[str, SqlColumn], dialect: SqlDialect) -> None:
@@ -44,6 +45,13 @@ class Staged:
             said[name] = self._code(name, codes[name], name in plan.maps)
         if tuples is not None:
             self._match(tuples, keys, codes, said, plan.cells is not None)
+        self.numbers: dict[str, str] = {}
+        for name, labels in plan.number_labels().items():
+            made = plan.numbers.columns(name, labels)
+            if dialect.name == "sqlite":  # which has no days
+                made = made.with_columns(printed(s) for s in made.iter_columns() if s.dtype.is_temporal())
+            made.columns = [TEXT, *(f"{TEXT} {i}" for i in range(made.width - 1))]
+            self.numbers[name] = self._add(made)
 
     def _add(self, table: pl.DataFrame) -> str:
         self.tables.append(table)

@@ -18,15 +18,14 @@ import polars as pl
 from sfumato.engines.callbacks import Pulled
 from sfumato.engines.files.table import ScannedFile
 from sfumato.engines.files.write import write
-from sfumato.engines.order import CANONICAL, RANDOM, RowOrder
+from sfumato.engines.order import CANONICAL, RANDOM
 from sfumato.engines.protocol import COUNT, Engine, Plan, Progress, reading_without, refuse_many
 from sfumato.engines.sql.connect import TableName, lacking, place, refuse_unwritable
 from sfumato.engines.sql.connect import columns as columns_of
 from sfumato.engines.sql.connect import table as table_of
 from sfumato.engines.sql.count import count, every, exported, fetched, sample, singled, total
 from sfumato.engines.sql.link import AdbcLink, Link, driver_errors
-from sfumato.engines.sql.recode import Staged
-from sfumato.engines.sql.types import SqlColumn, named
+from sfumato.engines.sql.types import SqlColumn, SqlDialect, named
 from sfumato.engines.sql.write import KeptTable, begin, prepared, released, target
 from sfumato.errors import EmptyTable, OutputError, PolicyError, ReadError
 
@@ -174,9 +173,9 @@ class Database(Engine):
         with self._one_link() as link:
             staged = prepared(link, dialect, self._table, known, plan, self._before)
             query = exported(self._table, plan, known, staged)
-            released = [_released(known[name], name in staged.labels, staged) for name in plan.columns]
+            released = [_label(name, dialect) if name in staged.labels else known[name] for name in plan.columns]
             frames = _reporting(fetched(link, dialect, query, released), report_progress, self._counted or self._rows)
-            _write(frames, link, {c.name: c.dtype for c in released}, file, format, plan.order)
+            _write(frames, link, {c.name: c.dtype for c in released}, file, format, plan)
         return ScannedFile(file, format)
 
     def check_target(self, name: str, overwrite: bool) -> None:
@@ -262,9 +261,9 @@ class Database(Engine):
                 link.close()
 
 
-def _released(column: SqlColumn, labelled: bool, staged: Staged) -> SqlColumn:
-    """A column as it is released: labels are text."""
-    return SqlColumn(column.name, pl.String(), pl.String(), staged.dialect) if labelled else column
+def _label(name: str, dialect: SqlDialect) -> SqlColumn:
+    """A column of labels, which are text."""
+    return SqlColumn(name, pl.String(), pl.String(), dialect)
 
 
 def _reporting(frames: Iterator[pl.DataFrame], report_progress: Progress, rows: int) -> Iterator[pl.DataFrame]:
@@ -282,12 +281,12 @@ def _write(
     schema: dict[str, pl.DataType],
     file: Path,
     format: str,
-    order: RowOrder,
+    plan: Plan,
 ) -> None:
     """Stream frames into a file; what stops them is raised as it was."""
     pulled = Pulled(frames, link.cancel)
     try:
-        write(pulled.scan(schema), file, format, order)
+        write(pulled.scan(schema), file, format, plan.order, numbers=plan.number_writer())
     finally:
         pulled.close()  # before the link: a driver that is closed while it reads ends this process
     if pulled.error is not None:

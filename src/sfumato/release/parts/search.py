@@ -28,6 +28,9 @@ from sfumato.search.problem import Partition, Solution
 
 def recoding_in_parts(engine: Engine, request: Request) -> Recoding:
     """Cut the table into parts, and have each blurred by a worker; all of them are verified together."""
+    if request.numbers != "text":
+        what, got = "numbers and dates must be written as text", "a table with more cells than max_cells, made in parts"
+        raise PolicyError(what, got=got, hint="leave out numbers, or allow more max_cells")
     cluster: Any = engine
     mondrian, choice = spread(request.search, request.policy, request.levels)
     request = replace(request, policy=replace(request.policy, tidy=False))  # no machine sees all labels
