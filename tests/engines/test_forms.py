@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,79 @@ def test_dates_are_read_by_the_whole_column(written: list[str], read: list[str])
 @pytest.mark.parametrize(
     ("written", "read"),
     [
+        (["5 May 2020", "17 june 1999"], ["2020-05-05", "1999-06-17"]),
+        (["May 5, 2020", "Dec. 31st, 1999"], ["2020-05-05", "1999-12-31"]),
+        (["5. Mai 2020", "1. März 1960", "31. Jänner 1960"], ["2020-05-05", "1960-03-01", "1960-01-31"]),
+        (["5 maggio 2020", "1° gen 1999"], ["2020-05-05", "1999-01-01"]),
+        (["05-MAY-2020", "31-DEC-1999", "?"], ["2020-05-05", "1999-12-31", None]),
+        (["05MAY2020:", "31DEC1999"], ["05MAY2020:", "31DEC1999"]),
+        (["2020-May-05", "1999-Dec-31"], ["2020-05-05", "1999-12-31"]),
+        (["5 May 2020 8:05 PM", "6 May 2020"], ["2020-05-05T20:05:00", "2020-05-06T00:00:00"]),
+        (["16.10.61", "1.2.05"], ["1961-10-16", "2005-02-01"]),
+        (["10/16/61", "03/04/05"], ["1961-10-16", "2005-03-04"]),
+        (["16-Oct-61", "03-Apr-05"], ["1961-10-16", "2005-04-03"]),
+        (["5 May 2020", "5 Elm 2020"], ["5 May 2020", "5 Elm 2020"]),  # a street
+        (["31 Feb 2020", "1 May 2020"], ["31 Feb 2020", "1 May 2020"]),
+    ],
+)
+def test_months_by_name_and_years_of_two_digits(written: list[str], read: list[str]) -> None:
+    assert forms(written) == read
+
+
+def test_two_digits_are_of_the_hundred_years_up_to_now() -> None:
+    now = date.today().year
+    short = [f"{year % 100:02d}" for year in (now, now - 99)]
+    frame, found = read_forms(pl.DataFrame({"born": [f"16.10.{year}" for year in short]}), Forms(), "t.csv")
+    assert [day[:4] for day in frame["born"]] == [str(now), str(now - 99)]
+    assert found.notes()[1] == f'years of two digits are {now - 99} to {now} in "born"'
+    assert found.record() == {"dates": {"born": "dmy"}, "years_up_to": {"born": now}}
+
+
+def test_two_digits_that_may_lie_ahead_stay_text() -> None:
+    now = date.today().year
+    ends = [f"31.12.{year % 100:02d}" for year in (now - 2, now, now + 3)]
+    for name, text in (("contract_end", True), ("birth_date", False)):
+        frame, found = read_forms(pl.DataFrame({name: ends}), Forms(), "t.csv")
+        assert (frame[name].to_list() == ends) is text
+        assert (found.left == {name: "its years of two digits may be of two centuries"}) is text
+
+
+def test_short_dates_that_fit_two_orders_are_refused_and_codes_are_none() -> None:
+    with pytest.raises(ReadError, match=r'with the day or the month first\. Hint: pass dates="dmy" or dates="mdy"'):
+        forms(["01/02/19", "03/04/20"])
+    with pytest.raises(ReadError, match="with the day, the month or the year first"):
+        forms(["01-02-03", "04-05-06"])
+    assert forms(["01-02-03", "04-05-06"], dates="ymd") == ["2001-02-03", "2004-05-06"]
+    assert forms({"sort_code": ["01-02-03", "04-05-06"]}) == {"sort_code": ["01-02-03", "04-05-06"]}
+
+
+@pytest.mark.parametrize(
+    ("written", "shapes"),
+    [
+        (["16.10.1961", "1961-10-16"], "00.00.yyyy and yyyy-00-00"),
+        (["16.10.1961", "16.10.61", "5 May 2020"], "00.00.00, 00.00.yyyy and months by name"),
+        (["16/10/1961", "16-10-1961"], "00-00-yyyy and 00/00/yyyy"),
+        (["5 May 2020", "May 5, 2020"], "months by name"),
+    ],
+)
+def test_dates_in_several_forms_stay_text_and_are_named_by_their_shapes(written: list[str], shapes: str) -> None:
+    frame, found = read_forms(pl.DataFrame({"seen": written}), Forms(), "t.csv")
+    assert frame["seen"].to_list() == written
+    assert found.notes() == [f'"seen" is read as text: its dates are written in several forms ({shapes})']
+    assert not found.record()
+
+
+def test_a_few_values_that_are_no_dates_are_told() -> None:
+    written = [f"{day:02d}.05.2020" for day in range(1, 30)] + ["05/2020"]
+    assert read_forms(pl.DataFrame({"x": written}), Forms(), "t.csv")[1].left == {
+        "x": "most of its values are dates, and some are not"
+    }
+    assert not read_forms(pl.DataFrame({"x": ["flat 7", "12.05.2020"] * 30}), Forms(), "t.csv")[1].left
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
         (["3,5", "4", "-0,25"], ["3.5", "4", "-0.25"]),
         (["1.234,56", "7,5"], ["1234.56", "7.5"]),
         (["1,234.56", "7.5", "12"], ["1234.56", "7.5", "12"]),
@@ -72,7 +146,6 @@ def test_numbers_are_read_by_the_whole_column(written: list[str], read: list[str
         ["16.10.1961", "10.16.1961"],
         ["16.10.1961", "16/10/1961"],
         ["31.02.2020", "01.03.2020"],
-        ["16.10.61", "01.03.20"],
         ["12 EUR", "13 USD"],
         ["12 EUR", "13"],
         ["01,5", "02,5"],  # a leading zero is of a code

@@ -24,7 +24,7 @@ PHRASES: dict[str, str] = {
     r"\bpass an open ADBC connection": "export the table to a file: other databases are reached from Python alone",
     r', ("sqlite:///path"), or an open connection of duckdb or ADBC': r" or \1",
     r"\bpass separator= or quote= for others, or skip=": "give --separator or --quote for others, or --skip",
-    r'\bdates="dmy" or dates="mdy"': "--dates dmy or --dates mdy",
+    r'\bdates="([dmy]{3})"': r"--dates \1",
     r'\bdecimal="comma" or decimal="point"': "--decimal comma or --decimal point",
     r'\bverbatim=\[("(?:[^"\\]|\\.)*")\]': r"--verbatim \1",
     r'\bhierarchies=\{"((?:[^"\\]|\\.)*)": "learned"\}': r'--hierarchy "\1=learned"',

@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from sfumato.core.microdata import DATE, DATETIME, INTEGER, NUMBER
@@ -29,12 +31,36 @@ MARKER = rf"(?i)^\s*(?:{'|'.join(map(re.escape, _MARKERS.split()))})\s*$"
 MARKERS = frozenset(_MARKERS.split())
 CODE_WORDS = DIRECT | WEAK | POSTCODES | CODE_NAMES | {"cap", "ops"}  # in names of columns whose digits are no amounts
 ORDERS = {"dmy": "day, month, year", "mdy": "month, day, year", "ymd": "year, month, day"}
+SAID = {"dmy": 'dates="dmy"', "mdy": 'dates="mdy"', "ymd": 'dates="ymd"'}
+PARTS = {"d": "day", "m": "month", "y": "year"}
 DECIMALS = {"comma": ",", "point": "."}
 UNIT = r"US\$|[€$£¥₹]|zł|Kč|kr\.?|SFr\.?|Fr\.|CHF|EUR|USD|GBP|JPY|SEK|NOK|DKK|PLN|CZK|%|‰"
 SIGNED = rf"^([+-]?)\s*(?:{UNIT})?\s*([+-]?)\s*([0-9.,' ]*[0-9][0-9.,' ]*?)\s*(?:{UNIT})?$"
 CLOCK = r"(?:(?:T| +|, *)([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}(?:[.,][0-9]{1,9})?))?(?: *([AaPp])\.?[Mm]\.?)?)?"
 DAY = r"^([0-9]{1,4})([./-])([0-9]{1,2})([./-])([0-9]{1,4})" + CLOCK + "$"
-LOOKS = rf"{DAY}|{NUMBER}|^[(+-]?\s*(?:{UNIT})?\s*[+-]?\s*[0-9.,][0-9.,' ]*(?:{UNIT})?\)?-?$"
+_MONTHS = """
+january jan januar janner jänner jaenner gennaio gen, february feb februar feber febbraio,
+march mar märz maerz mrz marzo, april apr aprile, may mai maggio mag, june jun juni giugno giu,
+july jul juli luglio lug, august aug agosto ago,
+september sep sept settembre set sett, october oct oktober okt ottobre ott, november nov novembre,
+december dec dezember dez dicembre dic
+"""
+MONTHS = {word: str(i) for i, words in enumerate(_MONTHS.split(","), 1) for word in words.split()}
+_MONTH = f"({'|'.join(sorted(MONTHS, key=len, reverse=True))})"
+_DAY, _YEAR, _REST = r"([0-9]{1,2})(?:\.|st|nd|rd|th|º|°)?", "([0-9]{4}|[0-9]{2})", "((?:T| |, *[0-9]).*)?$"
+NAMED = {
+    "dmy": rf"(?i)^{_DAY}[ /-]*{_MONTH}[ .,/-]*{_YEAR}{_REST}",  # 5 May 2020, 5. Mai 2020, 05-MAY-2020, 5MAY2020
+    "mdy": rf"(?i)^{_MONTH}[ ./-]*{_DAY}[ ,/-]+{_YEAR}{_REST}",  # May 5, 2020
+    "ymd": rf"(?i)^([0-9]{{4}})[ /-]*{_MONTH}[ ./-]*{_DAY}{_REST}",  # 2020-May-05
+}  # dates with the name of a month in English, German or Italian
+SPAN = 80  # years that dates of one column lie apart, above which two digits may be of two centuries
+AHEAD = 20  # years from now on that two digits may stand for where no name speaks of birth
+_BORN = (
+    "birth birthdate birthday dob dateofbirth born geburtsdatum geburtstag geburt geboren nascita nato nata datanascita"
+)
+BORN = frozenset(_BORN.split())
+_NAMED = "|".join(f"(?:{pattern})" for pattern in NAMED.values())
+LOOKS = rf"{DAY}|{_NAMED}|{NUMBER}|^[(+-]?\s*(?:{UNIT})?\s*[+-]?\s*[0-9.,][0-9.,' ]*(?:{UNIT})?\)?-?$"
 STILL = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]00:00(?::00(?:\.0+)?)?$"  # a clock at midnight
 ZERO = r"^[+-]?0[0-9]"  # a number that keeps a leading zero is a code
 GROUPED = {
@@ -45,6 +71,8 @@ GROUPED = {
     for mark in ("", *(".,' ".replace(point, "")))
 }  # numbers by their decimal mark and the one between thousands
 VALUE = pl.col("value")
+BY_NAME = "months by name"
+PARTLY, FEW = 0.1, 20  # share of values that are no dates, among so many, up to which a column is told to be of dates
 SAMPLE = 2_000  # values that rule most columns of text out
 
 
@@ -105,11 +133,13 @@ class ColumnForm:
     decimal: str | None = None  # "comma" or "point", where there is one
     thousands: str = ""
     unit: bool = False
+    named: bool = False  # dates with the name of a month
+    latest: int | None = None  # the last of the hundred years that two digits stand for
 
     def read(self, values: pl.Series) -> pl.Series:
         """The values in plain form; missing where they are markers, or not written so."""
         if self.order is not None:
-            return _days(_select(values, _bare(VALUE)), self.order, self.clock)
+            return _days(_select(values, _bare(VALUE)), self)
         return _select(values, self._number(_bare(VALUE)))
 
     def _number(self, text: pl.Expr) -> pl.Expr:
@@ -154,6 +184,11 @@ class FormsFound:
             names = [name for name, form in self.forms.items() if form.order == order]
             if names:
                 found.append(f"dates are read as {words} in {quoted(names)}")
+        years: dict[int, list[str]] = {}
+        for name, form in self.forms.items():
+            if form.latest is not None:
+                years.setdefault(form.latest, []).append(name)
+        found += [f"years of two digits are {last - 99} to {last} in {quoted(names)}" for last, names in years.items()]
         ways: dict[str, list[str]] = {}
         for name, form in self.forms.items():
             if form.order is None and form.rewritten:
@@ -172,7 +207,9 @@ class FormsFound:
         """
         dates = {name: form.order for name, form in self.forms.items() if form.order}
         units = [name for name, form in self.forms.items() if form.unit]
-        return ({"dates": dates} if dates else {}) | ({"units": units} if units else {})
+        years = {name: form.latest for name, form in self.forms.items() if form.latest is not None}
+        found = {"dates": dates, "years_up_to": years, "units": units}
+        return {key: value for key, value in found.items() if value}
 
 
 def skip_note(skipped: int, given: int | None) -> list[str]:
@@ -282,7 +319,7 @@ def _look(series: pl.Series, name: str) -> Look | None:
     if step > 1:
         some = _known(series.gather_every(step))
         if not some.str.contains(LOOKS).all():
-            return None
+            return _partly_dates(some)
         if some.len() and some.str.contains(NUMBER).all():
             whole = bool(some.str.contains(r"^[+-]?[0-9]+$").all())
             if (whole or not some.str.contains(GROUPED["comma", "."]).all()) and _all_numbers(series, whole):
@@ -294,13 +331,13 @@ def _look(series: pl.Series, name: str) -> Look | None:
     every = series.drop_nulls().unique()
     known = _known(every)
     if not known.len() or not known.str.contains(LOOKS).all():
-        return None
+        return _partly_dates(known)
     changed = bool((every.len() > known.len()) or (every.str.strip_chars() != every).any())
     if known.str.contains(STILL).all():
         return Look((ColumnForm(order="ymd"),))
     if known.str.contains(DATE).all() or known.str.contains(DATETIME).all():
         return Look((ColumnForm(),) if changed else ())
-    return _dates(known) or _numbers(known, name, changed)
+    return _dates(known, name) or _numbers(known, name, changed) or _partly_dates(known)
 
 
 def _all_numbers(series: pl.Series, whole: bool) -> bool:
@@ -310,32 +347,79 @@ def _all_numbers(series: pl.Series, whole: bool) -> bool:
     return numbers.null_count() == series.null_count() and not numbers.is_nan().any()
 
 
-def _dates(known: pl.Series) -> Look | None:
+def _dates(known: pl.Series, name: str) -> Look | None:
     """The orders of day, month and year in which all values are dates."""
-    if not known.str.contains(DAY).all():
+    written = next((order for order, pattern in NAMED.items() if known.str.contains(pattern).all()), None)
+    texts = known if written is None else _select(known, _numbered(VALUE, written))
+    if texts.null_count() or not texts.str.contains(DAY).all():
         return None
-    parts = _select(known, VALUE.str.extract_groups(DAY)).struct.unnest()
+    parts = _select(texts, VALUE.str.extract_groups(DAY)).struct.unnest()
     first, mark, second, again, third, *clock = parts.iter_columns()
     if (mark != again).any() or mark.n_unique() > 1:
         return None
     digits = first.str.len_bytes(), third.str.len_bytes()
+    short = written != "ymd" and bool((digits[0] <= 2).all() and (digits[1] == 2).all())
+    if short and name_runs(name) & CODE_WORDS:
+        return None
     if (digits[0] == 4).all() and (digits[1] <= 2).all():
         orders = ["ymd"]
-    elif (digits[0] <= 2).all() and (digits[1] == 4).all():
-        orders = ["dmy", "mdy"]
+    elif short or ((digits[0] <= 2).all() and (digits[1] == 4).all()):
+        orders = ["dmy", "mdy", "ymd"] if short and mark[0] == "-" else ["dmy", "mdy"]
     else:
-        return Look(left="its dates have years of two digits") if (digits[1] == 2).all() else None
+        return None
     # a clock that stands still at midnight in all of them is none
     still = (clock[0].fill_null("0").cast(pl.Int64) == 0) & (clock[1].fill_null("00") == "00")
     timed = not (still & clock[2].fill_null("00").str.contains(r"^00([.,]0*)?$") & clock[3].is_null()).all()
-    forms = [ColumnForm(order=order, clock=timed) for order in orders]
+    last = date.today().year if short else None
+    forms = [
+        ColumnForm(order=order, clock=timed, named=written is not None, latest=last)
+        for order in ([written] if written else orders)
+    ]
     fit = [form for form in forms if not form.read(known).null_count()]
     if not fit:
         return Look(left="it looks like dates, but some of its values are no day of any calendar")
-    same = len(fit) > 1 and (first.str.zfill(2) == second.str.zfill(2)).all()
+    same = len(fit) > 1 and (first.str.zfill(2) == second.str.zfill(2)).all() and len(fit) < 3
     if mark[0] == "." or same:  # nobody writes month.day.year; and of 01/01/2020 both are the same day
         fit = fit[:1]
-    return Look(tuple(fit), fit[0].order if len(fit) == 1 and not same else None)
+    if short and all(_two_centuries(form, known, name) for form in fit):
+        return Look(left="its years of two digits may be of two centuries")
+    return Look(tuple(fit), fit[0].order if len(fit) == 1 and not same and written is None else None)
+
+
+def _two_centuries(form: ColumnForm, known: pl.Series, name: str) -> bool:
+    """Whether dates lie far apart only because none is taken to lie ahead, as those of plans may, and of births not."""
+    if name_runs(name) & BORN or form.latest is None:
+        return False
+    ahead = replace(form, latest=form.latest + AHEAD)
+    years = (one.read(known).str.head(4).cast(pl.Int64).to_numpy() for one in (form, ahead))
+    far, near = (int(np.ptp(some)) for some in years)
+    return far > SPAN >= 2 * near
+
+
+def _partly_dates(known: pl.Series) -> Look | None:
+    """A note where values are dates in several forms, of which none is that of all; their shapes, not the values."""
+    named = _select(known, pl.any_horizontal([VALUE.str.contains(pattern) for pattern in NAMED.values()]))
+    parts = _select(known, VALUE.str.extract_groups(DAY)).struct.unnest().with_columns(named.alias("named"))
+    first, last = pl.col("1").str.len_bytes(), pl.col("5").str.len_bytes()
+    shape = (
+        pl.when(pl.col("named")).then(pl.lit(BY_NAME))
+        .when((pl.col("2") == pl.col("4")) & (first != 3) & (last != 3))
+        .then(
+            pl.when(first == 4).then(pl.lit("yyyy")).otherwise(pl.lit("00")) + pl.col("2") + "00" + pl.col("4")
+            + pl.when((last == 4) & (first < 4)).then(pl.lit("yyyy")).otherwise(pl.lit("00"))
+        )
+    )  # fmt: skip
+    shapes = parts.select(shape).to_series()
+    if not known.len() or shapes.null_count() > PARTLY * known.len() or (shapes.null_count() and known.len() < FEW):
+        return None
+    found = sorted(shapes.drop_nulls().unique().to_list())
+    if shapes.null_count():
+        return Look(left="most of its values are dates, and some are not")
+    return (
+        Look(left=f"its dates are written in several forms ({listed(found)})")
+        if len(found) > 1 or found == [BY_NAME]
+        else None
+    )
 
 
 def _numbers(known: pl.Series, name: str, changed: bool) -> Look | None:
@@ -380,8 +464,10 @@ def settle(looks: Mapping[str, Look], forms: Forms, name: str) -> dict[str, Colu
         if len(fit) > 1 and fit[0].order is not None:
             fit = tuple(form for form in fit if form.order == order)
             if len(fit) != 1:
-                what = f'{name}: the dates in "{column}" can be read with the day or with the month first'
-                raise ReadError(what, hint=f'pass dates="dmy" or dates="mdy", or {_verbatim(column)}')
+                ways = [f"the {PARTS[one.order[0]]}" for one in look.forms if one.order]
+                what = f'{name}: the dates in "{column}" can be read with {listed(ways, "or")} first'
+                options = " or ".join(SAID[one.order] for one in look.forms if one.order)
+                raise ReadError(what, hint=f"pass {options}, or {_verbatim(column)}")
         elif len(fit) > 1:
             fit = tuple(form for form in fit if form.decimal_mark == decimal)
             if len(fit) != 1:
@@ -427,13 +513,31 @@ def _amount(text: pl.Expr) -> pl.Expr:
     return _signed(text).str.replace(SIGNED, "${1}${2}${3}")
 
 
-def _days(values: pl.Series, order: str, clock: bool) -> pl.Series:
+def _numbered(text: pl.Expr, order: str) -> pl.Expr:
+    """A date with the number of its month in place of the name, and points between."""
+    parts = text.str.extract_groups(NAMED[order]).struct
+    month = (
+        parts.field(str(order.index("m") + 1))
+        .str.to_lowercase()
+        .replace_strict(MONTHS, default=None, return_dtype=pl.String)
+    )
+    found = [month if letter == "m" else parts.field(str(place + 1)) for place, letter in enumerate(order)]
+    return pl.concat_str(found, separator=".") + parts.field("4").fill_null("")
+
+
+def _days(values: pl.Series, form: ColumnForm) -> pl.Series:
     """Dates as ISO 8601 writes them; missing where there is no such day."""
+    order, clock = form.order or "", form.clock
+    values = _select(values, _numbered(VALUE, order)) if form.named else values
     parts = values.str.extract_groups(DAY).struct.unnest()
     at = {letter: pl.col(str(2 * place + 1)) for place, letter in enumerate(order)}
+    whole = at["y"].str.len_bytes() == (4 if form.latest is None else 2)
+    if form.latest is not None:
+        late, year = form.latest % 100, at["y"].cast(pl.Int64, strict=False)
+        at["y"] = (year + form.latest - late - 100 * (year > late).cast(pl.Int64)).cast(pl.String)
     hour, minute, second, half = (pl.col(str(place)) for place in (6, 7, 8, 9))
     day = at["y"].str.zfill(4) + "-" + at["m"].str.zfill(2) + "-" + at["d"].str.zfill(2)
-    good = day.str.to_date("%Y-%m-%d", strict=False).is_not_null()
+    good = whole & day.str.to_date("%Y-%m-%d", strict=False).is_not_null()
     if clock:
         hours, after = hour.fill_null("0").cast(pl.Int64), half.str.to_lowercase() == "p"
         good &= pl.when(half.is_null()).then(hours < 24).otherwise(hours.is_between(1, 12))
