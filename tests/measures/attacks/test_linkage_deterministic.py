@@ -135,10 +135,10 @@ def candidate_rows(release: pl.DataFrame, table: pl.DataFrame, truth: list[int] 
         for i, value in enumerate(values):
             for row, label in enumerate(labels):
                 covers = value is None or fits(label, value)
-                if covers is None and any(t >= 0 for t in truth or ()):
-                    covers = (label, value) in of_people
+                if covers is None and label in known:
+                    covers = False
                 elif covers is None:
-                    covers = all(fits(label, v) is not None for v in known) or not telling
+                    covers = (label, value) in of_people if any(t >= 0 for t in truth or ()) else not telling
                 if not covers:
                     found[i].discard(row)
     return found

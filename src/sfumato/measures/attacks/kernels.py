@@ -1,4 +1,4 @@
-"""A tree over points or boxes: halves of halves, each cut where it is widest."""
+"""Which released cells cover a person, and a tree over points: halves of halves, each cut where it is widest."""
 
 from __future__ import annotations
 
@@ -135,58 +135,43 @@ def covered(
 
 
 @kernel
-def hulls(
+def set_bits(
+    holds: np.ndarray,
+    first: int,
+    values: np.ndarray,
+    step: int,
     labels: np.ndarray,
-    items: np.ndarray,
-    start: np.ndarray,
-    stop: np.ndarray,
-    right: np.ndarray,
     low: np.ndarray,
     high: np.ndarray,
     begin: np.ndarray,
-    count: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Per node and column the hull of its boxes and what lies in all of them, and its rows.
-
-    The last axis: least, greatest, and the inner least and greatest (an empty range where a label has gaps).
-    """
-    nodes, columns = len(start), labels.shape[0]
-    hull, rows = np.zeros((nodes, columns, 4), np.int64), np.zeros(nodes, np.int64)
-    for node in range(nodes - 1, -1, -1):
-        for c in range(columns):
-            hull[node, c, 0], hull[node, c, 1] = 2**62, -1
-            hull[node, c, 2], hull[node, c, 3] = -1, 2**62
-        if right[node] < 0:
-            for i in range(start[node], stop[node]):
-                rows[node] += count[items[i]]
-                for c in range(columns):
-                    label = labels[c, items[i]]
-                    h = hull[node, c]
-                    h[0], h[1] = min(h[0], low[label]), max(h[1], high[label])
-                    h[2], h[3] = max(h[2], low[label]), min(h[3], high[label])
-                    if begin[label] < begin[label + 1]:
-                        h[3] = -2
-        else:
-            for child in (node + 1, right[node]):
-                rows[node] += rows[child]
-                for c in range(columns):
-                    h, k = hull[node, c], hull[child, c]
-                    h[0], h[1], h[2], h[3] = min(h[0], k[0]), max(h[1], k[1]), max(h[2], k[2]), min(h[3], k[3])
-    return hull, rows
+    listed: np.ndarray,
+) -> None:
+    """Set bit i of row `first` + j // step where labels[i] covers values[j]; values ascend."""
+    for i in range(len(labels)):
+        label = labels[i]
+        word, bit = i // 64, np.uint64(1) << np.uint64(i % 64)
+        a = np.searchsorted(values, low[label])
+        while a < len(values) and values[a] <= high[label]:
+            if inside(values[a], label, low, high, begin, listed):
+                holds[first + a // step, word] |= bit
+                a = (a // step + 1) * step
+            else:
+                a += 1
 
 
 @kernel
-def count_boxes(
-    values: np.ndarray,
+def count_bits(
     first: int,
     last: int,
-    labels: np.ndarray,
-    items: np.ndarray,
+    point: np.ndarray,
+    columns: np.ndarray,
+    part: np.ndarray,
+    holds: np.ndarray,
     start: np.ndarray,
     stop: np.ndarray,
-    right: np.ndarray,
-    hull: np.ndarray,
-    rows: np.ndarray,
+    coarse: bool,
+    cells: np.ndarray,
+    labels: np.ndarray,
     low: np.ndarray,
     high: np.ndarray,
     begin: np.ndarray,
@@ -195,42 +180,36 @@ def count_boxes(
     found: np.ndarray,
     sole: np.ndarray,
 ) -> None:
-    """Add to found[p] the rows of the boxes that hold point p, and keep in sole[p] one of these boxes."""
-    columns = labels.shape[0]
-    waiting = np.zeros(DEEPEST + 2, np.int64)
+    """For the points first..last - 1 the rows of the cells that hold them, and one of these cells."""
+    known = np.zeros(len(columns), np.int64)
     for p in range(first, last):
-        waiting[0] = 0
-        todo = 1
-        while todo:
-            todo -= 1
-            node = waiting[todo]
-            outside, within = False, True
-            for c in range(columns):
-                v = values[c, p]
-                if v >= 0:
-                    h = hull[node, c]
-                    if v < h[0] or v > h[1]:
-                        outside = True
-                        break
-                    within &= h[2] <= v <= h[3]
-            if outside:
-                continue
-            if within:
-                found[p] += rows[node]
-                sole[p] = items[start[node]]
-            elif right[node] < 0:
-                for i in range(start[node], stop[node]):
-                    box, holds = items[i], True
-                    for c in range(columns):
-                        if not inside(values[c, p], labels[c, box], low, high, begin, listed):
-                            holds = False
-                            break
-                    if holds:
-                        found[p] += count[box]
-                        sole[p] = box
-            else:
-                waiting[todo], waiting[todo + 1] = right[node], node + 1
-                todo += 2
+        n, a, b = 0, 0, (len(cells) + 63) // 64
+        for c in columns:
+            row = part[c, p]
+            if row >= 0:
+                known[n] = row
+                n += 1
+                a, b = max(a, start[row]), min(b, stop[row])
+        for word in range(a, b):
+            bits = holds[known[0], word] if n else ~np.uint64(0)
+            for i in range(1, n):
+                if bits == 0:
+                    break
+                bits &= holds[known[i], word]
+            at = word * 64
+            while bits != 0 and at < len(cells):
+                if bits & np.uint64(1):
+                    cell, fits = cells[at], True
+                    if coarse:
+                        for c in columns:
+                            if not inside(point[c, p], labels[c, cell], low, high, begin, listed):
+                                fits = False
+                                break
+                    if fits:
+                        found[p] += count[cell]
+                        sole[p] = cell
+                bits >>= np.uint64(1)
+                at += 1
 
 
 SQUARED, ABSOLUTE, NAMED = 0, 1, 2  # how a column counts: squared or absolute difference, or equal or not

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.core.cells import Cells, count_cells
 from sfumato.core.keys import first_of
-from sfumato.core.microdata import encode
 from sfumato.core.wording import percent, quoted
-from sfumato.measures.attacks.kernels import count_boxes, covered, grow, hulls
+from sfumato.measures.attacks.classes import Encoded
+from sfumato.measures.attacks.kernels import count_bits, covered
 from sfumato.measures.attacks.linkage import THREADS, LinkedPair, chunks, common_columns, credited, pair_of
+from sfumato.measures.attacks.linkage.covering import CodedPair, code_pair, open_parts
 from sfumato.measures.attacks.result import MOST, Attack
-from sfumato.measures.labels_cover import Cover, ValueRun, read_labels
 
 FITS = 0.9  # share of people whose own record must be among the candidates for the order of the rows to be believed
 
@@ -86,7 +85,7 @@ def deterministic_linkage(
         f"single one{told} {expected:.1f} ({percent(expected / len(n))}) are expected to be found; "
         f"guessing finds {percent(pair.baseline)}."
     )
-    if groups := [name for name, unread in zip(names, found.strange, strict=True) if unread]:
+    if groups := [name for name, unread in zip(names, found.coded.strange, strict=True) if unread]:
         sentence += (
             f" Texts of {quoted(groups)} that fit no value of the external table are taken for values of others."
         )
@@ -96,8 +95,8 @@ def deterministic_linkage(
         "with candidates": matched,
         "single candidate": sole,
         "median candidates": float(np.median(n)),
-        "unread labels": dict(zip(names, found.unread, strict=True)),
-        "values of others": dict(zip(names, found.strange, strict=True)),
+        "unread labels": dict(zip(names, found.coded.unread, strict=True)),
+        "values of others": dict(zip(names, found.coded.strange, strict=True)),
         "truth known": pair.truth is not None,
     } | ({"note": note} if note else {})
     return credited("deterministic linkage", pair, credit, sentence, most, rows=rows, details=details)
@@ -128,18 +127,12 @@ def candidates(
 
 @dataclass(frozen=True, eq=False)
 class Matched:
-    """Per external row: its candidates, the row of a single one (-1), and whether the right one is among them.
-
-    `told` says whether a label that can be read bears that out. Per column `unread` has the labels that may be anything
-    or were learnt from who is who, `strange` those that are taken for values of other people.
-    """
+    """Per external row: its candidates, the row of a single one (-1), and whether the right one is among them."""
 
     candidates: np.ndarray
     sole: np.ndarray
     holds: np.ndarray
-    told: np.ndarray
-    unread: list[int]
-    strange: list[int]
+    coded: CodedPair
 
 
 def _settled(
@@ -150,7 +143,7 @@ def _settled(
     Where next to nobody has a candidate, values were moved and not blurred: that says nothing about the order.
     """
     found = match(pair, names, hierarchies)
-    fits = found.holds[found.told]
+    fits = found.holds[found.coded.told]
     if not pair.supposed or not len(fits) or fits.mean() >= FITS or (found.candidates > 0).mean() <= 1 - FITS:
         return pair, found, None
     note = (
@@ -161,106 +154,28 @@ def _settled(
     return unknown, match(unknown, names, hierarchies), note
 
 
-def match(pair: LinkedPair, names: tuple[str, ...], hierarchies: Mapping[str, Any] | None) -> Matched:
-    """Match the distinct tuples of both tables: labels against values once per column, then boxes against points."""
-    values, points, point_of = _coded(pair.external, names)
-    texts, cells, cell_of = _coded(pair.released, names)
-    here = np.empty(0, np.int64) if pair.truth is None else np.flatnonzero(pair.truth >= 0)
-    own = here if pair.truth is None else cell_of[pair.truth[here]]  # the cell of each person who is released
-    begin, low, high, listed_, stars, unread, strange = [np.zeros(1, np.int64)], [], [], [], [], [], []
-    told = np.zeros(pair.external.height, np.bool_)
-    for c, (name, label, value) in enumerate(zip(names, texts, values, strict=True)):
-        known = value[:-1] if value and value[-1] is None else value
-        spec = (hierarchies or {}).get(name)
-        cover = read_labels(label, known, spec, unread=True, strangers=True, wildcard=True, name=name)
-        if len(here) and not cover.read.all():
-            cover = _learnt(cover, cells.codes[c][own], points.codes[c][point_of[here]])
-        lo, hi, lists = _ranges(cover)
-        low.append(lo)
-        high.append(hi)
-        begin.append(np.cumsum([len(entries) for entries in lists]) + begin[-1][-1])
-        listed_ += lists
-        stars.append((lo == 0) & (hi == len(known) - 1) & np.array([not len(entries) for entries in lists]))
-        unread.append(int((~cover.read & (lo <= hi)).sum()))
-        strange.append(int((~cover.read & (lo > hi)).sum()))
-        if pair.supposed:
-            told[here] |= (cover.read & ~stars[-1])[cells.codes[c][own]]
-    offset = np.concatenate([[0], np.cumsum([len(label) for label in texts])])[:-1]
-    labels = cells.codes + offset[:, None]
-    point = points.codes.astype(np.int64)
-    for c, value in enumerate(values):
-        if value and value[-1] is None:  # what the attacker does not know fits anything
-            point[c][point[c] == len(value) - 1] = -1
-    no_list = np.empty(0, np.int64)
-    table = [np.concatenate(part) for part in (low, high, begin, [*listed_, no_list])]
-    found, sole = _count(point, labels, cells.count, np.concatenate(stars), table)
+def match(
+    pair: LinkedPair, names: tuple[str, ...], hierarchies: Mapping[str, Any] | None, encoded: Encoded | None = None
+) -> Matched:
+    """Match the distinct tuples of both tables: labels against values once per column, then cells against people."""
+    coded = code_pair(pair, names, hierarchies, encoded)
+    found, sole = _count(coded)
     holds = np.zeros(pair.external.height, np.bool_)
-    holds[here] = covered(labels, point, own, point_of[here], *table)
-    row = np.where(found == 1, first_of(cell_of, len(cells))[sole], -1)
-    return Matched(found[point_of], row[point_of], holds, told, unread, strange)
+    holds[coded.here] = covered(coded.labels, coded.point, coded.own, coded.point_of[coded.here], *coded.table)
+    row = np.where(found == 1, first_of(coded.cell_of, len(coded.count))[sole], -1)
+    return Matched(found[coded.point_of], row[coded.point_of], holds, coded)
 
 
-def _learnt(cover: Cover, label: np.ndarray, value: np.ndarray) -> Cover:
-    """The cover with labels that cannot be read as groups of the values that their people have: label[i], value[i]."""
-    some = ~cover.read[label] & (value < cover.values)  # not those whose value nobody knows
-    pairs = np.unique(np.stack([label[some], value[some]]).astype(np.int64), axis=1)
-    start = np.searchsorted(pairs[0], np.arange(len(cover.found) + 1))
-    found = [
-        f if read else pairs[1][start[i] : start[i + 1]]
-        for i, (f, read) in enumerate(zip(cover.found, cover.read.tolist(), strict=True))
-    ]
-    return Cover(tuple(found), cover.read, cover.values)
-
-
-def _coded(frame: pl.DataFrame, names: tuple[str, ...]) -> tuple[list[tuple[str | None, ...]], Cells, np.ndarray]:
-    coded = [encode(frame.get_column(name)) for name in names]
-    cells, cell_of_row = count_cells(names, [code for _, code in coded], [len(categories) for categories, _ in coded])
-    return [categories.text for categories, _ in coded], cells, cell_of_row
-
-
-def _ranges(cover: Cover) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
-    """Least and greatest value of each label, and the values themselves where it has gaps."""
-    low, high = np.zeros(len(cover.found), np.int64), np.full(len(cover.found), -1, np.int64)
-    nothing = np.empty(0, np.int64)
-    lists = []
-    ascending: dict[int, bool] = {}
-    for i, members in enumerate(cover.found):
-        entries = members
-        if isinstance(members, ValueRun):
-            number = members.order.number
-            key = id(members.order)
-            if key not in ascending:
-                ascending[key] = bool((np.diff(number) == 1).all())
-            if ascending[key] and members.stop > members.start:  # a range of values in their order: no need to list it
-                low[i], high[i] = number[members.start], number[members.stop - 1]
-                lists.append(nothing)
-                continue
-            entries = members.numbers()
-        entries = np.sort(np.asarray(entries))
-        if len(entries):
-            low[i], high[i] = entries[0], entries[-1]
-        lists.append(entries if len(entries) and high[i] - low[i] + 1 > len(entries) else nothing)
-    return low, high, lists
-
-
-def _count(
-    point: np.ndarray, labels: np.ndarray, count: np.ndarray, star: np.ndarray, table: list[np.ndarray]
-) -> tuple[np.ndarray, np.ndarray]:
-    """For each point the rows of the boxes that hold it and one of the boxes; a tree for each set of open columns."""
-    low, high, begin, listed_ = table
-    found, sole = np.zeros(point.shape[1], np.int64), np.zeros(point.shape[1], np.int64)
-    width = np.maximum(point.max(axis=1), 1)
-    patterns, of = np.unique(star[labels].T, axis=0, return_inverse=True)
-    for pattern in range(len(patterns)):
-        items = np.flatnonzero(of.reshape(-1) == pattern)
-        labels_here = labels[:, items]
-        place = np.concatenate([low[labels_here], high[labels_here]]).T.astype(np.float64)
-        order, start, stop, right = grow(place, np.tile(1.0 / width, 2))
-        here = items[order]
-        hull, rows = hulls(labels, here, start, stop, right, low, high, begin, count)
-        tree = (labels, here, start, stop, right, hull, rows, low, high, begin, listed_, count, found, sole)
+def _count(coded: CodedPair) -> tuple[np.ndarray, np.ndarray]:
+    """For each point the rows of the cells that hold it, and one of these cells."""
+    found, sole = np.zeros((2, coded.point.shape[1]), np.int64)
+    for some in open_parts(coded):
+        points = some.point.shape[1]
+        rows, cell = np.zeros(points, np.int64), np.full(points, -1, np.int64)
+        bits = (some.point, some.columns, some.part, some.holds, some.begin, some.stop, some.coarse, some.cells)
+        given = (*bits, coded.labels, *coded.table, coded.count, rows, cell)
         with ThreadPoolExecutor(THREADS) as pool:
-            list(
-                pool.map(lambda part, tree=tree: count_boxes(point, *part, *tree), chunks(point.shape[1], 4 * THREADS))
-            )
+            list(pool.map(lambda part, given=given: count_bits(*part, *given), chunks(points, 4 * THREADS)))
+        found += rows[some.of]
+        sole = np.where(cell[some.of] >= 0, cell[some.of], sole)
     return found, sole
