@@ -25,7 +25,7 @@ def run() -> list[Figure | Agreement]:
     """From frames in memory to the result: risks, special uniques, attacks, queries; then k, l and t beside a peer."""
     table, _ = nine()
     large = resample(table, MILLION)
-    return [*_risks(large), *_suda(), *_linkage(resample(table, LINKED)), _queries(large), *auditors.run()]
+    return [*_risks(large), *_suda(), *_linkage(resample(table, LINKED)), *_utility(large), *auditors.run()]
 
 
 def _measured(
@@ -94,12 +94,16 @@ def _linkage(people: pl.DataFrame) -> list[Figure]:
     ]
 
 
-def _queries(table: pl.DataFrame) -> Figure:
-    """200 range counts on a release beside its original."""
-    released = sf.anonymize(table, quasi=table.columns, require=sf.KAnonymity(10), search="mondrian").table
-    call = partial(sf.measures.utility.query_error, table, released)
-    about = f"query error, 200 queries on {table.width} columns, 1M rows, mondrian k=10"
-    return _measured(about, call, FEW, error=lambda measure: measure.value)
+def _utility(table: pl.DataFrame) -> list[Figure]:
+    """A release beside its original: 200 range counts, and all that `sf.utility` tells, with and without alignment."""
+    release = sf.anonymize(table, quasi=table.columns, require=sf.KAnonymity(10), search="mondrian")
+    some = f"{table.width} columns, 1M rows, mondrian k=10"
+    queries = partial(sf.measures.utility.query_error, table, release.table)
+    return [
+        _measured(f"query error, 200 queries on {some}", queries, FEW, error=lambda measure: measure.value),
+        _measured(f"utility of two frames, {some}", partial(sf.utility, table, release.table), FEW, 3.0),
+        _measured(f"utility of a release, {some}", partial(sf.utility, release), FEW, 3.0),
+    ]
 
 
 def _success(attack: sf.measures.attacks.Attack) -> float:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.hierarchy import Categories, Hierarchy
-from sfumato.core.keys import tally
+from sfumato.core.keys import rank_keys, tally
 from sfumato.core.label_grammar import NUMBER, read_decade, read_range, read_set, says_nothing
 from sfumato.core.microdata import Attribute, encode, reads_codes
 from sfumato.core.printed import printed
@@ -87,7 +87,18 @@ def read_middle(label: str) -> float:
     return sum(end / len(known) for end in known) if known else math.nan
 
 
+@dataclass(frozen=True, eq=False)
+class Meetings:
+    """The distinct pairs of an original value and a label of its rows, how many rows, and whether it is covered."""
+
+    code: np.ndarray
+    label: np.ndarray
+    count: np.ndarray
+    covered: np.ndarray
+
+
 NUMBERS = ("integer", "decimal")
+Encoded = tuple[Categories, np.ndarray]
 RowCounts = tuple[np.ndarray | None, np.ndarray | None]  # of each entry of the original, and of the release
 
 
@@ -115,6 +126,7 @@ class ComparedColumn:
     strange: int = 0
     opaque: tuple[int, ...] = ()  # the numbers of unread and strange labels
     row_counts: RowCounts = (None, None)
+    _met: list[tuple[np.ndarray, Meetings]] = field(default_factory=list, repr=False)  # the last that were asked for
 
     @property
     def name(self) -> str:
@@ -170,12 +182,16 @@ class ComparedColumn:
         each = np.repeat(self.count / np.maximum(self.size, 1), self.size)
         return np.bincount(self.members, weights=each, minlength=len(self.support)) / max(self.released_rows, 1)
 
-    def covered(self, rows: np.ndarray) -> np.ndarray:
-        """Per released row, whether its label covers the value of the original row that it came from."""
-        wide = len(self.support)
-        held = np.repeat(np.arange(len(self.text)), self.size) * wide + self.members
-        pairs, at = np.unique(self.label * wide + self.code[rows], return_inverse=True)
-        return np.asarray(np.isin(pairs, held)[at])
+    def meetings(self, rows: np.ndarray) -> Meetings:
+        """Which values met which labels, `rows` being the original row of each released one."""
+        if not self._met or self._met[0][0] is not rows:
+            wide, values = len(self.support), self.values
+            pairs, of = rank_keys(self.label * values + self.code[rows], len(self.text) * values)
+            label, code = pairs // values, pairs % values
+            held = np.repeat(np.arange(len(self.text)), self.size) * wide + self.members
+            covered = np.isin(label * wide + code, held)
+            self._met[:] = [(rows, Meetings(code, label, np.bincount(of, minlength=len(pairs)), covered))]
+        return self._met[0][1]
 
     def moved(self, rows: np.ndarray | None) -> float:
         """Share of the released cells that do not cover their original value, as noise, swaps and mistakes do.
@@ -185,7 +201,8 @@ class ComparedColumn:
         """
         opaque = np.isin(np.arange(len(self.text)), self.opaque)
         if rows is not None:
-            return float((~self.covered(rows) & ~opaque[self.label]).mean()) if len(rows) else 0.0
+            met = self.meetings(rows)
+            return float(met.count[~met.covered & ~opaque[met.label]].sum() / max(len(rows), 1))
         none = (self.shares(np.arange(len(self.support)) < self.values) == 0) & ~opaque
         return float(self.count[none].sum() / max(self.released_rows, 1))
 
@@ -255,10 +272,14 @@ def read_column(
     hierarchy: Any = None,
     row_counts: RowCounts = (None, None),
     standing: Categories | None = None,
+    encoded: Callable[[pl.Series, bool], Encoded] = encode,
 ) -> ComparedColumn:
-    """Read the labels of a released column by the values of the original one, in the order of `standing` if given."""
+    """Read the labels of a released column by the values of the original one, in the order of `standing` if given.
+
+    `encoded` is how a column is encoded: a pair does so once.
+    """
     given = hierarchy if hierarchy is None or isinstance(hierarchy, Hierarchy) else parse(hierarchy)
-    categories, code = encode(before, as_text=reads_codes(before, given))
+    categories, code = encoded(before, reads_codes(before, given))
     if standing is not None:
         rank_of = {text: i for i, text in enumerate(standing.text)}
         rank = np.array([rank_of[text] for text in categories.text], np.int32)
@@ -277,7 +298,8 @@ def read_column(
     if rows is not None and categories.missing and words.null_count():  # missing now, and not before: suppressed
         had = pl.Series(code[rows] != len(categories) - 1)
         words = pl.select(pl.when(words.is_null() & had).then(pl.lit("*")).otherwise(words)).to_series()
-    return _by_text(attribute, code, words, rows, row_counts)
+        return _by_text(attribute, code, encode(words.alias(attribute.name)), rows, row_counts)
+    return _by_text(attribute, code, encoded(after, after.dtype != pl.String), rows, row_counts)
 
 
 def _attribute(categories: Categories, hierarchy: Any) -> Attribute:
@@ -320,11 +342,11 @@ def _by_number(attribute: Attribute, code: np.ndarray, after: pl.Series, row_cou
 
 
 def _by_text(
-    attribute: Attribute, code: np.ndarray, after: pl.Series, rows: np.ndarray | None, row_counts: RowCounts
+    attribute: Attribute, code: np.ndarray, after: Encoded, rows: np.ndarray | None, row_counts: RowCounts
 ) -> ComparedColumn:
     """Labels as text."""
     categories = attribute.categories
-    distinct, number = encode(after.alias(attribute.name).cast(pl.String))
+    distinct, number = after
     text, label = distinct.text, number.astype(np.int64)
     cover = read_labels(text, categories.text, attribute.hierarchy)
     count = tally(label, len(text), row_counts[1])

@@ -14,7 +14,7 @@ from sfumato.core.wording import count, percent, quoted
 from sfumato.errors import ColumnError
 from sfumato.measures.measure import Measure
 from sfumato.measures.utility.column import ComparedColumn
-from sfumato.measures.utility.pair import Pair, pair_of
+from sfumato.measures.utility.pair import CountedPair, Pair, pair_of
 
 MOST_VALUES = 100  # columns with more values are left out unless named
 MOST_CELLS = 4_000_000  # larger tables are left out
@@ -49,6 +49,7 @@ def contingency(
         if not names:
             raise ColumnError(f"no shared column has at most {MOST_VALUES} values", hint="name columns to compare")
     pair.holds(names)  # all of them counted together answer every table
+    counted = None if dimension == 1 or isinstance(pair, CountedPair) else names
     means: dict[str, float] = {}
     worst: tuple[float, tuple[str, ...]] = (-1.0, ())
     left_out, every = 0, []
@@ -59,7 +60,7 @@ def contingency(
             if cells > MOST_CELLS or number >= MOST_TABLES:
                 left_out += 1
                 continue
-            distance = table_distance(pair, chosen)
+            distance = table_distance(pair, chosen, counted)
             found.append(distance)
             worst = max(worst, (distance, chosen), key=lambda entry: entry[0])
         every += found
@@ -77,19 +78,20 @@ def contingency(
     return Measure("contingency", value, (0.0, 1.0), sentence, details=details)
 
 
-def table_distance(pair: Pair, names: Sequence[str]) -> float:
-    """The total variation distance of one table."""
+def table_distance(pair: Pair, names: Sequence[str], counted: Sequence[str] | None = None) -> float:
+    """The total variation distance of one table, from the tuples of the columns `counted` where these are given."""
     if len(names) == 1:
         column = pair.column(names[0])
         return float(np.abs(column.before - column.after).sum() / 2)
     together = pair.on(names)
     columns = [together.column(name) for name in names]
     shape = [len(column.support) for column in columns]
-    cells = _counts([column.code for column in columns], shape, together.row_counts[0])
-    counts = _counts(
-        [column.label for column in columns], [len(column.text) for column in columns], together.row_counts[1]
-    )
-    spread = counts.reshape([len(column.text) for column in columns])
+    codes, labels, often = [c.code for c in columns], [c.label for c in columns], together.row_counts
+    if counted is not None:
+        found, at = pair.boxes(counted), [counted.index(name) for name in names]
+        codes, labels, often = list(found.cells[at]), list(found.boxes[at]), (found.cell_count, found.box_count)
+    cells, wide = _counts(codes, shape, often[0]), [len(column.text) for column in columns]
+    spread = _counts(labels, wide, often[1]).reshape(wide)
     for axis, column in enumerate(columns):  # one column after the other: labels become values
         spread = np.moveaxis(np.tensordot(_weights(column), np.moveaxis(spread, axis, 0), axes=1), 0, axis)
     before = cells.reshape(shape) / columns[0].original_rows

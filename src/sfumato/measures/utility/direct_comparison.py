@@ -38,7 +38,7 @@ def direct_comparison(
         raise PolicyError("unknown distance of categories", got=repr(distance), allowed="equal, ranked")
     pair = pair_of(original, released, rows=rows, key=key, hierarchies=hierarchies)
     names, of = pair.names(columns), pair.aligned("direct comparison")
-    per_column = {name: float(_distances(pair.column(name), of, distance).mean()) for name in names}
+    per_column = {name: _mean_distance(pair.column(name), of, distance) for name in names}
     value = float(np.mean(list(per_column.values())))
     baseline = float(np.mean([_hidden(pair.column(name), of, distance) for name in names]))
     sentence = (
@@ -58,18 +58,14 @@ def _hidden(column: ComparedColumn, of: np.ndarray, distance: str) -> float:
     return 1 - 1 / m
 
 
-def _distances(column: ComparedColumn, of: np.ndarray, distance: str) -> np.ndarray:
-    """Per released row, the expected distance of its label's values from the original value."""
-    width, values = len(column.text), column.values
-    pairs, at = np.unique(column.code[of].astype(np.int64) * width + column.label, return_inverse=True)
-    code, label = pairs // width, pairs % width
-    size = np.maximum(column.size[label], 1)
+def _mean_distance(column: ComparedColumn, of: np.ndarray, distance: str) -> float:
+    """The expected distance of a label's values from the original value, on average over the released rows."""
+    values, met = column.values, column.meetings(of)
+    code, label, n = met.code, met.label, max(len(of), 1)
     if distance == "ranked" and column.attribute.categories.ordered and values > 1:
-        found = np.empty(len(pairs))
+        found = np.empty(len(code))
         for i, (c, a, b) in enumerate(zip(code, column.start[label], column.start[label + 1], strict=True)):
             members = column.members[a:b]
             found[i] = np.where(members < values, np.abs(members - c) / (values - 1), 1.0).sum() / (b - a)
-        return found[at]
-    owner = np.repeat(np.arange(width), column.size)
-    inside = np.isin(label * len(column.support) + code, owner * len(column.support) + column.members)
-    return np.asarray(1 - inside / size)[at]
+        return float(found @ met.count / n)
+    return float((1 - met.covered / np.maximum(column.size[label], 1)) @ met.count / n)

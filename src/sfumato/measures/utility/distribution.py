@@ -4,84 +4,124 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from sfumato.core.cells import count_cells
+from sfumato.core.compiled import kernel
 from sfumato.core.parameters import one_of
 from sfumato.core.wording import count
 from sfumato.measures.measure import Measure
 from sfumato.measures.utility.column import ComparedColumn
-from sfumato.measures.utility.pair import Pair, pair_of
-
-
-@dataclass(frozen=True, eq=False)
-class Boxes:
-    """Distinct original cells and distinct released label tuples, over the same columns."""
-
-    cells: np.ndarray  # int [columns, cells]: codes
-    cell_count: np.ndarray
-    boxes: np.ndarray  # int [columns, boxes]: label numbers
-    box_count: np.ndarray
-
-
-def boxes_of(pair: Pair, names: Sequence[str]) -> Boxes:
-    """The cells of the original and the boxes of the release."""
-    together = pair.on(names)
-    columns, (before, after) = [together.column(name) for name in names], together.row_counts
-    cells, _ = count_cells(names, [c.code for c in columns], [c.values for c in columns], before)
-    boxes, _ = count_cells(names, [c.label.astype(np.int32) for c in columns], [len(c.text) for c in columns], after)
-    return Boxes(cells.codes, cells.count, boxes.codes, boxes.count)
+from sfumato.measures.utility.pair import Boxes, Pair, pair_of
 
 
 def implied(pair: Pair, names: Sequence[str], found: Boxes) -> np.ndarray:
     """Per original cell, the log of how many released rows it would have if each were spread evenly over its box.
 
     Logs, for a box of many columns may have more cells than a number can say; -inf where no box covers the cell. Boxes
-    may overlap. They are taken column by column: those with the same label in a column share the cells that the label
-    covers, and only those are looked at in the next column.
+    may overlap. Those with the same first labels share the cells that these cover, and so do cells their first values.
     """
     columns = [pair.column(name) for name in names]
+    if not columns or not found.boxes.shape[1] or not found.cells.shape[1]:
+        return np.full(found.cells.shape[1], -np.inf)
     weight = np.log(found.box_count)
     for column, label in zip(columns, found.boxes, strict=True):
         weight -= np.log(np.maximum(column.size, 1))[label]
-    total = np.full(found.cells.shape[1], -np.inf)
     # columns whose labels say the most first: they leave the fewest cells to look at
     order = sorted(
         range(len(columns)), key=lambda i: float((columns[i].size * columns[i].count).sum()) / columns[i].values
     )
-    covered = [
-        [column.members[a:b] for a, b in zip(column.start[:-1], column.start[1:], strict=True)] for column in columns
-    ]
+    by_cell, by_box = np.lexsort(found.cells[order[::-1]]), np.lexsort(found.boxes[order[::-1]])
+    wide = np.cumsum([0, *(len(columns[i].support) for i in order)])
+    labels = np.cumsum([0, *(len(columns[i].text) for i in order)])
+    members = [columns[i].members for i in order]
+    start = np.cumsum([0, *(size for i in order for size in columns[i].size)])
+    total = np.full(len(by_cell), -np.inf)
+    add_boxes(
+        *_prefixes(found.cells[order][:, by_cell]), *_prefixes(found.boxes[order][:, by_box]), weight[by_box],
+        np.concatenate(members).astype(np.int64), start.astype(np.int64), labels, wide, total,
+    )  # fmt: skip
+    return total[np.argsort(by_cell)]
 
-    def visit(depth: int, boxes: np.ndarray, cells: np.ndarray) -> None:
-        if not len(cells):
-            return
-        if depth == len(order):
-            total[cells] = np.logaddexp(total[cells], weight[boxes[0]])  # boxes are distinct: there is one
-            return
-        if len(boxes) == 1:  # no more boxes to tell apart
-            for i in order[depth:]:
-                members = covered[i][found.boxes[i, boxes[0]]]
-                code = found.cells[i, cells]
-                cells = cells[code == members[0] if len(members) == 1 else np.isin(code, members)]
-            visit(len(order), boxes, cells)
-            return
-        i = order[depth]
-        label, code = found.boxes[i, boxes], found.cells[i, cells]
-        by_label = np.argsort(label, kind="stable")
-        cuts = np.flatnonzero(np.diff(label[by_label])) + 1
-        inside = np.zeros(len(columns[i].support), np.bool_)
-        for part in np.split(by_label, cuts):
-            members = covered[i][label[part[0]]]
-            inside[members] = True
-            visit(depth + 1, boxes[part], cells[inside[code]])
-            inside[members] = False
 
-    visit(0, np.arange(found.boxes.shape[1]), np.arange(found.cells.shape[1]))
-    return total
+def _prefixes(tuples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The distinct prefixes of sorted tuples, by their length: the last entry of each, and where those that go on from
+    it begin; prefixes of length d + 1 are those from first[d] to first[d + 1]."""
+    new = np.zeros(tuples.shape[1], np.bool_)
+    new[0] = True
+    at, codes = [], []
+    for row in tuples:
+        new[1:] |= row[1:] != row[:-1]
+        at.append(np.flatnonzero(new))
+        codes.append(row[at[-1]])
+    first = np.cumsum([0, *map(len, at)])
+    after = [np.searchsorted(at[d + 1], at[d]) + first[d + 1] for d in range(len(at) - 1)]
+    begin = np.concatenate([*after, np.arange(len(at[-1])), [0]])  # the last ones are whole tuples, by number
+    return np.concatenate(codes).astype(np.int64), begin.astype(np.int64), first.astype(np.int64)
+
+
+@kernel
+def add_boxes(
+    code: np.ndarray,
+    begin: np.ndarray,
+    first: np.ndarray,
+    label: np.ndarray,
+    box_begin: np.ndarray,
+    box_first: np.ndarray,
+    weight: np.ndarray,
+    members: np.ndarray,
+    start: np.ndarray,
+    labels: np.ndarray,
+    wide: np.ndarray,
+    total: np.ndarray,
+) -> None:
+    """Add the weight of each box, a log, to the cells that it covers.
+
+    Prefixes of boxes are walked in depth; those of cells that fit the boxes so far are listed for each length.
+    """
+    depths = len(first) - 1
+    inside = np.zeros(wide[depths], np.bool_)
+    fits = np.empty(first[depths] + 1, np.int64)  # the prefixes of length d + 1 that fit stand from first[d] on
+    many = np.zeros(depths, np.int64)
+    here, stop = np.zeros(depths, np.int64), np.zeros(depths, np.int64)
+    here[0], stop[0], d = 0, box_first[1], 0
+    while d >= 0:
+        if here[d] == stop[d]:
+            d -= 1
+            continue
+        box = here[d]
+        here[d] += 1
+        of = labels[d] + label[box]
+        for m in range(start[of], start[of + 1]):
+            inside[wide[d] + members[m]] = True
+        found = first[d]
+        for f in range(1 if d == 0 else many[d - 1]):
+            if d == 0:
+                a, b = 0, first[1]
+            else:
+                parent = fits[first[d - 1] + f]
+                a = begin[parent]
+                b = begin[parent + 1] if parent + 1 < first[d] else first[d + 1]
+            for c in range(a, b):
+                if inside[wide[d] + code[c]]:
+                    fits[found] = c
+                    found += 1
+        many[d] = found - first[d]
+        for m in range(start[of], start[of + 1]):
+            inside[wide[d] + members[m]] = False
+        if many[d] == 0:
+            continue
+        if d == depths - 1:
+            more = weight[box_begin[box]]
+            for f in range(first[d], found):
+                i = begin[fits[f]]
+                low, high = min(total[i], more), max(total[i], more)
+                total[i] = high + np.log1p(np.exp(low - high))
+        else:
+            d += 1
+            here[d] = box_begin[box]
+            stop[d] = box_begin[box + 1] if box + 1 < box_first[d] else box_first[d + 1]
 
 
 MEANING = {
@@ -200,7 +240,7 @@ def kl_divergence(
     """
     pair = pair_of(original, released, rows=rows, key=key, hierarchies=hierarchies)
     names = pair.changed() if quasi is None else pair.names(quasi, "quasi")
-    found = boxes_of(pair, names)
+    found = pair.boxes(names)
     n = int(found.cell_count.sum())
     log_domain = sum(math.log(pair.column(name).values) for name in names)  # the domain itself may be past all numbers
     spread = implied(pair, names, found)

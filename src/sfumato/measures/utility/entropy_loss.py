@@ -66,9 +66,8 @@ def entropy_loss(
 
 def _counted(column: ComparedColumn, of: np.ndarray) -> float:
     """H(V | V') in bits, from the pairs of original and released values."""
-    width = len(column.text)
-    pairs, count = np.unique(column.code[of].astype(np.int64) * width + column.label, return_counts=True)
-    n, label = len(of), pairs % width
+    met = column.meetings(of)
+    n, label, count = len(of), met.label, met.count
     opaque = np.isin(label, column.opaque)  # who cannot read a label learns nothing from it
     bits = np.where(opaque, math.log2(column.values), -np.log2(count / column.count[label]))
     return max(0.0, float((count / n * bits).sum()))

@@ -8,13 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import polars as pl
 
+from sfumato.core.cells import count_cells
 from sfumato.core.label_grammar import range_text, says_nothing
 from sfumato.core.labels import Labels, at_level, ends_of, of_nodes, of_ranges, over_codes
 from sfumato.core.parameters import whole_number
 from sfumato.core.policy import ClassStatistics
-from sfumato.core.printed import printed
 from sfumato.core.wording import count, percent
 from sfumato.hierarchies.dates import days_of
 from sfumato.losses import LabelLoss, loss_name
@@ -47,7 +46,8 @@ def matched_level(
     """
     attribute = column.attribute
     ladder = attribute.ladder
-    code, label = _meetings(column, rows)
+    met = None if rows is None else column.meetings(rows)
+    code, label = (np.zeros(0, np.int64),) * 2 if met is None else (met.code, met.label)
     for level in range(ladder.levels):
         number = {text or None: i for i, text in enumerate(ladder.text[level])}
         found = np.array([number.get(text, -1) for text in column.text])
@@ -59,31 +59,16 @@ def matched_level(
         return None
     if any(map(says_nothing, column.text)):  # those groups name their values
         return None
+    covered = met is not None and bool(met.covered.all())
     for level in range(1, ladder.levels):
         group = ladder.of[level, code]
         pairs = np.unique(np.stack([group, label]), axis=1)
-        if pairs.shape[1] == len(column.text) == len(np.unique(pairs[0])) and _covers(column, code, label):
+        if pairs.shape[1] == len(column.text) == len(np.unique(pairs[0])) and covered:
             found = np.empty(len(column.text), np.int64)
             found[pairs[1]] = pairs[0]
             if _within(column, ladder.of[level], found):
                 return at_level(attribute, level), found
     return None
-
-
-def _meetings(column: ComparedColumn, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct pairs of original code and released label; none where rows are not aligned."""
-    if rows is None:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    width = len(column.text)
-    pairs = np.unique(column.code[rows].astype(np.int64) * width + column.label)
-    return pairs // width, pairs % width
-
-
-def _covers(column: ComparedColumn, code: np.ndarray, label: np.ndarray) -> bool:
-    """Whether the labels, as they read, cover all the values that stand under them."""
-    wide = len(column.support)
-    of = np.repeat(np.arange(len(column.text)), column.size)
-    return bool(np.isin(label * wide + code, of * wide + column.members).all())
 
 
 def _within(column: ComparedColumn, group_of: np.ndarray, found: np.ndarray) -> bool:
@@ -96,8 +81,8 @@ def _grouped(column: ComparedColumn) -> list[tuple[Labels, np.ndarray]]:
     """The labels as nodes of the hierarchy, as ranges, and as sets without order, each with their numbers."""
     attribute, values = column.attribute, column.values
     parts = [column.members[a:b] for a, b in zip(column.start[:-1], column.start[1:], strict=True)]
-    own = [np.unique(_nearest(column, part)) for part in parts]
-    low, high = np.array([part[0] for part in own]), np.array([part[-1] for part in own])
+    own = [_nearest(column, part) for part in parts]
+    low, high = np.array([part.min() for part in own]), np.array([part.max() for part in own])
     size = np.array([len(part) for part in own])
     # a label that says nothing stands at the root, also where a lower node covers all there is
     everything = np.array([says_nothing(text) for text in column.text])
@@ -167,7 +152,7 @@ def _nearest(column: ComparedColumn, part: np.ndarray) -> np.ndarray:
         return np.arange(values)
     known = column.place[: values - column.attribute.categories.missing]
     gap = np.abs(known[:, None] - column.place[part][None, :])
-    return np.where(part < values, part, gap.argmin(axis=0)) if len(known) else np.arange(values)
+    return np.unique(np.where(part < values, part, gap.argmin(axis=0))) if len(known) else np.arange(values)
 
 
 def _nodes(column: ComparedColumn, own: list[np.ndarray], which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -277,16 +262,15 @@ def information_loss(
     return Measure(name, value, (0.0, float(max(top, value))), sentence + unread + beside, details=details)
 
 
-def class_sizes_of(frame: pl.DataFrame, names: Sequence[str], row_counts: np.ndarray | None) -> np.ndarray:
-    """Rows per class: rows that print alike in these columns, each as often as `row_counts` says."""
-    keys = pl.DataFrame([printed(frame.get_column(name)).alias(f"q{i}") for i, name in enumerate(names)])
-    rows = pl.lit(1, pl.Int64) if row_counts is None else pl.Series(row_counts)
-    return keys.with_columns(size=rows).group_by(keys.columns).agg(pl.col("size").sum()).get_column("size").to_numpy()
+def _class_sizes(pair: Pair, names: Sequence[str]) -> np.ndarray:
+    """Rows per class of the release, ascending: rows that print alike in these columns."""
+    found = [pair.encoded(name, released=True) for name in names]
+    sizes = [len(categories) for categories, _ in found]
+    return np.sort(count_cells(names, [code for _, code in found], sizes, pair.row_counts[1])[0].count)
 
 
 def _of_classes(pair: Pair, names: Sequence[str], asked: Any, name: str, k: int | None) -> Measure:
-    together = pair.on(names)
-    sizes = np.sort(class_sizes_of(together.released, names, together.row_counts[1]))
+    sizes = _class_sizes(pair.on(names), names)
     least = int(sizes[0]) if k is None else whole_number(k, "k", 1)
     n = max(pair.original_rows, pair.released_rows)
     squares = float((sizes.astype(np.float64) ** 2).sum())
@@ -299,8 +283,7 @@ def _of_classes(pair: Pair, names: Sequence[str], asked: Any, name: str, k: int 
             f"{least}, the {'size asked for' if k else 'smallest group'}; 1 is as fine as that allows."
         )
         return Measure(name, value, (0.0, n / least), sentence, details=details)
-    own = np.sort(class_sizes_of(together.original, names, together.row_counts[0]))
-    baseline = float((own.astype(np.float64) ** 2).sum())
+    baseline = float((np.sort(pair.boxes(names).cell_count).astype(np.float64) ** 2).sum())
     sentence = (
         f"On average a record has the quasi-identifiers of {value / n:.4g} of {n} records, itself counted and a "
         f"suppressed one as all of them; in the original, of {baseline / pair.original_rows:.4g}."

@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.core.microdata import microdata
+from sfumato.core.cells import count_cells
+from sfumato.core.hierarchy import Categories
+from sfumato.core.keys import first_of
+from sfumato.core.microdata import encode, microdata
 from sfumato.core.parameters import column_names, known_columns, mapping
 from sfumato.core.printed import printed
 from sfumato.core.wording import percent, quoted
@@ -17,7 +20,7 @@ from sfumato.engines.memory.table import MemoryTable, enter
 from sfumato.errors import ColumnError, PolicyError, did_you_mean
 from sfumato.hierarchies import parse
 from sfumato.measures.table import LOAD, Table, TupleCounts
-from sfumato.measures.utility.column import ComparedColumn, RowCounts, read_column
+from sfumato.measures.utility.column import ComparedColumn, Encoded, RowCounts, read_column
 
 MOST_CHANCE = 0.9  # groups that cover more than this of any row tell nothing
 FEWEST = 4  # rows under groups
@@ -45,7 +48,7 @@ def reordered(
         if old.n_unique() < 2:
             continue
         stays = bool(old.eq_missing(new).all())
-        if stays or bool(old.sort().eq_missing(new.sort()).all()):
+        if stays or (_alike(old, new) and bool(old.sort().eq_missing(new.sort()).all())):
             same.append(old.alias(str(len(same))))
             others.append(new.alias(str(len(others))))
             moved += not stays
@@ -57,23 +60,30 @@ def reordered(
     return bool((left == right).all()) and not (moved == 1 and _fits(columns()))
 
 
+def _alike(one: pl.Series, other: pl.Series) -> bool:
+    """Whether two columns may have the same values, by the sum of their hashes."""
+    sums = [int(series.hash().to_numpy().sum()) for series in (one, other)]  # wraps, which does no harm
+    return sums[0] == sums[1]
+
+
 def _fit(column: ComparedColumn) -> float | None:
     """Of the rows under a group, the share whose value it covers: 0 as by chance, 1 all; None where that tells nothing.
 
     Groups that more rows stand under than have their values are wrong in any order.
     """
     groups = (column.size > 1) & (column.size < column.values)
-    under = groups[column.label]
-    if under.sum() < FEWEST:
+    under = column.count[groups].sum()
+    if under < FEWEST:
         return None
     shares = np.concatenate([[0.0], np.cumsum(column.before[column.members])])
     share = shares[column.start[1:]] - shares[column.start[:-1]]
     if (share * len(column.code) < column.count - 0.5)[groups].any():
         return None
-    chance = float(share[column.label[under]].mean())
+    chance = float((share * column.count)[groups].sum() / under)
     if chance > MOST_CHANCE:
         return None
-    covered = column.covered(np.arange(len(column.label)))[under].mean()
+    met = column.meetings(np.arange(len(column.label)))
+    covered = met.count[met.covered & groups[met.label]].sum() / under
     return float((covered - chance) / (1 - chance))
 
 
@@ -84,6 +94,17 @@ def _fits(columns: Iterable[ComparedColumn]) -> bool:
 def _misfits(columns: Iterable[ComparedColumn]) -> bool:
     found = [fit for fit in map(_fit, columns) if fit is not None]
     return bool(found) and max(found) < 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """Distinct original cells and distinct released label tuples, over the same columns."""
+
+    cells: np.ndarray  # int [columns, cells]: codes
+    cell_count: np.ndarray
+    first: np.ndarray  # an original row of each cell
+    boxes: np.ndarray  # int [columns, boxes]: label numbers
+    box_count: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +123,8 @@ class Pair:
     _columns: dict[str, ComparedColumn] = field(default_factory=dict, repr=False)
     reordered: bool = False
     row_counts: RowCounts = (None, None)
+    _encoded: dict[tuple[str, bool, bool], Encoded] = field(default_factory=dict, repr=False)
+    _boxes: dict[tuple[str, ...], Boxes] = field(default_factory=dict, repr=False)
 
     @property
     def original_rows(self) -> int:
@@ -135,24 +158,46 @@ class Pair:
     def column(self, name: str) -> ComparedColumn:
         """What the release says in a column, read once."""
         if name not in self._columns:
-            before, after = self.original.get_column(name), self.released.get_column(name)
-            self._columns[name] = read_column(before, after, self.rows, self.hierarchies.get(name), self.row_counts)
+            self._columns[name] = self._read(name, self.hierarchies.get(name))
         return self._columns[name]
+
+    def _read(self, name: str, hierarchy: Any, standing: Categories | None = None) -> ComparedColumn:
+        before, after = self.original.get_column(name), self.released.get_column(name)
+        return read_column(
+            before, after, self.rows, hierarchy, self.row_counts, standing,
+            lambda series, as_text: self.encoded(name, series is after, as_text),
+        )  # fmt: skip
+
+    def encoded(self, name: str, released: bool, as_text: bool = False) -> Encoded:
+        """A column of one of the tables, encoded once."""
+        key = name, released, as_text
+        if key not in self._encoded:
+            self._encoded[key] = encode((self.released if released else self.original).get_column(name), as_text)
+        return self._encoded[key]
+
+    def boxes(self, names: Sequence[str]) -> Boxes:
+        """The cells of the original and the boxes of the release, counted once."""
+        key = tuple(names)
+        if key not in self._boxes:
+            together = self.on(names)
+            columns, (before, after) = [together.column(name) for name in names], together.row_counts
+            cells, of = count_cells(names, [c.code for c in columns], [c.values for c in columns], before)
+            labels = [c.label.astype(np.int32) for c in columns]
+            boxes, _ = count_cells(names, labels, [len(c.text) for c in columns], after)
+            self._boxes[key] = Boxes(cells.codes, cells.count, first_of(of, len(cells)), boxes.codes, boxes.count)
+        return self._boxes[key]
 
     def arranged(self, names: Sequence[str]) -> list[ComparedColumn]:
         """The columns with texts in the order that hierarchies of them are learned in, where it is none of text."""
         recipes = {name: parse(self.hierarchies[name]) for name in names if self.hierarchies.get(name) is not None}
-        roles = dict.fromkeys(names, "quasi")
-        schema = microdata(self.original.select(names), roles, recipes, row_counts=self.row_counts[0]).schema
+        found, roles = self.boxes(names), dict.fromkeys(names, "quasi")
+        schema = microdata(self.original.select(names)[found.first], roles, recipes, row_counts=found.cell_count).schema
         return [
             self.column(a.name)
             if a.categories.sequence in ("text", "codes") and self.column(a.name).stands_as(a.categories)
-            else read_column(
-                self.original.get_column(a.name), self.released.get_column(a.name), self.rows,
-                recipes.get(a.name), self.row_counts, a.categories,
-            )
+            else self._read(a.name, recipes.get(a.name), a.categories)
             for a in schema
-        ]  # fmt: skip
+        ]
 
     def names(self, given: Any, what: str = "columns") -> tuple[str, ...]:
         """Names of shared columns, checked; all shared ones for None."""
@@ -228,7 +273,8 @@ def pair_of(
 
 def _moved(pair: Pair) -> bool:
     """Whether columns tell that rows of equally long tables are in another order."""
-    blind = Pair(pair.original, pair.released, None, pair.hierarchies)  # nothing is learnt from rows yet to be matched
+    # nothing is learnt from rows yet to be matched
+    blind = Pair(pair.original, pair.released, None, pair.hierarchies, _encoded=pair._encoded)
     return reordered(pair.original, pair.released, lambda: [blind.column(name) for name in pair.shared])
 
 
@@ -253,7 +299,7 @@ def _aligned(before: pl.DataFrame, after: pl.DataFrame, rows: Any, key: str | No
     found = found.astype(np.int64)
     if len(found) and (found.min() < 0 or found.max() >= before.height):
         raise PolicyError("rows holds a number that is no row of the original", allowed=f"0 to {before.height - 1}")
-    if len(np.unique(found)) < len(found):
+    if len(found) and np.bincount(found).max() > 1:
         raise PolicyError("rows names a row of the original twice")
     return found
 

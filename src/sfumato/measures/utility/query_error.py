@@ -12,7 +12,6 @@ from sfumato.core.parameters import share_of, whole_number
 from sfumato.core.wording import count, percent
 from sfumato.measures.measure import Measure
 from sfumato.measures.utility.column import ComparedColumn
-from sfumato.measures.utility.distribution import boxes_of
 from sfumato.measures.utility.pair import pair_of
 
 
@@ -46,7 +45,7 @@ def query_error(
     share_of(sanity, "sanity", above=True)
     pair = pair_of(original, released, rows=rows, key=key, hierarchies=hierarchies)
     names = pair.changed() if columns is None else pair.names(columns)
-    found = boxes_of(pair, names)
+    found = pair.boxes(names)
     rng = np.random.default_rng(seed)
     read = [pair.column(name) for name in names]
     order = [_order(column) for column in read]
