@@ -125,8 +125,6 @@ def test_a_fault_of_one_point_does_not_end_the_others(people: pl.DataFrame, monk
 @pytest.mark.slow
 @pytest.mark.parametrize("risk", RISKS)
 def test_every_risk(people: pl.DataFrame, risk: str) -> None:
-    if risk == "probabilistic-linkage":
-        pytest.importorskip("splink")
     more = {"population-uniqueness": " sampling_fraction=0.1", "singling-out": " trials=40", "inference": " trials=40"}
     table = people.with_columns(w=pl.lit(2.0)) if risk == "individual" else people
     weight = "w" if risk == "individual" else None

@@ -212,6 +212,124 @@ def count_bits(
                 at += 1
 
 
+@kernel
+def patterns(
+    people: np.ndarray,
+    often: np.ndarray,
+    columns: np.ndarray,
+    point: np.ndarray,
+    labels: np.ndarray,
+    star: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    begin: np.ndarray,
+    listed: np.ndarray,
+    count: np.ndarray,
+    weight: np.ndarray,
+) -> None:
+    """Count the pairs of people and released rows by how they agree: column i adds 3**i, or twice that if unknown."""
+    for k in range(len(people)):
+        p = people[k]
+        for cell in range(labels.shape[1]):
+            code, step = 0, 1
+            for c in columns:
+                value, label = point[c, p], labels[c, cell]
+                if value < 0 or star[label]:
+                    code += 2 * step
+                elif inside(value, label, low, high, begin, listed):
+                    code += step
+                step *= 3
+            weight[code] += often[k] * count[cell]
+
+
+@kernel
+def cost(
+    p: int,
+    cell: int,
+    limit: float,
+    columns: np.ndarray,
+    point: np.ndarray,
+    agree: np.ndarray,
+    differ: np.ndarray,
+    labels: np.ndarray,
+    star: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    begin: np.ndarray,
+    listed: np.ndarray,
+) -> float:
+    """How much less than agreement in all columns a person and a cell weigh; it is not told exactly above a limit."""
+    total = 0.0
+    for c in columns:
+        value, label = point[c, p], labels[c, cell]
+        if value < 0:
+            continue
+        if star[label]:
+            total += agree[c, p]
+        elif not inside(value, label, low, high, begin, listed):
+            total += agree[c, p] - differ[c, p]
+        if total > limit:
+            break
+    return total
+
+
+@kernel
+def best_cells(
+    first: int,
+    last: int,
+    columns: np.ndarray,
+    point: np.ndarray,
+    agree: np.ndarray,
+    differ: np.ndarray,
+    labels: np.ndarray,
+    star: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    begin: np.ndarray,
+    listed: np.ndarray,
+    count: np.ndarray,
+    least: np.ndarray,
+    ties: np.ndarray,
+    sole: np.ndarray,
+) -> None:
+    """For the people first..last - 1 the least cost of a cell, the rows at it, and one of these cells."""
+    for p in range(first, last):
+        best, tied = np.inf, 0
+        for cell in range(labels.shape[1]):
+            d = cost(p, cell, best + 1e-9, columns, point, agree, differ, labels, star, low, high, begin, listed)
+            if d < best - 1e-9:
+                best, tied, sole[p] = d, count[cell], cell
+            elif d <= best + 1e-9:
+                tied += count[cell]
+        least[p], ties[p] = best, tied
+
+
+@kernel
+def costs(
+    rows: np.ndarray,
+    person: np.ndarray,
+    cell: np.ndarray,
+    columns: np.ndarray,
+    point: np.ndarray,
+    agree: np.ndarray,
+    differ: np.ndarray,
+    labels: np.ndarray,
+    star: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    begin: np.ndarray,
+    listed: np.ndarray,
+) -> np.ndarray:
+    """The cost of each of these rows: of person[row] and cell[row]."""
+    found = np.zeros(len(rows))
+    for i in range(len(rows)):
+        r = rows[i]
+        found[i] = cost(
+            person[r], cell[r], np.inf, columns, point, agree, differ, labels, star, low, high, begin, listed
+        )
+    return found
+
+
 SQUARED, ABSOLUTE, NAMED = 0, 1, 2  # how a column counts: squared or absolute difference, or equal or not
 SAME = 1e-9  # distances this close, relatively, are the same
 NIL = 1e-24

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from sfumato.core.wording import Described, count, percent
 from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError, SfumatoError
 from sfumato.measures.attacks.background_knowledge import background_knowledge
-from sfumato.measures.attacks.classes import View, view
+from sfumato.measures.attacks.classes import Encoded, View, view
 from sfumato.measures.attacks.homogeneity import homogeneity
 from sfumato.measures.attacks.inference import inference
 from sfumato.measures.attacks.intersection import intersection
@@ -54,9 +53,9 @@ def attack_summary(
     all columns" (where more columns are released than the quasi-identifiers), linkability by the worst of several
     splits of the columns and, with a sensitive column, inference and order (of the external table, where that has
     the column). With a holdout too: membership. With other releases
-    of the same people and the original: intersection. With an external table: deterministic-linkage, probabilistic-
-    linkage (where splink is installed) and, where it is known who is who, distance-linkage; or, where the tables have
-    no quasi-identifier in common, cluster-linkage. Where there are several sensitive columns, the key of an attack on
+    of the same people and the original: intersection. With an external table: deterministic-linkage,
+    probabilistic-linkage and, where it is known who is who, distance-linkage; or, where the tables have no
+    quasi-identifier in common, cluster-linkage. Where there are several sensitive columns, the key of an attack on
     one of them goes on with its name: "homogeneity: disease".
 
     Parameters
@@ -241,13 +240,11 @@ def _linkage(
     if not common:
         return {"cluster-linkage": (cluster_linkage, {"truth": truth})} if known else {}
     given: dict[str, Any] = {"columns": common, "truth": truth, "hierarchies": hierarchies}
+    encoded = Encoded()
     found: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
-        "deterministic-linkage": (deterministic_linkage, {**given})
+        "deterministic-linkage": (deterministic_linkage, {**given, "encoded": encoded}),
+        "probabilistic-linkage": (probabilistic_linkage, {**given, **thresholds, "encoded": encoded}),
     }
-    if find_spec("splink") is not None:
-        found["probabilistic-linkage"] = (probabilistic_linkage, {**given, **thresholds})
-    else:
-        skipped["probabilistic-linkage"] = 'splink is not installed: pip install "sfumato[linkage]"'
     if known:  # a nearest record is right or wrong only where somebody knows
         found["distance-linkage"] = (distance_linkage, {**given})
     else:

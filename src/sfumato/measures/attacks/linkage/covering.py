@@ -156,26 +156,32 @@ def _ranges(cover: Cover) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
     return low, high, lists
 
 
+def sum_covering(labels: np.ndarray, amount: np.ndarray, table: tuple[np.ndarray, ...], values: int) -> np.ndarray:
+    """For each value of a column the sum of what the labels that cover it amount to."""
+    low, high, begin, listed = table
+    width = begin[labels + 1] - begin[labels]
+    run = (width == 0) & (high[labels] >= low[labels])
+    total = np.zeros(values + 1, amount.dtype)
+    np.add.at(total, low[labels[run]], amount[run])
+    np.subtract.at(total, high[labels[run]] + 1, amount[run])
+    total = np.cumsum(total)[:values]
+    np.add.at(total, gather(begin, listed, labels[width > 0]), np.repeat(amount, width))
+    return total
+
+
 def _alike(labels: np.ndarray, table: tuple[np.ndarray, ...], values: int) -> np.ndarray:
     """For each value of a column the first one that the same of these labels cover.
 
     Labels are drawn as numbers, and values compared by the sum of those that cover them.
     """
-    low, high, begin, listed = table
     drawn = np.random.default_rng(0).integers(0, 2**64, len(labels), np.uint64)
-    width = begin[labels + 1] - begin[labels]
-    run = (width == 0) & (high[labels] >= low[labels])
-    total = np.zeros(values + 1, np.uint64)
-    np.add.at(total, low[labels[run]], drawn[run])
-    np.subtract.at(total, high[labels[run]] + 1, drawn[run])
-    total = np.cumsum(total)[:values]
-    np.add.at(total, gather(begin, listed, labels[width > 0]), np.repeat(drawn, width))
+    total = sum_covering(labels, drawn, table, values)
     _, first, of = np.unique(total, return_index=True, return_inverse=True)
     return first[of.reshape(-1)]
 
 
 @dataclass(frozen=True, eq=False)
-class Open:
+class OpenCells:
     """The cells whose labels say nothing in the same columns, and the points as far as they matter there.
 
     Cells are sorted by their labels; `holds` has a bit for each of them, set where its label covers a value of the
@@ -194,7 +200,7 @@ class Open:
     coarse: bool  # whether some part has several values
 
 
-def open_parts(coded: CodedPair) -> Iterator[Open]:
+def open_parts(coded: CodedPair) -> Iterator[OpenCells]:
     """The cells by the set of columns whose labels cover everything."""
     patterns, of_cell = np.unique(coded.star[coded.labels].T, axis=0, return_inverse=True)
     size = coded.point.max(axis=1, initial=0) + 2
@@ -232,4 +238,4 @@ def open_parts(coded: CodedPair) -> Iterator[Open]:
         filled = holds != 0
         begin = np.where(filled.any(axis=1), filled.argmax(axis=1), holds.shape[1])
         stop = np.where(filled.any(axis=1), holds.shape[1] - filled[:, ::-1].argmax(axis=1), 0)
-        yield Open(items, point, of, columns, part, holds, begin, stop, coarse)
+        yield OpenCells(items, point, of, columns, part, holds, begin, stop, coarse)

@@ -29,6 +29,7 @@ def deterministic_linkage(
     truth: Any = None,
     hierarchies: Mapping[str, Any] | None = None,
     most: int = MOST,
+    encoded: Encoded | None = None,
 ) -> Attack:
     """How many people of an external table are found in the release by what their values may have become.
 
@@ -53,6 +54,8 @@ def deterministic_linkage(
         Column to the hierarchy that explains its labels.
     most
         How many row numbers to name.
+    encoded
+        Columns that another attack has encoded.
 
     Examples
     --------
@@ -68,7 +71,7 @@ def deterministic_linkage(
     """
     pair = pair_of(released, external, truth)
     names = common_columns(pair, columns)
-    pair, found, note = _settled(pair, names, hierarchies)
+    pair, found, note = _settled(pair, names, hierarchies, encoded or Encoded())
     n = found.candidates
     credit = np.divide(1.0, n, out=np.zeros(len(n)), where=n > 0)
     rows = None
@@ -117,7 +120,7 @@ def candidates(
     [(2, None, True), (2, None, True), (1, 2, True)]
     """
     pair = pair_of(released, external, truth)
-    pair, found, _ = _settled(pair, common_columns(pair, columns), hierarchies)
+    pair, found, _ = _settled(pair, common_columns(pair, columns), hierarchies, Encoded())
     holds = None if pair.truth is None else found.holds
     sole = pl.Series(found.sole).replace(-1, None)
     return pl.DataFrame(
@@ -136,13 +139,13 @@ class Matched:
 
 
 def _settled(
-    pair: LinkedPair, names: tuple[str, ...], hierarchies: Mapping[str, Any] | None
+    pair: LinkedPair, names: tuple[str, ...], hierarchies: Mapping[str, Any] | None, encoded: Encoded
 ) -> tuple[LinkedPair, Matched, str | None]:
     """The tables matched, without a truth that the order of the rows suggests and the records do not bear out.
 
     Where next to nobody has a candidate, values were moved and not blurred: that says nothing about the order.
     """
-    found = match(pair, names, hierarchies)
+    found = match(pair, names, hierarchies, encoded)
     fits = found.holds[found.coded.told]
     if not pair.supposed or not len(fits) or fits.mean() >= FITS or (found.candidates > 0).mean() <= 1 - FITS:
         return pair, found, None
@@ -151,12 +154,10 @@ def _settled(
         "other, so its order does not tell who is who."
     )
     unknown = LinkedPair(pair.released, pair.external, None)
-    return unknown, match(unknown, names, hierarchies), note
+    return unknown, match(unknown, names, hierarchies, encoded), note
 
 
-def match(
-    pair: LinkedPair, names: tuple[str, ...], hierarchies: Mapping[str, Any] | None, encoded: Encoded | None = None
-) -> Matched:
+def match(pair: LinkedPair, names: tuple[str, ...], hierarchies: Mapping[str, Any] | None, encoded: Encoded) -> Matched:
     """Match the distinct tuples of both tables: labels against values once per column, then cells against people."""
     coded = code_pair(pair, names, hierarchies, encoded)
     found, sole = _count(coded)

@@ -2,40 +2,31 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from itertools import combinations
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import polars as pl
 
-from sfumato.core.label_grammar import says_nothing
-from sfumato.core.microdata import encode
+from sfumato.core.keys import first_of
 from sfumato.core.parameters import share_of
 from sfumato.core.wording import percent, quoted
-from sfumato.errors import MissingExtra, PolicyError
-from sfumato.measures.attacks.linkage import LinkedPair, common_columns, credited, pair_of
+from sfumato.errors import PolicyError
+from sfumato.measures.attacks.classes import Encoded
+from sfumato.measures.attacks.kernels import best_cells, costs, patterns
+from sfumato.measures.attacks.linkage import THREADS, LinkedPair, chunks, common_columns, credited, pair_of
+from sfumato.measures.attacks.linkage.covering import CodedPair, code_pair, sum_covering
+from sfumato.measures.attacks.matching import TIE
 from sfumato.measures.attacks.result import MOST, Attack
-from sfumato.measures.labels_cover import read_labels
 
-PAIRS = 2_000_000  # compared at most
-RULES = 8  # sets of columns, on one of which a pair must agree
-FEW = 20  # pairs per record, where the model learns
-TRAINED_ON = 500_000  # pairs that the model learns from
-Tally = dict[tuple[int, ...], int]  # pairs that agree on a set of columns
-BEST = """
-with pair as (
-    select case when source_dataset_l = 'external' then unique_id_l else unique_id_r end as e,
-           case when source_dataset_l = 'external' then unique_id_r else unique_id_l end as r,
-           match_weight as w, match_probability as p
-    from {pairs}
-), top as (select e, max(w) as w from pair group by e)
-select pair.e, count(*) as ties, max(pair.p) as p, min(pair.r) as r, coalesce(bool_or(pair.r = truth.r), false) as hit
-from pair join top on pair.e = top.e and pair.w >= top.w - 1e-9 left join truth on truth.e = pair.e
-group by pair.e order by pair.e
-"""
+PAIRS = 400_000_000  # of a person and a released cell, compared at most
+LEARNT_FROM = 20_000_000  # pairs that the model learns from
+TOGETHER = 12  # columns that the model learns at a time
+STARTS = (0.95, 0.8, 0.6, 0.99, 0.7)  # m at the beginning
+ROUNDS, SETTLED = 200, 1e-7
+PRIOR, PEOPLE = 0.9, 2.0  # m that so many imagined people stand for
+NEVER = 1e-6  # nothing is impossible
 
 
 def probabilistic_linkage(
@@ -50,17 +41,20 @@ def probabilistic_linkage(
     max_pairs: int = PAIRS,
     seed: int = 0,
     most: int = MOST,
+    encoded: Encoded | None = None,
 ) -> Attack:
     """How many people of an external table are found by weighing which columns agree.
 
-    For each column m is the probability that it agrees for the same person and u for different ones; agreement adds
-    log2(m/u) to the weight of a pair (u being that of the value: rare ones say more), disagreement
-    log2((1 - m)/(1 - u)), an unknown value nothing. u comes from random
-    pairs, m from expectation maximisation, through splink. Each person is linked to the released record of the highest
-    weight: a link where its probability is at least `upper`, for review from `lower` on, no link below. The success
-    counts the best record whatever its weight; of n equally good ones one is picked blindly, and so is any where
-    nothing agrees. Where it is not known who is who, the probabilities themselves are added up. Of labels that overlap
-    and cover the same value, the value agrees with the most frequent one only.
+    A column agrees where the released label covers the person's value. m is the probability that it does for the same
+    person and u for different ones; agreement adds log2(m/u) to the weight of a pair (u being that of the value: rare
+    ones say more), disagreement log2((1 - m)/(1 - u)), a value that is unknown or a label that says nothing adds
+    nothing. u is counted, m comes from expectation maximisation over pairs, from several starts, of which the
+    likeliest is taken; m is never below u, nor do more pairs match than there are people. Where m ends at u the
+    model is implausible: agreement on the column tells nothing, and the sentence and `details` say so. Each person is
+    linked to the released record of the highest weight: a link where its probability is at least `upper`, for review
+    from `lower` on, no link below. The success counts the best record whatever its weight; of n equally good ones one
+    is picked blindly, and so is any where nothing can be compared. Where it is not known who is who, the
+    probabilities themselves are added up, 1/n at most.
 
     Parameters
     ----------
@@ -76,17 +70,27 @@ def probabilistic_linkage(
     hierarchies
         Column to the hierarchy that explains its labels; a value agrees with the label that covers it.
     max_pairs
-        Compare so many pairs at most: only pairs that agree on enough columns are looked at, and where that does not
-        do, only some of the people.
+        Compare so many pairs of different people and different records at most; where there are more, some of the
+        people stand for all.
     seed
-        Of the random pairs.
+        Of the people drawn.
     most
         How many row numbers to name.
+    encoded
+        Columns that another attack has encoded.
 
     References
     ----------
     Fellegi, Sunter, "A theory for record linkage", JASA 1969; Winkler, "Using the EM algorithm for weight computation
     in the Fellegi-Sunter model of record linkage", 1988; Linacre et al., "Splink", 2022.
+
+    Examples
+    --------
+    >>> people = {"age": [21, 25, 33, 38], "sex": ["f", "m", "f", "m"]}
+    >>> release = {"age": ["[20, 30)", "[20, 30)", "[30, 40)", "[30, 40)"], "sex": ["f", "m", "f", "f"]}
+    >>> found = probabilistic_linkage(release, people)  # the last one's sex was changed
+    >>> found.success, found.baseline
+    (0.75, 0.25)
     """
     upper, lower = share_of(upper, "upper"), share_of(lower, "lower")
     if lower > upper:
@@ -94,20 +98,21 @@ def probabilistic_linkage(
         raise PolicyError(what, got=f"lower {lower:g}, upper {upper:g}", allowed="0 <= lower <= upper <= 1")
     pair = pair_of(released, external, truth)
     names = common_columns(pair, columns)
-    ours, theirs = _agreeing(pair, names, hierarchies)
-    tally = _tally(ours, theirs)
-    rules, pairs = _blocks(tally, ours.width, ours.height * theirs.height, max_pairs)
+    coded = code_pair(pair, names, hierarchies, encoded)
+    rng = np.random.default_rng(seed)
     rows = np.arange(pair.external.height)
-    if pairs > max_pairs:  # even full agreement leaves too many pairs: some people stand for all
-        few = max(1, int(len(rows) * max_pairs / pairs))
-        rows = np.sort(np.random.default_rng(seed).choice(len(rows), few, replace=False))
-        some = rows.tolist()
-        pair = LinkedPair(pair.released, pair.external[some], None if pair.truth is None else pair.truth[rows])
-        theirs = theirs[some]
-    best = _linked(pair, ours, theirs, tally, rules, seed)
+    points, cells = coded.point.shape[1], coded.labels.shape[1]
+    if points * cells > max_pairs:  # some people stand for all
+        rows = np.sort(rng.choice(len(rows), max(1, min(len(rows), max_pairs // cells)), replace=False))
+        some = None if pair.truth is None else pair.truth[rows]
+        pair = LinkedPair(pair.released, pair.external[rows.tolist()], some)
+    model = fit(coded, rng)
+    best = _best(pair, coded, model, rows)
     credit, p, links = _credit(pair, best, upper)
     review = (p >= lower) & (p < upper)
     expected = float(credit.sum())
+    compared = [names[c] for c in model.columns]
+    doubtful = [names[c] for c in model.columns if model.m[c] <= model.u[c] + NEVER]
     told = "are expected to be found" if pair.truth is not None else "are expected to be found, as the model has it"
     sentence = (
         f"Weighing agreement on {quoted(names)}, {int(links.sum())} of {len(credit)} people are linked to a released "
@@ -115,9 +120,16 @@ def probabilistic_linkage(
         f"record for each, {expected:.1f} ({percent(expected / len(credit))}) {told}; "
         f"guessing finds {percent(pair.baseline)}."
     )
+    if doubtful:
+        sentence += (
+            f" The model is implausible: the same person would agree on {quoted(doubtful)} no more often than others."
+        )
     details: dict[str, Any] = {
         "columns": list(names),
-        "compared": list(ours.columns),
+        "compared": compared,
+        "m": {names[c]: float(model.m[c]) for c in model.columns},
+        "u": {names[c]: float(model.u[c]) for c in model.columns},
+        "implausible": doubtful,
         "links": int(links.sum()),
         "review": int(review.sum()),
         "non-links": int((~links & ~review).sum()),
@@ -129,7 +141,7 @@ def probabilistic_linkage(
         right = float(credit[links].sum())
         details["precision"] = right / int(links.sum()) if links.any() else None
         details["recall"] = right / pair.present if pair.present else None
-    found = None if pair.truth is not None else _rows(pair, best)
+    found = None if pair.truth is not None else best.row
     attack = credited("probabilistic linkage", pair, credit, sentence, most, rows=found, seed=seed, details=details)
     if "external rows" in attack.details:
         people = [int(rows[i]) for i in attack.details["external rows"]]
@@ -137,177 +149,129 @@ def probabilistic_linkage(
     return replace(attack, exposed=tuple(int(rows[i]) for i in attack.exposed))
 
 
-def _agreeing(
-    pair: LinkedPair, names: Sequence[str], hierarchies: Mapping[str, Any] | None
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Both tables as numbers of released labels, missing where a label says nothing; columns that tell nothing go."""
-    ours, theirs = {}, {}
-    for name in names:
-        values, code = encode(pair.external.get_column(name))
-        labels, label = encode(pair.released.get_column(name))
-        known = values.text[: len(values) - values.missing]
-        cover = read_labels(labels.text, known, (hierarchies or {}).get(name), wildcard=True, name=name)
-        of_value = np.arange(len(values)) + len(labels)  # a value that no label covers agrees with nothing
-        blank = np.array([says_nothing(text) for text in labels.text])
-        exact = {text: i for i, text in enumerate(labels.text)}
-        for i in np.argsort(labels.count, kind="stable").tolist():  # the most frequent of overlapping labels comes last
-            if not blank[i]:
-                of_value[cover.members[i]] = i
-        for v, text in enumerate(known):
-            of_value[v] = exact.get(text, of_value[v])
-        one = pl.Series(np.arange(len(labels))).set(pl.Series(blank), None).gather(label)
-        other = pl.Series(of_value).set(pl.Series([text is None for text in values.text]), None).gather(code)
-        some, others = set(one.unique().drop_nulls()), set(other.unique().drop_nulls())
-        if some & others and len(some | others) > 1:  # else all pairs agree, or none does
-            ours[name], theirs[name] = one.cast(pl.Int64), other.cast(pl.Int64)
-    return pl.DataFrame(ours), pl.DataFrame(theirs)
+@dataclass(frozen=True, eq=False)
+class AgreementModel:
+    """How often columns agree: m and u of each, u of each value, and the share of pairs that match."""
+
+    columns: tuple[int, ...]  # those that tell something
+    m: np.ndarray
+    u: np.ndarray
+    of_value: tuple[np.ndarray, ...]
+    share: float
+
+    def weights(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What agreement and disagreement add to the weight of a pair with these people: [columns, points].
+
+        Agreement never counts against a match, also where many have the value.
+        """
+        agree, differ = np.zeros((2, *point.shape))
+        for c in self.columns:
+            m, known = self.m[c], point[c] >= 0
+            agree[c] = np.where(known, np.log2(np.maximum(m / self.of_value[c][point[c]], 1.0)), 0.0)
+            differ[c] = np.where(known, np.log2((1 - m) / (1 - self.u[c])), 0.0)
+        return agree, differ
 
 
-def _linked(
-    pair: LinkedPair,
-    ours: pl.DataFrame,
-    theirs: pl.DataFrame,
-    tally: Tally,
-    rules: Sequence[tuple[int, ...]],
-    seed: int,
-) -> pl.DataFrame:
-    """The best released records of each external one that has any: e, ties, p, r (one of them), hit."""
-    if not ours.width:
-        return pl.DataFrame(schema={"e": pl.Int64, "ties": pl.Int64, "p": pl.Float64, "r": pl.Int64, "hit": pl.Boolean})
-    try:
-        import duckdb
-        import pyarrow  # noqa: F401  (Polars hands its columns over through it)
-        import splink.comparison_library as compare
-        from splink import DuckDBAPI, Linker, SettingsCreator, block_on
-        from splink.blocking_rule_library import CustomRule
-    except ImportError:
-        raise MissingExtra("splink", "linkage") from None
-    columns = [f"c{i}" for i in range(ours.width)]
-    base = duckdb.connect(":memory:")
-    try:
-        api = DuckDBAPI(connection=base)
-        tables = []
-        for name, frame in (("external", theirs), ("released", ours)):
-            plain = frame.rename(dict(zip(frame.columns, columns, strict=True)))
-            numbered = plain.with_columns(unique_id=pl.Series(np.arange(frame.height)))
-            tables.append(api.register(numbered.to_arrow(), dataset_display_name=name, table_name=name))
-        settings = SettingsCreator(
-            link_type="link_only",
-            comparisons=[compare.ExactMatch(name).configure(term_frequency_adjustments=True) for name in columns],
-            blocking_rules_to_generate_predictions=[
-                block_on(*(columns[i] for i in rule)) if rule else CustomRule("1=1") for rule in rules
-            ],
-            probability_two_random_records_match=min(0.5, 1 / max(ours.height, theirs.height)),
-            retain_matching_columns=False,
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            linker = Linker(tables, settings, log_level="CRITICAL")
-            try:
-                _train(linker, tally, max(ours.height, theirs.height), columns, seed)
-                pairs = linker.inference.predict()
-            except Exception:  # its message is a page of SQL
-                what = f"no model of agreement can be fitted to {quoted(ours.columns)}"
-                raise PolicyError(what, hint="use deterministic or distance linkage") from None
-        row = np.arange(theirs.height)
-        own = row * 0 - 1 if pair.truth is None else pair.truth
-        base.register("truth", pl.DataFrame({"e": row, "r": own}).to_arrow())
-        return base.sql(BEST.format(pairs=pairs.physical_name)).pl()
-    finally:
-        base.close()
+@dataclass(frozen=True, eq=False)
+class BestRecords:
+    """Per person the released records of the highest weight: how many rows, their match probability, whether the own
+    record is among them, and the row of a single one (-1)."""
+
+    ties: np.ndarray
+    p: np.ndarray
+    hit: np.ndarray
+    row: np.ndarray
 
 
-def _train(linker: Any, tally: Tally, rows: int, columns: Sequence[str], seed: int) -> None:
-    """u from random pairs; m of each column from pairs that agree on others, where matches are not too rare."""
-    from splink import block_on
+def fit(coded: CodedPair, rng: np.random.Generator) -> AgreementModel:
+    """u by counting, m by expectation maximisation over how some people agree with all cells."""
+    width, released = len(coded.names), int(coded.count.sum())
+    u, of_value, columns = np.zeros(width), [], []
+    for c in range(width):
+        rows = np.bincount(coded.labels[c], coded.count, len(coded.star)) * ~coded.star
+        labels = np.flatnonzero(rows)
+        share = sum_covering(labels, rows[labels], coded.table, coded.values[c]) / max(rows.sum(), 1.0)
+        known = coded.point[c] >= 0
+        if known.any():
+            u[c] = np.average(share[coded.point[c][known]], weights=coded.people[known])
+        of_value.append(np.append(np.maximum(share, 1 / released), 1.0))  # the last: not known
+        if NEVER < u[c] < 1 - NEVER:
+            columns.append(c)
+    columns.sort(key=lambda c: u[c])  # the most telling first
+    m, match = np.maximum(PRIOR, u), 1 / released
+    drawn = rng.permutation(len(coded.point_of))[: max(1, LEARNT_FROM // len(coded.count))]
+    people, often = np.unique(coded.point_of[drawn], return_counts=True)
+    half = TOGETHER // 2
+    more = [columns[:half] + columns[i : i + half] for i in range(half, len(columns), half)]
+    groups = [columns] if 0 < len(columns) <= TOGETHER else more
+    for group in reversed(groups):  # the first, of the most telling columns, has the last word
+        chosen = np.array(group, np.int64)
+        weight = np.zeros(3 ** len(group))
+        patterns(people, often, chosen, coded.point, coded.labels, coded.star, *coded.table, coded.count, weight)
+        some = np.flatnonzero(weight)
+        digits = some[:, None] // 3 ** np.arange(len(group)) % 3
+        m[chosen], match = _likeliest(digits, weight[some], u[chosen], 1 / released)
+    return AgreementModel(tuple(sorted(columns)), m, u, tuple(of_value), match)
 
-    linker.training.estimate_u_using_random_sampling(max_pairs=TRAINED_ON, seed=seed, num_chunks=1)
-    for rule in _lessons(tally, len(columns), FEW * rows):
-        try:
-            linker.training.estimate_parameters_using_expectation_maximisation(
-                block_on(*(columns[i] for i in rule)) if rule else "1=1", estimate_without_term_frequencies=True
-            )
-        except Exception:  # nothing agrees, or nothing but matches does: m stays as it is by default
-            continue
 
+def _likeliest(digits: np.ndarray, weight: np.ndarray, u: np.ndarray, most: float) -> tuple[np.ndarray, float]:
+    """m and the share of matches that make the patterns likeliest: [patterns, columns], 1 agrees, 0 differs, 2 unknown.
 
-def _lessons(tally: Tally, width: int, few: int) -> list[tuple[int, ...]]:
-    """Sets of columns to agree on while m of the others is estimated, few enough pairs each, until all have had a turn.
-
-    Small sets come first, for they teach most; for a column that stands in all of them, all the others must agree.
+    At most a share of `most` matches, m is at least u, and a few imagined people keep it from certainty.
     """
-    rules: list[tuple[int, ...]] = []
-    left = set(range(width))
-    for chosen, _ in sorted(
-        ((c, p) for c, p in tally.items() if p <= few), key=lambda entry: (len(entry[0]), entry[1])
-    ):
-        if left - set(chosen):
-            rules.append(chosen)
-            left &= set(chosen)
-    for column in sorted(left):
-        rest = tuple(i for i in range(width) if i != column)
-        if tally.get(rest, 0) <= TRAINED_ON:
-            rules.append(rest)
-    return rules
+    agree, differ = (digits == 1).astype(np.float64), (digits == 0).astype(np.float64)
+    known = agree + differ
+    others = agree @ np.log(u) + differ @ np.log(1 - u)
+    found: tuple[float, np.ndarray, float] | None = None
+    for start in STARTS:
+        m, share, before = np.clip(start, u, 1 - NEVER), most, -np.inf
+        for _ in range(ROUNDS):
+            same = agree @ np.log(m) + differ @ np.log(1 - m)
+            log = np.logaddexp(np.log(share) + same, np.log1p(-share) + others)
+            likelihood = float(weight @ log + PEOPLE * (PRIOR * np.log(m) + (1 - PRIOR) * np.log(1 - m)).sum())
+            if likelihood - before < SETTLED * abs(likelihood):
+                break
+            before = likelihood
+            match = weight * np.exp(np.log(share) + same - log)
+            share = float(np.clip(match.sum() / weight.sum(), most / 1000, most))
+            m = np.clip((match @ agree + PRIOR * PEOPLE) / (match @ known + PEOPLE), u, 1 - NEVER)
+        if found is None or likelihood > found[0]:
+            found = likelihood, m, share
+    assert found is not None
+    return found[1:]
 
 
-def _blocks(tally: Tally, width: int, every: int, max_pairs: int) -> tuple[list[tuple[int, ...]], int]:
-    """Sets of columns on one of which a pair must agree to be compared, and how many pairs that leaves at most.
-
-    The sets are as small as the number of pairs allows, the rarest agreements first; if it can be, no column stands in
-    all of them, so that an error in one does not rule the pair out.
-    """
-    if every <= max_pairs or not width:
-        return [()], 0
-    best: tuple[list[tuple[int, ...]], int] | None = None
-    for size in range(1, width):
-        some = sorted((pairs, chosen) for chosen, pairs in tally.items() if len(chosen) == size)
-        total = np.cumsum([pairs for pairs, _ in some])
-        take = min(int((total <= max_pairs).sum()), RULES)
-        if take:
-            rules = [chosen for _, chosen in some[:take]], int(total[take - 1])
-            best = best or rules
-            if not set.intersection(*map(set, rules[0])):
-                return rules
-    everything = tuple(range(width))
-    return best or ([everything], tally[everything])
-
-
-def _tally(ours: pl.DataFrame, theirs: pl.DataFrame) -> Tally:
-    """How many pairs agree on each set of the columns with the most values, on all columns, and on all but one."""
-    widest = 7 if ours.height + theirs.height <= 200_000 else 4
-    rarest = sorted(sorted(range(ours.width), key=lambda i: -ours.to_series(i).n_unique())[:widest])
-    sets = [chosen for size in range(1, len(rarest) + 1) for chosen in combinations(rarest, size)]
-    sets += [*combinations(range(ours.width), max(ours.width - 1, 0)), tuple(range(ours.width))]
-    return {chosen: _agreements(ours, theirs, chosen) for chosen in dict.fromkeys(sets) if chosen}
+def _best(pair: LinkedPair, coded: CodedPair, model: AgreementModel, rows: np.ndarray) -> BestRecords:
+    """The best records of some external rows."""
+    own = np.full(len(coded.point_of), -1, np.int64)
+    own[coded.here] = coded.own
+    own = own[rows]
+    if not model.columns:  # nothing can be compared
+        nobody = np.full(len(rows), -1, np.int64)
+        return BestRecords(np.full(len(rows), pair.released.height), np.zeros(len(rows)), own >= 0, nobody)
+    points, of = np.unique(coded.point_of[rows], return_inverse=True)
+    point = coded.point[:, points]
+    agree, differ = model.weights(point)
+    order = np.array(sorted(model.columns, key=lambda c: -float((agree - differ)[c].mean())), np.int64)
+    given = (order, point, agree, differ, coded.labels, coded.star, *coded.table)
+    cost, ties, sole = np.zeros(len(points)), np.zeros(len(points), np.int64), np.zeros(len(points), np.int64)
+    with ThreadPoolExecutor(THREADS) as pool:
+        parts = chunks(len(points), 8 * THREADS)
+        list(pool.map(lambda part: best_cells(*part, *given, coded.count, cost, ties, sole), parts))
+    there = np.flatnonzero(own >= 0)
+    hit = np.zeros(len(rows), np.bool_)
+    hit[there] = costs(there, of, own, *given) <= cost[of[there]] + TIE
+    weight = agree.sum(axis=0) - cost
+    p = 1 / (1 + (1 - model.share) / model.share * np.exp2(-weight))
+    row = np.where(ties == 1, first_of(coded.cell_of, len(coded.count))[sole], -1)
+    return BestRecords(ties[of], p[of], hit, row[of])
 
 
-def _agreements(ours: pl.DataFrame, theirs: pl.DataFrame, chosen: tuple[int, ...]) -> int:
-    """How many pairs agree on some columns."""
-    names = [ours.columns[i] for i in chosen]
-    one = ours.select(names).drop_nulls().group_by(names).agg(pl.len().cast(pl.Int64).alias("\0 ours"))
-    other = theirs.select(names).drop_nulls().group_by(names).agg(pl.len().cast(pl.Int64).alias("\0 theirs"))
-    return int(one.join(other, on=names).select(pl.col("\0 ours") * pl.col("\0 theirs")).sum().item() or 0)
-
-
-def _credit(pair: LinkedPair, best: pl.DataFrame, upper: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _credit(pair: LinkedPair, best: BestRecords, upper: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Per external row: the probability of being right, the match probability of its best record, whether linked."""
-    n, ours = pair.external.height, pair.released.height
-    blind = np.full(n, 1 / ours) if pair.truth is None else np.where(pair.truth >= 0, 1 / ours, 0.0)
-    credit, p = blind, np.zeros(n)
-    row = best.get_column("e").to_numpy()
-    ties = best.get_column("ties").to_numpy()
-    p[row] = best.get_column("p").to_numpy()
-    right = p[row] if pair.truth is None else best.get_column("hit").to_numpy().astype(np.float64)
-    credit[row] = right / ties
-    links = np.zeros(n, np.bool_)
-    links[row] = p[row] >= upper
-    return credit, p, links
-
-
-def _rows(pair: LinkedPair, best: pl.DataFrame) -> np.ndarray:
-    """The released row of each external one that has a single best record."""
-    rows = np.full(pair.external.height, -1, np.int64)
-    sole = best.filter(pl.col("ties") == 1)
-    rows[sole.get_column("e").to_numpy()] = sole.get_column("r").to_numpy()
-    return rows
+    blind = 1 / pair.released.height
+    if pair.truth is None:
+        credit = np.clip(best.p, blind, np.maximum(1 / best.ties, blind))
+    else:
+        credit = best.hit / best.ties
+    return credit, best.p, best.p >= upper
