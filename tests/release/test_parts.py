@@ -153,7 +153,7 @@ class Run:
         if sample is not None:
             monkeypatch.setattr(distributed_parts, "SAMPLE", (sample, sample))
             monkeypatch.setattr(distributed_parts, "AGAIN", sample)
-        recipes = recipes_of(frame, hierarchies)
+        recipes = recipes_of(frame, hierarchies, quasi)
         self.policy = Policy((tuple(quasi),), tuple(require), 0, by or LM(), ends)
         histogram_columns = tuple(dict.fromkeys((*self.policy.needs, *method.needs)))
         domain = domain_in(frame, self.policy, histogram_columns, recipes)
@@ -414,7 +414,7 @@ def test_searches_that_do_not_work_in_parts(method: Any, quasi: tuple[str, ...],
 def test_auto_is_mondrian_with_its_reason() -> None:
     policy = Policy((("a",),), (sf.KAnonymity(2),), 0, LM())
     method, choice = spread(Automatic(labels="hierarchy"), policy)
-    assert method == Mondrian(cut="best", dimension="ncp", labels="given")
+    assert method == Mondrian(cut="best", dimension="ncp", labels="hierarchy")
     assert choice is not None
     assert "parts" in choice.why
     assert spread(Mondrian(), policy) == (Mondrian(), None)

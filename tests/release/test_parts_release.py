@@ -67,6 +67,66 @@ def test_parts_of_text_are_verified_too(frame: Any, tmp_path: Path) -> None:
     assert sf.verify(tmp_path / "out").holds
 
 
+TIDY: dict[str, Any] = {
+    "quasi": ["age", "born", "sex"],
+    "insensitive": ["zip"],
+    "require": [sf.KAnonymity(10), sf.DistinctLDiversity("disease", 2)],
+    "tidy": True,
+}
+
+
+@pytest.fixture(scope="module")
+def people(spark: Any) -> tuple[pl.DataFrame, Any]:
+    """Few ages beside many days, so that more steps would be printed of ages than there are."""
+    rng = np.random.default_rng(8)
+    born = np.datetime64("1940-01-01") + rng.integers(0, 365 * 60, 4000).astype("m8[D]")
+    table = pl.DataFrame(
+        {
+            "age": pl.Series(rng.integers(17, 40, 4000)).set(pl.Series(np.arange(4000) % 300 == 0), None),
+            "born": pl.Series(born.astype("M8[D]")),
+            "sex": rng.choice(["F", "M"], 4000),
+            "zip": rng.choice([f"{i:05}" for i in range(1000, 1900, 30)], 4000),
+            "disease": rng.choice(["flu", "cold", "ache"], 4000),
+        }
+    )
+    return table, spark.createDataFrame(table.to_arrow(compat_level=pl.CompatLevel.oldest())).cache()
+
+
+def test_labels_are_tidy_in_parts_too(people: tuple[pl.DataFrame, Any], tmp_path: Path) -> None:
+    table, frame = people
+    method = sf.Mondrian(cut="best", dimension="ncp", labels="hierarchy")
+    here = sf.anonymize(table, search=method, **TIDY)
+    release = sf.anonymize(frame, max_cells=1000, **TIDY)  # which picks the same
+    there = pl.from_arrow(release.data.toArrow())
+    assert isinstance(there, pl.DataFrame)
+    assert there.sort(there.columns).equals(here.table.sort(here.table.columns))
+    assert release.solution.verdict.loss == pytest.approx(here.solution.verdict.loss, abs=1e-12)
+    assert release.manifest["policy"]["tidy"]
+    assert release.manifest["measured"] == here.manifest["measured"]
+    release.save(tmp_path / "out")
+    assert sf.verify(tmp_path / "out").holds
+
+
+def test_labels_of_many_parts_are_no_more_than_the_values(
+    people: tuple[pl.DataFrame, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, frame = people
+    monkeypatch.setattr("sfumato.release.parts.mondrian.PART_ROWS", 500)
+    given = TIDY | {"quasi": ["age", "born", "zip"], "insensitive": ["sex"]}
+    release = sf.anonymize(frame, max_cells=1000, **given)
+    there = pl.from_arrow(release.data.toArrow())
+    assert isinstance(there, pl.DataFrame)
+    for name in ("age", "born"):
+        assert there[name].n_unique() <= table[name].n_unique() + (name == "age")
+    assert there["zip"].str.contains(r"^[0-9]*\**$").all()
+    lost = sf.utility(table, there, quasi=given["quasi"])["loss"]["lm"]
+    assert release.solution.verdict.loss == pytest.approx(lost, rel=0.01)
+    monkeypatch.setattr("sfumato.release.parts.domain.STEPPED", 100)
+    ranges = sf.anonymize(frame, max_cells=1000, **given)
+    assert not ranges.manifest["policy"]["tidy"]  # days are too many, and print ranges
+    assert ranges.verification.holds
+
+
 def test_what_was_written_and_fails_is_not_released(
     frame: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

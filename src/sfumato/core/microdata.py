@@ -58,6 +58,7 @@ class Attribute:
     hierarchy: Hierarchy | None = None  # None: none was given, one is learned where a search needs it
     learner: Learned = field(default_factory=Learned)
     recipe: Recipe | None = None  # how the hierarchy was made
+    learns: bool = True  # whether one can be learned from the values that are known
 
     @property
     def kind(self) -> str:

@@ -135,7 +135,9 @@ def along_hierarchy(attribute: Attribute, labels: str) -> bool:
     With "ranges" columns without an order do, where they were given one; others print what their classes have.
     """
     given = attribute.hierarchy is not None
-    return labels == "hierarchy" or (given and (labels == "given" or not attribute.categories.ordered))
+    if labels == "hierarchy":
+        return given or attribute.learns
+    return given and (labels == "given" or not attribute.categories.ordered)
 
 
 def limits(search: Any, name: str, *of: str) -> None:

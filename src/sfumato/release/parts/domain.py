@@ -139,7 +139,8 @@ def pose_part(
         if attribute.name in domain.spans:
             own, codes[attribute.name] = encode(series)
             ends = domain.spans[attribute.name]
-            schema.append(DomainLine(attribute.name, attribute.role, own, None, attribute.learner, ends=ends))
+            line = DomainLine(attribute.name, attribute.role, own, None, attribute.learner, learns=False, ends=ends)
+            schema.append(line)
         else:
             codes[attribute.name] = _coded(series, domain)
             schema.append(attribute)
@@ -165,6 +166,7 @@ def _coded(series: pl.Series, domain: Domain) -> np.ndarray:
 
 
 MAX_VALUES = 1_000_000  # of a column whose values are sent to every worker
+STEPPED = 50_000  # values of a number or date that steps are learned from
 
 
 def domain_of(
@@ -174,13 +176,17 @@ def domain_of(
     histogram_columns: Sequence[str],
     recipes: Mapping[str, Any],
     report_progress: Progress,
+    labels: str = "given",
 ) -> Domain:
     """The domain of the quasi-identifiers and of the columns that criteria look at.
 
-    Numbers, dates and times without a hierarchy may have any number of values, others up to `MAX_VALUES`.
+    Numbers, dates and times without a hierarchy may have any number of values, others up to `MAX_VALUES`. With `labels`
+    "hierarchy" the former stand on steps that are learned, where they have at most `STEPPED` values.
     """
     report_progress("counting values", None)
     lines = [name for name in policy.columns if on_a_line(table.schema[name], recipes.get(name), policy.loss)]
+    stepped = {} if labels != "hierarchy" else {name: _few_values(table, name) for name in lines}
+    lines = [name for name in lines if stepped.get(name) is None]
     spans = {name: span for name, span in _spans(table, lines).items() if span is not None}
     attributes = []
     for name in dict.fromkeys((*policy.columns, *histogram_columns)):
@@ -189,7 +195,8 @@ def domain_of(
             attributes.append(line_attribute(name, role, table.schema[name]))
             continue
         try:
-            counted = table.count([name], MAX_VALUES)
+            counted = stepped.get(name)
+            counted = table.count([name], MAX_VALUES) if counted is None else counted
         except PolicyError:
             raise PolicyError(
                 f'column "{name}" has too many different values to be sent to every worker',
@@ -200,8 +207,18 @@ def domain_of(
             ) from None
         if counted.get_column(name).drop_nulls().is_empty():
             raise ColumnError(f'column "{name}" is empty: it has no value in any row', hint="leave it out")
-        attributes.append(full_attribute(counted, name, role, recipes.get(name)))
+        made = full_attribute(counted, name, role, recipes.get(name))
+        alone = made.categories.ordered or made.categories.sequence == "codes"  # other texts are alike by other columns
+        attributes.append(replace(made, learns=alone))
     return Domain(rows, tuple(attributes), spans)
+
+
+def _few_values(table: SparkFrame, name: str) -> pl.DataFrame | None:
+    """The values of a column and how many rows have each; None where they are too many to learn steps from."""
+    try:
+        return table.count([name], STEPPED)
+    except PolicyError:
+        return None
 
 
 def _spans(table: SparkFrame, names: Sequence[str]) -> dict[str, tuple[float, float] | None]:

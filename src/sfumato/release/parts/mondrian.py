@@ -15,15 +15,18 @@ import numpy as np
 import polars as pl
 
 from sfumato import errors
+from sfumato.core.labels import of_nodes
+from sfumato.core.microdata import Attribute
 from sfumato.core.policy import ClassStatistics, Policy, Verdict, holds
-from sfumato.engines.order import sorted_by
-from sfumato.engines.protocol import COUNT, Progress
+from sfumato.engines.order import RowOrder, sorted_by
+from sfumato.engines.protocol import COUNT, LABEL, Plan, Progress
 from sfumato.engines.spark.count import SparkFrame, as_polars
-from sfumato.engines.spark.recode import dealt_and_sorted
+from sfumato.engines.spark.recode import dealt_and_sorted, mapped
 from sfumato.engines.spark.types import CHANGED, functions, job
 from sfumato.engines.spark.write import checkpointed
 from sfumato.errors import BrokenPromise, EmptyTable, Infeasible, OutputError, PolicyError, ReadError, SfumatoError
 from sfumato.losses import LM
+from sfumato.release.few import few_labels
 from sfumato.release.parts.cluster import (
     LEAF,
     Task,
@@ -43,7 +46,7 @@ from sfumato.release.parts.verify import INSTALLED, distribution_on, verify_on
 from sfumato.release.request import check_size, distribution, hierarchies_of, refuse_changed, refuse_split
 from sfumato.release.verify import Verification
 from sfumato.search import Automatic, Mondrian, search_name
-from sfumato.search.problem import Choice, Problem, check_root, quiet
+from sfumato.search.problem import Choice, Problem, along_hierarchy, check_root, quiet
 
 SAMPLE = 200_000, 2_000_000  # rows that the first cuts are made by, at least and at most
 PER_PART = 2_000  # rows of a sample for each part
@@ -190,6 +193,55 @@ def release(table: SparkFrame, task: Task) -> Stored:
     return Stored(kept.select(*columns).toDF(*names), {"format": "spark", "checkpoint": where}, cost, len(reports))
 
 
+def tidied(stored: Stored, task: Task) -> Stored:
+    """The release with no more labels of a number or date than it had values: those that are too many join others.
+
+    All rows of a label get the label above it, so that classes become one or stay, and criteria that a union of
+    classes keeps still hold.
+    """
+    kept, policy, cost = SparkFrame(stored.data), task.policy, stored.cost.copy()
+    maps: dict[str, pl.DataFrame] = {}
+    for i, name in enumerate(policy.columns):
+        attribute = task.domain.attribute(name)
+        along = attribute.categories.ordered and along_hierarchy(attribute, task.search.labels)
+        if name in task.domain.spans or not along or kept.schema[name] != pl.String:
+            continue
+        found = fewer_labels(attribute, kept.count([name]), policy.loss if policy.loss.by_label else LM())
+        if found is not None:
+            maps[name], more = found
+            cost[i] += more
+    if not maps:
+        return stored
+    columns = tuple(kept.schema)
+    order = RowOrder(quasi=policy.columns)
+    plan = Plan(columns, (), tuple(n for n in columns if n not in maps), maps, order=order, rows=task.domain.rows)
+    with job(kept.spark, "the cluster could not make the release", OutputError):
+        data, where = checkpointed(mapped(kept, plan))
+    return replace(stored, data=data, place={**stored.place, "checkpoint": where}, cost=cost)
+
+
+def fewer_labels(attribute: Attribute, counts: pl.DataFrame, loss: Any) -> tuple[pl.DataFrame, float] | None:
+    """The label that each released label of a column becomes, and what its rows lose more; None where they are few.
+
+    `counts` has the released labels, and in `COUNT` how many rows have each.
+    """
+    name, ladder = attribute.name, attribute.ladder
+    node: dict[str | None, tuple[int, int]] = {}
+    for level, texts in enumerate(ladder.text):
+        for number, text in enumerate(texts):
+            node.setdefault(text, (level, number))
+    at = np.array([node[text] for text in counts.get_column(name).to_list()])
+    labels, often = of_nodes(attribute, at[:, 0], at[:, 1]), counts.get_column(COUNT).to_numpy()
+    rows = np.bincount(labels.of, weights=often, minlength=len(labels.lo))
+    few = few_labels(0, labels, rows, len(attribute.categories), loss)
+    if few is None:
+        return None
+    made = few.made
+    more = ((loss.cost(made)[made.of] - loss.cost(labels)[labels.of]) * often).sum()
+    now = pl.Series(LABEL + name, [made.text[i] for i in made.of], pl.String)
+    return counts.select(name).with_columns(now), float(more)
+
+
 def _blurred(table: SparkFrame, task: Task) -> Any:
     """The released rows and the reports, yet to be run."""
     from pyspark.sql.types import StringType, StructField, StructType
@@ -279,6 +331,7 @@ class Distributed:
     choice: Choice | None
     parts: int
     seconds: float
+    tidy: bool  # whether its labels are as `tidy` asks for
 
 
 def spread(method: Any, policy: Policy, levels: Mapping[str, Any] | None = None) -> tuple[Mondrian, Choice | None]:
@@ -309,8 +362,6 @@ def spread(method: Any, policy: Policy, levels: Mapping[str, Any] | None = None)
         )
     if levels:
         raise PolicyError("levels bound full-domain searches only", got="search mondrian", hint="leave levels out")
-    if method.labels == "hierarchy":  # no machine sees all values, so that steps cannot be learned
-        method = replace(method, labels="given")
     return method, None if choice is None else replace(choice, search=method)
 
 
@@ -364,14 +415,17 @@ def distribute(
     if not rows:
         raise EmptyTable("the table has no rows")
     check_size(policy, rows)
-    domain = domain_of(table, rows, policy, histogram_columns, recipes or {}, report_progress)
+    domain = domain_of(table, rows, policy, histogram_columns, recipes or {}, report_progress, search.labels)
     names = list(table.schema if released is None else released)
     schema = {name: table.schema[name] for name in names}
     most = part_rows or min(PART_ROWS, max(1, PART_VALUES // len(names)))
-    task = Task(domain, policy, tuple(histogram_columns), search, schema, branches(PartTree()), most)
+    alone = replace(policy, tidy=False)  # a part does not know what others print
+    task = Task(domain, alone, tuple(histogram_columns), search, schema, branches(PartTree()), most)
     task = parted(table, task, seed or 0, report_progress)
     report_progress("blurring parts", None)
     stored = release(table, task)
+    tidy = policy.tidy and all(criterion.monotonicity != "none" for criterion in policy.require)
+    stored = tidied(stored, task) if tidy else stored
     whole = {name: distribution(domain, name) for name in policy.needs}
     hierarchies = hierarchies_of(domain, policy.needs)
     found = verify_on(
@@ -382,7 +436,10 @@ def distribute(
     refuse_changed(whole, {name: distribution_on(kept, name) for name in policy.needs})
     verdict = verdict_of(stored, policy, domain, found)
     took = time.perf_counter() - began
-    return Distributed(stored.data, stored.place, verdict, found, domain, whole, search, choice, stored.parts, took)
+    neat = tidy and not any(name in domain.spans for name in policy.columns)
+    return Distributed(
+        stored.data, stored.place, verdict, found, domain, whole, search, choice, stored.parts, took, neat
+    )
 
 
 def refuse_broken(found: Verification, policy: Policy, rows: int) -> None:

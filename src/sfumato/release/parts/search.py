@@ -33,7 +33,6 @@ def recoding_in_parts(engine: Engine, request: Request) -> Recoding:
         raise PolicyError(what, got=got, hint="leave out numbers, or allow more max_cells")
     cluster: Any = engine
     mondrian, choice = spread(request.search, request.policy, request.levels)
-    request = replace(request, policy=replace(request.policy, tidy=False))  # no machine sees all labels
     found = distribute(
         cluster.frame,
         request.policy,
@@ -45,6 +44,7 @@ def recoding_in_parts(engine: Engine, request: Request) -> Recoding:
         seed=request.seed,
         report_progress=request.report_progress,
     )
+    request = replace(request, policy=replace(request.policy, tidy=found.tidy))
     rows, columns = found.domain.rows, request.released
     nothing = Partition(np.zeros(0, np.int32), {})
     solution = Solution(nothing, found.verdict, np.zeros(0, np.bool_), False, 0, found.seconds, choice=choice)
