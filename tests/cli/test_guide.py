@@ -45,6 +45,7 @@ def test_suggest_goes_on_as_the_command_would(run: Run, patients: Path) -> None:
     done = run("anonymize", patients.name, "--k", "4", "--suggest", "-o", "other")
     assert done.code == 0
     assert "suggested role" in done.out
+    assert "--suggest names one" not in done.out + done.err  # it just did
     made, typed = (json.loads(Path(f"{name}/manifest.json").read_text()) for name in ("other", "patients-release"))
     assert made.pop("about") == {"suggested": ["name", "age", "zip", "sex", "disease"]}
     assert made == typed

@@ -79,6 +79,18 @@ def test_nothing_but_what_is_published_is_looked_at(release: sf.Release, tmp_pat
     assert label in release.table["age"].to_list()
 
 
+def test_what_is_withheld_is_no_example() -> None:
+    table = {"age": [31, 32, 58, 59], "sex": ["f", "m", "f", "m"], "town": ["a", "b", "a", "c"]}
+    made = sf.anonymize(table, quasi=["age", "sex", "town"], k=2, hierarchies=dict.fromkeys(["sex", "town"], "flat"))
+    blurred = dict(sf.explain(made).lines)["Blurred"]
+    assert '"*"' not in blurred
+    assert '"age" (withheld)' in blurred
+    assert '"town" (withheld in some rows)' in blurred
+    missing = Missing()
+    translated(blurred, "it", missing)
+    assert missing == []
+
+
 def test_a_broken_release_is_called_broken(release: sf.Release, tmp_path: Path, capsys: Any) -> None:
     folder = release.save(tmp_path / "out")
     assert main(["explain", str(folder), "--language", "it"]) == 0

@@ -26,6 +26,7 @@ from sfumato.report.sections.attacks import ATTACKS, described
 from sfumato.report.sections.method import ENDS, ORDERS, RECODINGS, _search
 from sfumato.report.translation import Missing, translated, translated_page
 from sfumato.search import SEARCHES
+from sfumato.search.suppression.minimal import PROVEN
 
 from .test_report import MANIFEST, Outline, two_sets
 
@@ -47,10 +48,12 @@ DRAWN = {"sensitive": ["disease"], "insensitive": ["cost"], "require": ["entropy
 
 HIERARCHY_SPECS = (
     "intervals:5,10", "dates:day,month,quarter,year,decade", "redact:right", "redact:left", "flat", "learned",
+    "learned:groups=20", "learned:digits=codes", "learned:groups=20,digits=postcodes",
     "order:low,mid,high", "levels:*",
 )  # fmt: skip
 READING = {
     "dates": {"born": "dmy"},
+    "years_up_to": {"born": 2026},
     "numbers": {"cost": "a point between thousands, a decimal comma and a unit or percent sign"},
     "missing": ["*"],
     "value_labels": ["sex", "ward"],
@@ -90,6 +93,37 @@ def test_every_sentence_of_the_public_report_has_italian_words(tmp_path: Path) -
     assert [one for one in missing if not one.endswith(tuple(f"{end}." for end in made_up))] == []
 
 
+VARIED: tuple[dict[str, Any], ...] = (
+    {"keep": "consistent-columns"},
+    {"levels": {"zip": (0, 1)}, "hierarchies": {"zip": "flat"}},
+    {"quasi": [["age", "zip"], ["role"]]},
+    {"loss": "precision"},
+    {"search": "minimal-suppression"},
+    {"search": "mondrian", "numbers": "bounds"},
+    {"numbers": "draw", "seed": 1, "order": "random", "ends": "exact"},
+    {"require": ["t-closeness disease 0.4"], "unprotected": [], "search": "optimal"},
+    {"require": ["beta-likeness disease 2"], "unprotected": [], "search": "optimal"},
+    {"require": ["distinct-l-diversity disease 2"], "unprotected": [], "profile": "gdpr", "labels": "ranges"},
+    {"weight": "cost", "insensitive": ["born"], "rest": "release", "suppression": 0},
+)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("more", VARIED, ids=lambda more: "-".join(more))
+def test_reports_of_varied_policies_have_italian_words(more: dict[str, Any]) -> None:
+    asked: dict[str, Any] = {
+        "identifying": ["name"], "quasi": ["age", "zip", "role"], "sensitive": ["disease"], "unprotected": ["disease"],
+        "insensitive": ["born", "cost"], "k": 3, "suppression": 0.3,
+    }  # fmt: skip
+    made = sf.anonymize(TABLE, **(asked | more))
+    missing = Missing()
+    translated_page(report(made.manifest, made.table), "it", missing)
+    for _, sentence in sf.explain(made).lines:
+        translated(sentence, "it", missing)
+    assert missing == []
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_every_sentence_of_the_internal_report_has_italian_words() -> None:
@@ -116,6 +150,7 @@ def words() -> Iterator[str]:
     yield from (parse(text).describe() for text in HIERARCHY_SPECS)
     yield from (text for table in (RECODINGS, ENDS, ORDERS, ATTACKS) for text in table.values())
     yield from (described({"name": name})[0] for name in ATTACKS)
+    yield from PROVEN.values()
     for name in ("ssn", "disease", "age", "id", "weight"):
         found = _role_of_name(name, name == "weight", False)
         assert found is not None

@@ -133,7 +133,7 @@ def anonymize(
             guide.say_suggested(found)
     draft = options.draft(data, given, models, faults)
     try:
-        made = release(draft)
+        made = release(draft, "suggest" if suggest else "shell")
     except KeyboardInterrupt:
         raise SystemExit(_interrupted(draft, as_json)) from None
     except UndecidedColumns as error:
@@ -154,14 +154,14 @@ def _suggested(found: Any) -> tuple[Suggested, ...] | str:
         return str(error)
 
 
-def release(draft: Draft) -> tuple[Any, PolicyFile, Path | None, list[str]]:
-    """Check the policy against the table, anonymise, save; the release, its policy, its folder, and notes."""
+def release(draft: Draft, words: str = "shell") -> tuple[Any, PolicyFile, Path | None, list[str]]:
+    """Check the policy against the table, anonymise, save; release, policy, folder, and notes in `words`."""
     import sfumato as sf
     from sfumato.engines.atomic import check_target
     from sfumato.engines.memory.table import MemoryTable
     from sfumato.report.files import check_reports
 
-    with Progress("reading") as progress, notes() as told:
+    with Progress("reading") as progress, notes(words) as told:
         opened, policy = inputs.checked(draft)
         if policy.output is not None:
             check_target(policy.output, policy.overwrite)  # before the work, not after

@@ -232,7 +232,7 @@ def _plain(value: Any) -> Any:
 
 
 @contextmanager
-def notes() -> Iterator[list[str]]:
+def notes(words: str = "shell") -> Iterator[list[str]]:
     """Collect the warnings raised inside, each once; those that libraries raise for developers are dropped."""
     found: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
@@ -242,13 +242,13 @@ def notes() -> Iterator[list[str]]:
         finally:
             kinds = [w for w in caught if w.category.__module__.startswith("sfumato") or w.category is UserWarning]
             found += dict.fromkeys(
-                _in_shell(w.message) for w in kinds if "sfumato" in w.filename or w.category is not UserWarning
+                _in_shell(w.message, words) for w in kinds if "sfumato" in w.filename or w.category is not UserWarning
             )
 
 
-def _in_shell(message: Warning | str) -> str:
+def _in_shell(message: Warning | str, words: str) -> str:
     """A warning in the words of the shell."""
-    return in_flags(str(message.told_in("shell") if hasattr(message, "told_in") else message))
+    return in_flags(str(message.told_in(words) if hasattr(message, "told_in") else message))
 
 
 DELAY = 1.0  # seconds before anything shows

@@ -61,7 +61,10 @@ class RoleWarning(UserWarning):
 
 
 class UnprotectedWarning(UserWarning):
-    """No criterion looks at a sensitive column; `words` says whether its reader writes Python or types in a shell."""
+    """No criterion looks at a sensitive column.
+
+    `words` says whether its reader writes Python, types in a "shell", or is told there what helps anyhow ("suggest").
+    """
 
     def __init__(self, columns: Sequence[str], words: str = "python") -> None:
         super().__init__(tuple(columns), words)
@@ -70,9 +73,9 @@ class UnprotectedWarning(UserWarning):
     def __str__(self) -> str:
         listed, those = ", ".join(f'"{name}"' for name in self.columns), "it" if len(self.columns) == 1 else "them"
         said = f"nothing protects {listed}: no criterion looks at {those}."
-        if self.words == "shell":
-            flag = f"--unprotected {listed_in_shell(self.columns)}"
-            return f"{said} --suggest names one and its cost, {flag} accepts that"
+        if self.words in ("shell", "suggest"):
+            hint = "--suggest names one and its cost, " if self.words == "shell" else ""
+            return f"{said} {hint}--unprotected {listed_in_shell(self.columns)} accepts that"
         return f"{said} sf.suggest(release) names one, unprotected=[{listed}] accepts that"
 
     def told_in(self, words: str) -> UnprotectedWarning:

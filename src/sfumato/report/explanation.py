@@ -111,16 +111,13 @@ def _named(columns: Sequence[str]) -> str:
 
 def _examples(columns: Sequence[str], released: pl.DataFrame | TupleCounts | None) -> str:
     """Each column with the label that most rows have of it, where that says something."""
-    told = []
-    for name in columns[:COLUMNS]:
-        label = None if released is None else _label(released, name)
-        told.append(f'"{name}"' if label is None else f'"{name}" (such as "{label}")')
+    told = [f'"{name}"{"" if released is None else _example(released, name)}' for name in columns[:COLUMNS]]
     rest = len(columns) - len(told)
     return listed([*told, f"{count(rest, 'more column')}"] if rest > 0 else told)
 
 
-def _label(released: pl.DataFrame | TupleCounts, name: str) -> str | None:
-    """The commonest label of a column: of those that look coarse, else one that hides the value, else any."""
+def _example(released: pl.DataFrame | TupleCounts, name: str) -> str:
+    """The commonest label of a column that looks coarse; else that values are withheld; else any label."""
     try:
         if isinstance(released, pl.DataFrame):
             labels = counted(released.get_column(name))[0]
@@ -129,12 +126,15 @@ def _label(released: pl.DataFrame | TupleCounts, name: str) -> str | None:
             both = pl.DataFrame([frame.get_column(name).cast(pl.String).alias("l"), pl.Series("n", often)])
             labels = both.sort(["n", "l"], descending=[True, False]).get_column("l")
     except PolicyError:  # more labels than memory was given for
-        return None
+        return ""
     common = [label for label in labels.head(50) if label is not None]
     telling = [label for label in common if not says_nothing(label)]
-    hidden = [label for label in common if says_nothing(label)]
-    found = next((label for label in (*filter(COARSE.search, telling), *hidden[:1], *telling)), None)
-    return None if found is None else (found if len(found) <= 40 else f"{found[:39]}…").replace('"', "'")
+    found = next(filter(COARSE.search, telling), None)
+    if found is None and len(telling) < len(common):
+        return " (withheld in some rows)" if telling else " (withheld)"
+    label = found or next(iter(telling), "")
+    shown = (label if len(label) <= 40 else f"{label[:39]}…").replace('"', "'")
+    return f' (such as "{shown}")' if label else ""
 
 
 def _promised(manifest: Manifest, checked: bool) -> list[tuple[str, str]]:

@@ -263,6 +263,8 @@ def _reading(reading: Mapping[str, Any]) -> Markup | None:
     parts = []
     for column, order in table(reading, "dates").items():
         parts.append(join(["dates as ", ", ".join(ORDER.get(c, c) for c in str(order)), " in ", names([column])]))
+    for column, last in table(reading, "years_up_to").items():
+        parts.append(join(["years of two digits up to ", str(last), " in ", names([column])]))
     if (mark := look(reading, "decimal")) is not None:
         parts.append(join(["numbers with a decimal ", mark]))
     for key, what in READINGS.items():
