@@ -213,121 +213,105 @@ def count_bits(
 
 
 @kernel
-def patterns(
-    people: np.ndarray,
-    often: np.ndarray,
-    columns: np.ndarray,
+def label_costs(
+    p: int,
+    column: np.ndarray,
     point: np.ndarray,
-    labels: np.ndarray,
+    agree: np.ndarray,
+    blank: np.ndarray,
+    differ: np.ndarray,
     star: np.ndarray,
     low: np.ndarray,
     high: np.ndarray,
     begin: np.ndarray,
     listed: np.ndarray,
-    count: np.ndarray,
-    weight: np.ndarray,
+    found: np.ndarray,
 ) -> None:
-    """Count the pairs of people and released rows by how they agree: column i adds 3**i, or twice that if unknown."""
-    for k in range(len(people)):
-        p = people[k]
-        for cell in range(labels.shape[1]):
-            code, step = 0, 1
-            for c in columns:
-                value, label = point[c, p], labels[c, cell]
-                if value < 0 or star[label]:
-                    code += 2 * step
-                elif inside(value, label, low, high, begin, listed):
-                    code += step
-                step *= 3
-            weight[code] += often[k] * count[cell]
+    """What each label counts with a person: where it agrees, where it is unknown, where it differs."""
+    for label in range(len(column)):
+        c = column[label]
+        if point[c, p] < 0 or star[label]:
+            found[label] = blank[c, p]
+        elif inside(point[c, p], label, low, high, begin, listed):
+            found[label] = agree[c, p]
+        else:
+            found[label] = differ[c, p]
 
 
 @kernel
-def cost(
-    p: int,
-    cell: int,
-    limit: float,
-    columns: np.ndarray,
+def patterns(
+    people: np.ndarray,
+    often: np.ndarray,
+    cells: np.ndarray,
+    count: np.ndarray,
+    weight: np.ndarray,
+    column: np.ndarray,
     point: np.ndarray,
     agree: np.ndarray,
+    blank: np.ndarray,
     differ: np.ndarray,
-    labels: np.ndarray,
     star: np.ndarray,
     low: np.ndarray,
     high: np.ndarray,
     begin: np.ndarray,
     listed: np.ndarray,
-) -> float:
-    """How much less than agreement in all columns a person and a cell weigh; it is not told exactly above a limit."""
-    total = 0.0
-    for c in columns:
-        value, label = point[c, p], labels[c, cell]
-        if value < 0:
-            continue
-        if star[label]:
-            total += agree[c, p]
-        elif not inside(value, label, low, high, begin, listed):
-            total += agree[c, p] - differ[c, p]
-        if total > limit:
-            break
-    return total
+) -> None:
+    """Count the pairs of people and released rows by the sum of what their labels count; cells are [cells, columns]."""
+    of_label = np.zeros(len(column))
+    for k in range(len(people)):
+        label_costs(people[k], column, point, agree, blank, differ, star, low, high, begin, listed, of_label)
+        for i in range(len(cells)):
+            code = 0.0
+            for c in range(cells.shape[1]):
+                code += of_label[cells[i, c]]
+            weight[int(code)] += often[k] * count[i]
 
 
 @kernel
 def best_cells(
     first: int,
     last: int,
-    columns: np.ndarray,
-    point: np.ndarray,
-    agree: np.ndarray,
-    differ: np.ndarray,
-    labels: np.ndarray,
-    star: np.ndarray,
-    low: np.ndarray,
-    high: np.ndarray,
-    begin: np.ndarray,
-    listed: np.ndarray,
+    cells: np.ndarray,
     count: np.ndarray,
     least: np.ndarray,
     ties: np.ndarray,
     sole: np.ndarray,
-) -> None:
-    """For the people first..last - 1 the least cost of a cell, the rows at it, and one of these cells."""
-    for p in range(first, last):
-        best, tied = np.inf, 0
-        for cell in range(labels.shape[1]):
-            d = cost(p, cell, best + 1e-9, columns, point, agree, differ, labels, star, low, high, begin, listed)
-            if d < best - 1e-9:
-                best, tied, sole[p] = d, count[cell], cell
-            elif d <= best + 1e-9:
-                tied += count[cell]
-        least[p], ties[p] = best, tied
-
-
-@kernel
-def costs(
-    rows: np.ndarray,
-    person: np.ndarray,
-    cell: np.ndarray,
-    columns: np.ndarray,
+    own: np.ndarray,
+    own_begin: np.ndarray,
+    own_cost: np.ndarray,
+    column: np.ndarray,
     point: np.ndarray,
     agree: np.ndarray,
+    blank: np.ndarray,
     differ: np.ndarray,
-    labels: np.ndarray,
     star: np.ndarray,
     low: np.ndarray,
     high: np.ndarray,
     begin: np.ndarray,
     listed: np.ndarray,
-) -> np.ndarray:
-    """The cost of each of these rows: of person[row] and cell[row]."""
-    found = np.zeros(len(rows))
-    for i in range(len(rows)):
-        r = rows[i]
-        found[i] = cost(
-            person[r], cell[r], np.inf, columns, point, agree, differ, labels, star, low, high, begin, listed
-        )
-    return found
+) -> None:
+    """For the people first..last - 1 the least sum of what labels count, the rows at it, and one of these cells.
+
+    And the sums of own[own_begin[p]:own_begin[p + 1]], the cells where p is known to be.
+    """
+    of_label = np.zeros(len(column))
+    for p in range(first, last):
+        label_costs(p, column, point, agree, blank, differ, star, low, high, begin, listed, of_label)
+        best, tied = np.inf, 0
+        for i in range(len(cells)):
+            d = 0.0
+            for c in range(cells.shape[1]):
+                d += of_label[cells[i, c]]
+                if d > best + 1e-9:
+                    break
+            if d < best - 1e-9:
+                best, tied, sole[p] = d, count[i], i
+            elif d <= best + 1e-9:
+                tied += count[i]
+        least[p], ties[p] = best, tied
+        for k in range(own_begin[p], own_begin[p + 1]):
+            for c in range(cells.shape[1]):
+                own_cost[k] += of_label[cells[own[k], c]]
 
 
 SQUARED, ABSOLUTE, NAMED = 0, 1, 2  # how a column counts: squared or absolute difference, or equal or not

@@ -42,6 +42,7 @@ class CodedPair:
     begin: np.ndarray
     listed: np.ndarray
     star: np.ndarray  # bool [labels]
+    column: np.ndarray  # of each label
     here: np.ndarray
     own: np.ndarray
     told: np.ndarray
@@ -111,6 +112,7 @@ def code_pair(
         np.concatenate(begin),
         np.concatenate(listed),
         np.concatenate(star),
+        np.repeat(np.arange(len(names)), [len(label) for label in texts]),
         here,
         own,
         told,

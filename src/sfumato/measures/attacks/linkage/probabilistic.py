@@ -14,17 +14,17 @@ from sfumato.core.parameters import share_of
 from sfumato.core.wording import percent, quoted
 from sfumato.errors import PolicyError
 from sfumato.measures.attacks.classes import Encoded
-from sfumato.measures.attacks.kernels import best_cells, costs, patterns
+from sfumato.measures.attacks.kernels import best_cells, patterns
 from sfumato.measures.attacks.linkage import THREADS, LinkedPair, chunks, common_columns, credited, pair_of
 from sfumato.measures.attacks.linkage.covering import CodedPair, code_pair, sum_covering
 from sfumato.measures.attacks.matching import TIE
 from sfumato.measures.attacks.result import MOST, Attack
 
-PAIRS = 400_000_000  # of a person and a released cell, compared at most
+PAIRS = 200_000_000  # of a person and a released cell, compared at most
 LEARNT_FROM = 20_000_000  # pairs that the model learns from
 TOGETHER = 12  # columns that the model learns at a time
 STARTS = (0.95, 0.8, 0.6, 0.99, 0.7)  # m at the beginning
-ROUNDS, SETTLED = 200, 1e-7
+FIRST_ROUNDS, ROUNDS, SETTLED = 30, 500, 1e-5
 PRIOR, PEOPLE = 0.9, 2.0  # m that so many imagined people stand for
 NEVER = 1e-6  # nothing is impossible
 
@@ -207,7 +207,10 @@ def fit(coded: CodedPair, rng: np.random.Generator) -> AgreementModel:
     for group in reversed(groups):  # the first, of the most telling columns, has the last word
         chosen = np.array(group, np.int64)
         weight = np.zeros(3 ** len(group))
-        patterns(people, often, chosen, coded.point, coded.labels, coded.star, *coded.table, coded.count, weight)
+        digit = np.zeros((len(coded.names), coded.point.shape[1]))
+        digit[chosen] = 3.0 ** np.arange(len(group))[:, None]
+        given = _given(coded, coded.point, digit, 2 * digit, np.zeros_like(digit))
+        patterns(people, often, _cells(coded, chosen), coded.count, weight, *given)
         some = np.flatnonzero(weight)
         digits = some[:, None] // 3 ** np.arange(len(group)) % 3
         m[chosen], match = _likeliest(digits, weight[some], u[chosen], 1 / released)
@@ -220,25 +223,24 @@ def _likeliest(digits: np.ndarray, weight: np.ndarray, u: np.ndarray, most: floa
     At most a share of `most` matches, m is at least u, and a few imagined people keep it from certainty.
     """
     agree, differ = (digits == 1).astype(np.float64), (digits == 0).astype(np.float64)
-    known = agree + differ
     others = agree @ np.log(u) + differ @ np.log(1 - u)
-    found: tuple[float, np.ndarray, float] | None = None
-    for start in STARTS:
-        m, share, before = np.clip(start, u, 1 - NEVER), most, -np.inf
-        for _ in range(ROUNDS):
+
+    def climb(m: np.ndarray, share: float, rounds: int) -> tuple[float, np.ndarray, float]:
+        for _ in range(rounds):
             same = agree @ np.log(m) + differ @ np.log(1 - m)
             log = np.logaddexp(np.log(share) + same, np.log1p(-share) + others)
-            likelihood = float(weight @ log + PEOPLE * (PRIOR * np.log(m) + (1 - PRIOR) * np.log(1 - m)).sum())
-            if likelihood - before < SETTLED * abs(likelihood):
-                break
-            before = likelihood
             match = weight * np.exp(np.log(share) + same - log)
+            likelihood = float(weight @ log + PEOPLE * (PRIOR * np.log(m) + (1 - PRIOR) * np.log(1 - m)).sum())
             share = float(np.clip(match.sum() / weight.sum(), most / 1000, most))
-            m = np.clip((match @ agree + PRIOR * PEOPLE) / (match @ known + PEOPLE), u, 1 - NEVER)
-        if found is None or likelihood > found[0]:
-            found = likelihood, m, share
-    assert found is not None
-    return found[1:]
+            before, known = m, match @ (agree + differ)
+            m = np.clip((match @ agree + PRIOR * PEOPLE) / (known + PEOPLE), u, 1 - NEVER)
+            if np.abs(m - before).max() < SETTLED:
+                break
+        return likelihood, m, share
+
+    starts = [climb(np.clip(start, u, 1 - NEVER), most, FIRST_ROUNDS) for start in STARTS]
+    _, m, share = max(starts, key=lambda found: found[0])
+    return climb(m, share, ROUNDS)[1:]
 
 
 def _best(pair: LinkedPair, coded: CodedPair, model: AgreementModel, rows: np.ndarray) -> BestRecords:
@@ -252,19 +254,36 @@ def _best(pair: LinkedPair, coded: CodedPair, model: AgreementModel, rows: np.nd
     points, of = np.unique(coded.point_of[rows], return_inverse=True)
     point = coded.point[:, points]
     agree, differ = model.weights(point)
-    order = np.array(sorted(model.columns, key=lambda c: -float((agree - differ)[c].mean())), np.int64)
-    given = (order, point, agree, differ, coded.labels, coded.star, *coded.table)
+    telling = np.array(sorted(model.columns, key=lambda c: -float((agree - differ)[c].mean())), np.int64)
+    given = _given(coded, point, np.zeros_like(agree), agree, agree - differ)
+    cells, there = _cells(coded, telling), np.flatnonzero(own >= 0)
+    there = there[np.argsort(of[there], kind="stable")]
+    known = own[there], np.searchsorted(of[there], np.arange(len(points) + 1)), np.zeros(len(there))
     cost, ties, sole = np.zeros(len(points)), np.zeros(len(points), np.int64), np.zeros(len(points), np.int64)
     with ThreadPoolExecutor(THREADS) as pool:
         parts = chunks(len(points), 8 * THREADS)
-        list(pool.map(lambda part: best_cells(*part, *given, coded.count, cost, ties, sole), parts))
-    there = np.flatnonzero(own >= 0)
+        list(pool.map(lambda part: best_cells(*part, cells, coded.count, cost, ties, sole, *known, *given), parts))
     hit = np.zeros(len(rows), np.bool_)
-    hit[there] = costs(there, of, own, *given) <= cost[of[there]] + TIE
+    hit[there] = known[2] <= cost[of[there]] + TIE
     weight = agree.sum(axis=0) - cost
     p = 1 / (1 + (1 - model.share) / model.share * np.exp2(-weight))
     row = np.where(ties == 1, first_of(coded.cell_of, len(coded.count))[sole], -1)
     return BestRecords(ties[of], p[of], hit, row[of])
+
+
+def _cells(coded: CodedPair, columns: np.ndarray) -> np.ndarray:
+    """The labels of each cell in some columns."""
+    return np.ascontiguousarray(coded.labels[columns].T.astype(np.int32))
+
+
+def _given(
+    coded: CodedPair, point: np.ndarray, agree: np.ndarray, blank: np.ndarray, differ: np.ndarray
+) -> tuple[np.ndarray, ...]:
+    """What the kernels take: the column of each label, people, what labels count, and what they cover.
+
+    What is not known of a person counts nothing or, as all the labels do then, the same.
+    """
+    return coded.column, point, agree, blank, differ, coded.star, *coded.table
 
 
 def _credit(pair: LinkedPair, best: BestRecords, upper: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
