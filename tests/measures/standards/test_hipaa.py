@@ -14,11 +14,24 @@ from hypothesis import strategies as st
 from sfumato.core.names import DIRECT
 from sfumato.measures.standards import hipaa, profile
 from sfumato.measures.standards.hipaa import NAMES, TITLES, by_name
-from sfumato.measures.standards.values import RESTRICTED, age_fault, date_fault, luhn, validator, vin, zip_fault
+from sfumato.measures.standards.values import (
+    RESTRICTED,
+    age_fault,
+    birth_year_fault,
+    date_fault,
+    luhn,
+    validator,
+    vin,
+    zip_fault,
+)
 
 
 def found(**columns: list[Any]) -> list[tuple[int, str, float]]:
     return [(f.identifier, f.how, round(f.share, 4)) for f in hipaa(columns)]
+
+
+def found_in(year: int, **columns: list[Any]) -> list[tuple[int, str, float]]:
+    return [(f.identifier, f.how, round(f.share, 4)) for f in hipaa(columns, year=year)]
 
 
 def test_eighteen_titles_and_every_direct_word_has_its_number() -> None:
@@ -156,7 +169,10 @@ def test_zip_codes() -> None:
     assert found(zip=[13053, 2138, 130, 36]) == [(2, "value", 0.75)]  # as a number 36 was 036
     assert found(PLZ=["80331"]) == [(2, "value", 1.0)]
     assert found(zip=["000", "130", "148"]) == []
-    assert found(code=["13053", "14850"]) == []  # nothing says ZIP
+    assert found(zip=[130.0, 36.0, None, 148.0]) == [(2, "value", 0.25)]  # read as floats
+    assert found(zip=["130.0", "148.0"]) == found(zip=[130.0, 148.0]) == []
+    assert found(zip=[13053.0, 2138.0]) == [(2, "value", 1.0)]
+    assert zip_fault("36.0", number=True)
     assert len(RESTRICTED) == 17
     for prefix in RESTRICTED:
         assert zip_fault(prefix)
@@ -168,6 +184,76 @@ def test_zip_codes() -> None:
     assert zip_fault("**053")
     assert zip_fault("{13053, 13068}")
     assert zip_fault("SW1A 1AA")
+
+
+@pytest.mark.parametrize(
+    ("values", "share"),
+    [
+        (["13053", "14850"], 1.0),
+        ([13053, 14851, 2138], 0.0),  # two of three have five digits: they may be anything
+        (["1305*", "1485*", None], 0.6667),
+        ([52000, 61500, 48000, 39990], 0.0),  # round: amounts
+        ([13053], 0.0),  # one number
+        (["130", "148"], 0.0),
+    ],
+)
+def test_five_digits_where_no_name_says_what_they_are(values: list[Any], share: float) -> None:
+    assert [f[2] for f in found(x=values)] == ([share] if share else [])
+    assert found(salary=values) == found(diagnosis=values) == []  # the name says what they are
+    assert "ZIP codes or coordinates among other numbers" in profile("hipaa", {"x": values}).statement
+
+
+def test_coordinates_in_two_columns() -> None:
+    lat, lon = [42.3601, 40.7128, 41.8781], [-71.0589, -74.0060, -87.6298]
+    assert found(x=lat, y=lon) == [(2, "value", 1.0)] * 2
+    assert found(y=lon, x=lat) == [(2, "value", 1.0)] * 2
+    assert found(x=list(map(str, lat)), y=lon) == [(2, "value", 1.0)] * 2
+    assert found(x=lat) == []  # one alone may be anything
+    assert found(x=lat, sex=["f", "m", "f"], y=lon) == []
+    assert found(x=lat, weight=lon) == []  # a name that says otherwise
+    assert found(x=[0.1234, 0.2345], y=[0.3456, 0.4567]) == []  # shares
+    assert found(x=lon, y=[-171.0589, -174.0060, -187.6298]) == []  # beyond the earth
+    assert found(x=[42.4, 40.7], y=[-71.1, -74.0]) == []  # to a tenth of a degree
+    assert found(x=["POINT(-71.05 42.36)", None]) == [(2, "value", 0.5)]
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "01/2020", "1/2020", "01-2020", "05.2020", "2020/01", "5. Mai 2020", "5 mai 2020", "05-MAY-2020", "05MAY2020",
+        "5 de mayo de 2020", "1er février 2020", "May 5th, 2020", "märz 2020", "Q1 2020", "2020 Q1", "2020.05.17",
+        "3-Jan-20",
+    ],
+)  # fmt: skip
+def test_dates_as_others_write_them(label: str) -> None:
+    assert date_fault(label)
+    assert found(x=[label, "2020"]) == [(3, "value", 0.5)]
+
+
+@pytest.mark.parametrize(
+    "label", ["2020", "1/2", "12/1500", "Marathon 2020", "3 may 7", "1.2020", "mayor 2020", "2020-2021", "[2019, 2020)"]
+)
+def test_no_dates(label: str) -> None:
+    assert not date_fault(label)
+
+
+def test_months_without_a_separator() -> None:
+    assert found(x=["202001", "201912"]) == [(3, "value", 1.0)]
+    assert found(x=[202001, 201912, 202013]) == []  # there is no thirteenth month
+    assert found(admission=[202001, 7]) == [(3, "value", 0.5)]
+    assert found(x=[202001.0, 201912.0]) == [(3, "value", 1.0)]
+
+
+@pytest.mark.parametrize("name", ["date", "visit_date", "Geburtsdatum", "discharge", "timestamp"])
+def test_dates_that_programs_count(name: str) -> None:
+    """Days of Excel, seconds and milliseconds of Unix; years and small numbers may stay."""
+    assert found(**{name: [43831, 43832]})[0][0] == 3
+    assert found(**{name: [1577836800, 2020]}) == [(3, "value", 0.5)]
+    assert found(**{name: ["1577836800000", "43831.5"]})[0][2] == 1.0
+    assert found(**{name: [2019, 2020]}) == []
+    assert found(**{name: [1, 2, 30]}) == []
+    assert found(discharge_cost=[43831, 52017]) == []  # the name says more
+    assert "counts in days or seconds" in profile("hipaa", {"x": [1577836800]}).statement
 
 
 def test_dates() -> None:
@@ -186,9 +272,50 @@ def test_ages_over_89() -> None:
     assert found(age=[89, 90, 101, 30]) == [(3, "value", 0.5)]
     assert found(age=["[80, 90)", "90+", ">= 90", "*"]) == []
     assert found(alter=["90-94", "30"]) == [(3, "value", 0.5)]
+    assert found(age=["{91, 92}", "{30, 31}"]) == [(3, "value", 0.5)]
+    assert found(age=["over 95", "30"]) == [(3, "value", 0.5)]
+    assert found(age=["[85, 95]", "[80, 89]", "90 or older"]) == [(3, "value", 0.3333)]
     assert age_fault("9*")
     assert not age_fault("8*")
     assert not age_fault("[90, inf)")
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["{91, 92}", "over 95", "older than 90", "über 95", "95 or older", "> 90", "[85, 95]", "85-95", "80..90", "< 95",
+     "1**", "[80, 90]", "[80, 120]", "99.5", "1080 months", "90-95 years"],
+)  # fmt: skip
+def test_what_tells_an_age_over_89(label: str) -> None:
+    assert age_fault(label)
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["90 or older", "90 and over", "90 oder älter", "over 89", "> 89", ">= 80", "[90, inf)", "[80, 90)", "80-89",
+     "< 90", "under 90", "89.5", "{30, 31}", "95 months", "100 weeks", "400 days", "12-95 months", "eighty", "*"],
+)  # fmt: skip
+def test_what_tells_no_age_over_89(label: str) -> None:
+    assert not age_fault(label)
+
+
+def test_ages_in_months_weeks_and_days() -> None:
+    assert found(age_months=[95, 240]) == found(**{"age in months": ["95-100", 300]}) == []
+    assert found(AgeMonths=[1080, 240]) == [(3, "value", 0.5)]
+    assert found(age_days=[400, 20_000]) == found(age_weeks=[100]) == []
+    assert found(age=["95 months", "3 years"]) == []
+    assert found(age_months=["92 years", "30"]) == [(3, "value", 0.5)]
+    assert found(note=["aged 95 months", "fine"]) == []
+    assert found(note=["aged 95", "fine"]) == [(3, "value", 0.5)]
+
+
+def test_every_range_of_ages_by_counting() -> None:
+    """A range may stay where it has no age over 89, or goes on for ever from 90 or below."""
+    for low in range(84, 94):
+        assert age_fault(f">= {low}") == (low > 90)
+        assert age_fault(f"> {low}") == (low + 1 > 90)
+        for high in range(low + 1, 96):
+            for text, ages in ((f"[{low}, {high}]", range(low, high + 1)), (f"[{low}, {high})", range(low, high))):
+                assert age_fault(text) == any(age > 89 for age in ages), text
 
 
 def test_ages_with_their_unit() -> None:
@@ -219,6 +346,24 @@ def test_birth_years_need_a_year_to_compare_with() -> None:
     table = {"birth_year": [1920, 1990]}
     assert hipaa(table) == ()
     assert [f.share for f in hipaa(table, year=2024)] == [0.5]
+
+
+def test_ranges_of_birth_years_by_counting() -> None:
+    """In 2024 those born in 1934 or before are over 89; "1934 or before" may stay, and what is coarser."""
+    for low in range(1928, 1940):
+        assert birth_year_fault(str(low), 2024) == (low <= 1934)
+        assert birth_year_fault(f"<= {low}", 2024) == birth_year_fault(f"{low} or earlier", 2024) == (low < 1934)
+        assert birth_year_fault(f"< {low}", 2024) == birth_year_fault(f"before {low}", 2024) == (low - 1 < 1934)
+        for high in range(low, 1942):
+            assert birth_year_fault(f"[{low}, {high}]", 2024) == (low <= 1934)
+    for label in ("1930s", "193*", "{1930, 1950}", "1930.0", "1930-1939", "[1930-01-01, 1949-12-31]", ">= 1930"):
+        assert birth_year_fault(label, 2024)
+    for label in ("1940s", "194*", "{1940, 1950}", "1940-1949", "*", "unknown", "19**x"):
+        assert not birth_year_fault(label, 2024)
+    assert found_in(2024, birth_year=["1930s", "1980s"]) == [(3, "value", 0.5)]
+    assert found_in(2024, dob=["1930", "1980"]) == [(3, "value", 0.5)]
+    assert 'Whether "dob" tells' in profile("hipaa", {"dob": ["1930", "1980"]}).statement
+    assert "not examined" not in profile("hipaa", {"birth_weight": [3.1, 2.9]}).statement
 
 
 def test_other_unique_codes_are_the_eighteenth() -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import polars as pl
+
 from sfumato.core.parameters import one_of
+from sfumato.core.printed import printed
 from sfumato.core.roles import name_runs
 from sfumato.engines.memory.table import enter
 from sfumato.measures.standards.clinical import clinical
 from sfumato.measures.standards.finding import Check, Objection, Profile
 from sfumato.measures.standards.gdpr import gdpr
-from sfumato.measures.standards.hipaa import BIRTH_YEARS, hipaa
+from sfumato.measures.standards.hipaa import BIRTH_YEARS, BIRTHS, hipaa
 from sfumato.measures.standards.values import installed
 
 __all__ = [
@@ -83,10 +86,11 @@ def safe_harbor(data: Any, *, year: int | None = None) -> Profile:
         f"Of 45 CFR 164.514(b)(2)(i), {verdict}. Columns were looked at by their names and by the form of their "
         "values. Not recognisable by value are names of people and of places, licence plates and licence numbers, "
         "biometric identifiers, faces in images, and what free text tells in words: a column of these whose name does "
-        "not say so goes unnoticed. Safe Harbor also asks that nobody who releases the table has actual knowledge that "
-        "it could identify a person, which no check can tell."
+        "not say so goes unnoticed. So do ages, dates that a program counts in days or seconds, and ZIP codes or "
+        "coordinates among other numbers, where no name says what they are. Safe Harbor also asks that nobody who "
+        "releases the table has actual knowledge that it could identify a person, which no check can tell."
     )
-    unread = [name for name in frame.columns if name_runs(name) & BIRTH_YEARS] if year is None else []
+    unread = [name for name in frame.columns if _tells_birth(frame, name)] if year is None else []
     if unread:
         listed = ", ".join(f'"{column}"' for column in unread)
         statement += (
@@ -95,3 +99,11 @@ def safe_harbor(data: Any, *, year: int | None = None) -> Profile:
     if not installed():
         statement += " Check digits were not examined: python-stdnum is not installed."
     return Profile("hipaa", not found, found, statement, {"rows": frame.height, "year": year, "not examined": unread})
+
+
+def _tells_birth(frame: pl.DataFrame, name: str) -> bool:
+    """Whether a column has years of birth: its name says so, or it says birth and its values start with a year."""
+    words = name_runs(name)
+    if words & BIRTH_YEARS or not words & BIRTHS:
+        return bool(words & BIRTH_YEARS)
+    return bool(printed(frame.get_column(name)).str.contains(r"^\D{0,3}(?:1[89]|20)\d[0-9*x#]").any())

@@ -5,15 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from sfumato.core.names import QUASI, SENSITIVE
+from sfumato.core.names import AMOUNTS, BODY, QUASI, SENSITIVE, WEIGHT
 from sfumato.core.printed import printed
 from sfumato.core.roles import FEW_VALUES, name_runs, reasons
 from sfumato.core.wording import percent
 from sfumato.engines.memory.table import enter
 from sfumato.measures.standards.finding import Objection
-from sfumato.measures.standards.values import COMPACT, age_fault, birth_year_fault, date_fault, detect, zip_fault
+from sfumato.measures.standards.values import (
+    COMPACT,
+    COMPACT_MONTH,
+    age_fault,
+    birth_year_fault,
+    counted_date,
+    date_fault,
+    detect,
+    zip_fault,
+)
 
 TITLES = {
     1: "names",
@@ -76,11 +86,20 @@ NAMES = {word: number for number, words in _NAMES.items() for word in words.spli
 _ZIPS = """zip zipcode zip5 zip3 postcode postalcode postal plz postleitzahl codepostal codigopostal cap cep
 postnummer"""
 _AGES = "age ages alter edad eta idade leeftijd ageyears ageinyears"
-_BIRTH_YEARS = "birthyear yearofbirth yob geburtsjahr anneenaissance"
+_BIRTH_YEARS = "birthyear yearofbirth yob geburtsjahr anneenaissance annonascita anodenacimiento geboortejaar"
+_BIRTHS = "birth born dob birthdate birthday geburtsdatum geburtstag geboren naissance nacimiento nascita"
+_DAYS = "date dates datum fecha dob dod timestamp epoch datetime birthdate birthday geburtsdatum sterbedatum todestag"
+_MONTHS = "month months mo mos monat monate mois meses mesi maanden agemonths ageinmonths"
+_WEEKS = "week weeks wochen semaines semanas settimane weken gestational"
+_SINCE_BIRTH = "day days tage tagen jours dias giorni dagen"
 _DATES = """date dates datum fecha data dob birth birthdate birthday geburtsdatum geburtstag naissance nacimiento
 nascita admission admitted admit discharge discharged death died deceased dod visit visited encounter appointment
 surgery onset entlassung aufnahme sterbedatum todestag besuch deces ingreso alta muerte timestamp"""
-ZIPS, AGES, BIRTH_YEARS, DATES = (frozenset(words.split()) for words in (_ZIPS, _AGES, _BIRTH_YEARS, _DATES))
+ZIPS, AGES, BIRTH_YEARS, BIRTHS, DATES, DAYS = (
+    frozenset(words.split()) for words in (_ZIPS, _AGES, _BIRTH_YEARS, _BIRTHS, _DATES, _DAYS)
+)
+PER_YEAR = {12: frozenset(_MONTHS.split()), 52: frozenset(_WEEKS.split()), 365: frozenset(_SINCE_BIRTH.split())}
+TOLD = QUASI | SENSITIVE | AMOUNTS | BODY | WEIGHT  # what a column of numbers may be that is no place
 
 
 def by_name(column: str) -> int | None:
@@ -100,6 +119,7 @@ def by_name(column: str) -> int | None:
 
 FLAGS = frozenset({"true", "false", "yes", "no", "y", "n", "0", "1", "ja", "nein", "oui", "non", "si"})
 RECORDS = frozenset({"name", "pattern", "text", "key"})  # what names or numbers records; amounts of money do not
+MOST = 0.9  # of the values of a column that are nearly all alike
 SUPPRESSED = r"^[*xX#?]*$"  # a value that tells nothing any more
 
 
@@ -108,15 +128,18 @@ def hipaa(data: Any, *, year: int | None = None) -> tuple[Objection, ...]:
 
     A column is found by its name (several languages; the words of `core.roles`), by its values (patterns and check
     digits, dates, ages, ZIP codes), or by both. What is suppressed (`*`, missing) is no finding. Of ZIP codes the first
-    three digits may stay, unless 20,000 people or fewer live there; of dates the year; ages over 89 as `>= 90`. Columns
-    that look as if they numbered or named records otherwise are the eighteenth. Findings name columns, never values.
+    three digits may stay, unless 20,000 people or fewer live there; of dates the year; ages over 89 as `>= 90`, and in
+    no range that ends above 89. Numbers in columns whose name says nothing are ZIP codes where nearly all have five
+    digits, and coordinates where two columns stand side by side that can be. Columns that look as if they numbered or
+    named records otherwise are the eighteenth. Findings name columns, never values.
 
     Parameters
     ----------
     data
         A table: the original, to see what is to do, or a release, to see that it is done.
     year
-        The year that years of birth are measured against, to find those of people over 89; not checked unless given.
+        The year that years of birth are measured against, to find those of people over 89 (and decades and ranges that
+        reach there); not checked unless given.
 
     Examples
     --------
@@ -130,13 +153,16 @@ def hipaa(data: Any, *, year: int | None = None) -> tuple[Objection, ...]:
     health information", 2012.
     """
     frame = enter(data)[0]
-    looks = reasons(frame, few_rows=FEW_VALUES)
+    looks, places = reasons(frame, few_rows=FEW_VALUES), _places(frame)
     found: list[Objection] = []
     for series in frame.iter_columns():
         column = _Column(series)
         if not column.told:
             continue
         mine = _named(column) + _valued(column, year)
+        if series.name in places:
+            share = column.told / column.rows
+            mine.append(column.finding(2, "value", share, "(beside another column they look like coordinates)"))
         look = looks.get(series.name)
         if not mine and not column.flag and look is not None and look.role == "identifying" and look.kind in RECORDS:
             mine = [column.finding(18, "value", column.told / column.rows, f"({look.why})")]
@@ -151,6 +177,11 @@ class _Column:
         self.name, self.rows, self.dtype = series.name, len(series), series.dtype
         counts = printed(series).alias("text").value_counts(name="count")
         counts = counts.filter(pl.col("text").is_not_null() & ~pl.col("text").str.contains(SUPPRESSED))
+        self.whole = bool(counts["text"].str.contains(r"^\d+\.0$").any()) and bool(
+            counts["text"].str.contains(r"^\d+(?:\.0)?$").all()
+        )  # whole numbers that were read as floats
+        if self.whole:
+            counts = counts.with_columns(pl.col("text").str.strip_suffix(".0"))
         self.text, self.count = counts["text"], counts["count"]
         self.told = int(self.count.sum())
         few = self.text.head(len(FLAGS) + 1).str.to_lowercase().to_list()
@@ -181,13 +212,22 @@ def _valued(column: _Column, year: int | None) -> list[Objection]:
         if share > 0:
             found.append(column.finding(identifier, "value", share, f"({why})"))
 
-    numeric = column.dtype.is_numeric()
+    numeric = column.dtype.is_numeric() or column.whole
     if words & ZIPS:
         add(2, column.share(lambda text: zip_fault(text, numeric)), "beyond the first three digits of large areas")
+    elif not words & (TOLD | DATES):
+        add(2, _five_digits(column), "they look like ZIP codes of five digits")
     if words & AGES:
-        add(3, column.share(age_fault), "ages over 89")
-    if words & BIRTH_YEARS and year is not None:
+        often = next((n for n, units in PER_YEAR.items() if words & units), 1)
+        add(3, column.share(lambda text: age_fault(text, often)), "ages over 89")
+    if words & (BIRTH_YEARS | BIRTHS) and year is not None:
         add(3, column.share(lambda text: birth_year_fault(text, year)), "birth years of people over 89")
+    if words & DAYS or max(words, key=len, default="") in DATES:
+        add(3, column.share(counted_date, among=r"^\d+(?:\.\d+)?$"), "dates more precise than the year, counted")
+    if bool(column.text.str.contains(r"^\d{6}$").any()):
+        compact = column.share(lambda text: COMPACT_MONTH.match(text) is not None, among=r"^\d{6}$")
+        most = len(column.text) > 1 and compact * column.rows > MOST * column.told
+        add(3, compact if words & DATES or most else 0.0, "dates more precise than the year")
     if bool(column.text.str.contains(r"^\d{8}$").any()):
         compact = column.share(lambda text: COMPACT.match(text) is not None, among=r"^\d{8}$")
         most = 2 * compact * column.rows > column.told  # eight digits are seldom a date by chance
@@ -201,6 +241,35 @@ def _valued(column: _Column, year: int | None) -> list[Objection]:
         for detector, share in detect(column.text, column.count):
             add(detector.identifier, share * column.told / column.rows, f"its values look like {detector.what}")
     return found
+
+
+def _five_digits(column: _Column) -> float:
+    """The share of rows with five digits, or four and a mask, where nearly all have them and most are not round."""
+    of = int(column.count.filter(column.text.str.contains(r"^\d{5}$|^\d{4}[*xX#]$")).sum())
+    round_ones = int(column.count.filter(column.text.str.contains("0$")).sum())
+    some = len(column.text) > 1 and of >= MOST * column.told and 2 * round_ones <= column.told
+    return of / column.rows if some else 0.0
+
+
+def _places(frame: pl.DataFrame) -> set[str]:
+    """Columns side by side, of latitudes and of longitudes to four decimals or more, whose names say nothing."""
+    reach = [_reach(series) for series in frame.iter_columns()]
+    sides = [i for i in range(len(reach) - 1) if reach[i] + reach[i + 1] <= 270]  # 90 and 180
+    return {frame.columns[j] for i in sides for j in (i, i + 1)}
+
+
+def _reach(series: pl.Series) -> float:
+    """The greatest number of a column that may have latitudes or longitudes; infinite for another."""
+    if not (series.dtype.is_float() or series.dtype == pl.String):
+        return np.inf
+    text = printed(series).drop_nulls()
+    text = text.filter(~text.str.contains(SUPPRESSED))
+    fine = text.filter(text.str.contains(r"^[-+]?\d{1,3}\.\d{3,}$"))  # a float prints no zeros at its end
+    exact = int(fine.str.contains(r"\.\d{4}").sum())
+    if len(fine) < max(2, MOST * len(text)) or 2 * exact < len(fine) or name_runs(series.name) & TOLD:
+        return np.inf
+    size = fine.cast(pl.Float64).abs().to_numpy()
+    return float(size.max()) if size.max() <= 180 and np.median(size) > 1 else np.inf
 
 
 def _joined(found: list[Objection]) -> list[Objection]:

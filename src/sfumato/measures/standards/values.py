@@ -12,7 +12,7 @@ from importlib import import_module
 
 import polars as pl
 
-from sfumato.core.label_grammar import NUMBER, Range, read_range, read_set
+from sfumato.core.label_grammar import NUMBER, Range, read_decade, read_range, read_set
 from sfumato.core.roles import PATTERNS
 
 # Three-digit ZIP areas of 20,000 people or fewer in the census of 2000: they must read 000.
@@ -21,24 +21,84 @@ RESTRICTED = frozenset(_RESTRICTED.split())
 OLDEST = 89
 MASK = re.compile(r"([0-9]*)([*xX#?]+)\Z")
 _DAY, _MONTH, _YEAR = "(?:0?[1-9]|[12][0-9]|3[01])", "(?:0?[1-9]|1[0-2])", "(?:[0-9]{4}|[0-9]{2})"
-_WORD = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\\.?"
+_MONTHS = """
+january jan february feb march mar april apr may june jun july jul august aug september sept sep october oct november
+nov december dec januar jänner februar märz mär mrz mai juni juli oktober okt dezember dez janvier janv février
+fevrier févr fév mars avril avr juin juillet juil août aout septembre octobre novembre décembre decembre déc enero ene
+febrero marzo abril abr mayo junio julio agosto ago septiembre setiembre octubre noviembre diciembre dic gennaio
+febbraio aprile maggio giugno giu luglio lug settembre ottobre ott dicembre januari februari maart mrt mei augustus
+augusti maj janeiro fevereiro março maio junho julho setembro outubro novembro dezembro
+"""
+_WORD = f"(?i:{'|'.join(sorted(_MONTHS.split(), key=len, reverse=True))})"
+_FULL_YEAR = "(?:18|19|20)[0-9]{2}"
 DATE = re.compile(
-    f"(?<![0-9./-])(?:[0-9]{{4}}[-/]{_MONTH}[-/]{_DAY}|{_DAY}[./-]{_MONTH}[./-]{_YEAR}|{_MONTH}[./-]{_DAY}[./-]{_YEAR}"
-    "|(?:19|20)[0-9]{2}-(?:0[1-9]|1[0-2]|Q[1-4]|W[0-5][0-9]))(?![./-]?[0-9])"
-    f"|\\b[0-9]{{1,2}}\\.? {_WORD} [0-9]{{4}}|\\b{_WORD} (?:[0-9]{{1,2}},? )?[0-9]{{4}}"
+    f"(?<![0-9./-])(?:[0-9]{{4}}[-/.]{_MONTH}[-/.]{_DAY}|{_DAY}[./-]{_MONTH}[./-]{_YEAR}|{_MONTH}[./-]{_DAY}[./-]{_YEAR}"
+    f"|{_FULL_YEAR}(?:[-/](?:0[1-9]|1[0-2])|[-/ ]?(?:Q[1-4]|W[0-5][0-9]))"
+    f"|(?:{_MONTH}[/-]|0[1-9]\\.){_FULL_YEAR}|Q[1-4][-/ ]{_FULL_YEAR})(?![./-]?[0-9])"
+    f"|(?<![0-9])[0-9]{{1,2}}[. -]*(?:de |di |of )?{_WORD}\\b[., -]*(?:de |of )?(?:{_FULL_YEAR}|[0-9]{{2}}\\Z)"
+    f"|\\b{_WORD}\\b[. ,-]*(?:[0-9]{{1,2}}(?:st|nd|rd|th)?,? |de )?{_FULL_YEAR}"
+    f"|(?<![0-9])[0-9]{{2}}{_WORD}(?:{_FULL_YEAR}|[0-9]{{2}})(?![0-9])"
 )
 COMPACT = re.compile(r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])\Z")  # 20240213
+COMPACT_MONTH = re.compile(r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])\Z")  # 202402
 YEARS = re.compile(
     r"(?<=[0-9+)\]*])[ -]*(?:years?|yrs?|y/?o?|jahre?|ans?|años?|anni|anos?|jaar)\.?(?:[ -]*(?:old|alt|of age))?\Z",
     re.IGNORECASE,
 )
-_OVER, _UP = "(?:9[0-9]|1[0-2][0-9])", r"(?! ?(?:\+|-|or|and|to)\b| ?\+)"  # "90 or older" may stay
+# "90 or older" may stay, and 95 months are no 95 years
+_OVER, _UP = (
+    "(?:9[0-9]|1[0-2][0-9])",
+    r"(?!(?: ?(?:\+|-|or|and|to)| ?(?:months?|mos?|weeks?|wks?|days?|hours?))\b| ?\+)",
+)
 OLD = re.compile(  # in a text: 92 years old, a 92-year-old, 92 y/o, aged 92
     rf"\b{_OVER}[ -]?(?:(?:years?|yrs?)[ -]?old|y/?o)\b{_UP}|\baged?:? {_OVER}\b{_UP}", re.IGNORECASE
 )
 WHOLE_YEARS = re.compile(
     r"\[([0-9]{4})-01-01(?:T00:00:00)?, (?:[0-9]{4}-12-31(?:T[0-9:.]*)?\]|[0-9]{4}-01-01(?:T00:00:00)?\))\Z"
 )
+
+
+_LESS = (
+    "under|below|less than|younger than|up to|before|unter|jünger als|bis|vor|avant|moins de|menos de|antes de|meno di"
+)
+_MORE = (
+    "over|above|more than|older than|after|über|ueber|älter als|nach|plus de|más de|mas de|oltre|più di|ouder dan|boven"
+)
+_AND_UP = "or|and|oder|und|et|y|o|e|en|of"
+_UPWARD = "older|over|above|more|up|plus|later|älter|mehr|später|más|mas|oltre|più|ouder|meer"
+_DOWNWARD = "younger|under|below|less|before|earlier|jünger|weniger|früher|moins|menos|meno"
+LESS, MORE = (re.compile(rf"(?:{words}) (\S+)\Z", re.IGNORECASE) for words in (_LESS, _MORE))
+UPWARD, DOWNWARD = (
+    re.compile(rf"(\S+),? (?:(?:{_AND_UP}) )?(?:{words})\Z", re.IGNORECASE) for words in (_UPWARD, _DOWNWARD)
+)
+PER_YEAR = {  # words that end an age which is not in years, and how many of those are a year
+    12: re.compile(
+        r"[ -]*(?:months?|mos?|monaten?|monat|mois|meses|mesi|maanden)\.?(?:[ -]*(?:old|alt))?\Z", re.IGNORECASE
+    ),
+    52: re.compile(
+        r"[ -]*(?:weeks?|wks?|wochen?|semaines?|semanas?|settimane|weken)\.?(?:[ -]*(?:old|alt))?\Z", re.IGNORECASE
+    ),
+    365: re.compile(
+        r"[ -]*(?:days?|tagen?|tage?|jours?|d[ií]as?|giorni|dagen)\.?(?:[ -]*(?:old|alt))?\Z", re.IGNORECASE
+    ),
+}
+
+
+def read_words(label: str) -> Range | None:
+    """The range that a label writes in words, in several languages, or by signs; None where it writes none.
+
+    >>> read_words("over 95").low, read_words("90 or older").low, read_words("before 1930").high
+    ('95', '90', '1930')
+    """
+    if match := MORE.match(label):
+        return Range(match[1], None, False, False)
+    if match := LESS.match(label):
+        return Range(None, match[1], False, label.lower().startswith(("up to", "bis")))
+    if match := UPWARD.match(label):
+        return Range(match[1], None)
+    if match := DOWNWARD.match(label):
+        return Range(None, match[1])
+    return read_range(label)
 
 
 def zip_fault(label: str, number: bool = False) -> bool:
@@ -51,7 +111,7 @@ def zip_fault(label: str, number: bool = False) -> bool:
     >>> [zip_fault(z) for z in ("[13000, 13099]", "[13053, 13068]", "{130, 131}", "13053-1234")]
     [False, True, False, True]
     """
-    text = label.strip()
+    text = re.sub(r"(?<=[0-9])\.0+\Z", "", label.strip())  # a number that was read as a float
     if not text.strip("*xX#?"):
         return False
     if words := read_set(text):
@@ -93,31 +153,87 @@ def date_fault(label: str) -> bool:
     return DATE.search(label) is not None and WHOLE_YEARS.match(label.strip()) is None
 
 
-def age_fault(label: str) -> bool:
-    """Whether a label tells an age over 89 otherwise than as 90 or older.
+def counted_date(label: str) -> bool:
+    """Whether a number may be a date as programs count it: days of Excel, or seconds or milliseconds of Unix.
 
-    >>> [age_fault(a) for a in ("89", "90", "90+", ">= 90", "[90, 95)", "[80, 100)", ">= 95", "92 years")]
-    [False, True, False, False, True, False, True, True]
+    >>> [counted_date(n) for n in ("43831", "1577836800", "1577836800000", "2020", "12")]
+    [True, True, True, False, False]
+    """
+    if not NUMBER.match(label):
+        return False
+    return any(low <= Decimal(label) <= high for low, high in COUNTED)
+
+
+COUNTED = ((3654, 73_050), (100_000_000, 4_200_000_000), (100_000_000_000, 4_200_000_000_000))
+
+
+def age_fault(label: str, per_year: int = 1) -> bool:
+    """Whether a label tells an age over 89 otherwise than as 90 or older: a range that ends above 89 does.
+
+    `per_year` says in what an age is counted: 12 for months. A unit that stands in the label goes before it.
+
+    >>> [age_fault(a) for a in ("89", "90", "90+", ">= 90", "[90, 95)", "[85, 95]", ">= 95", "92 years", "95 months")]
+    [False, True, False, False, True, True, True, True, False]
     """
     text = YEARS.sub("", label.strip())
+    if text != label.strip():
+        per_year = 1
+    for often, unit in PER_YEAR.items():
+        if unit.search(text) and text[:1] not in "{":
+            text, per_year = unit.sub("", text), often
+            break
+    if words := read_set(text):
+        return any(age_fault(word, per_year) for word in words)
+    oldest = (OLDEST + 1) * per_year
     if (mask := MASK.match(text)) and mask[1]:
-        return int(mask[1] + "0" * len(mask[2])) > OLDEST
+        return int(mask[1] + "9" * len(mask[2])) >= oldest
     if NUMBER.match(text):
-        return Decimal(text) > OLDEST
-    low, high, _, _ = read_range(text) or Range(None, None)
-    if low is None or not NUMBER.match(low) or (high is not None and not NUMBER.match(high)):
+        return Decimal(text) >= oldest
+    found = read_words(text)
+    ends = _numbers(found)
+    if found is None or ends is None:
         return False
-    return Decimal(low) > OLDEST + (high is None or Decimal(high).is_infinite())
+    low, high = ends
+    if high is None or high.is_infinite():  # 90 or older, and what is older than 89
+        return low is not None and low >= oldest and (low > oldest or not found.left)
+    return high > oldest or (high == oldest and found.right)
 
 
 def birth_year_fault(label: str, year: int) -> bool:
-    """Whether a year of birth tells an age over 89 in `year`.
+    """Whether a year of birth, or a range of them, tells an age over 89 in `year` otherwise than as 90 or older.
 
-    >>> birth_year_fault("1930", 2024), birth_year_fault("1940", 2024)
-    (True, False)
+    >>> [birth_year_fault(b, 2024) for b in ("1930", "1940", "1930s", "[1930, 1939]", "193*", "<= 1934", "before 1930")]
+    [True, False, True, True, True, False, True]
     """
-    text = label.strip()
-    return bool(re.match(r"[0-9]{4}(?:\.0)?\Z", text)) and year - int(text[:4]) > OLDEST
+    text, last = re.sub(r"(?<=[0-9]{4})\.0+\Z", "", label.strip()), year - OLDEST - 1
+    if words := read_set(text):
+        return any(birth_year_fault(word, year) for word in words)
+    if re.match(r"[0-9]{4}\Z", text):
+        return int(text) <= last
+    if mask := re.match(r"([0-9]{2,3})([*xX#?]{1,2})\Z", text):
+        return len(mask[1] + mask[2]) == 4 and int(mask[1] + "0" * len(mask[2])) <= last
+    found = read_decade(text) or read_words(text)
+    years = [None if end is None else re.match(r"[0-9]{4}(?![0-9])", end) for end in (found or ())[:2]]
+    if (
+        found is None
+        or not any(years)
+        or any(y is None and end is not None for y, end in zip(years, found, strict=False))
+    ):
+        return False
+    low, high = (None if y is None else int(y[0]) for y in years)
+    if low is None:
+        assert high is not None
+        return high - (not found.right) < last
+    return low + (not found.left) <= last
+
+
+def _numbers(found: Range | None) -> tuple[Decimal | None, Decimal | None] | None:
+    """The ends of a range as numbers; None where one is none."""
+    ends = () if found is None else found[:2]
+    if not any(ends) or any(end is not None and not NUMBER.match(end) for end in ends):
+        return None
+    low, high = (None if end is None else Decimal(end) for end in ends)
+    return low, high
 
 
 VIN_VALUES = dict(zip("ABCDEFGHJKLMNPRSTUVWXYZ", [*range(1, 9), *range(1, 6), 7, 9, *range(2, 10)], strict=True))
@@ -323,6 +439,7 @@ DETECTORS = (
         lambda text: _place(text) and (not text.startswith("(") or re.search(r"\.\d{3}", text) is not None),
         0.5,
     ),
+    Detector(2, "coordinates", r"(?i)\bpoint ?z? ?\(\s*[-+]?\d"),
     Detector(2, "coordinates", r"\d{1,3}°\s*\d{1,2}(?:[.,]\d+)?\s*['′’]"),
     Detector(
         3, "ages over 89", r"(?i)\d[ -]?(?:y/?o\b|years?|yrs?)|\baged?:? \d", lambda text: OLD.search(text) is not None
