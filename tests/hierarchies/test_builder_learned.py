@@ -7,6 +7,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,8 +15,10 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.core.hierarchy import Categories
 from sfumato.core.label_grammar import read_printed
+from sfumato.core.microdata import encode
 from sfumato.errors import PolicyError
 from sfumato.hierarchies import icd10, learned
+from sfumato.hierarchies.learned import widths_of
 
 Column = Callable[..., Categories]
 
@@ -188,3 +191,13 @@ def test_parameters_and_describe() -> None:
     assert learned(16).describe() == "learned, 16 groups"
     with pytest.raises(PolicyError, match="groups of learned is out of range; got 1; allowed: a whole number >= 2"):
         learned(1)
+
+
+def test_one_row_far_out_among_equal_ones_makes_no_steps() -> None:
+    most = [0] * 5_000
+    few = widths_of(encode(pl.Series("gain", [*most, 7, 3_000_000]))[0])
+    assert few == []  # two rows that may be suppressed: their values show nowhere
+    tail = [100 * i for i in range(1, 101)]
+    plain, far = (widths_of(encode(pl.Series("gain", [*most, *tail, *more]))[0]) for more in ([], [3_000_000]))
+    assert plain == far != []
+    assert 100 <= plain[-1][0] * 10.0 ** plain[-1][1] <= 10_000

@@ -159,13 +159,21 @@ def _calendar(categories: Categories, leaves: Sequence[str], trimmed: float) -> 
 
 
 def _spread(place: np.ndarray, count: np.ndarray, trimmed: float) -> float:
-    """How far most rows lie apart: a few of them far out, who may be suppressed, do not show in the steps."""
+    """How far most rows lie apart: a few of them far out, who may be suppressed, do not show in the steps.
+
+    Where nearly all have one value, it is how far most of the others lie apart, if they are enough to trim: the ends of
+    all rows would tell of the few at them.
+    """
     known = np.isfinite(place)
     order = np.argsort(place[known], kind="stable")
-    line, upto = place[known][order], np.cumsum(count[known][order])
-    if not len(line):
-        return 0.0
-    gone = upto[-1] * trimmed
-    low, high = np.searchsorted(upto, gone, side="right"), np.searchsorted(upto, upto[-1] - gone)
-    spread = float(line[high] - line[min(low, high)])
-    return spread if spread > 0 else float(line[-1] - line[0])
+    line, rows = place[known][order], count[known][order]
+    spread, some = 0.0, True
+    while some and len(line) > 1 and not spread > 0:
+        upto = np.cumsum(rows)
+        gone = upto[-1] * trimmed
+        low, high = np.searchsorted(upto, gone, side="right"), np.searchsorted(upto, upto[-1] - gone)
+        spread = float(line[high] - line[min(low, high)])
+        others = np.arange(len(line)) != rows.argmax()
+        line, rows = line[others], rows[others]
+        some = rows.sum() * trimmed >= 1
+    return spread
