@@ -193,15 +193,11 @@ def test_agreement_never_counts_against_a_match(people_known: int) -> None:
 
 def test_an_implausible_model_says_so() -> None:
     table = people()
-    shuffled = table.with_columns(table["job"].sample(fraction=1, shuffle=True, seed=1))  # the job is somebody else's
-    attack = probabilistic_linkage(shuffled, table)
-    assert attack.details["m"]["job"] < 0.35
-    assert attack.details["m"]["zip"] > 0.9
     worse = table.with_columns(table["job"].replace(dict(zip("abcdefgh", "bcdefgha", strict=True))))  # nobody's own
     attack = probabilistic_linkage(worse, table)
     assert attack.details["implausible"] == ["job"]
-    assert attack.details["m"]["job"] == pytest.approx(attack.details["u"]["job"])
-    assert 'implausible: the same person would agree on "job" no more often than others' in attack.sentence
+    assert attack.details["u"]["job"] <= attack.details["m"]["job"] < attack.details["m"]["zip"]
+    assert 'implausible: the same person would agree on "job" less often than others do' in attack.sentence
     assert attack.success > 0.9
 
 

@@ -241,10 +241,9 @@ def label_costs(
 @kernel
 def patterns(
     people: np.ndarray,
-    often: np.ndarray,
     cells: np.ndarray,
     count: np.ndarray,
-    weight: np.ndarray,
+    found: np.ndarray,
     column: np.ndarray,
     point: np.ndarray,
     agree: np.ndarray,
@@ -256,7 +255,7 @@ def patterns(
     begin: np.ndarray,
     listed: np.ndarray,
 ) -> None:
-    """Count the pairs of people and released rows by the sum of what their labels count; cells are [cells, columns]."""
+    """Count the released rows by the sum of what their labels count with each person; cells are [cells, columns]."""
     of_label = np.zeros(len(column))
     for k in range(len(people)):
         label_costs(people[k], column, point, agree, blank, differ, star, low, high, begin, listed, of_label)
@@ -264,7 +263,7 @@ def patterns(
             code = 0.0
             for c in range(cells.shape[1]):
                 code += of_label[cells[i, c]]
-            weight[int(code)] += often[k] * count[i]
+            found[k, int(code)] += count[i]
 
 
 @kernel

@@ -22,10 +22,11 @@ from sfumato.measures.attacks.result import MOST, Attack
 
 PAIRS = 200_000_000  # of a person and a released cell, compared at most
 LEARNT_FROM = 20_000_000  # pairs that the model learns from
-TOGETHER = 12  # columns that the model learns at a time
-STARTS = (0.95, 0.8, 0.6, 0.99, 0.7)  # m at the beginning
-FIRST_ROUNDS, ROUNDS, SETTLED = 30, 500, 1e-5
-PRIOR, PEOPLE = 0.9, 2.0  # m that so many imagined people stand for
+PATTERNS = 4_000_000  # of agreement, times people
+TOGETHER = 9  # columns that the model learns at a time
+STARTS = (0.95, 0.8, 0.6, 0.99)  # m at the beginning
+FIRST_ROUNDS, ROUNDS, SETTLED = 15, 200, 1e-4
+PRIOR, IMAGINED = 0.9, 0.5  # m that so many imagined people per real one stand for
 NEVER = 1e-6  # nothing is impossible
 
 
@@ -49,8 +50,9 @@ def probabilistic_linkage(
     person and u for different ones; agreement adds log2(m/u) to the weight of a pair (u being that of the value: rare
     ones say more), disagreement log2((1 - m)/(1 - u)), a value that is unknown or a label that says nothing adds
     nothing. u is counted, m comes from expectation maximisation over pairs, from several starts, of which the
-    likeliest is taken; m is never below u, nor do more pairs match than there are people. Where m ends at u the
-    model is implausible: agreement on the column tells nothing, and the sentence and `details` say so. Each person is
+    likeliest is taken. A person has one released record at most, m is never below u, and starts from 0.9 as if half as
+    many people more had agreed so. Where the pairs alone would put m below u the model is implausible, and the
+    sentence and `details` say so. Each person is
     linked to the released record of the highest weight: a link where its probability is at least `upper`, for review
     from `lower` on, no link below. The success counts the best record whatever its weight; of n equally good ones one
     is picked blindly, and so is any where nothing can be compared. Where it is not known who is who, the
@@ -112,7 +114,7 @@ def probabilistic_linkage(
     review = (p >= lower) & (p < upper)
     expected = float(credit.sum())
     compared = [names[c] for c in model.columns]
-    doubtful = [names[c] for c in model.columns if model.m[c] <= model.u[c] + NEVER]
+    doubtful = [names[c] for c in model.columns if model.doubtful[c]]
     told = "are expected to be found" if pair.truth is not None else "are expected to be found, as the model has it"
     sentence = (
         f"Weighing agreement on {quoted(names)}, {int(links.sum())} of {len(credit)} people are linked to a released "
@@ -122,7 +124,7 @@ def probabilistic_linkage(
     )
     if doubtful:
         sentence += (
-            f" The model is implausible: the same person would agree on {quoted(doubtful)} no more often than others."
+            f" The model is implausible: the same person would agree on {quoted(doubtful)} less often than others do."
         )
     details: dict[str, Any] = {
         "columns": list(names),
@@ -158,6 +160,7 @@ class AgreementModel:
     u: np.ndarray
     of_value: tuple[np.ndarray, ...]
     share: float
+    doubtful: np.ndarray  # columns on which the same person would agree less often than others, if m were free
 
     def weights(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What agreement and disagreement add to the weight of a pair with these people: [columns, points].
@@ -198,49 +201,57 @@ def fit(coded: CodedPair, rng: np.random.Generator) -> AgreementModel:
         if NEVER < u[c] < 1 - NEVER:
             columns.append(c)
     columns.sort(key=lambda c: u[c])  # the most telling first
-    m, match = np.maximum(PRIOR, u), 1 / released
-    drawn = rng.permutation(len(coded.point_of))[: max(1, LEARNT_FROM // len(coded.count))]
-    people, often = np.unique(coded.point_of[drawn], return_counts=True)
+    m, match, doubtful = np.maximum(PRIOR, u), 1 / released, np.zeros(width, np.bool_)
     half = TOGETHER // 2
     more = [columns[:half] + columns[i : i + half] for i in range(half, len(columns), half)]
     groups = [columns] if 0 < len(columns) <= TOGETHER else more
     for group in reversed(groups):  # the first, of the most telling columns, has the last word
         chosen = np.array(group, np.int64)
-        weight = np.zeros(3 ** len(group))
+        most = max(1, min(LEARNT_FROM // len(coded.count), PATTERNS // 3 ** len(group)))
+        people, often = np.unique(coded.point_of[rng.permutation(len(coded.point_of))[:most]], return_counts=True)
         digit = np.zeros((len(coded.names), coded.point.shape[1]))
         digit[chosen] = 3.0 ** np.arange(len(group))[:, None]
         given = _given(coded, coded.point, digit, 2 * digit, np.zeros_like(digit))
-        patterns(people, often, _cells(coded, chosen), coded.count, weight, *given)
-        some = np.flatnonzero(weight)
-        digits = some[:, None] // 3 ** np.arange(len(group)) % 3
-        m[chosen], match = _likeliest(digits, weight[some], u[chosen], 1 / released)
-    return AgreementModel(tuple(sorted(columns)), m, u, tuple(of_value), match)
+        counts = np.zeros((len(people), 3 ** len(group)))
+        patterns(people, _cells(coded, chosen), coded.count, counts, *given)
+        m[chosen], match, doubtful[chosen] = _likeliest(counts, often, u[chosen])
+    return AgreementModel(tuple(sorted(columns)), m, u, tuple(of_value), match, doubtful)
 
 
-def _likeliest(digits: np.ndarray, weight: np.ndarray, u: np.ndarray, most: float) -> tuple[np.ndarray, float]:
-    """m and the share of matches that make the patterns likeliest: [patterns, columns], 1 agrees, 0 differs, 2 unknown.
+def _likeliest(counts: np.ndarray, often: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
+    """m and the share of pairs that match, as the patterns of agreement make them likeliest: counts[person, pattern].
 
-    At most a share of `most` matches, m is at least u, and a few imagined people keep it from certainty.
+    And whether agreement would count against a match if m were free. A person has one record or none, which is any of
+    the released ones; m is at least u, and imagined people keep it from what few real ones happen to agree on. Digit c
+    of a pattern, to base 3, is 1 where column c agrees, 0 where it differs, 2 if unknown.
     """
+    person, pattern = np.nonzero(counts)
+    pairs, released = counts[person, pattern], counts[0].sum()
+    some, of = np.unique(pattern, return_inverse=True)
+    digits = some[:, None] // 3 ** np.arange(len(u)) % 3
     agree, differ = (digits == 1).astype(np.float64), (digits == 0).astype(np.float64)
-    others = agree @ np.log(u) + differ @ np.log(1 - u)
+    start = np.searchsorted(person, np.arange(len(counts)))
+    imagined = IMAGINED * often.sum()
 
-    def climb(m: np.ndarray, share: float, rounds: int) -> tuple[float, np.ndarray, float]:
+    def climb(m: np.ndarray, share: float, rounds: int) -> tuple[float, np.ndarray, float, np.ndarray]:
+        likelihood = -np.inf
         for _ in range(rounds):
-            same = agree @ np.log(m) + differ @ np.log(1 - m)
-            log = np.logaddexp(np.log(share) + same, np.log1p(-share) + others)
-            match = weight * np.exp(np.log(share) + same - log)
-            likelihood = float(weight @ log + PEOPLE * (PRIOR * np.log(m) + (1 - PRIOR) * np.log(1 - m)).sum())
-            share = float(np.clip(match.sum() / weight.sum(), most / 1000, most))
+            ratio = pairs * np.exp(agree @ np.log(m / u) + differ @ np.log((1 - m) / (1 - u)))[of]
+            fits = 1 - share + share * np.add.reduceat(ratio, start) / released
+            free = np.append(m, share)
+            prior = imagined * (PRIOR * np.log(free) + (1 - PRIOR) * np.log(1 - free)).sum()
+            likelihood = float(often @ np.log(fits) + prior)
+            match = np.bincount(of, share * ratio / released * (often / fits)[person], len(some))
+            share = float((match.sum() + PRIOR * imagined) / (often.sum() + imagined))
             before, known = m, match @ (agree + differ)
-            m = np.clip((match @ agree + PRIOR * PEOPLE) / (known + PEOPLE), u, 1 - NEVER)
+            m = np.clip((match @ agree + PRIOR * imagined) / (known + imagined), u, 1 - NEVER)
             if np.abs(m - before).max() < SETTLED:
                 break
-        return likelihood, m, share
+        return likelihood, m, share, match @ agree / np.maximum(known, NEVER)
 
-    starts = [climb(np.clip(start, u, 1 - NEVER), most, FIRST_ROUNDS) for start in STARTS]
-    _, m, share = max(starts, key=lambda found: found[0])
-    return climb(m, share, ROUNDS)[1:]
+    starts = [climb(np.clip(first, u, 1 - NEVER), 0.9, FIRST_ROUNDS) for first in STARTS]
+    _, m, share, alone = climb(*max(starts, key=lambda found: found[0])[1:3], ROUNDS)
+    return m, share / released, alone < u
 
 
 def _best(pair: LinkedPair, coded: CodedPair, model: AgreementModel, rows: np.ndarray) -> BestRecords:
