@@ -54,6 +54,16 @@ def test_postcodes_that_are_numbers_are_blurred_by_their_digits(form: str) -> No
     assert release.manifest["policy"]["hierarchies"] == {"zip": "learned, digits as postcodes"}
 
 
+def test_codes_that_pandas_made_floating_point() -> None:
+    table = people().to_pandas()
+    table.loc[:20, ["zip", "age"]] = np.nan
+    with pytest.warns(HierarchyNote, match="codes"):
+        release = sf.anonymize(table, quasi=["zip", "age"], k=5, levels={"zip": (1, 1)}, search="optimal")
+    assert {None, "0****"} <= set(release.table.get_column("zip"))
+    assert not release.table.get_column("zip").str.contains(".0", literal=True).any()
+    assert isinstance(release.data, pd.DataFrame)
+
+
 def test_a_hierarchy_that_is_written_undoes_it(recwarn: pytest.WarningsRecorder) -> None:
     release = sf.anonymize(
         people(), quasi=["zip", "age"], k=5, levels={"zip": (1, 1)}, search="optimal", hierarchies={"zip": "learned"}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from sfumato.core.roles import digits_of
 from sfumato.engines.files.forms import ReadWarning
 from sfumato.errors import ColumnError, SfumatoError, warn
 
@@ -67,9 +68,10 @@ def from_pandas(frame: Any, names: list[str]) -> pl.DataFrame:
 def column_from_pandas(column: Any, name: str) -> pl.Series:
     """A pandas column as a Polars column; missing is None, NaN, NaT or NA.
 
-    Numbers, booleans, timestamps and texts keep their type, categories become their values, ordered texts an Enum. What
-    a table has no type for (mixed objects, whole numbers beyond 64 bits, decimals, periods, time differences,
-    intervals) becomes its `str`; a warning says so of periods and time differences.
+    Numbers, booleans, timestamps and texts keep their type, but for codes of which some are missing: they are whole
+    numbers. Categories become their values, ordered texts an Enum. What a table has no type for (mixed objects, whole
+    numbers beyond 64 bits, decimals, periods, time differences, intervals) becomes its `str`; a warning says so of
+    periods and time differences.
     """
     import pandas as pd
 
@@ -95,12 +97,21 @@ def column_from_pandas(column: Any, name: str) -> pl.Series:
         plain = dtype if isinstance(dtype, np.dtype) else dtype.numpy_dtype
         numbers = column.to_numpy() if isinstance(dtype, np.dtype) else column.to_numpy(plain, na_value=plain.type(0))
         series = pl.Series(name, numbers.astype("f4" if plain.str[1:] == "f2" else plain.newbyteorder("=")))
-        return series.set(pl.Series(missing), None) if missing.any() else series
+        series = series.set(pl.Series(missing), None) if missing.any() else series
+        return _whole_codes(series) if missing.any() and plain.kind == "f" else series
     if hint := next((hint for kind, hint in AS_TEXT.items() if str(dtype).startswith(kind)), None):
         warn(ReadWarning(f'column "{name}" of type {dtype} is read as text; for ranges, {hint.format(name)}'))
     values = column.astype(object).where(~missing, None).to_list()  # the typed ones know None alone
     kind = pd.api.types.infer_dtype(column, skipna=True) if dtype.kind == "O" else "other"
     return objects(values, name, kind)
+
+
+def _whole_codes(numbers: pl.Series) -> pl.Series:
+    """Codes as whole numbers again: pandas makes them floating point where some are missing."""
+    whole = digits_of(numbers.name) != "numbers" and bool(
+        ((numbers == numbers.round()) & (numbers.abs() < 2**53)).all()
+    )
+    return numbers.cast(pl.Int64) if whole else numbers
 
 
 def objects(values: list[Any], name: str, kind: str) -> pl.Series:
