@@ -11,7 +11,7 @@ import pytest
 import sfumato as sf
 from sfumato.errors import ColumnError, MissingExtra, PolicyError
 from sfumato.measures.utility import learning, pair_of, utility_summary
-from sfumato.measures.utility.learning import features_of, shares_of
+from sfumato.measures.utility.learning import MODELS, features_of, shares_of
 
 pytestmark = pytest.mark.slow
 
@@ -115,3 +115,33 @@ def test_without_scikit_learn(table, monkeypatch):
     from_summary = utility_summary(table, table, target="ill", queries=0)
     assert from_summary["learning"] is None
     assert from_summary["loss"]["classification-metric"] is not None
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_hidden_features_leave_the_baseline(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(9, 40))
+    age = rng.integers(20, 60, n)
+    table = pl.DataFrame(
+        {
+            "age": age,
+            "town": rng.choice(["Rome", "Oslo", "Bern"], n),
+            "pay": age * 100 + rng.integers(0, 50, n),
+            "ill": np.where(age + rng.integers(-8, 8, n) > 40, "yes", "no"),
+        }
+    )
+    quasi = ["age", "town", "pay"]
+    whole = f"[{table['pay'].min()}, {table['pay'].max()}]"
+    for labels in (dict.fromkeys(quasi, "*"), {"age": "[20, 60]", "town": "{Rome, Oslo, Bern}", "pay": whole}):
+        hidden = table.with_columns(pl.lit(label).alias(name) for name, label in labels.items())
+        for model in MODELS:
+            found = learning(table, hidden, quasi, target="ill", models=[model], seed=seed)
+            assert found.value == found.baseline, model
+
+
+def test_a_width_that_never_varies_teaches_nothing():
+    ages = np.arange(20, 60)
+    table = pl.DataFrame({"age": ages, "ill": np.where(ages >= 40, "yes", "no")})
+    bands = table.with_columns(pl.Series("age", [f"[{a // 10 * 10}, {a // 10 * 10 + 9}]" for a in ages.tolist()]))
+    found = learning(table, bands, target="ill", models=["logistic-regression"])
+    assert found.value > 0.9

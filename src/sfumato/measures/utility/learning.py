@@ -105,7 +105,8 @@ def learning(
     rows train every model. The value is the mean over the models; the baseline is that of always guessing the most
     frequent target value; details hold each model's accuracy on both, and `kept`, the share of the gain over guessing
     that is left. Numbers enter as midpoint and width of their label (naive Bayes: as shares of ten bins), categories as
-    the shares of their label's values. The target comes from the release; rows in which it is generalised are left out
+    the shares of their label's values; what is the same in all rows is left out, and where all of it is, the most
+    frequent target value is guessed. The target comes from the release; rows in which it is generalised are left out
     of training.
 
     Parameters
@@ -145,6 +146,7 @@ def learning(
         drawn = drawn[in_fold >= 0]
     drawn = drawn[taught[drawn] >= 0]
     majority = float(np.bincount(truth[chosen]).max() / len(chosen))
+    usual = {"released": _most_frequent(taught[drawn]), "original": _most_frequent(truth[chosen])}
     right: dict[str, dict[str, int]] = {name: {"released": 0, "original": 0} for name in models}
     for number in range(folds):
         test = np.flatnonzero(fold == number)
@@ -154,7 +156,7 @@ def learning(
         learn = drawn[in_fold[drawn] != number]
         for name, (before, after) in encoded.items():
             for source, x, y in (("released", after[learn], taught[learn]), ("original", before[own], truth[own])):
-                guess = _predict(name, x, y, before[test], seed)
+                guess = _predict(name, x, y, before[test], usual[source], seed)
                 right[name][source] += int((guess == truth[test]).sum())
     n = len(chosen)
     scores = {name: {source: hits / n for source, hits in found.items()} for name, found in right.items()}
@@ -223,9 +225,19 @@ def _sklearn(module: str) -> Any:
     return import_module(f"sklearn.{module}")
 
 
-def _predict(name: str, x: np.ndarray, y: np.ndarray, test: np.ndarray, seed: int) -> np.ndarray:
-    if len(np.unique(y)) < 2:  # nothing to tell apart
-        return np.full(len(test), y[0] if len(y) else -1)
+def _most_frequent(codes: np.ndarray) -> int:
+    return int(np.bincount(codes).argmax()) if len(codes) else -1
+
+
+def _predict(name: str, x: np.ndarray, y: np.ndarray, test: np.ndarray, usual: int, seed: int) -> np.ndarray:
+    """What a model guesses of test rows; where there is nothing to learn, what is usual.
+
+    A feature that is the same in all rows taught nothing, though its weight would count where it varies.
+    """
+    varies = (x != x[:1]).any(axis=0)
+    if len(np.unique(y)) < 2 or not varies.any():
+        return np.full(len(test), usual)
+    x, test = x[:, varies], test[:, varies]
     model: Any = {
         "logistic-regression": lambda: _sklearn("linear_model").LogisticRegression(max_iter=50, tol=1e-3),
         "naive-bayes": lambda: _sklearn("naive_bayes").MultinomialNB(),
