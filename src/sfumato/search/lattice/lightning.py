@@ -19,6 +19,8 @@ from sfumato.search.lattice.state import Checked, Descent, LatticeState
 from sfumato.search.problem import Problem, Solution, level_solution, limits
 
 BOUNDING = 0.15  # share of the time that goes into the bound
+IMPROVING = 0.1  # share of the time, or of the nodes, that goes into the neighbourhood of the better of two
+DIRECTIONS = {"both": ("top", "bottom"), "top": ("top",), "bottom": ("bottom",)}
 
 
 @dataclass(frozen=True)
@@ -28,21 +30,22 @@ class Lightning(Search):
     The node of least loss is expanded to its direct neighbours, away from where the search started; every `stepping`
     expansions a dive goes on from neighbour to best neighbour until there is none. `start="top"` goes down from the
     most general node: it has a solution at once, which is what limits on suppression ask for. `start="bottom"` goes up,
-    as in the paper, which is made for tables where any number of rows may be suppressed. Either one is exact where it
-    finishes before `seconds` and `nodes` (checks, about): `optimal` says so. Else `bound` is a loss that no level
-    vector can be below, and the gap is the loss minus the bound.
+    as in the paper, which is made for tables where any number of rows may be suppressed. `start="both"` does one
+    after the other, in half of the time each or as many nodes each, and goes on from the better to better neighbours.
+    Any of them is exact where it finishes before `seconds` and `nodes` (checks, about): `optimal` says so. Else `bound`
+    is a loss that no level vector can be below, and the gap is the loss minus the bound.
     """
 
     code: ClassVar[str] = "AG_TS"
     guarantee: ClassVar[str] = "heuristic"
     seconds: float | None = 10.0
     nodes: int | None = None
-    start: str = "top"
+    start: str = "both"
     stepping: int = 5
 
     def __post_init__(self) -> None:
         limits(self, "lightning", "seconds", "nodes", "stepping")
-        one_of(self.start, "start of lightning", ("top", "bottom"))
+        one_of(self.start, "start of lightning", tuple(DIRECTIONS))
 
     def __call__(self, problem: Problem) -> Solution:
         """Search the lattice of the problem."""
@@ -50,17 +53,52 @@ class Lightning(Search):
         space = lattice(problem.attributes, problem.levels)
         spare = None if self.seconds is None else self.seconds * BOUNDING
         with ThreadPoolExecutor(1) as pool:
-            walk = (Descent if self.start == "top" else LatticeState)(problem, space, pool)
-            walk.stop_after(None if self.seconds is None else self.seconds * (1 - BOUNDING), self.nodes)
-            front = _Down(walk) if isinstance(walk, Descent) else _Up(walk)
-            finished = front.search(self.stepping)
+            fronts: list[_Front] = []
+            for start in DIRECTIONS[self.start]:
+                walk = (Descent if start == "top" else LatticeState)(problem, space, pool)
+                fronts.append(_Down(walk) if isinstance(walk, Descent) else _Up(walk))
+            finished = self._search(fronts, None if self.seconds is None else began + self.seconds * (1 - BOUNDING))
             if not finished:
-                walk.open_bound = max(front.bound(), group_bound(problem, spare, pool))
+                walk.open_bound = max(*(front.bound() for front in fronts), group_bound(problem, spare, pool))
         if walk.best is None:
             raise walk.infeasible(finished or walk.open_bound == np.inf)
         loss, _, node = walk.best
-        bound = loss if finished else min(walk.open_bound, loss)
-        return level_solution(problem, node, walk.checks, began, finished, not walk.timed_out, bound)
+        bound, checks = loss if finished else min(walk.open_bound, loss), sum(front.walk.checks for front in fronts)
+        repeatable = finished or not any(front.walk.timed_out for front in fronts)
+        return level_solution(problem, node, checks, began, finished, repeatable, bound)
+
+    def _search(self, fronts: list[_Front], until: float | None) -> bool:
+        """Search from each side, in its share of the time, and then around the better; whether one of them finished."""
+        share = (1 - IMPROVING) / 2 if len(fronts) > 1 else 1.0
+        for i, front in enumerate(fronts):
+            left = None if until is None else max(until - time.perf_counter(), 0.0)
+            front.walk.stop_after(None if left is None else left * share / (1 - i * share), self.nodes)
+            front.begin(i * share, share)
+            if front.search(self.stepping):
+                fronts[-1].walk.best = front.walk.best
+                return True
+        last = fronts[-1].walk
+        last.best = min((front.walk.best for front in fronts if front.walk.best is not None), default=None)
+        if len(fronts) > 1 and last.best is not None:
+            extra = None if self.nodes is None else last.checks + int(self.nodes * IMPROVING)
+            last.stop_after(None if until is None else max(until - time.perf_counter(), 0.0), extra)
+            improve(last)
+        return False
+
+
+def improve(walk: LatticeState) -> None:
+    """Go on from the best node to a better neighbour, one level lower or one traded for another, while there is one."""
+    steps = np.eye(walk.d, dtype=np.int64)
+    traded = (steps[:, None] - steps[None, :]).reshape(-1, walk.d)
+    moves = np.concatenate([-steps, traded[traded.any(axis=1)], steps])
+    while walk.best is not None and not walk.over():
+        before, nodes = walk.best, np.array(walk.best[2], dtype=np.int64) + moves
+        nodes = nodes[((nodes >= walk.least) & (nodes <= walk.greatest)).all(axis=1)]
+        nodes = nodes[walk.promising(walk.bounds(nodes))][: walk.room(len(moves))]
+        if len(nodes):
+            walk.examine(nodes)
+        if walk.best == before:
+            return
 
 
 @dataclass(eq=False, slots=True)
@@ -77,7 +115,8 @@ class _Front:
     """The nodes that the search goes on from: a queue by loss, and one that dives start from."""
 
     def __init__(self, walk: LatticeState) -> None:
-        self.walk, self.began, self.ticks = walk, time.perf_counter(), 0
+        self.walk, self.ticks = walk, 0
+        self.begin(0.0, 1.0)
         self.checked: dict[bytes, bool] = {}  # the nodes that were checked, and whether to go on from them
         self.by_loss: list[tuple[float, float, int, _Entry]] = []
         self.dives: list[tuple[float, float, int, _Entry]] = []
@@ -86,6 +125,11 @@ class _Front:
             squares = float(walk.rows) ** 2
             one_class = ClassStatistics(walk.rows, 0, 1, squares, 1, squares, walk.policy.k, walk.limit)
             self.worst = float(walk.policy.loss.value(one_class))
+
+    def begin(self, before: float, share: float) -> None:
+        """Begin a turn, which is a share of the whole search, after what is done before."""
+        self.began, self.checks, self.before, self.share = time.perf_counter(), self.walk.checks, before, share
+        self.walk.timed_out = False
 
     def search(self, stepping: int) -> bool:
         """Expand nodes until a limit is reached; says whether none was left."""
@@ -128,7 +172,9 @@ class _Front:
     def _tell(self) -> None:
         walk = self.walk
         time_spent = (time.perf_counter() - self.began) / max(walk.deadline - self.began, 1e-9)
-        walk.problem.progress("searching the lattice", min(max(walk.checks / walk.most, time_spent), 1.0))
+        checked = (walk.checks - self.checks) / max(walk.most - self.checks, 1)
+        done = self.before + self.share * min(max(checked, time_spent), 1.0)
+        walk.problem.progress("searching the lattice", done)
 
 
 class _Down(_Front):
