@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -51,6 +52,33 @@ class Order:
     def describe(self) -> str:
         """A few words for the manifest."""
         return f"order of {len(self.values)} values, fan-outs {', '.join(map(str, self.fanouts))}"
+
+
+def orders_of(
+    given: Mapping[str, Any] | None, hierarchies: Mapping[str, Any] | None = None
+) -> dict[str, tuple[str, ...]]:
+    """The order of the values of each column that has one: a list of them, or an `order` among the hierarchies.
+
+    >>> orders_of({"size": ["S", "M", "L"]}, {"pay": order(["low", "high"]), "age": "intervals:5"})
+    {'pay': ('low', 'high'), 'size': ('S', 'M', 'L')}
+    """
+    from sfumato.hierarchies.spec import parse
+
+    found = {}
+    for name, spec in (hierarchies or {}).items():
+        recipe = spec if isinstance(spec, Hierarchy | Order) or spec is None else parse(spec)
+        if isinstance(recipe, Order):
+            found[name] = recipe.values
+    return found | {name: order(values).values for name, values in (given or {}).items()}
+
+
+def ranks_in(values: Sequence[str], texts: Sequence[str | None], name: str) -> np.ndarray:
+    """The place of each text in an order, nan where it is missing; texts that the order lacks are an error."""
+    place = {value: float(i) for i, value in enumerate(values)}
+    lost = sum(text is not None and text not in place for text in texts)
+    if lost:
+        raise HierarchyError(f'order does not cover {lost} of {len(texts)} values of "{name}"')
+    return np.array([np.nan if text is None else place[text] for text in texts])
 
 
 def order(values: Iterable[object], fanouts: Iterable[int] | None = None) -> Order:

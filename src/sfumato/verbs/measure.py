@@ -188,7 +188,7 @@ def risk(
         if isinstance(source.table, TupleCounts):
             entry["notes"] = [*notes, *([NO_NUMBERS] if "suda" in entry else [])]
         if before is not None:
-            _add_intervals(entry, source, before, (*names, *column_names(secrets, "sensitive")))
+            _add_intervals(entry, source, before, (*names, *column_names(secrets, "sensitive")), hierarchies)
         if profile is not None:
             more: dict[str, Any] = {"original": before, "hierarchies": built} if profile == "gdpr" else {}
             more["wildcard"] = options["wildcard"]
@@ -211,7 +211,13 @@ def _depth(suda: Any) -> int | bool | None:
     return whole_number(suda, "suda")
 
 
-def _add_intervals(entry: dict[str, Any], source: MeasuredTable, original: pl.DataFrame, names: Names) -> None:
+def _add_intervals(
+    entry: dict[str, Any],
+    source: MeasuredTable,
+    original: pl.DataFrame,
+    names: Names,
+    hierarchies: Mapping[str, Any] | None,
+) -> None:
     """How often an original value lies near the released one, where it is known which row came from which."""
     from sfumato.measures.risk.interval_window import interval_figures
     from sfumato.measures.risk.summary import interval_measures
@@ -222,7 +228,7 @@ def _add_intervals(entry: dict[str, Any], source: MeasuredTable, original: pl.Da
     if rows is None and not in_order(original, source):
         entry["interval_disclosure"] = {"columns": {}, "note": f"no interval disclosure: {UNKNOWN_ROWS}"}
         return
-    entry["interval_disclosure"] = interval_figures(before, table, names)
+    entry["interval_disclosure"] = interval_figures(before, table, names, hierarchies)
     entry["measures"] += [measure.to_dict() for measure in interval_measures(entry["interval_disclosure"])]
 
 

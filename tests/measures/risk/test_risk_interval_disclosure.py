@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.errors import ColumnError, InputError, PolicyError
+import sfumato as sf
+from sfumato.errors import ColumnError, HierarchyError, InputError, PolicyError
 from sfumato.measures.risk import interval_disclosure
 
 
@@ -96,3 +97,24 @@ def test_refusals():
         interval_disclosure({"x": [1]}, {"y": [1]}, ["x"])
     with pytest.raises(PolicyError, match="no column"):
         interval_disclosure({"x": [1]}, {"x": [1]}, [])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_categories_in_a_given_order_as_their_ranks(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    order = ["S", "M", "L", "XL"]
+    codes, moved = rng.integers(0, 4, 12), rng.integers(0, 4, 12)
+    texts = [{"x": [order[i] for i in some]} for some in (codes, moved)]
+    found = interval_disclosure(*texts, ["x"], rank=20, order={"x": order}).row(0, named=True)
+    plain = interval_disclosure({"x": codes}, {"x": moved}, ["x"], rank=20).row(0, named=True)
+    assert (found["rank"], found["rank_baseline"], found["sd"]) == (plain["rank"], plain["rank_baseline"], None)
+    with pytest.raises(HierarchyError, match="order does not cover"):
+        interval_disclosure(*texts, ["x"], order={"x": order[:1]})
+
+
+def test_an_order_among_the_hierarchies_counts() -> None:
+    sizes, moved = {"size": ["S", "M", "L", "XL"]}, {"size": ["M", "S", "XL", "S"]}
+    plain = sf.risk(moved, quasi=["size"], original=sizes)
+    assert "note" in plain["interval_disclosure"]
+    found = sf.risk(moved, quasi=["size"], original=sizes, hierarchies={"size": sf.order(["S", "M", "L", "XL"])})
+    assert set(found["interval_disclosure"]["columns"]) == {"size"}

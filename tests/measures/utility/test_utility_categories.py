@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.errors import ColumnError, PolicyError
+from sfumato.errors import ColumnError, HierarchyError, PolicyError
 from sfumato.measures.utility import (
     contingency,
     direct_comparison,
@@ -228,3 +228,44 @@ def test_small_counts_are_measured_against_the_sanity_bound():
     strict = query_error(table, release, "x", queries=400, sanity=0.01).details["mean"]
     lenient = query_error(table, release, "x", queries=400, sanity=1).details["mean"]
     assert strict > 10 * lenient
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("over", ["m - 1", "m"])
+def test_ranks_in_a_given_order_against_all_cells(seed, over):
+    rng = np.random.default_rng(seed)
+    order = ["none", "low", "mid", "high", "top"]
+    n = int(rng.integers(2, 15))
+    before = rng.choice(order[:4], n).tolist()
+    values = sorted(set(before))
+    sets = [f"{{{', '.join(values[:-1])}}}", *values] if len(values) > 2 else values
+    after = [str(rng.choice([value, *sets])) for value in before]
+    given = {"distance": "ranked", "order": {"x": order}, "over": over, "rows": np.arange(n)}
+    found = direct_comparison({"x": before}, {"x": after}, **given)
+    m = 5 - (over == "m - 1")
+    labels = [label.strip("{}").split(", ") for label in after]
+    far = [
+        np.mean([abs(order.index(word) - order.index(value)) / m for word in words])
+        for value, words in zip(before, labels, strict=True)
+    ]
+    assert found.value == pytest.approx(np.mean(far))
+    hidden = [np.mean([abs(order.index(a) - order.index(b)) / m for b in values]) for a in before]
+    if len(values) > 1:
+        assert found.baseline == pytest.approx(np.mean(hidden))
+    assert found.details["categories"] == {"x": 5}
+    assert f"divided by {over}, m being" in found.sentence
+
+
+def test_columns_without_an_order_are_named():
+    table = {"town": ["Rome", "Oslo"], "size": ["S", "L"]}
+    other = {"town": ["Oslo", "Oslo"], "size": ["M", "L"]}
+    found = direct_comparison(table, other, distance="ranked", hierarchies={"size": "order:S,M,L"})
+    assert found.details["per_column"] == {"town": 0.5, "size": 0.25}
+    assert found.details["without order"] == ["town"]
+    assert '"town" had no order and counted as equal or not' in found.sentence
+    with pytest.raises(PolicyError, match="one less"):
+        direct_comparison(table, other, distance="ranked", over="n")
+    with pytest.raises(HierarchyError, match='order does not cover 1 of 3 values of "size"'):
+        direct_comparison(table, other, distance="ranked", order={"size": ["S", "L"]})
+    summary = sf.measures.utility.utility_summary(table, other, hierarchies={"size": "order:S,M,L"})["categories"]
+    assert summary["direct-comparison ranked"] == pytest.approx(found.value)

@@ -7,30 +7,37 @@ Domingo-Ferrer, V. Torra, A quantitative comparison of disclosure control method
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.microdata import encode
-from sfumato.core.parameters import column_names, known_columns, real_number
+from sfumato.core.parameters import column_names, known_columns, mapping, real_number
 from sfumato.engines.memory.table import enter
 from sfumato.errors import ColumnError, InputError, PolicyError
+from sfumato.hierarchies.order import orders_of, ranks_in
 from sfumato.measures.risk.keys import stacked
 
 RANK, SD = 10.0, 0.1  # how wide the intervals are: percent of the ranks, and standard deviations
 
 
 def interval_disclosure(
-    original: Any, released: Any, columns: Sequence[str], *, rank: float = RANK, sd: float = SD
+    original: Any,
+    released: Any,
+    columns: Sequence[str],
+    *,
+    rank: float = RANK,
+    sd: float = SD,
+    order: Mapping[str, Any] | None = None,
 ) -> pl.DataFrame:
     """The share of original values that lie inside an interval around the released value of the same row.
 
     Two intervals. By rank: from the released value that is `rank` percent of the rows below it in the order of the
-    released column, to the one as far above; for every column, values in the order of numbers, dates or text. By
-    standard deviation: the released value plus and minus `sd` standard deviations of the original column; for numbers,
-    dates and times only.
+    released column, to the one as far above; for every column, values in the order of numbers, dates or text, or in
+    the one that `order` gives a column: its categories, the least first. By standard deviation: the released value plus
+    and minus `sd` standard deviations of the original column; for numbers, dates and times only.
 
     Rows are paired by position. A suppressed (missing) released value discloses nothing; rows whose original is missing
     are left out. The baselines are what the same intervals give for somebody else's released value: the mean over all
@@ -41,6 +48,9 @@ def interval_disclosure(
 
     >>> one, other = {"pay": [10, 20, 30, 40]}, {"pay": [10, 21, 29, 60]}
     >>> interval_disclosure(one, other, ["pay"], rank=10, sd=0.1).row(0, named=True)["sd"]
+    0.75
+    >>> sizes, moved = {"size": ["S", "M", "L", "XL"]}, {"size": ["M", "S", "XL", "S"]}
+    >>> interval_disclosure(sizes, moved, ["size"], rank=25, order={"size": ["S", "M", "L", "XL"]})["rank"][0]
     0.75
     """
     before, after = enter(original)[0], enter(released)[0]
@@ -54,10 +64,11 @@ def interval_disclosure(
         raise InputError("rows are paired by position, so both tables need equally many", got=got)
     real_number(rank, "rank", 0, 100)
     real_number(sd, "sd")
+    orders = orders_of(mapping(order, "order", names))
     found: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     every: dict[str, np.ndarray] = {name: np.ones(before.height, dtype=np.bool_) for name in ("rank", "sd", "known")}
     for name in names:
-        value, mask, deviates = _values(before.get_column(name), after.get_column(name))
+        value, mask, deviates = _values(before.get_column(name), after.get_column(name), orders.get(name))
         known = ~np.isnan(value)
         by_rank = _by_rank(value, mask, rank)
         by_sd = _by_deviation(value[known], mask, sd) if deviates else None
@@ -85,20 +96,35 @@ def interval_disclosure(
     return pl.DataFrame(found, schema=COLUMNS)
 
 
-def interval_figures(original: pl.DataFrame, released: pl.DataFrame, names: Sequence[str]) -> dict[str, Any]:
+def interval_figures(
+    original: pl.DataFrame, released: pl.DataFrame, names: Sequence[str], hierarchies: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """The same as plain values, for those of the columns that both tables hold as numbers, dates or times.
+
+    And for those of which an `order` among the hierarchies holds all values of both.
 
     `columns` maps each to its figures, `all` has those of records with all columns inside at once.
     """
-    moved = [
-        name
-        for name in dict.fromkeys(names)
-        if all(name in frame.columns and encode(frame.get_column(name))[0].ordered for frame in (original, released))
-    ]
+    orders = orders_of(None, hierarchies)
+
+    def moves(frame: pl.DataFrame, name: str) -> bool:
+        if name not in frame.columns:
+            return False
+        categories = encode(frame.get_column(name))[0]
+        return categories.ordered or {text for text in categories.text if text is not None} <= set(orders.get(name, ()))
+
+    moved = [name for name in dict.fromkeys(names) if moves(original, name) and moves(released, name)]
     if not moved:
         return {"columns": {}, "note": "no interval disclosure: no column is released as numbers, dates or times"}
-    found = {line.pop("column"): line for line in interval_disclosure(original, released, moved).to_dicts()}
+    found = {line.pop("column"): line for line in _lines(original, released, moved, orders)}
     return {"rank": RANK, "sd": SD, "all": found.pop(None), "columns": found}
+
+
+def _lines(
+    original: pl.DataFrame, released: pl.DataFrame, names: Sequence[str], orders: Mapping[str, tuple[str, ...]]
+) -> list[dict[str, Any]]:
+    some = {name: orders[name] for name in names if name in orders}
+    return interval_disclosure(original, released, names, order=some).to_dicts()
 
 
 COLUMNS: dict[str, Any] = {
@@ -111,9 +137,12 @@ COLUMNS: dict[str, Any] = {
 }
 
 
-def _values(before: pl.Series, after: pl.Series) -> tuple[np.ndarray, np.ndarray, bool]:
+def _values(before: pl.Series, after: pl.Series, order: tuple[str, ...] | None) -> tuple[np.ndarray, np.ndarray, bool]:
     """Both columns on one line, missing as nan, and whether distances on it mean something."""
     categories, code = encode(stacked(before, after))
+    if order is not None:
+        value = ranks_in(order, categories.text, before.name)[code]
+        return value[: len(before)], value[len(before) :], False
     one, other = encode(before)[0], encode(after)[0]
     told = len(other) > other.missing
     if one.ordered and told and not other.ordered:

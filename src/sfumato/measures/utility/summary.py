@@ -11,6 +11,7 @@ import numpy as np
 from sfumato.core.parameters import whole_number
 from sfumato.core.wording import quoted
 from sfumato.errors import ColumnError, MissingExtra
+from sfumato.hierarchies.order import orders_of
 from sfumato.measures.measure import Measure, finite
 from sfumato.measures.utility.classification_metric import classification_metric
 from sfumato.measures.utility.contingency import contingency
@@ -152,6 +153,8 @@ def _categories(pair: Pair, dimension: int) -> dict[str, Measure]:
     found: dict[str, Measure] = {}
     if pair.rows is not None:
         found["direct-comparison"] = direct_comparison(pair)
+        if orders_of(None, pair.hierarchies):
+            found["direct-comparison ranked"] = direct_comparison(pair, distance="ranked")
         found["entropy-loss"] = entropy_loss(pair)
     with suppress(ColumnError):  # every column has too many values
         found["contingency"] = contingency(pair, dimension=dimension)
