@@ -64,6 +64,19 @@ def test_codes_that_pandas_made_floating_point() -> None:
     assert isinstance(release.data, pd.DataFrame)
 
 
+@pytest.mark.parametrize("recipe", [None, "postcode:us"])
+@pytest.mark.filterwarnings("ignore")
+def test_the_loss_of_postcodes_without_their_zeros_is_that_of_postcodes(recipe: str | None) -> None:
+    given = {} if recipe is None else {"zip": recipe}
+    table = people()
+    bare, whole = (
+        sf.anonymize(one, quasi=["zip", "age"], k=5, search="mondrian", labels="hierarchy", hierarchies=given).manifest
+        for one in (table, table.with_columns(pl.col("zip").cast(pl.String).str.zfill(5)))
+    )
+    assert bare["solution"]["loss_per_attribute"] == whole["solution"]["loss_per_attribute"]
+    assert bare["solution"]["loss"] > 0
+
+
 def test_a_hierarchy_that_is_written_undoes_it(recwarn: pytest.WarningsRecorder) -> None:
     release = sf.anonymize(
         people(), quasi=["zip", "age"], k=5, levels={"zip": (1, 1)}, search="optimal", hierarchies={"zip": "learned"}

@@ -78,6 +78,13 @@ class ReleasedColumn:
             return STAR if self.label.filter(pl.Series(self.said)).str.ends_with(STAR).any() else None
         return STAR if isinstance(self.recipe, Template) and self.recipe.masks else None
 
+    @property
+    def _fills(self) -> bool:
+        """Whether codes that lost their leading zeros as numbers have them in labels."""
+        if isinstance(self.recipe, Learned):
+            return self.recipe.digits == "postcodes"
+        return isinstance(self.recipe, Template) and (self.recipe.digits > 0 or self.recipe.fill)
+
     @cached_property
     def ends(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Where each label starts and stops on a line, nan for those that say nothing; None where one is no range."""
@@ -92,7 +99,7 @@ class ReleasedColumn:
             text = text.str.replace("^>= (.+)$", f"[$1, {self.recipe.most:g}]")
         parts = text.str.extract_groups(RANGE).struct.unnest().get_columns()
         if self.mask is not None:
-            parts = _masks(text, self.mask)
+            parts = _masks(_filled(text) if self._fills else text, self.mask)
         for read in (_moments,) if dated else (_numbers, _moments):
             low, high = (read(part.fill_null(text)).to_numpy() for part in parts)
             if np.isfinite(low[self.said]).all() and np.isfinite(high[self.said]).all():
@@ -192,6 +199,13 @@ class ReleasedColumn:
         """The level of each label in a written hierarchy."""
         found = None if self.tree is None or self._nodes is None else self._nodes[1]
         return None if found is None or np.isnan(found).any() else found
+
+
+def _filled(text: pl.Series) -> pl.Series:
+    """Codes with the leading zeros that make them as long as the longest label."""
+    longest = text.str.len_chars().max()
+    padded = text.str.zfill(longest if isinstance(longest, int) else 0)
+    return padded.set((~text.str.contains(r"^[0-9]+$")).fill_null(True), None).fill_null(text)
 
 
 def _masks(text: pl.Series, char: str) -> list[pl.Series]:
