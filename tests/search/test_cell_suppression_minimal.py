@@ -260,3 +260,14 @@ def test_what_is_refused() -> None:
         MinimalSuppression("wildcard")(diverse)
     assert MinimalSuppression("wildcard").wildcard
     assert not MinimalSuppression().wildcard
+
+
+def test_with_other_criteria_no_minimum_is_claimed() -> None:
+    """Six rows are solved exactly for k-anonymity; classes that alpha then refuses are united, which may cost more."""
+    table = pl.DataFrame({"a": [0, 0, 1, 1, 2, 2], "b": [0, 1, 0, 1, 0, 1], "s": list("xxxyyy")})
+    options: dict[str, Any] = {"quasi": ["a", "b"], "search": "minimal-suppression"}
+    plain = sf.anonymize(table.drop("s"), **options, require=sf.KAnonymity(2))
+    alpha = sf.anonymize(table, **options, sensitive=["s"], require=sf.AlphaK(alpha=0.5, k=2))
+    assert plain.solution.proven
+    assert not alpha.solution.proven
+    assert alpha.table.null_count().sum_horizontal()[0] >= plain.table.null_count().sum_horizontal()[0]

@@ -115,3 +115,15 @@ def test_a_fit_that_did_not_converge_is_told(gap, told):
     found = {"uniques": 3, "sampling_fraction": 0.1, "independence": {"tau1": 2.0, "tau2": 2.0}, "two-way": fitted}
     for measure in log_linear_measures(found):
         assert ("did not converge: after 1000 sweeps it misses the counts by up to 0.03" in measure.sentence) == told
+
+
+def test_a_small_table_is_fitted_further_and_what_is_left_is_noted():
+    """Its fit is at the edge: cells that should be empty shrink as one over the sweeps; 1,000 leave a gap of 1e-3."""
+    rng = np.random.default_rng(8)
+    table = {name: rng.integers(0, 4, 30).tolist() for name in "abc"}
+    found = log_linear(table, ["a", "b", "c"], 0.1)["two-way"]
+    assert found["sweeps"] > 1000
+    assert 1e-7 < found["gap"] < 1e-4
+    assert found["note"].startswith(f"not converged: after {found['sweeps']} sweeps")
+    plain = log_linear({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "c": [0, 1, 1, 0]}, ["a", "b"], 0.1)["two-way"]
+    assert "note" not in plain

@@ -19,6 +19,7 @@ from sfumato.measures.risk.keys import Keys, keys_of
 from sfumato.measures.table import table_of
 
 SWEEPS, TOLERANCE = 1000, 1e-7
+MOST_SWEEPS, WORK = 50_000, 50_000_000  # of a small table: fits at the edge of what is possible converge slowly
 
 
 def log_linear(
@@ -34,7 +35,8 @@ def log_linear(
     `most_cells` it is left out, with a `note`. With two keys it is saturated, which says no more than the counts do.
 
     Returns `uniques` (of the sample), `sampling_fraction`, and for "independence" and "two-way" `tau1` and `tau2`; of
-    the latter also `sweeps` and the `gap` left (the greatest relative one of a margin).
+    the latter also `sweeps` and the `gap` left (the greatest relative one of a margin). A fit that has not converged
+    after 1,000 sweeps, or up to 50,000 of a small table, has a `note`: its figures are then rough.
 
     >>> found = log_linear({"a": [0, 0, 1, 1], "b": [0, 0, 0, 1]}, ["a", "b"], 0.5)
     >>> found["uniques"], round(found["independence"]["tau1"], 6), round(found["two-way"]["tau1"], 6)
@@ -61,6 +63,9 @@ def log_linear_figures(keys: Keys, fraction: float, most_cells: int) -> dict[str
     mean, sweeps, gap = _two_way(cells, possible)
     at = _places(possible, cells.codes[:, alone], cells.sizes)
     found["two-way"] = _taus(mean[at], fraction) | {"sweeps": sweeps, "gap": gap}
+    if gap > TOLERANCE:
+        note = f"not converged: after {sweeps} sweeps the counts are missed by up to {gap:.2g} of them"
+        found["two-way"]["note"] = note
     return found
 
 
@@ -111,8 +116,9 @@ def _two_way(cells: Cells, possible: np.ndarray) -> tuple[np.ndarray, int, float
     starts = np.concatenate([[0], np.cumsum([len(margin) for margin in margins])])
     first, second = np.array(pairs, dtype=np.int64).T.copy()
     widths = np.array([cells.sizes[j] for _, j in pairs], dtype=np.int64)
+    most = min(max(WORK // (possible.shape[1] * len(pairs)), SWEEPS), MOST_SWEEPS)
     mean, sweeps, gap = fit_pairs(
-        possible.astype(np.int64), first, second, widths, np.concatenate(margins), starts, SWEEPS, TOLERANCE
+        possible.astype(np.int64), first, second, widths, np.concatenate(margins), starts, most, TOLERANCE
     )
     return mean, int(sweeps), float(gap)
 

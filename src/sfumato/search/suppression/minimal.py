@@ -36,7 +36,8 @@ class MinimalSuppression(Search):
 
     - "value": a missing cell is a value of its own, so that k rows show the same. Rows are assigned to released tuples,
       which are opened, joined and closed while that gains, in `rounds` tries; tables of up to 15 rows are solved
-      exactly, and a solution that meets the bound of each row alone is proven to be one of the best.
+      exactly for k-anonymity alone, and a solution that meets the bound of each row alone is proven to be one of the
+      best.
     - "wildcard": a missing cell matches anything, and the release is verified under that rule. `matches="table"`: each
       row that is rare loses the fewest cells of its own without which it matches k rows of the table as it came; that
       is exact for up to 12 columns. `matches="release"`: the fewest cells, in whatever rows, with which every row
