@@ -107,3 +107,22 @@ def test_refusals() -> None:
         cluster_linkage({"a": [1]}, {"b": [1]}, released_columns=["c"])
     with pytest.raises(PolicyError, match="column at least"):
         cluster_linkage({"id": [1]}, {"id": [1], "b": [2]}, truth=("id", "id"))
+
+
+@pytest.mark.parametrize("sizes", [(40, 40, 40), (20, 70, 30), (60, 30, 15)])
+def test_three_groups_far_apart_are_three(sizes: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(1)
+    group = np.repeat([0, 1, 2], sizes)
+    n = len(group)
+    income, spent = group * 100 + rng.normal(0, 3, n), group * 40 + rng.normal(0, 1, n)
+    rooms, cars = group * 10 + rng.normal(0, 0.3, n), group * 5 + rng.normal(0, 0.2, n)
+    found = cluster_linkage({"income": income, "spent": spent}, {"rooms": rooms, "cars": cars})
+    assert (found.details["released groups"], found.details["external groups"]) == (3, 3)
+    assert found.success > found.baseline
+    assert cluster_linkage({"income": income}, {"cars": cars}, groups=2).details["released groups"] == 2
+
+
+def test_data_without_groups_have_no_clear_ones() -> None:
+    rng = np.random.default_rng(1)
+    table = {"a": rng.normal(size=120), "b": rng.uniform(size=120)}
+    assert cluster_linkage(table, {"c": rng.normal(size=120)}).details["released groups"] == 2

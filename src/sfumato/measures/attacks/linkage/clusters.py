@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from sfumato.core.hierarchy import Categories
 from sfumato.core.label_grammar import says_nothing
 from sfumato.core.microdata import encode
 from sfumato.core.parameters import column_names, known_columns, whole_number
@@ -19,6 +20,8 @@ from sfumato.measures.attacks.result import MOST, Attack
 
 NUMBERS = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 ROUNDS = 50
+FEWEST = 5  # records of a group that stands apart
+CLEAR = 0.75  # mean silhouette above which groups are taken as they stand
 SOME = 20_000
 
 
@@ -50,7 +53,7 @@ def cluster_linkage(
         Who is who: a pair of column names (released, external), or the released row of each external row (-1: none); by
         default row i is row i where both tables have as many rows.
     groups
-        Number of groups; by default one for fifty records, eight at most.
+        Number of groups; by default as many as stand clearly apart, else one for fifty records, eight at most.
     most
         How many row numbers to name.
 
@@ -76,7 +79,11 @@ def cluster_linkage(
     ours_by = _columns(pair.released, released_columns, told[0], "released_columns", "the release")
     theirs_by = _columns(pair.external, external_columns, told[1], "external_columns", "the external table")
     k = groups or max(1, min(8, min(pair.released.height, pair.external.height) // 50))
-    ours, theirs = _shape(pair.released.select(ours_by), k), _shape(pair.external.select(theirs_by), k)
+    sides = pair.released.select(ours_by), pair.external.select(theirs_by)
+    clear = [None if groups else _separated(np.stack([_standardised(c) for c in side], axis=1)) for side in sides]
+    if any(found is not None for found in clear):  # as many groups on the other side
+        k = max(int(found.max()) + 1 for found in clear if found is not None)
+    ours, theirs = (_shape(side, k, found) for side, found in zip(sides, clear, strict=True))
     partner = _assign(_profile(theirs), _profile(ours))
     credit = _credit(pair, ours, theirs, partner)
     expected = float(credit.sum())
@@ -114,7 +121,7 @@ class ClusterShape:
     groups: int
 
 
-def _shape(frame: pl.DataFrame, k: int) -> ClusterShape:
+def _shape(frame: pl.DataFrame, k: int, clear: np.ndarray | None) -> ClusterShape:
     ranks = np.stack([_ranks(frame.get_column(name)) for name in frame.columns], axis=1)
     middle = ranks - ranks.mean(axis=0)
     _, directions = np.linalg.eigh(middle.T @ middle)
@@ -124,13 +131,53 @@ def _shape(frame: pl.DataFrame, k: int) -> ClusterShape:
     score = np.round(sum((middle[:, c] * main[c] for c in range(len(main))), np.zeros(len(middle))), 12)
     order = np.lexsort((*ranks.T[::-1], score))  # from here on nothing depends on the order of the rows
     group = np.empty(len(ranks), np.int64)
-    group[order] = _k_means(ranks[order], k)
+    group[order] = _k_means(ranks[order], k) if clear is None else clear[order]
     _, group = np.unique(group, return_inverse=True)
     return ClusterShape(group.reshape(-1), score, int(group.max()) + 1)
 
 
-def _ranks(series: pl.Series) -> np.ndarray:
-    """Mid-ranks from 0 to 1, missing values in the middle; numbers with the long tail upwards, names by frequency."""
+def _separated(points: np.ndarray) -> np.ndarray | None:
+    """The group of each row where groups are far from each other: 2 to 8 of them, by the mean silhouette of centres.
+
+    None has less than five rows, so that a few records far out are no group.
+    The first centre is the point nearest to the middle, each further one the point farthest from all before.
+    """
+    some = points[:: 1 + len(points) // SOME]
+    best, found = CLEAR, None
+    far = ((some - some.mean(axis=0)) ** 2).sum(axis=1)
+    centre = some[[int(np.argmin(far))]]
+    for _ in range(2, min(8, len(some) // 10) + 1):
+        far = ((some[:, None, :] - centre[None, :, :]) ** 2).sum(axis=2).min(axis=1)
+        if not far.max() > 0:
+            break
+        centre = np.concatenate([centre, some[[int(np.argmax(far))]]])
+        moved = centre
+        for _ in range(ROUNDS):
+            label = _closest(some, moved)
+            before, moved = moved, np.stack([some[label == i].mean(axis=0) for i in np.unique(label)])
+            if before.shape == moved.shape and np.allclose(before, moved):
+                break
+        near = np.sort(np.sqrt(((some[:, None, :] - moved[None, :, :]) ** 2).sum(axis=2)), axis=1)
+        silhouette = float((1 - near[:, 0] / np.maximum(near[:, 1], 1e-12)).mean()) if len(moved) > 1 else 0.0
+        if silhouette > best + 0.01 and np.bincount(label).min() >= FEWEST:
+            best, found = silhouette, moved
+    return None if found is None else _closest(points, found)
+
+
+def _standardised(series: pl.Series) -> np.ndarray:
+    """Values in standard deviations from their mean, missing ones at it."""
+    _, code, known, value = _placed(series)
+    there = known[code]
+    if not there.any():
+        return np.zeros(len(code))
+    scale = np.abs(value).max() or 1.0
+    x = value[code] / scale
+    spread = float(x[there].std())
+    return np.where(there, x - x[there].mean(), 0.0) / (spread if spread > 0 else 1.0)
+
+
+def _placed(series: pl.Series) -> tuple[Categories, np.ndarray, np.ndarray, np.ndarray]:
+    """The categories and codes of a column, which of them say something, and where they stand on a line."""
     categories, code = encode(series)
     known = np.array([not says_nothing(text) for text in categories.text])
     place = categories.position
@@ -141,10 +188,15 @@ def _ranks(series: pl.Series) -> np.ndarray:
         else:
             place = categories.count.astype(np.float64)
     known &= np.isfinite(place)
+    return categories, code, known, np.where(known, place, 0.0)
+
+
+def _ranks(series: pl.Series) -> np.ndarray:
+    """Mid-ranks from 0 to 1, missing values in the middle; numbers with the long tail upwards, names by frequency."""
+    categories, code, known, value = _placed(series)
     if not known.any():
         return np.full(len(code), 0.5)
     weight = np.where(known, categories.count, 0)
-    value = np.where(known, place, 0.0)
     scale = np.abs(value).max() or 1.0
     far = value / scale - np.average(value / scale, weights=weight)
     value = -value if float((weight * far**3).sum()) < 0 else value
