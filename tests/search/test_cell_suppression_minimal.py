@@ -267,7 +267,7 @@ def test_with_other_criteria_no_minimum_is_claimed() -> None:
     table = pl.DataFrame({"a": [0, 0, 1, 1, 2, 2], "b": [0, 1, 0, 1, 0, 1], "s": list("xxxyyy")})
     options: dict[str, Any] = {"quasi": ["a", "b"], "search": "minimal-suppression"}
     plain = sf.anonymize(table.drop("s"), **options, require=sf.KAnonymity(2))
-    alpha = sf.anonymize(table, **options, sensitive=["s"], require=sf.AlphaK(alpha=0.5, k=2))
+    alpha = sf.anonymize(table, **options, sensitive=["s"], require=sf.AlphaK(0.5, 2, "s"))
     assert plain.solution.proven
     assert not alpha.solution.proven
     assert alpha.table.null_count().sum_horizontal()[0] >= plain.table.null_count().sum_horizontal()[0]
