@@ -129,6 +129,8 @@ def _notes(details: Mapping[str, Any]) -> str:
         notes.append(f"{details['found']:.1%} found")
     if "error" in details:
         notes.append(f"error {details['error']:.1%}")
+    if "before" in details:  # what it took when columns were encoded and counted for each measure
+        notes.append(f"formerly {number(details['before'])} s")
     if "says_that_it_compiles" in details:
         notes.append("says that it compiles" if details["says_that_it_compiles"] else "does not say that it compiles")
     return ", ".join(notes)
