@@ -25,7 +25,14 @@ def run() -> list[Figure | Agreement]:
     """From frames in memory to the result: risks, special uniques, attacks, queries; then k, l and t beside a peer."""
     table, _ = nine()
     large = resample(table, MILLION)
-    return [*_risks(large), *_suda(), *_linkage(resample(table, LINKED)), *_utility(large), *auditors.run()]
+    return [
+        *_risks(large),
+        *_suda(),
+        *_linkage(resample(table, LINKED)),
+        _attack(large),
+        *_utility(large),
+        *auditors.run(),
+    ]
 
 
 def _measured(
@@ -92,6 +99,14 @@ def _linkage(people: pl.DataFrame) -> list[Figure]:
         _measured(about, partial(attack, noisy, known), FEW, 10.0, found=_success),
         _measured(mixed, partial(attack, masked, people, metric="gower"), FEW, found=_success),
     ]
+
+
+def _attack(people: pl.DataFrame) -> Figure:
+    """Every attack with a table of people: deterministic and probabilistic linkage of a million with a million."""
+    released = sf.anonymize(people, quasi=people.columns, require=sf.KAnonymity(10), search="mondrian").table
+    call = partial(sf.attack, released, people, quasi=people.columns, truth="unknown")
+    about = f"attack with an external table, {people.width} columns, 1M x 1M rows, mondrian k=10"
+    return _measured(about, call, FEW, 8.0, found=lambda found: found["deterministic-linkage"]["success"])
 
 
 def _utility(table: pl.DataFrame) -> list[Figure]:

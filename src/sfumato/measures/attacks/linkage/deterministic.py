@@ -145,24 +145,27 @@ def _settled(
 
     Where next to nobody has a candidate, values were moved and not blurred: that says nothing about the order.
     """
-    found = match(pair, names, hierarchies, encoded)
-    fits = found.holds[found.coded.told]
-    if not pair.supposed or not len(fits) or fits.mean() >= FITS or (found.candidates > 0).mean() <= 1 - FITS:
+    coded = code_pair(pair, names, hierarchies, encoded)
+    holds = np.zeros(pair.external.height, np.bool_)
+    holds[coded.here] = covered(coded.labels, coded.point, coded.own, coded.point_of[coded.here], *coded.table)
+    fits = holds[coded.told]
+    if not pair.supposed or not len(fits) or fits.mean() >= FITS:
+        return pair, _matched(coded, holds), None
+    unknown = LinkedPair(pair.released, pair.external, None)
+    learnt = any(coded.unread) or any(coded.strange)
+    found = _matched(code_pair(unknown, names, hierarchies, encoded) if learnt else coded, holds)
+    if not learnt and (found.candidates > 0).mean() <= 1 - FITS:
         return pair, found, None
     note = (
         "The external table is as long as the one it is held against, but records in the same place do not fit each "
         "other, so its order does not tell who is who."
     )
-    unknown = LinkedPair(pair.released, pair.external, None)
-    return unknown, match(unknown, names, hierarchies, encoded), note
+    return unknown, found, note
 
 
-def match(pair: LinkedPair, names: tuple[str, ...], hierarchies: Mapping[str, Any] | None, encoded: Encoded) -> Matched:
-    """Match the distinct tuples of both tables: labels against values once per column, then cells against people."""
-    coded = code_pair(pair, names, hierarchies, encoded)
+def _matched(coded: CodedPair, holds: np.ndarray) -> Matched:
+    """The candidates of each person, from the distinct tuples of both tables."""
     found, sole = _count(coded)
-    holds = np.zeros(pair.external.height, np.bool_)
-    holds[coded.here] = covered(coded.labels, coded.point, coded.own, coded.point_of[coded.here], *coded.table)
     row = np.where(found == 1, first_of(coded.cell_of, len(coded.count))[sole], -1)
     return Matched(found[coded.point_of], row[coded.point_of], holds, coded)
 
