@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tools.pictures import DRAWINGS, IMAGES, PHOTOGRAPHS, section
+from tools.pictures import DEMO, DRAWINGS, IMAGES, PHOTOGRAPHS, section
 
 import sfumato
 from sfumato.cli import main
@@ -113,9 +113,11 @@ def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_pictures_are_small_and_shown() -> None:
     shown = [(page, picture) for page, _, picture in DRAWINGS] + [(page, picture) for page, *_, picture in PHOTOGRAPHS]
     for page, picture in shown:
-        assert f"(images/{picture})" in (ROOT / "docs" / page).read_text("utf-8")
+        shows = f"(docs/images/{picture})", ROOT / "README.md"
+        link, where = shows if page == DEMO else (f"(images/{picture})", ROOT / "docs" / page)
+        assert link in where.read_text("utf-8")
         assert (IMAGES / picture).stat().st_size < 150_000
-    assert {path.name for path in IMAGES.iterdir()} == {picture for _, picture in shown} | {"report.png"}
+    assert {path.name for path in IMAGES.iterdir()} == {picture for _, picture in shown}
 
 
 def test_a_photograph_shows_one_section() -> None:
