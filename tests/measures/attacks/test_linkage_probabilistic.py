@@ -287,3 +287,11 @@ def test_weights_are_those_of_splink() -> None:
             math.log2(m[n] / u[n] if known[c] == record[c] else (1 - m[n]) / (1 - u[n])) for n, c in columns.items()
         )
         assert weight == pytest.approx(prior + ours)
+
+
+def test_one_person_known_is_found() -> None:
+    table = people().unique(["birth year", "zip", "job", "sex"], maintain_order=True)
+    for row in range(5):
+        attack = probabilistic_linkage(table, table[row : row + 1], truth=[row])
+        assert attack.success == 1
+        assert attack.details["compared"] == table.columns

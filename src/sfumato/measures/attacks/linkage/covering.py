@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.core.cells import count_cells
+from sfumato.core.label_grammar import says_nothing
 from sfumato.measures.attacks.classes import Encoded
 from sfumato.measures.attacks.kernels import set_bits
 from sfumato.measures.attacks.linkage import LinkedPair
@@ -42,6 +43,7 @@ class CodedPair:
     begin: np.ndarray
     listed: np.ndarray
     star: np.ndarray  # bool [labels]
+    blank: np.ndarray  # bool [labels]: those that say nothing, whoever is known
     column: np.ndarray  # of each label
     here: np.ndarray
     own: np.ndarray
@@ -68,7 +70,7 @@ def code_pair(
     texts = [categories.text for categories, _ in coded]
     here = np.empty(0, np.int64) if pair.truth is None else np.flatnonzero(pair.truth >= 0)
     own = here if pair.truth is None else cell_of[pair.truth[here]]
-    low, high, star = [], [], []
+    low, high, star, blank = [], [], [], []
     begin, listed = [np.zeros(1, np.int64)], [np.empty(0, np.int64)]
     codes, unread, strange, sizes, values = [], [], [], [], []
     told = np.zeros(pair.external.height, np.bool_)
@@ -85,6 +87,8 @@ def code_pair(
         begin.append(np.cumsum([len(entries) for entries in lists]) + begin[-1][-1])
         listed += lists
         star.append((lo == 0) & (hi == len(known) - 1) & np.array([not len(entries) for entries in lists]))
+        nothing = np.array([says_nothing(text) for text in label], np.bool_)
+        blank.append(nothing | (star[-1] & ~cover.read))
         unread.append(int((~cover.read & (lo <= hi)).sum()))
         strange.append(int((~cover.read & (lo > hi)).sum()))
         codes.append(code)
@@ -112,6 +116,7 @@ def code_pair(
         np.concatenate(begin),
         np.concatenate(listed),
         np.concatenate(star),
+        np.concatenate(blank),
         np.repeat(np.arange(len(names)), [len(label) for label in texts]),
         here,
         own,

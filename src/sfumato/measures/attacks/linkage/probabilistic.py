@@ -191,7 +191,7 @@ def fit(coded: CodedPair, rng: np.random.Generator) -> AgreementModel:
     width, released = len(coded.names), int(coded.count.sum())
     u, of_value, columns = np.zeros(width), [], []
     for c in range(width):
-        rows = np.bincount(coded.labels[c], coded.count, len(coded.star)) * ~coded.star
+        rows = np.bincount(coded.labels[c], coded.count, len(coded.blank)) * ~coded.blank
         labels = np.flatnonzero(rows)
         share = sum_covering(labels, rows[labels], coded.table, coded.values[c]) / max(rows.sum(), 1.0)
         known = coded.point[c] >= 0
@@ -294,7 +294,7 @@ def _given(
 
     What is not known of a person counts nothing or, as all the labels do then, the same.
     """
-    return coded.column, point, agree, blank, differ, coded.star, *coded.table
+    return coded.column, point, agree, blank, differ, coded.blank, *coded.table
 
 
 def _credit(pair: LinkedPair, best: BestRecords, upper: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
