@@ -117,8 +117,8 @@ def _utility(table: pl.DataFrame) -> list[Figure]:
     two, one = partial(sf.utility, table, release.table), partial(sf.utility, release)
     return [
         _measured(f"query error, 200 queries on {some}", queries, FEW, error=lambda measure: measure.value),
-        _measured(f"utility of two frames, {some}", two, FEW, 3.0, before=26.2),
-        _measured(f"utility of a release, {some}", one, FEW, 3.0, before=61.6),
+        _measured(f"utility of two frames, {some}", two, FEW, 3.0, before=14.3),
+        _measured(f"utility of a release, {some}", one, FEW, 3.0, before=32.8),
     ]
 
 
