@@ -152,6 +152,9 @@ def boxes(points: np.ndarray, class_of_cell: np.ndarray) -> tuple[np.ndarray, np
 
 
 REACH = 2048  # how far apart two clusters may stand, in an order of near ones, to be considered for a union
+LEAST_REACH = 128  # the same, where so many fail that
+LOOKS = 20_000_000  # boxes in a round are passed
+REORDERED = 0.9  # of the clusters left: the order of near ones is made anew
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,25 +304,44 @@ def _join(field: Field, of: np.ndarray, left: np.ndarray, window: np.ndarray) ->
 
 def mended(field: Field, of: np.ndarray) -> np.ndarray:
     """The clusters with those that fail the policy joined to near ones until none fails."""
-    problem = field.problem
-    while True:
-        of = dense(of)
-        clusters = int(of.max()) + 1
-        classes = classes_of(problem.cells, of.astype(np.int32), clusters)
-        failing = ~holds(problem.policy.require, classes)
-        if not failing.any() or clusters == 1:
-            return of
-        problem.progress("joining clusters", 1 - failing.mean())
-        of = unite(field, of, failing)[of]
+    of = dense(of)
+    failing = _failing(field, of, np.arange(int(of.max()) + 1))
+    return unite(field, of, failing, until_none_fails=True) if failing.any() else of
 
 
-def unite(field: Field, of: np.ndarray, failing: np.ndarray) -> np.ndarray:
-    """The cluster that each becomes when the failing ones join near ones."""
+def unite(field: Field, of: np.ndarray, failing: np.ndarray, until_none_fails: bool = False) -> np.ndarray:
+    """The clusters once failing ones joined near ones, each one other, and the same again until none fails."""
     shape, table = field.space.arrays
     lo, hi = boxes(field.points, of)
     size = np.bincount(of, weights=field.problem.cells.count).astype(np.int64)
-    order, _ = blocks(lo, hi, 64, 0.0, 0, shape, table)
-    return np.asarray(pair_up(failing, order, REACH, lo, hi, size, shape, table))
+    failing, ordered, left = failing.copy(), 0, len(size)
+    while failing.any() and left > 1:
+        field.problem.progress("joining clusters", 1 - failing.sum() / left)
+        alive = np.flatnonzero(size)
+        if left < REORDERED * ordered or not ordered:  # else the order in which near ones stand is still good
+            order, ordered = alive[blocks(lo[alive], hi[alive], 64, 0.0, 0, shape, table)[0]], left
+        order = order[size[order] > 0]
+        reach = int(np.clip(LOOKS // failing.sum(), LEAST_REACH, REACH))
+        into = np.asarray(pair_up(failing, order, reach, lo, hi, size, shape, table))
+        joining = np.flatnonzero(into != np.arange(len(into)))
+        joined = into[joining]  # no two are the same
+        lo[joined], hi[joined] = np.minimum(lo[joined], lo[joining]), np.maximum(hi[joined], hi[joining])
+        size[joined] += size[joining]
+        size[joining], failing[joining] = 0, False
+        of, left = into[of], left - len(joining)
+        if not until_none_fails:
+            break
+        failing[joined] = _failing(field, of, joined)
+    return dense(of)
+
+
+def _failing(field: Field, of: np.ndarray, some: np.ndarray) -> np.ndarray:
+    """Which of some clusters fail the policy."""
+    place = np.full(int(of.max()) + 1, -1, np.int32)
+    place[some] = np.arange(len(some), dtype=np.int32)
+    inside = np.flatnonzero(place[of] >= 0)
+    cells = field.problem.cells if len(inside) == len(of) else field.problem.cells.take(inside)
+    return ~holds(field.problem.policy.require, classes_of(cells, place[of[inside]], len(some)))
 
 
 def settled(field: Field, of: np.ndarray, began: float, checks: int, reproducible: bool = True) -> Solution:
@@ -334,7 +356,7 @@ def settled(field: Field, of: np.ndarray, began: float, checks: int, reproducibl
             return Solution(partition, verdict, kept, False, checks, seconds, reproducible)
         failing = np.zeros(int(of.max()) + 1, np.bool_)
         failing[of[~kept]] = True
-        of = dense(unite(field, of, failing)[of])
+        of = unite(field, of, failing)
 
 
 def dense(of: np.ndarray) -> np.ndarray:

@@ -379,11 +379,11 @@ def pair_up(
     Each joins the free cluster that costs least, among those at most `reach` away in the order; a cluster takes part
     in one union only.
     """
-    n = len(lo)
-    into = np.arange(n)
-    spent = np.zeros(n, np.bool_)
-    cost = np.empty(n, np.float32)
-    for c in range(n):
+    n = len(order)
+    into = np.arange(len(lo))
+    spent = np.zeros(len(lo), np.bool_)
+    cost = np.empty(len(lo), np.float32)
+    for c in order:
         cost[c] = joined(lo, hi, c, c, np.float32(np.inf), shape, table)
     for at in range(n):
         b = order[at]

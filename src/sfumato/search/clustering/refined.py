@@ -42,6 +42,7 @@ NEAR = (2, 3, 4, 6)  # how many clusters join one in a round, round by round
 TRIES = 4  # times that the rows of a neighbourhood are clustered anew in a round
 LARGE = 3  # times the least size: larger clusters stay out of the rounds
 BLOCK = 2000  # rows that are clustered together where a first search left them
+PAIRS = 400_000_000  # rows that are clustered anew times rows of a block, where these are many
 LOCAL = 1500  # clusters among which near ones are looked for
 WORK = 500_000  # rows times rounds, where neither rounds nor seconds are given
 MANY = 40_000  # cells from which on iterated goes in rounds: a tenth of the time for some two percent of the loss
@@ -145,14 +146,20 @@ class Refined(Search):
 
 
 def _opening(field: Field, problem: Problem, first: Solution) -> np.ndarray:
-    """The clusters that a first solution gives to start from. Large classes are clustered where that costs less."""
+    """The clusters that a first solution gives to start from. No round would ever look at large classes: those that
+    lose anything, or more than half of all, are clustered anew where that costs less."""
     of = mended(field, with_rest(field, _classes(field, problem, first), BLOCK))
     size = np.bincount(of, weights=field.problem.cells.count)
-    large = (size > LARGE * field.least)[of] & ~field.whole  # no round would ever look at these
-    if not large.any():
-        return of
-    other = mended(field, with_rest(field, np.where(large, -1, of), BLOCK))
-    return min(of, other, key=lambda of: _cost(field, of))
+    cost = field.space.costs(*boxes(field.points, of))
+    large = (size > LARGE * field.least) & (cost > 0)
+    found, tried = [of], 2 * len(of) + 1
+    for some in (large, large & (cost > cost.max() / 2)):
+        apart = some[of] & ~field.whole
+        if 0 < apart.sum() < tried / 2:
+            tried = int(apart.sum())
+            block = int(np.clip(PAIRS // tried, BLOCK // 4, BLOCK))
+            found.append(mended(field, with_rest(field, np.where(apart, -1, of), block)))
+    return min(found, key=lambda of: _cost(field, of))
 
 
 def _cost(field: Field, of: np.ndarray) -> float:

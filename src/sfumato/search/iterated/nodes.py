@@ -223,7 +223,7 @@ def _chains(space: Lattice, costs: LabelCosts) -> np.ndarray:
     return np.unique(np.vstack(found), axis=0)
 
 
-EACH = 4096  # cells that are left over, up to which each one looks for its class
+EACH = 4_000_000  # cells that are left over times classes, up to which each one looks for its class
 NEAREST = 32  # classes that it looks at
 SAMPLE = 64  # cells that are left over, by which the classes near to them are found
 
@@ -292,7 +292,7 @@ class LabelGroups:
 
     def place_rest(self, by_size: bool) -> None:
         """Put the cells that are in no class into classes; those that stay out get classes of their own."""
-        if by_size or (self.class_of_cell < 0).sum() <= EACH:
+        if by_size or (self.class_of_cell < 0).sum() * len(self.size) <= EACH:
             self._join_each(by_size)
         rest = self.class_of_cell < 0
         if not by_size and (self.problem.cells.count[rest].sum() > self.problem.limit or self.gone_for_good(rest)):
