@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import sfumato as sf
+from sfumato.cli.phrases import in_flags
 from sfumato.core.hierarchy import HierarchyNote
 from sfumato.core.roles import digits_of
 from sfumato.errors import PolicyError
@@ -90,6 +91,16 @@ def test_amounts_and_texts_are_as_they_were(recwarn: pytest.WarningsRecorder) ->
     sf.anonymize(table, quasi=["zip", "code_length"], insensitive=["age"], k=5, search="optimal")
     sf.anonymize(people().with_columns(pl.col("zip") / 7), quasi=["zip"], insensitive=["age"], k=2, search="optimal")
     assert not [one for one in recwarn if one.category is HierarchyNote]
+
+
+def test_gaps_are_told_and_decide_nothing() -> None:
+    answers = pl.Series("answer", [1, 2, 3, 8, 99] * 80)
+    table = people().with_columns(answers).drop("zip")
+    with pytest.warns(HierarchyNote, match='gaps in "answer", as codes do') as caught:
+        release = sf.anonymize(table, quasi=["answer", "age"], k=5, search="optimal", levels={"answer": (1, 1)})
+    assert release.table.get_column("answer").str.contains(r"^\[").any()
+    said = in_flags(str(next(one.message for one in caught if one.category is HierarchyNote)))
+    assert said.endswith('--hierarchy "answer=flat" takes them for codes')
 
 
 def test_out_of_core_tables_decide_the_same(tmp_path: Path) -> None:

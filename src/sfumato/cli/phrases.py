@@ -27,7 +27,7 @@ PHRASES: dict[str, str] = {
     r'\bdates="([dmy]{3})"': r"--dates \1",
     r'\bdecimal="comma" or decimal="point"': "--decimal comma or --decimal point",
     r'\bverbatim=\[("(?:[^"\\]|\\.)*")\]': r"--verbatim \1",
-    r'\bhierarchies=\{"((?:[^"\\]|\\.)*)": "learned"\}': r'--hierarchy "\1=learned"',
+    r'\bhierarchies=\{"((?:[^"\\]|\\.)*)": "(learned|flat)"\}': r'--hierarchy "\1=\2"',
     r"\bpass (--dates|--decimal|--verbatim)": r"give \1",
     r'\bpass sheet="\.\.\."': "give --sheet",
     r"\bpass header=False\b": "give --no-header",

@@ -23,6 +23,8 @@ SMALLEST = 1e-290  # span that floats can be cut in
 DOUBLED = 4  # steps, the widest of which is no wider than most rows lie apart
 LONG_SPAN = 10 * 366  # days, from which on quarters matter less than decades
 FEW_WEEKS = 100  # days, up to which weeks say more than months
+MOST_CODES = 60  # whole numbers that may stand for something else
+OFTEN = 20  # rows per value, from which on gaps between few whole numbers are no accident
 DIGITS = ("numbers", "codes", "postcodes")  # what those of whole numbers are
 WEEKS = ("week",)
 SHORT = ("month", "quarter", "year", "5 years")
@@ -108,6 +110,16 @@ def widths_of(categories: Categories, trimmed: float = TRIMMED) -> list[tuple[in
     widths = step_widths(_spread(place, categories.count[:known], trimmed))
     whole = categories.kind == "integer"
     return [(digit, power) for digit, power in widths if not whole or power >= 0 or digit % 10**-power == 0]
+
+
+def have_gaps(categories: Categories) -> bool:
+    """Whether few whole numbers leave gaps that many rows do not fill: a sign of codes, and no proof."""
+    known = np.asarray(categories.position)[: len(categories) - categories.missing].astype(np.int64)
+    if categories.kind != "integer" or not 2 <= len(known) <= MOST_CODES:
+        return False
+    steps = np.diff(known)
+    gaps = int(known[-1] - known[0]) + 1 >= 2 * len(known) and np.gcd.reduce(steps) == 1 and steps.max() > 1
+    return bool(gaps and int(categories.count.sum()) >= OFTEN * len(known))
 
 
 def step_widths(span: float) -> list[tuple[int, int]]:

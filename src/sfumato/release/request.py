@@ -40,7 +40,7 @@ from sfumato.errors import (
     warn,
 )
 from sfumato.hierarchies import parse as parse_hierarchy
-from sfumato.hierarchies.learned import Learned
+from sfumato.hierarchies.learned import Learned, have_gaps
 from sfumato.measures.table import SAMPLE, estimate
 from sfumato.search import Automatic, Mondrian, search_name
 from sfumato.search.problem import Choice, Progress, Solution
@@ -239,17 +239,28 @@ def recipes_of(frame: pl.DataFrame, hierarchies: Any, quasi: Iterable[str] = ())
     return given | {name: Learned(digits=digits) for name, digits in named.items() if digits != "numbers"}
 
 
-def warn_of_codes(table: pl.DataFrame | Engine, recipes: Mapping[str, Any], given: Any) -> None:
-    """Say of which columns whole numbers are codes because their names say so, and nobody else does."""
+def warn_of_codes(table: pl.DataFrame | Engine, recipes: Mapping[str, Any], given: Any, quasi: Iterable[str]) -> None:
+    """Say of which columns whole numbers are codes because their names say so, and nobody else does; and which may be
+    codes by their gaps: no name says so, and what a few rows say shall not decide how the others are printed."""
+    schema = table.schema if isinstance(table, pl.DataFrame) else table.schema()
     named = [name for name in recipes if name not in (given or {})]
-    if not named:
+    whole = [name for name in quasi if name not in recipes and schema[name].is_integer()]
+    if not named and not whole:
         return
-    sample = table if isinstance(table, pl.DataFrame) else table.sample(LOOKED_AT)
-    if found := [name for name in named if encode(sample.get_column(name))[0].kind == "integer"]:
-        one = json.dumps(found[0], ensure_ascii=False)
+    sample = (table if isinstance(table, pl.DataFrame) else table.sample(LOOKED_AT)).head(LOOKED_AT)
+    found = [name for name in named if encode(sample.get_column(name))[0].kind == "integer"]
+    gaps = [name for name in whole if have_gaps(encode(sample.get_column(name))[0])]
+    if found:
         why = "its name says" if len(found) == 1 else "their names say"
         said = f"whole numbers are codes in {quoted(found)}, as {why}: they have no ranges"
-        warn(HierarchyNote(f'{said}. hierarchies={{{one}: "learned"}} takes them for numbers'))
+        warn(HierarchyNote(f'{said}. hierarchies={{{_quoted(found[0])}: "learned"}} takes them for numbers'))
+    if gaps:
+        said = f"whole numbers leave gaps in {quoted(gaps)}, as codes do, and are taken for numbers"
+        warn(HierarchyNote(f'{said}. hierarchies={{{_quoted(gaps[0])}: "flat"}} takes them for codes'))
+
+
+def _quoted(name: str) -> str:
+    return json.dumps(name, ensure_ascii=False)
 
 
 def learned_without(request: Request, share: float) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from sfumato.core.roles import Roles, digits_of, suggest_together, why_of_name
 from sfumato.core.wording import Described, count, number, percent
 from sfumato.engines.tables import engine_of
 from sfumato.errors import EmptyTable
-from sfumato.hierarchies.learned import DOUBLED, FEW_WEEKS, widths_of
+from sfumato.hierarchies.learned import DOUBLED, FEW_WEEKS, MOST_CODES, have_gaps, widths_of
 from sfumato.hierarchies.templates.fitting import fitting
 from sfumato.hierarchies.words import word_order
 from sfumato.release.request import LOOKED_AT
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 FIGURES = re.compile(r"\d+% of the rows")
 MOST_PAIRED = 10  # columns tried in pairs: 45 counts at most, the columns with most values first
-MOST_CODES = 60  # whole numbers that may stand for something else
-OFTEN = 20  # rows per value, from which on gaps between few whole numbers are no accident
 
 
 @dataclass(frozen=True)
@@ -161,23 +159,13 @@ def suggest_hierarchy(categories: Categories) -> dict[str, Any]:
     postal = named == "postcodes" or (digits and _leading_zero(categories))
     if len(categories) > 10 and max(lengths, default=0) <= 12 and postal:
         return {"redact": "right"}
-    if categories.kind == "integer" and (named != "numbers" or _have_gaps(categories)):
+    if categories.kind == "integer" and (named != "numbers" or have_gaps(categories)):
         return {"learned": True, "digits": named} if len(known) > MOST_CODES else {"flat": True}
     if categories.ordered and len(categories) > 10 and (widths := widths_of(categories)[-DOUBLED:]):
         steps = [factor * Fraction(10) ** power for factor, power in widths]
         return {"intervals": [int(step) if step.denominator == 1 else float(step) for step in steps]}
     several = len(categories) > 10 or (categories.kind == "text" and word_order(leaves_of(categories)) is not None)
     return {"learned": True} if several else {"flat": True}
-
-
-def _have_gaps(categories: Categories) -> bool:
-    """Whether few whole numbers leave gaps that many rows do not fill: a sign of codes, and no proof."""
-    known = np.asarray(categories.position)[: len(categories) - categories.missing].astype(np.int64)
-    if len(known) > MOST_CODES or len(known) < 2:
-        return False
-    steps = np.diff(known)
-    gaps = int(known[-1] - known[0]) + 1 >= 2 * len(known) and np.gcd.reduce(steps) == 1 and steps.max() > 1
-    return bool(gaps and int(categories.count.sum()) >= OFTEN * len(known))
 
 
 def _leading_zero(categories: Categories) -> bool:
