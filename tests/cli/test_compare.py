@@ -103,6 +103,24 @@ def test_refusals(run: Run, patients: Path, flags: tuple[str, str], told: str) -
     assert told in ran.err
 
 
+def test_ends_and_dimensions(run: Run, patients: Path) -> None:
+    asked = ("--k", "4", "--search", "mondrian", "--dimensions")
+    told = run("compare", patients, *ASKED, *asked)
+    assert told.code == 0, told.err
+    assert "nothing released 0.5000" in told.out
+    assert "least score (mean of risk and loss)" in told.out
+    assert "loss by quasi-identifiers" in told.out
+    found = run("compare", patients, *ASKED, *asked, "--json").json
+    assert [p["columns"] for p in found["dimensions"]] == [1, 2, 3]
+    assert found["ends"]["nothing"] == {"risk": 0, "utility": 0, "score": 0.5}
+    assert found["ends"]["everything"]["utility"] == 1
+    [point] = found["points"]
+    assert point["score"] == pytest.approx((point["risk"] + 1 - point["utility"]) / 2)
+    refused = run("compare", patients, "--quasi", "age", "--rest", "release", "--dimensions")
+    assert refused.code == 2
+    assert "two or more quasi-identifiers" in refused.err
+
+
 def test_another_folder_is_refused(run: Run, patients: Path) -> None:
     ran = run("compare", patients, *ASKED, "-o", ".")
     assert ran.code == 2

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.comparing import page as folders
-from sfumato.comparing.axes import RISKS, pareto, utility_names
+from sfumato.comparing.axes import RISKS, pareto, score, utility_names
+from sfumato.comparing.curves import Curve, curve_chart
 from sfumato.comparing.drawing import Mark, Stroke, Text, place_labels, scale, svg, written
-from sfumato.comparing.page import chart, lines_of, page
+from sfumato.comparing.page import chart, least_score, lines_of, page
 from sfumato.comparing.points import FILE, in_parallel, open_ledger
 from sfumato.errors import ColumnError, Infeasible, MissingExtra, OutputError, PolicyError
 
@@ -371,14 +372,16 @@ def document(points: int = 3, methods: int = 2, **more: Any) -> dict[str, Any]:
         {
             "search": f"method-{m}", "parameters": "", "minimised": "lm", "k": 2 + i, "require": "", "suppression": 0,
             "risk": 0.5 / (1 + i + m), "utility": 0.9 - 0.1 * i - 0.03 * m, "loss": 0.1, "suppressed": 0,
-            "classes": 9, "seconds": 0.1, "pareto": m == 0, "status": "done", "reason": None,
+            "classes": 9, "seconds": 0.1, "score": 0.2, "pareto": m == 0, "columns": 1, "status": "done",
+            "reason": None,
         }
         for m in range(methods) for i in range(points)
     ]  # fmt: skip
     base = {
         "sfumato": "0", "format": 1, "rows": 60, "quasi": [["age"]], "sensitive": [], "seed": None, "swept": "k",
         "utility": {"measure": "lm", "label": "utility (1 − lm)"}, "risk": {"measure": "average", "label": "risk"},
-        "original": {"risk": 1.0, "utility": 1.0}, "points": rows,
+        "original": {"risk": 1.0, "utility": 1.0, "score": 0.5}, "points": rows,
+        "nothing": {"risk": 0.0, "utility": 0.0, "score": 0.5},
     }  # fmt: skip
     return base | more
 
@@ -403,6 +406,74 @@ def test_chart_keeps_everything_inside_and_labels_apart(methods: int, width: int
     assert len(legend) == methods + 1
 
 
+@pytest.mark.parametrize("width", [350, 920])
+def test_the_whole_map_has_both_ends_and_the_least_score(width: int) -> None:
+    points = [p | {"score": score(p["utility"], p["risk"])} for p in document(4)["points"]]
+    scene = chart(document(4) | {"points": points}, width, heading=False, whole=True)
+    words = [item.words for item in scene.items if isinstance(item, Text)]
+    assert "everything released" in words
+    assert "nothing released" in words
+    best = least_score({"points": points})
+    assert best is not None
+    assert best["score"] == pytest.approx(min((p["risk"] + 1 - p["utility"]) / 2 for p in points))
+    [dashed] = [item for item in scene.items if isinstance(item, Stroke) and item.dash]
+    ring = [item.at for item in scene.items if isinstance(item, Mark) and item.method == -1][-1]
+    (x0, y0), (x1, y1) = dashed.places  # the best lies on its line
+    assert (ring[1] - y0) / (ring[0] - x0) == pytest.approx((y1 - y0) / (x1 - x0))
+    for item in scene.items:
+        places = item.places if isinstance(item, Stroke) else (item.at,)
+        assert all(0 <= x <= scene.width and 0 <= y <= scene.height for x, y in places)
+
+
+def test_the_ends_are_rows_where_they_are_asked_for(people: pl.DataFrame) -> None:
+    found = two_methods(people, k=2, search="mondrian", extremes=True)
+    assert found["status"].to_list() == ["done", "end", "end"]
+    everything, nothing = found.rows(named=True)[1:]
+    pairs = people.group_by("age", "street").len().height
+    assert (everything["utility"], everything["risk"]) == (1.0, pairs / 60)  # the mean of 1/n over records
+    assert everything["score"] == pytest.approx(pairs / 120)
+    assert (nothing["utility"], nothing["risk"], nothing["score"]) == (0.0, 0.0, 0.5)
+    first = found.rows(named=True)[0]
+    assert first["score"] == pytest.approx((first["risk"] + 1 - first["utility"]) / 2)
+
+
+def test_each_quasi_identifier_has_its_cost(people: pl.DataFrame, tmp_path: Path) -> None:
+    found = two_methods(people, k=[5, 61], search="mondrian", dimensions=True, output=tmp_path / "map")
+    assert found.select("columns", "k", "status").rows() == [
+        (2, 5, "done"), (2, 61, "infeasible"), (1, 5, "done"), (1, 61, "infeasible"),
+    ]  # fmt: skip
+    alone = sf.compare(
+        people.select("age"), quasi=["age"], search="mondrian", k=5, hierarchies={"age": sf.intervals(5, 10, 20)}
+    )
+    assert found["utility"][2] == alone["utility"][0]
+    assert found["utility"][2] > found["utility"][0]  # one column alone loses less
+    assert not found["pareto"][2]  # it is no release of the same columns
+    html = (tmp_path / "map/map.html").read_text()
+    assert "What each quasi-identifier costs" in html
+    assert f"{1 - found['utility'][2]:.4f}" in html
+    again = two_methods(people, k=[5, 61], search="mondrian", dimensions=True, output=tmp_path / "map")
+    assert again.equals(found)  # seconds included: nothing ran twice
+
+
+@pytest.mark.parametrize("quasi", [["age"], [["age", "street"], ["age", "pay"]]])
+def test_dimensions_take_one_set_of_several_columns(people: pl.DataFrame, quasi: Any) -> None:
+    with pytest.raises(PolicyError, match="dimensions takes one set of two or more"):
+        sf.compare(people, quasi=quasi, rest="release", dimensions=True)
+    with pytest.raises(PolicyError, match="extremes"):
+        sf.compare(people, quasi=["age"], rest="release", extremes="both")  # type: ignore[arg-type]
+
+
+def test_a_curve_keeps_inside_and_names_what_is_ringed() -> None:
+    curve = Curve("loss", 0, 0, tuple((k, k / 200, f"k {k}") for k in (2, 3, 4, 5, 100)), {5: "the knee"})
+    for width in (350, 920):
+        scene = curve_chart([curve], "k", "loss", "Loss", "Loss over k.", width)
+        assert [item.words for item in scene.items if isinstance(item, Text) and item.kind == "label"] == ["the knee"]
+        assert any("logarithmic" in item.words for item in scene.items if isinstance(item, Text))
+        for item in scene.items:
+            places = item.places if isinstance(item, Stroke) else (item.at,)
+            assert all(0 <= x <= scene.width and 0 <= y <= scene.height for x, y in places)
+
+
 def test_lines_are_methods_and_what_is_not_swept() -> None:
     points = [p | {"suppression": share} for share in (0, 0.1) for p in document()["points"]]
     lines = lines_of(document(points=3) | {"points": points})
@@ -417,6 +488,7 @@ def test_lines_are_methods_and_what_is_not_swept() -> None:
 @pytest.mark.parametrize("change", [{"risk": None, "utility": None}, {"risk": 0.0}, {"risk": 0.2, "utility": 1.0}])
 def test_odd_points_are_drawn(change: dict[str, Any]) -> None:
     points = [p | change | {"pareto": change["risk"] is not None} for p in document()["points"]]
+    points = [p | {"score": score(p["utility"], p["risk"])} for p in points]
     odd = document() | {"points": points}
     assert ET.fromstring(svg(chart(odd), "map")) is not None
     assert "Risk and utility" in page(odd)

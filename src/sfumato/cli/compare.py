@@ -46,6 +46,9 @@ def compare(
     risk: Annotated[
         str, option("--risk", "On y: average (default), highest, or an attack.", SEARCH, "NAME")
     ] = "average",
+    dimensions: Annotated[
+        bool, option("--dimensions", "Also by fewer quasi-identifiers: what each one costs.", SEARCH)
+    ] = False,
     seed: options.Seed = None,
     workers: Annotated[int, option("--workers", "Releases made at the same time: 2 if not given.", SEARCH, "N")] = 2,
     ends: options.Ends = None,
@@ -82,7 +85,7 @@ def compare(
     try:
         told, found, kept = _run(
             named, given, lists, ks, require or [], faults, output,
-            {"utility": utility, "risk": risk, "workers": workers},
+            {"utility": utility, "risk": risk, "workers": workers, "dimensions": dimensions, "extremes": True},
         )  # fmt: skip
     except KeyboardInterrupt:
         raise SystemExit(_interrupted(output, as_json)) from None
@@ -195,14 +198,22 @@ def _interrupted(output: Path | None, as_json: bool) -> int:
 def _show(found: pl.DataFrame, told: list[str], files: list[str], output: Path | None, as_json: bool) -> None:
     from sfumato.cli.phrases import in_flags
 
-    rows = found.to_dicts()
+    every = found.to_dicts()
+    ends = [row for row in every if row["status"] == "end"]
+    most = max(row["columns"] or 0 for row in every)
+    rows = [row for row in every if row["columns"] == most]
+    fewer = [row for row in every if row not in (*rows, *ends)]
     if as_json:
-        say_json({"points": rows, "folder": None if output is None else str(output), "files": files, "notes": told})
+        told_ends = {row["search"].partition(" ")[0]: {n: row[n] for n in ("risk", "utility", "score")} for row in ends}
+        document = {"points": rows, "ends": told_ends, **({"dimensions": [*fewer, *rows]} if fewer else {})}
+        say_json({**document, "folder": None if output is None else str(output), "files": files, "notes": told})
         return
     tell(told)
     done = [row for row in rows if row["status"] == "done"]
     optional = [name for name in ("parameters", "minimised", "k", "require", "suppression") if _tells(rows, name)]
-    figures = ("utility", "risk", "loss", "suppressed", "classes", "seconds")
+    figures: tuple[str, ...] = ("utility", "risk", "score", "loss", "suppressed", "classes", "seconds")
+    if all(row["loss"] is not None and abs(row["loss"] + row["utility"] - 1) < 1e-9 for row in done):
+        figures = tuple(name for name in figures if name != "loss")  # it is 1 - utility
     head = ["search", *optional, *figures, ""]
     body = [
         [row["search"], *(_cell(row[name]) for name in optional), *(_cell(row[name]) for name in figures),
@@ -213,10 +224,37 @@ def _show(found: pl.DataFrame, told: list[str], files: list[str], output: Path |
     say_table(head, body, right=right)
     front = sum(row["pareto"] for row in rows)
     say(f"{len(done)} of {len(rows)} released; {front} on the Pareto front")
+    several = [name for name in optional if len({row[name] for row in rows}) > 1]
+    scored = [row for row in (*rows, *ends) if row["score"] is not None]
+    best = min(scored, key=lambda row: row["score"], default=None)
+    if best is not None:
+        known = [f"{row['search']} {_cell(row['score'])}" for row in ends if row["score"] is not None]
+        say(f"least score (mean of risk and loss): {_cell(best['score'])}, {_point(best, several)};")
+        say(f"  {', '.join(known)}")
+    if fewer:
+        _show_dimensions([*fewer, *rows], several)
     for reason in dict.fromkeys(row["reason"] for row in rows if row["reason"]):
         say(f"  {next(row['status'] for row in rows if row['reason'] == reason)}: {in_flags(reason)}")
     if files:
         say_written(files)
+
+
+def _point(row: Mapping[str, Any], optional: Sequence[str]) -> str:
+    words = [row["search"], *(f"{name} {_cell(row[name])}" for name in optional if row[name] not in (None, ""))]
+    return ", ".join(words)
+
+
+def _show_dimensions(rows: Sequence[Mapping[str, Any]], optional: Sequence[str]) -> None:
+    """What is lost by the number of quasi-identifiers: a line per point, a column per number."""
+    numbers = sorted({row["columns"] for row in rows})
+    lost: dict[str, dict[int, float | None]] = {}
+    for row in rows:
+        own = lost.setdefault(_point(row, optional), {})
+        own[row["columns"]] = None if row["utility"] is None else 1 - row["utility"]
+    say()
+    head = ["loss by quasi-identifiers", *map(str, numbers)]
+    body = [[name, *(_cell(own.get(n)) for n in numbers)] for name, own in lost.items()]
+    say_table(head, body, right=range(1, len(head)))
 
 
 def _tells(rows: Sequence[Mapping[str, Any]], name: str) -> bool:

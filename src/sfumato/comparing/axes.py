@@ -234,6 +234,20 @@ def _turned(found: Measure, name: str) -> float:
     return 1 / (1 + found.value) if name in UNBOUNDED else 1 - found.value
 
 
+NOTHING_RELEASED = {"risk": 0.0, "utility": 0.0}  # the end of every map: nobody is found, and nothing is learnt
+
+
+def score(utility: float | None, risk: float | None) -> float | None:
+    """The mean of risk and loss, where loss is 1 - utility: least is best. 0 is a release without either.
+
+    One number for two that cannot be exchanged: it weighs a point of risk as much as a point of loss.
+
+    >>> score(0.9, 0.3), score(0.0, 0.0), score(None, 0.1)
+    (0.2, 0.5, None)
+    """
+    return None if utility is None or risk is None else round((risk + 1 - utility) / 2, 12)
+
+
 def pareto(utility: Sequence[float | None], risk: Sequence[float | None]) -> list[bool]:
     """Which points no other point beats: one with at least the utility and at most the risk, and better in one.
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from sfumato.comparing.curves import curve_chart, dimension_curves
 from sfumato.comparing.drawing import (
     RADIUS,
     RING,
@@ -28,7 +29,8 @@ from sfumato.comparing.drawing import (
 from sfumato.core.wording import count, number
 from sfumato.engines.atomic import atomic_file
 from sfumato.report.charts.svg import mark as tick_mark
-from sfumato.report.markup import Markup, facts, join, names, section, tag
+from sfumato.report.markup import Markup, facts, join, name, names, section, tag
+from sfumato.report.markup import table as markup_table
 from sfumato.report.page import html, style_of
 
 TITLE = "Risk and utility"
@@ -67,8 +69,11 @@ def lines_of(document: Mapping[str, Any]) -> list[ChartLine]:
     return lines
 
 
-def chart(document: Mapping[str, Any], width: float = 920, heading: bool = True) -> Scene:
-    """The map drawn for a width in pixels, so that its text keeps its size; with a heading where it stands alone."""
+def chart(document: Mapping[str, Any], width: float = 920, heading: bool = True, whole: bool = False) -> Scene:
+    """The map drawn for a width in pixels, so that its text keeps its size; with a heading where it stands alone.
+
+    `whole`: from nothing released to everything released, with both ends, instead of where the releases are.
+    """
     lines = lines_of(document)
     drawn = [p for p in document["points"] if p["risk"] is not None and p["utility"] is not None]
     items: list[Stroke | Mark | Text] = []
@@ -76,14 +81,22 @@ def chart(document: Mapping[str, Any], width: float = 920, heading: bool = True)
     if heading:
         items += [Text("title", (_EDGE, 40), TITLE), Text("about", (_EDGE, 62), _about(document, width))]
         y = 84.0
-    legend, top = _legend(lines, document, drawn, width, y)
+    legend, top = _legend(lines, document, drawn, width, y, beside=not whole)
     items += legend
     bottom = top + max(350.0, min(0.56 * width, 500.0))
     risk = scale([p["risk"] for p in drawn], bottom, top, may_be_log=True)
+    if whole:
+        risk = ChartScale(0.0, 1.04, bottom, top)
     left = _EDGE + 16 + 6.8 * max(map(len, written(risk.ticks(_UP))), default=1)
-    x = scale([p["utility"] for p in drawn], left, width - _RIGHT)
+    x = (
+        ChartScale(0.0, 1.04, left, width - _RIGHT)
+        if whole
+        else scale([p["utility"] for p in drawn], left, width - _RIGHT)
+    )
     items += _axes(document, x, risk, width)
-    if drawn:
+    if whole:
+        items += _between_ends(document, lines, x, risk, (left, top - 6, width - 4, bottom))
+    elif drawn:
         items += _points(document, lines, x, risk, (left, top - 6, width - 4, bottom))
     else:
         items.append(Text("quiet", ((left + width) / 2, (top + bottom) / 2), "No point could be measured.", "middle"))
@@ -124,7 +137,12 @@ def _named(name: str, value: Any) -> str:
 
 
 def _legend(
-    lines: Sequence[ChartLine], document: Mapping[str, Any], drawn: Sequence[Mapping[str, Any]], width: float, y: float
+    lines: Sequence[ChartLine],
+    document: Mapping[str, Any],
+    drawn: Sequence[Mapping[str, Any]],
+    width: float,
+    y: float,
+    beside: bool,
 ) -> tuple[list[Stroke | Mark | Text], float]:
     """What the lines are, in rows as wide as the map; and where the plot may start."""
     entries: list[tuple[str, ChartLine | None]] = [(line.name, line) for line in lines]
@@ -146,7 +164,7 @@ def _legend(
         items.append(Text("legend", (x + 36, y + 4.3), words))
         x += long + 18
     swept = {"k": "k", "suppression": "the suppression allowed", "require": "what is required", "loss": "the loss"}
-    if len({p[_swept(document)] for p in document["points"]}) > 1:
+    if beside and len({p[_swept(document)] for p in document["points"]}) > 1:
         words = f"Beside the points: {swept[document['swept']]}."
         if x > _EDGE and x + len(words) * 6.4 > width - 12:
             x, y = _EDGE, y + 23
@@ -203,6 +221,44 @@ def _points(
     return [*under, *marks, *_beside(marks, words, paths, within)]
 
 
+def _between_ends(
+    document: Mapping[str, Any],
+    lines: Sequence[ChartLine],
+    x: ChartScale,
+    y: ChartScale,
+    within: tuple[float, float, float, float],
+) -> list[Stroke | Mark | Text]:
+    """The releases between the two ends, and the line on which the score is as low as that of the best."""
+    items: list[Stroke | Mark | Text] = [
+        item for item in _points(document, lines, x, y, within) if not isinstance(item, Text)
+    ]
+    best = least_score(document)
+    marks, words = [item for item in items if isinstance(item, Mark)], []
+    if best is not None:
+        twice = 2 * best["score"]  # risk = twice + utility - 1
+        ends = [(u, twice + u - 1) for u in (max(0.0, 1 - twice), min(1.0, 2 - twice))]
+        items.insert(0, Stroke("line", tuple((x(u), y(r)) for u, r in ends), 7, 1))
+        marks.append(Mark((x(best["utility"]), y(best["risk"])), -1, True))
+    words = ["" if best is None or mark is not marks[-1] else "least score" for mark in marks]
+    for words_of, end in (("everything released", document["original"]), ("nothing released", document["nothing"])):
+        if end["score"] is not None:
+            marks.append(Mark((x(end["utility"]), y(end["risk"])), 7, told=f"{words_of}: score {end['score']:.3f}"))
+            words.append(words_of)
+    paths = [item.places for item in items if isinstance(item, Stroke)]
+    found = place_labels([m.at for m in marks], [RING if m.ring else RADIUS for m in marks], words, paths, within)
+    items += [mark for mark in marks if mark not in items]
+    items += [
+        Text("label", (at[0], at[1] + 4), text, "middle", halo=True)
+        for at, text in zip(found, words, strict=True) if at is not None and text
+    ]  # fmt: skip
+    return items
+
+
+def least_score(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The release with the least mean of risk and loss; of several, the first."""
+    return min((p for p in document["points"] if p["score"] is not None), key=lambda p: p["score"], default=None)
+
+
 def _beside(
     marks: Sequence[Mark],
     words: Sequence[str],
@@ -250,12 +306,24 @@ READING = (
     "points are the Pareto front: no other release here has at least as much utility with at most as much risk, so a "
     "choice is a choice among these."
 )
+ENDS = (
+    "Every release lies between two ends: the table as it is, with all its risk and no loss, and nothing at all, with "
+    "neither risk nor use. The score is the mean of risk and loss (1 − utility), and less is better; on the dashed "
+    "line it is as low as that of the best release. It takes a point of risk to be as bad as a point of loss, which "
+    "nobody but you can say: take it for a first look, and choose on the front."
+)
+CURSE = (
+    "The same releases by the first quasi-identifier alone, by the first two, and so on, in the order given. The more "
+    "columns tell people apart, the fewer people are alike in all of them, and the more has to be blurred in each: the "
+    "curse of dimensionality. A column that makes the curve jump is the first to leave out, or to release coarser."
+)
 
 
 def page(document: Mapping[str, Any]) -> str:
     """The map as a page of HTML: light and dark, nothing from another host."""
     style = style_of("page.css") + files("sfumato.comparing").joinpath("map.css").read_text(encoding="utf-8") + css()
-    body = [_head(document), tag("main", _figure(document), _table(document), _left_out(document), _asked(document))]
+    parts = [_figure(document), _table(document), _ends(document), _dimensions(document), _left_out(document)]
+    body = [_head(document), tag("main", *parts, _asked(document))]
     body.append(tag("footer", f"Made by Sfumato {document['sfumato']} from map.json and nothing else."))
     return html("Risk and utility: a map of releases", style, body)
 
@@ -285,6 +353,9 @@ def _best(document: Mapping[str, Any], front: Sequence[Mapping[str, Any]]) -> Ma
     shown = [("Most useful", useful["utility"], useful["risk"], point_name(useful))]
     if safe is not useful:
         shown.append(("Least risky", safe["utility"], safe["risk"], point_name(safe)))
+    best = least_score(document)
+    if best is not None:
+        shown.append((f"Least score: {number(best['score'])}", best["utility"], best["risk"], point_name(best)))
     if before["risk"] is not None and before["utility"] is not None:
         shown.append(("The table as it is", before["utility"], before["risk"], "nothing done to it"))
     pairs = [
@@ -294,12 +365,46 @@ def _best(document: Mapping[str, Any], front: Sequence[Mapping[str, Any]]) -> Ma
     return facts(pairs)
 
 
+def drawn_twice(key: str, scene: Callable[[float], Scene]) -> Markup:
+    """A drawing for wide pages and for narrow ones."""
+    parts = [tag("div", svg(scene(w), f"{key}-{kind}", alone=False), class_=kind) for kind, w in _WIDTHS.items()]
+    return tag("figure", *parts)
+
+
 def _figure(document: Mapping[str, Any]) -> Markup:
-    drawings = [
-        tag("div", svg(chart(document, width, heading=False), f"map-{kind}", alone=False), class_=kind)
-        for kind, width in _WIDTHS.items()
+    drawings = drawn_twice("map", lambda width: chart(document, width, heading=False))
+    return section("map", "The map", drawings, tag("p", READING, class_="quiet"))
+
+
+def _ends(document: Mapping[str, Any]) -> Markup | None:
+    places = [document["original"], *(p for p in document["points"] if p["score"] is not None)]
+    if any(p["score"] is None or not 0 <= p["utility"] <= 1 or not 0 <= p["risk"] <= 1 for p in places):
+        return None  # a measure that knows no ends
+    drawings = drawn_twice("ends", lambda width: chart(document, width, heading=False, whole=True))
+    return section("ends", "Between everything and nothing", drawings, tag("p", ENDS, class_="quiet"))
+
+
+def _dimensions(document: Mapping[str, Any]) -> Markup | None:
+    """Loss against the number of quasi-identifiers, as a curve and as a table."""
+    points = document.get("dimensions")
+    if not points:
+        return None
+    columns, lines = document["quasi"][0], lines_of({**document, "swept": "columns"})
+    curves = dimension_curves(points, lines)
+    told = f"Loss of releases by 1 to {len(columns)} quasi-identifiers, for {count(len(lines), 'combination')}."
+    drawings = drawn_twice("dimensions", lambda width: curve_chart(
+        curves, "quasi-identifiers", f"loss ({document['utility']['measure']})", "The curse of dimensionality", told,
+        width, heading=False))  # fmt: skip
+    head = ["Release", *(join([f"{n} " if n == 1 else f"{n} with ", name(c)]) for n, c in enumerate(columns, 1))]
+    losses = [(curve.name, {at: loss for at, loss, _ in curve.places}) for curve in curves]
+    rows = [
+        [words, *(_figure_of(own[n]) if n in own else "not released" for n in range(1, len(columns) + 1))]
+        for words, own in losses
     ]
-    return section("map", "The map", tag("figure", *drawings), tag("p", READING, class_="quiet"))
+    caption = "Loss, by the number of quasi-identifiers and the one added last."
+    table = markup_table(head, rows, caption, "points stack")
+    text = tag("p", CURSE, class_="quiet")
+    return section("dimensions", "What each quasi-identifier costs", drawings, text, table)
 
 
 def _table(document: Mapping[str, Any]) -> Markup | None:
@@ -315,6 +420,7 @@ def _table(document: Mapping[str, Any]) -> Markup | None:
             ("Loss kept low", lambda p: p["minimised"], len({p["minimised"] for p in done}) > 1),
             ("Utility", lambda p: _figure_of(p["utility"]), True),
             ("Risk", lambda p: _figure_of(p["risk"]), True),
+            ("Score", lambda p: _figure_of(p["score"]), any(p["score"] is not None for p in done)),
             ("Loss", lambda p: _figure_of(p["loss"]), True),
             ("Suppressed", lambda p: number(p["suppressed"]), True),
             ("Classes", lambda p: number(p["classes"]), True),
@@ -327,17 +433,21 @@ def _table(document: Mapping[str, Any]) -> Markup | None:
     head = [tag("th", "Method", scope="col")]
     head += [tag("th", title, scope="col", class_=kind) for (title, _, _), kind in zip(columns, kinds, strict=True)]
     head.append(tag("th", "Front", scope="col"))
-    rows = []
+    rows, best = [], least_score(document)
     for p in done:
         cells = [
             tag("td", text(p), data_head=title, class_=kind)
             for (title, text, _), kind in zip(columns, kinds, strict=True)
         ]
         on = join([tick_mark(True), " front"]) if p["pareto"] else ""
+        on = join([on or None, "least score"], ", ") if p is best else on
         method = " ".join(filter(None, (p["search"], p["parameters"])))
         cells.append(tag("td", on, data_head="Pareto"))
         rows.append(tag("tr", tag("th", method, scope="row"), *cells, class_="front" if p["pareto"] else None))
-    caption = tag("caption", "Loss is what the method kept low; seconds are those of its search.")
+    told = (
+        "Score is the mean of risk and 1 − utility, least is best; loss is what the method kept low; seconds are those "
+    )
+    caption = tag("caption", f"{told}of its search.")
     table = tag(
         "table", caption, tag("thead", tag("tr", *head)), tag("tbody", *rows), class_="points stack"
     )  # fmt: skip
@@ -392,8 +502,8 @@ def write_maps(folder: Path, document: Mapping[str, Any]) -> None:
     """map.json, map.svg, map.html and, last, map.png: MissingExtra where only that cannot be drawn."""
     scene = chart(document)
     text = json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False)
-    for name, content in (("map.json", text), ("map.svg", str(svg(scene, "map"))), ("map.html", page(document))):
-        _write(folder / name, (content.rstrip("\n") + "\n").encode("utf-8"))
+    for file, content in (("map.json", text), ("map.svg", str(svg(scene, "map"))), ("map.html", page(document))):
+        _write(folder / file, (content.rstrip("\n") + "\n").encode("utf-8"))
     _write(folder / "map.png", png(scene))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from sfumato import __version__
-from sfumato.comparing.axes import MapAxis, pareto, risk_axis, utility_axis
+from sfumato.comparing.axes import NOTHING_RELEASED, MapAxis, pareto, risk_axis, score, utility_axis
 from sfumato.comparing.page import write_maps
 from sfumato.comparing.points import (
     SETTLED,
@@ -37,11 +37,12 @@ from sfumato.core import parameters
 from sfumato.core.fingerprint import fingerprint, key
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.microdata import encode
-from sfumato.core.parameters import check_progress, whole_number
+from sfumato.core.parameters import check_progress, whole_number, yes_or_no
 from sfumato.core.roles import Roles
 from sfumato.core.spelling import normalised, one_spelling
+from sfumato.core.wording import count
 from sfumato.engines.memory.table import enter
-from sfumato.errors import MissingExtra, warn
+from sfumato.errors import MissingExtra, PolicyError, warn
 from sfumato.hierarchies.learned import Learned
 from sfumato.measures.risk.keys import keys_of
 from sfumato.release.ends import ends_named
@@ -63,7 +64,9 @@ SCHEMA = {
     "suppressed": pl.Int64,
     "classes": pl.Int64,
     "seconds": pl.Float64,
+    "score": pl.Float64,
     "pareto": pl.Boolean,
+    "columns": pl.Int64,
     "status": pl.String,
     "reason": pl.String,
 }
@@ -93,6 +96,8 @@ def compare(
     ends: str = "rounded",
     utility: Any = "lm",
     risk: Any = "average",
+    dimensions: bool = False,
+    extremes: bool = False,
     output: str | Path | None = None,
     seed: int | None = None,
     workers: int = 2,
@@ -112,6 +117,9 @@ def compare(
     require: criteria beside k, or a list of lists of criteria, which are compared.
     utility: what stands on x: a loss, of which 1 - loss is shown, or a measure as "learning target=disease".
     risk: what stands on y: "average" or "highest" risk of a record, "records-at-risk", another measure or an attack.
+    dimensions: also releases by the first quasi-identifier alone, by the first two, and so on: what each further one
+        costs. They are rows whose `columns` are fewer, and stand on no front.
+    extremes: the two ends of the map as rows of status "end": everything released, and nothing.
     output: a folder for points.jsonl, map.json, map.svg, map.html and, with matplotlib, map.png. A second run with the
         same input goes on from the points that are there.
     seed: of attacks and measures that draw. workers: how many points at a time. progress: as for `anonymize`.
@@ -119,8 +127,8 @@ def compare(
     Returns
     -------
     A Polars frame with one row per point: search, parameters, minimised (the loss kept low), k, require, suppression,
-    risk, utility, loss, suppressed, classes, seconds, pareto, status ("done", "infeasible", "refused", "failed"),
-    reason.
+    risk, utility, loss, suppressed, classes, seconds, score (the mean of risk and 1 - utility, least is best), pareto,
+    columns (how many quasi-identifiers), status ("done", "infeasible", "refused", "failed"), reason.
 
     >>> import sfumato as sf
     >>> table = {"age": [31, 32, 58, 59], "sex": ["F", "F", "M", "M"]}
@@ -130,6 +138,7 @@ def compare(
     Duncan, Keller-McNulty, Stokes, Disclosure risk vs. data utility: the R-U confidentiality map, 2001.
     """
     check_progress(progress)
+    dimensions, extremes = yes_or_no(dimensions, "dimensions"), yes_or_no(extremes, "extremes")
     workers = whole_number(workers, "workers", 1, 64)
     report_progress = progress or quiet
     frame = enter(data)[0]
@@ -141,6 +150,10 @@ def compare(
     recipes = recipes_of(frame, hierarchies, _columns(roles.quasi))
     hierarchies = _hierarchies(frame, recipes)
     merged = normalised(normalise, frame, roles, hierarchies)
+    if dimensions and (len(roles.quasi) > 1 or len(_columns(roles.quasi)) < 2):
+        given = count(len(roles.quasi), "set") if len(roles.quasi) > 1 else "one column"
+        what = "dimensions takes one set of two or more quasi-identifiers"
+        raise PolicyError(what, got=given, hint="name the columns of one set")
     asked = [criterion for point in planned.points for criterion in point.require]
     frame = frame.with_columns(one_spelling([frame.get_column(name) for name in merged], asked).values())
     axes = utility_axis(utility, roles.sensitive), risk_axis(risk, roles.sensitive, roles.weight)
@@ -148,17 +161,29 @@ def compare(
     bounds = parameters.levels_of(levels, _columns(roles.quasi))
     task = _Task(frame, roles, recipes, hierarchies, bounds, ends_named(ends), axes[0], axes[1], seed)
     folder = None if output is None else parameters.path_of(output)
-    ledger, names = _ledger(task, planned, folder)
+    tasks = [task, *(task.narrowed(n) for n in range(1, len(_columns(roles.quasi)) if dimensions else 1))]
+    ledger, names = _ledger(tasks, planned, folder)
     kernels.warn_of_compiling(report_progress)
-    rows = _all(task, planned, ledger, names, int(workers), report_progress)
-    document = task.document(planned, rows)
+    rows = _all(tasks, planned, ledger, names, int(workers), report_progress)
+    document = task.document(planned, rows[: len(planned.points) + 1])
+    if dimensions:
+        document["dimensions"] = _dimensions(tasks, planned, rows, document["points"])
     if folder is not None:
         report_progress("drawing the map", None)
         try:
             write_maps(folder, document)
         except MissingExtra as error:  # all but the png is there
             warn(CompareWarning(f"map.png is not drawn: {error}"))
-    return pl.DataFrame(document["points"], schema=SCHEMA)
+    fewer = [p for p in document.get("dimensions", ()) if p["columns"] < len(_columns(roles.quasi))]
+    shown = [*document["points"], *fewer, *(ends_of(document) if extremes else ())]
+    return pl.DataFrame(shown, schema=SCHEMA)
+
+
+def ends_of(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The two ends of a map as rows: all risk and no loss, no risk and all loss."""
+    words = {"everything released": document["original"], "nothing released": document["nothing"]}
+    return [{**dict.fromkeys(SCHEMA), **end, "search": name, "parameters": "", "minimised": "", "require": "",
+             "pareto": False, "status": "end"} for name, end in words.items()]  # fmt: skip
 
 
 class _Task:
@@ -182,6 +207,15 @@ class _Task:
         named = {name for name in frame.columns if roles.role(name) is not None}
         self.free = [name for name in frame.columns if name not in named]  # told once, not for every point
         self.built = {name: tree for name, tree in hierarchies.items() if isinstance(tree, Hierarchy)}
+
+    def narrowed(self, n: int) -> _Task:
+        """The same of the first n quasi-identifiers; the others are not released."""
+        [names] = self.roles.quasi
+        gone = set(names[n:]) - set(self.roles.sensitive)
+        kept = {name: {k: v for k, v in getattr(self, name).items() if k not in names[n:]} for name in _OF_COLUMNS}
+        roles = replace(self.roles, quasi=(names[:n],))
+        frame = self.frame.drop(gone)
+        return _Task(frame, roles, **kept, ends=self.ends, utility=self.utility, risk=self.risk, seed=self.seed)
 
     def identity(self) -> dict[str, Any]:
         """All but the rows of the table that the figures of a point depend on."""
@@ -245,8 +279,7 @@ class _Task:
         original, *rows = found
         front = pareto([row["utility"] for row in rows], [row["risk"] for row in rows])
         points = [
-            {**point.words(), **{name: row[name] for name in SCHEMA if name in row}, "pareto": on}
-            for point, row, on in zip(planned.points, rows, front, strict=True)
+            self.point(point, row) | {"pareto": on} for point, row, on in zip(planned.points, rows, front, strict=True)
         ]
         return {
             "sfumato": __version__,
@@ -258,9 +291,34 @@ class _Task:
             "risk": {"measure": self.risk.text, "label": self.risk.label},
             "seed": self.seed,
             "swept": planned.swept,
-            "original": {"risk": original.get("risk"), "utility": original.get("utility")},
+            "original": _scored({"risk": original.get("risk"), "utility": original.get("utility")}),
+            "nothing": _scored(NOTHING_RELEASED),
             "points": [{name: point[name] for name in SCHEMA} for point in points],
         }
+
+    def point(self, point: Point, row: Row) -> Row:
+        """A point and its figures."""
+        own = {name: row[name] for name in SCHEMA if name in row}
+        return _scored({**point.words(), **own, "pareto": False, "columns": len(_columns(self.roles.quasi))})
+
+
+_OF_COLUMNS = ("recipes", "hierarchies", "levels")
+
+
+def _scored(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {**row, "score": score(row["utility"], row["risk"])}
+
+
+def _dimensions(
+    tasks: Sequence[_Task], planned: ComparisonPlan, rows: Sequence[Row], points: Sequence[Row]
+) -> list[Row]:
+    """The points of one quasi-identifier, of two, and so on to all of them."""
+    size = len(planned.points)
+    found = []
+    for i, task in enumerate(tasks[1:]):
+        mine = rows[1 + size * (i + 1) : 1 + size * (i + 2)]
+        found += [task.point(point, row) for point, row in zip(planned.points, mine, strict=True)]
+    return [{name: point[name] for name in SCHEMA} for point in (*found, *points)]
 
 
 def _told(release: Release, loss: Any) -> float | None:
@@ -270,7 +328,7 @@ def _told(release: Release, loss: Any) -> float | None:
 
 
 def _all(
-    task: _Task,
+    tasks: Sequence[_Task],
     planned: ComparisonPlan,
     ledger: Ledger,
     names: Sequence[str],
@@ -278,8 +336,8 @@ def _all(
     report_progress: Callable[[str, Any], None],
 ) -> list[Row]:
     """The rows of the table as it is and of every point: those in the ledger, and the others run and kept."""
-    works: list[Callable[[threading.Event], Row]] = [task.as_it_is]
-    works += [partial(task.release, point) for point in planned.points]
+    works: list[Callable[[threading.Event], Row]] = [tasks[0].as_it_is]
+    works += [partial(task.release, point) for task in tasks for point in planned.points]
     missing = [i for i, name in enumerate(names) if name not in ledger.known]
 
     def settle(i: int, stop: threading.Event) -> Row:
@@ -291,7 +349,7 @@ def _all(
             ledger.add(names[i], row)
         return row
 
-    total, left = len(planned.points), len([i for i in missing if i])
+    total, left = len(works) - 1, len([i for i in missing if i])
 
     def told(row: Row) -> None:
         nonlocal left
@@ -308,7 +366,7 @@ def _all(
     return [new[i] if i in new else ledger.known[name] for i, name in enumerate(names)]
 
 
-def _ledger(task: _Task, planned: ComparisonPlan, folder: Path | None) -> tuple[Ledger, list[str]]:
+def _ledger(tasks: Sequence[_Task], planned: ComparisonPlan, folder: Path | None) -> tuple[Ledger, list[str]]:
     """The finished points of the folder, and the name of each point of this run, the table as it is first."""
     secret = key()
     if secret is None:
@@ -316,13 +374,14 @@ def _ledger(task: _Task, planned: ComparisonPlan, folder: Path | None) -> tuple[
         if folder is not None:
             message = "there is no place for a key, so that a later run cannot use these points; set SFUMATO_KEY"
             warn(CompareWarning(message))
-    source = identity(secret, {"version": __version__, "table": fingerprint(task.frame, secret)})
+    source = identity(secret, {"version": __version__, "table": fingerprint(tasks[0].frame, secret)})
     ledger, why = open_ledger(folder, source)
     if why is not None:
         warn(CompareWarning(why))
-    shared = {"source": source, **task.identity()}
-    points = [{"original": True}, *(point.identity() for point in planned.points)]
-    return ledger, [identity(secret, shared | {"point": point}) for point in points]
+    shared = [{"source": source, **task.identity()} for task in tasks]
+    points = [point.identity() for point in planned.points]
+    names = [identity(secret, own | {"point": point}) for own in shared for point in points]
+    return ledger, [identity(secret, shared[0] | {"point": {"original": True}}), *names]
 
 
 def _hierarchies(frame: pl.DataFrame, recipes: Mapping[str, Any]) -> dict[str, Any]:
