@@ -143,10 +143,14 @@ class NodeChecker:
 
     def without(self, members: np.ndarray) -> NodeChecker:
         """The same cells with some attributes at their root, which drops them."""
-        keep = [i for i, m in enumerate(self.members) if m not in members]
+        return self.project([int(m) for m in self.members if m not in members])[0]
+
+    def project(self, members: Sequence[int]) -> tuple[NodeChecker, np.ndarray]:
+        """The cells over some of the attributes, and which of them each cell lies in."""
+        keep = [i for i, m in enumerate(self.members) if m in members]
         tables = [np.arange(self.ladders.values[self.members[i]]) for i in keep]
         rolled = roll_up(self.cells, tables, keep)
         first = first_of(rolled.class_of_cell, len(rolled.size))
         histograms = {name: rolled.histogram(name) for name in self.cells.histograms}
         cells = Cells((), np.ascontiguousarray(self.cells.codes[keep][:, first]), rolled.size, (), histograms)
-        return NodeChecker(self.ladders, cells, [int(self.members[i]) for i in keep])
+        return NodeChecker(self.ladders, cells, [int(self.members[i]) for i in keep]), rolled.class_of_cell

@@ -122,6 +122,29 @@ def check_nodes(
 
 
 @kernel
+def drop_small_classes(of: np.ndarray, count: np.ndarray, size: np.ndarray, least: int, gone: np.ndarray) -> None:
+    """Mark cells as gone until every class with a cell that stays has at least `least` rows.
+
+    of[s, i] is the class of cell i in grouping s, `size` the rows of the classes of all groupings, which shrink. What
+    is left in the end does not depend on the order: a class that is too small stays so when others shrink.
+    """
+    changed = True
+    while changed:
+        changed = False
+        for i in range(of.shape[1]):
+            if gone[i]:
+                continue
+            for s in range(len(of)):
+                if size[of[s, i]] < least:
+                    gone[i] = True
+                    break
+            if gone[i]:
+                for s in range(len(of)):
+                    size[of[s, i]] -= count[i]
+                changed = True
+
+
+@kernel
 def raise_boxes(floor: np.ndarray, stride: np.ndarray, lows: np.ndarray, highs: np.ndarray, values: np.ndarray) -> None:
     """For each b, raise floor to at least values[b] at every node between the corners lows[b] and highs[b]."""
     d = len(stride)

@@ -68,7 +68,7 @@ class KnownNodes:
 
     def __init__(self, walk: LatticeState) -> None:
         refuse_large(walk.lattice)
-        self.walk = walk
+        self.walk, walk.in_full = walk, True
         self.shape, count = walk.lattice.shape, walk.lattice.size
         self.tag = np.zeros(self.shape, np.int8)
         self.checked = np.zeros(count, np.bool_)

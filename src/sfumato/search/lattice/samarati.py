@@ -94,6 +94,7 @@ class Samarati(Search):
         elif self.prefer == "relative-height":
             key = (nodes / np.maximum(walk.tops, 1)).sum(axis=1).tolist()
         elif self.prefer != "first" and len(nodes) > 1:
+            walk.in_full = self.prefer == "distinct"
             found = walk.examine(nodes)
             wanted = {"distinct": -found.classes, "suppressed": found.suppressed, "loss": found.loss}
             key = wanted[self.prefer].astype(np.float64).tolist()

@@ -6,6 +6,7 @@ import time
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from sfumato.core.policy import TOLERANCE, ClassStatistics, class_statistics, ke
 from sfumato.errors import Infeasible
 from sfumato.search.lattice.checker import WORTH_A_THREAD, Ladders, NodeChecker
 from sfumato.search.lattice.kernels import check_nodes, group_room, raise_boxes
+from sfumato.search.lattice.several_sets import SetChecker
 from sfumato.search.problem import GENERALISE, Problem, judge, level_columns, nothing_found
 
 LISTED = 1 << 22  # larger lattices are not written down node by node
@@ -97,6 +99,7 @@ class LatticeState:
         self.monotone = self.superset or (
             self.limit == 0 and all(c.monotonicity in ("superset", "merge") for c in require)
         )
+        self.in_full = False  # with several sets: whether suppressed rows and classes are wanted of every node
         self.costs = NodeCosts(problem)
         self.sources = [NodeChecker(Ladders.of(self.attributes), problem.cells, range(self.d))]
         self.tops = np.array([a.ladder.height for a in self.attributes])
@@ -110,6 +113,11 @@ class LatticeState:
         self.stride = lattice.strides if listed else np.zeros(self.d, np.int64)
         self.floor = np.zeros(listed)
         self.loss_floor = np.zeros(0 if self.costs.by_label else listed)
+
+    @cached_property
+    def sets(self) -> SetChecker:
+        """The quasi-identifier sets, where there are several."""
+        return SetChecker(self.problem, self.sources[0])
 
     def stop_after(self, seconds: float | None, nodes: int | None) -> None:
         """Set the limits."""
@@ -162,6 +170,8 @@ class LatticeState:
                 found[mine], extra[mine] = self.sources[number].check(
                     nodes[mine], self.policy.least_size, limit, self.costs.gaps, gap_at[mine], self.pool
                 )
+        elif not self.in_full:
+            found[:, 0] = self.sets.least_suppressed(nodes, self.policy.least_size, self.pool)
         if self.by_size:
             suppressed = found[:, 0]
             good = (suppressed <= self.limit) & (suppressed < self.rows)
@@ -216,8 +226,7 @@ class LatticeState:
     def _judge(self, node: np.ndarray, gap_at: np.ndarray, source: NodeChecker) -> tuple[float, int, int]:
         """Loss, suppression and kept classes of a node under any criteria."""
         if not self.one_set:
-            _, verdict, statistics = judge(self.problem, level_columns(self.problem, node.tolist()))
-            return verdict.loss, verdict.suppressed, statistics.kept_classes
+            return self._judge_sets(node, gap_at)
         classes = source.classes(node)
         good = kept_classes(self.policy.require, classes)
         statistics = class_statistics(self.policy, classes.size, good, self.rows)
@@ -231,6 +240,22 @@ class LatticeState:
             extra = source.extra(np.flatnonzero(~good[classes.class_of_cell]), self.costs.gaps, gap_at)
         loss = self._losses(node[None, :], np.array([suppressed]), np.zeros((1, 5)), extra[None, :])
         return float(loss[0]), suppressed, kept
+
+    def _judge_sets(self, node: np.ndarray, gap_at: np.ndarray) -> tuple[float, int, int]:
+        """The same with several quasi-identifier sets. Kept classes, which take all columns, are told in full only; so
+        is what is suppressed where nothing may be."""
+        by_size, strict = self.policy.by_size, self.limit == 0
+        if not self.in_full and strict and not by_size and self.best is not None and not self.sets.holds(node):
+            return np.inf, 1, 0
+        if not self.in_full and self.costs.by_label and (by_size or (strict and self.sets.holds(node))):
+            # by size, a node where nothing may be suppressed comes here only where nothing is
+            gone = np.zeros(0, np.int64) if strict else self.sets.suppressed_cells(node, self.policy.least_size)
+            suppressed = int(self.problem.cells.count[gone].sum())
+            extra = self.sets.whole.extra(gone, self.costs.gaps, gap_at)[None, :]
+            loss = self._losses(node[None, :], np.array([suppressed]), np.zeros((1, 5)), extra)
+            return float(loss[0]), suppressed, 0
+        _, verdict, statistics = judge(self.problem, level_columns(self.problem, node.tolist()))
+        return verdict.loss, verdict.suppressed, statistics.kept_classes
 
     def _offer(self, node: np.ndarray, loss: float) -> None:
         """Keep a node if it is better than the best; ties go to the lower, then the lexicographically smaller one."""
