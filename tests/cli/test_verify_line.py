@@ -116,9 +116,10 @@ def test_a_file(run: Run, tmp_path: Path) -> None:
         assert found.code == 0, found.err + found.out
 
 
+@pytest.mark.parametrize("asked_for", ["alpha-k 0.9 4 attribute={} flu cold", "t-closeness {} 0.9 reference=flu=1"])
 @pytest.mark.parametrize("address", ["duckdb"], indirect=True)
-def test_what_no_line_can_say_needs_a_folder(run: Run, address: str) -> None:
-    guarded = ("--require", f"alpha-k 0.9 4 attribute={shlex.quote(ILL)} flu cold")
+def test_what_no_line_can_say_needs_a_folder(run: Run, address: str, asked_for: str) -> None:
+    guarded = ("--require", asked_for.format(shlex.quote(ILL)))
     asked = ("anonymize", "--input", address, "--table", "crowd", *ASKED[:4], *ASKED[6:])
     done = run(*asked, *guarded, "--output-table", "r")
     assert done.code == 0, done.err

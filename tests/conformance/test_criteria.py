@@ -26,6 +26,9 @@ ASKED: list[Any] = [
     *(sf.BetaLikeness("s", beta, kind) for beta in (0.1, 0.5, 1, 3) for kind in ("basic", "enhanced")),
     *(sf.DeltaDisclosure("s", delta, absent) for delta in (0.5, 1, 2.5, 3) for absent in ("violates", "skipped")),
     *(sf.KMap(k, f, e) for k, f in ((3, 0.1), (5, 1), (40, 0.05)) for e in ("poisson", "zero-truncated-poisson")),
+    *(sf.TCloseness("s", 0.7, d, reference={"a": 3, "b": 1, "1": 0.5, "": 1}) for d in ("equal", "kl")),
+    *(sf.TCloseness("s", 0.4, "ordered", reference=r) for r in ({"a": 2, "b": 1, "zz": 0}, {"2": 2, "10": 1, "15": 1})),
+    *(sf.BetaLikeness("s", 3, kind, reference={"a": 2, "b": 2, "c": 1, "d": 0}) for kind in ("basic", "enhanced")),
 ]
 OF_TABLE: list[Any] = [
     *(sf.AverageRisk(t) for t in (0.2, 0.5, 1)),

@@ -98,6 +98,17 @@ def test_defaults_and_several_quasi_sets(tmp_path: Path) -> None:
     assert (asked["seed"], asked["order"], policy.format) == (None, "canonical", "csv")
 
 
+def test_a_reference_is_a_table_or_a_file_beside_the_policy(tmp_path: Path) -> None:
+    entry = 'model = "t-closeness"\nattribute = "disease"\nt = 0.2\nreference = '
+    (tmp_path / "register.csv").write_text("flu,2\nulcer,1\n")
+    for written in ('"register.csv"', "{ ulcer = 1, flu = 2 }"):
+        text = DESIGN.replace('model = "entropy-l-diversity"\nattribute = "disease"\nl = 3', entry + written)
+        asked = check(load(write(tmp_path, text)), COLUMNS).require
+        assert asked[1] == sf.TCloseness("disease", 0.2, reference={"flu": 2, "ulcer": 1})
+    found = faults(tmp_path, text.replace("flu = 2", "flu = -2"))
+    assert "a number of reference is out of range" in found[0]
+
+
 def test_count_and_share_of_suppression(tmp_path: Path) -> None:
     for written, value in (("20", 20), ("0.5", 0.5), ("1", 1), ("1.0", 1.0)):
         policy = check(load(write(tmp_path, DESIGN.replace("0.02", written))), COLUMNS)

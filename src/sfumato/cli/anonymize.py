@@ -281,7 +281,8 @@ def _verify(policy: PolicyFile, folder: Path | None, manifest: Mapping[str, Any]
         words += ["--input", str(policy.input)]
     if policy.table is not None and folder is None:
         against = any(c.uses_overall_distribution for c in policy.require) and manifest["solution"]["suppressed"]
-        listed = any(isinstance(v, list | tuple) or v == "hierarchical" for m in asked["require"] for v in m.values())
+        stated = [value for model in asked["require"] for value in model.values()]
+        listed = any(isinstance(value, list | tuple | dict) or value == "hierarchical" for value in stated)
         if against or listed:
             return None
         words += [
@@ -341,4 +342,4 @@ def say_promises(promises: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _parameter(value: object) -> str:
-    return f"{len(value)} values" if isinstance(value, list | tuple) else number(value)
+    return f"{len(value)} values" if isinstance(value, list | tuple | dict) else number(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
@@ -77,14 +78,25 @@ class Groups:
 
     `keys` holds that text, a column per quasi-identifier; `text` the printed sensitive attributes; both null where a
     cell is missing. `given` maps an attribute to its counts in the table before suppression, where they are known,
-    `hierarchies` to its hierarchy. With `row_counts` an entry stands for so many rows: distinct tuples, counted.
+    `hierarchies` to its hierarchy; `outside` are attributes whose distribution was given from outside. With
+    `row_counts` an entry stands for so many rows: distinct tuples, counted.
     """
 
     keys: pl.DataFrame
     text: Mapping[str, pl.Series]
-    given: Mapping[str, Counts] = field(default_factory=dict)
+    given: Mapping[str, Mapping[Any, float]] = field(default_factory=dict)
     hierarchies: Mapping[str, Wide] = field(default_factory=dict)
     row_counts: pl.Series | None = None
+    outside: frozenset[str] = frozenset()
+
+    def beside(self, attribute: str, reference: Any) -> Groups:
+        """The same groups, beside a distribution of the attribute that was given from outside, unless it is None."""
+        if reference is None:
+            return self
+        found = copy(self)  # with what it has grouped
+        object.__setattr__(found, "given", {**self.given, attribute: dict(reference)})
+        object.__setattr__(found, "outside", self.outside | {attribute})
+        return found
 
     def _grouped(self, frame: pl.DataFrame, on: list[str], name: str) -> pl.DataFrame:
         """Rows per group of equal entries."""
@@ -124,7 +136,9 @@ class Groups:
         """Counts in the table before suppression where given, else in the released rows: value, n."""
         if attribute in self.given:
             table = self.given[attribute]
-            frame = pl.DataFrame({"value": [v or None for v in table], "n": list(table.values())}, schema=_WHOLE)
+            kind = pl.Float64 if attribute in self.outside else pl.Int64
+            columns = {"value": [v or None for v in table], "n": list(table.values())}
+            frame = pl.DataFrame(columns, schema={"value": pl.String, "n": kind}, strict=False)
         else:
             frame = self._grouped(pl.DataFrame({"value": self.text[attribute]}), ["value"], "n")
         return frame.filter(pl.col("n") > 0).sort("value")
@@ -136,7 +150,12 @@ class Groups:
         return f'compared with "{attribute}" in the released rows, as its distribution before suppression is not given'
 
     def order(self, attribute: str) -> list[str | None]:
-        """All values, of the whole table and of the released rows, in their order; missing last."""
+        """All values, of the whole table and of the released rows, in their order; missing last.
+
+        Of a distribution that was given from outside, its values alone.
+        """
+        if attribute in self.outside:
+            return in_order(value or None for value in self.given[attribute])
         known = set(self.overall(attribute)["value"]) | set(self.text[attribute].unique())
         return in_order(known)
 
@@ -163,9 +182,6 @@ class Groups:
         height = len(next(iter(path.values()))) - 1
         columns = {str(i): [path[value][i] for value in values] for i in range(height + 1)}
         return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
-
-
-_WHOLE = {"value": pl.String, "n": pl.Int64}
 
 
 def rounded(x: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -10,6 +10,7 @@ import polars as pl
 
 from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
+from sfumato.criteria.by_value import ByValue, against, check_reference, values_in
 from sfumato.criteria.model import TOLERANCE, Model, check_choice, check_column, check_real
 from sfumato.criteria.search_distance import run_maxima, run_of
 
@@ -23,7 +24,11 @@ class BetaLikeness(Model):
     For every value with p > q: (p - q)/q <= beta ("basic"), or <= min(beta, -ln q) ("enhanced", which keeps a common
     value from becoming near certain). p is the share in the class, q in the table before suppression.
 
-    Parameters: `attribute`, a sensitive column; `beta`, a number above 0; `kind`.
+    With a `reference`, q is that distribution, given from outside: a mapping from printed values (missing as "") to
+    counts or shares, or a file with a value and a number per line. The release publishes it. A value that it lacks
+    gains infinitely.
+
+    Parameters: `attribute`, a sensitive column; `beta`, a number above 0; `kind`; `reference`.
 
     >>> BetaLikeness("disease", 2, "enhanced").parameters()
     {'attribute': 'disease', 'beta': 2, 'kind': 'enhanced'}
@@ -32,28 +37,42 @@ class BetaLikeness(Model):
     attribute: str
     beta: float
     kind: str = "basic"
+    reference: ByValue | None = field(default=None, repr=False)
 
     monotonicity: ClassVar[Monotonicity] = "merge"  # p of a union lies between those of its parts
     bounded_by: ClassVar[str] = "beta"
     side: ClassVar[Side] = "at most"
-    uses_overall_distribution: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_column(self)
         check_real(self, "beta", 0, open_below=True)
         check_choice(self, "kind", KINDS)
+        check_reference(self)
+
+    @property
+    def uses_overall_distribution(self) -> bool:
+        """Whether q is that of the whole table."""
+        return self.reference is None
+
+    @property
+    def named_values(self) -> tuple[str, ...]:
+        """The values of the reference."""
+        return values_in(self.reference)
 
     def sentence(self) -> str:
         """The promise in words."""
         cap = ", less for common values" if self.kind == "enhanced" else ""
+        where = "whole table" if self.reference is None else "reference given from outside"
         return (
             f'In every group of records that look alike, no value of "{self.attribute}" is more than '
-            f"{1 + self.beta:g} times as frequent as in the whole table{cap}."
+            f"{1 + self.beta:g} times as frequent as in the {where}{cap}."
         )
 
     def holds(self, classes: ClassesView) -> Flags:
         """Which classes satisfy it."""
         histogram = classes.histogram(self.attribute)
+        if self.reference is not None:
+            histogram, _ = against(histogram, self)
         q = histogram.overall / histogram.overall.sum()
         with np.errstate(all="ignore"):  # a value that the whole table lacks gains infinitely
             bound = np.minimum(self.beta, -np.log(q)) if self.kind == "enhanced" else np.full(len(q), float(self.beta))
@@ -64,6 +83,7 @@ class BetaLikeness(Model):
 
     def audit(self, groups: Groups) -> Finding:
         """What the released rows say: the largest gain (p - q)/q."""
+        groups = groups.beside(self.attribute, self.reference)
         overall = groups.overall(self.attribute).with_columns(q=pl.col("n") / pl.col("n").sum()).select("value", "q")
         p = groups.counts(self.attribute).with_columns(p=pl.col("n") / pl.col("n").sum().over("class"))
         shares = p.join(overall, on="value", how="left", nulls_equal=True).with_columns(pl.col("q").fill_null(0.0))

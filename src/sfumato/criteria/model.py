@@ -45,11 +45,17 @@ class Model(Criterion):
 
     def parameters(self) -> dict[str, Any]:
         """Its parameters as plain values, as in a policy file; those left open are left out."""
-        found = field_values(self).items()
-        return {name: list(v) if isinstance(v, tuple) else v for name, v in found if v is not None}
+        return {name: _plain(value) for name, value in field_values(self).items() if value is not None}
 
     def _settle(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)  # the dataclasses are frozen; only their own checks may do this
+
+
+def _plain(value: Any) -> Any:
+    """Tuples as lists, and tuples of pairs, which were a mapping, as one."""
+    if not isinstance(value, tuple):
+        return value
+    return dict(value) if value and isinstance(value[0], tuple) else list(value)
 
 
 def check_integer(of: Model, name: str, least: int) -> None:

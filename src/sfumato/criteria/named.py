@@ -49,13 +49,22 @@ def read_line(table: Mapping[str, Variant[Any]], text: str) -> Any:
             if not free:
                 raise PolicyError(f"{name}: more than {len(fields)} parameters are given", allowed=", ".join(fields))
             key, value = free[0], word
-        elif key in parameters and kinds.get(key) != "list":
+        elif key in parameters and kinds.get(key) not in ("list", "mapping"):
             raise PolicyError(f'{name}: parameter "{key}" is given twice')
-        kind = kinds.get(key)
-        parameters[key] = (
-            [*parameters.get(key, []), value] if kind == "list" else value if kind == "text" else scalar(value)
-        )
+        parameters[key] = _given(value, kinds.get(key), parameters.get(key))
     return build(table, name, parameters)
+
+
+def _given(value: str, kind: str | None, before: Any) -> Any:
+    """A word as its parameter takes it, with what was given of that before; a mapping is given as value=number."""
+    if kind == "list":
+        return [*(before or []), value]
+    if kind != "mapping":
+        return value if kind == "text" else scalar(value)
+    name, equals, number = value.rpartition("=")
+    if equals and not isinstance(scalar(number), str):
+        return {**(before if isinstance(before, dict) else {}), name: scalar(number)}
+    return value  # a file
 
 
 _HINT = 'write for example "k-anonymity 10" or "entropy-l-diversity \'main diagnosis\' 3"'
@@ -70,7 +79,7 @@ def _fields(table: Mapping[str, Variant[Any]], name: str) -> dict[str, bool]:
 
 
 def _kinds(make: Any) -> dict[str, str]:
-    """What each parameter takes, by the type of its field: "text", a "list" of texts, or a "number"."""
+    """What each parameter takes, by the type of its field: "text", a "list" of texts, a "mapping" or a "number"."""
     written = {f.name: inspect.formatannotation(f.type).strip("'") for f in dataclasses.fields(make)}
-    kinds = {"str": "text", "tuple": "list", "list": "list", "Sequence": "list"}
+    kinds = {"str": "text", "tuple": "list", "list": "list", "Sequence": "list", "ByValue": "mapping"}
     return {name: kinds.get(re.split(r"\W", kind)[0], "number") for name, kind in written.items()}

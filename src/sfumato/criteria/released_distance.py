@@ -5,6 +5,7 @@ Each takes the groups and the attribute and gives a frame with a distance per cl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import polars as pl
@@ -39,7 +40,8 @@ def ordered(groups: Groups, attribute: str) -> pl.DataFrame:
 
     On a line the best plan keeps the order: the part of p between the quantiles u and v goes where q has them. So the
     records of value x, between their quantiles, travel |x - quantile of q|, which is summed in closed form by the
-    part of q below x and the part above. `work(u)` is the integral of the quantile function of q from 0 to u.
+    part of q below x and the part above. `work(u)` is the integral of the quantile function of q from 0 to u. A class
+    with a value that is not on the line is infinitely far.
     """
     line = pl.DataFrame({"value": groups.order(attribute)}, schema={"value": pl.String}).with_row_index("place")
     m = line.height
@@ -63,7 +65,12 @@ def ordered(groups: Groups, attribute: str) -> pl.DataFrame:
     parts = parts.with_columns(wu=work(parts["u"]), wv=work(parts["v"]), wt=work(parts["turn"]))
     x, u, v, turn = (pl.col(name) for name in ("x", "u", "v", "turn"))
     travel = (x * (turn - u) - (pl.col("wt") - pl.col("wu"))) + ((pl.col("wv") - pl.col("wt")) - x * (v - turn))
-    return parts.group_by("class", maintain_order=True).agg(distance=travel.sum() / max(m - 1, 1))
+    found = parts.group_by("class", maintain_order=True).agg(distance=travel.sum() / max(m - 1, 1))
+    lost = groups.counts(attribute).join(line, on="value", how="anti", nulls_equal=True).select("class").unique()
+    if lost.is_empty():
+        return found
+    far = lost.sort("class").with_columns(distance=pl.lit(math.inf))
+    return pl.concat([found.join(lost, on="class", how="anti", maintain_order="left"), far])
 
 
 def hierarchical(groups: Groups, attribute: str) -> pl.DataFrame:

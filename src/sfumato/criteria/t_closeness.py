@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
+import numpy as np
 import polars as pl
 
 from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
+from sfumato.criteria.by_value import ByValue, against, check_reference, values_in
 from sfumato.criteria.model import TOLERANCE, Model, check_choice, check_column, check_real
 from sfumato.criteria.released_distance import RELEASED
-from sfumato.criteria.search_distance import SEARCHED
+from sfumato.criteria.search_distance import SEARCHED, run_maxima
 from sfumato.errors import PolicyError
 
 DISTANCES = ("equal", "ordered", "hierarchical", "kl")
@@ -25,7 +27,12 @@ class TCloseness(Model):
     distance between values that are equally far apart ("equal"), in order ("ordered") or leaves of a hierarchy
     ("hierarchical"), or the Kullback-Leibler divergence ("kl", which is no distance and may exceed 1).
 
-    Parameters: `attribute`, a sensitive column; `t`, from 0 to 1 (kl: 0 or more); `distance`.
+    With a `reference`, q is that distribution, given from outside: a mapping from printed values (missing as "") to
+    counts or shares, or a file with a value and a number per line. The release publishes it. A value that it lacks has
+    q = 0, and no place in an ordered distance: a class that has it fails.
+
+    Parameters: `attribute`, a sensitive column; `t`, from 0 to 1 (kl: 0 or more); `distance`; `reference`, not for the
+    hierarchical distance.
 
     >>> TCloseness("salary", 0.2, "ordered").parameters()
     {'attribute': 'salary', 't': 0.2, 'distance': 'ordered'}
@@ -34,11 +41,11 @@ class TCloseness(Model):
     attribute: str
     t: float
     distance: str = "equal"
+    reference: ByValue | None = field(default=None, repr=False)
 
     monotonicity: ClassVar[Monotonicity] = "merge"
     bounded_by: ClassVar[str] = "t"
     side: ClassVar[Side] = "at most"
-    uses_overall_distribution: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_column(self)
@@ -47,6 +54,20 @@ class TCloseness(Model):
             check_real(self, "t", 0)
         else:
             check_real(self, "t", 0, 1)
+        if self.reference is not None and self.distance == "hierarchical":
+            what = f"{self.model}: a reference has no hierarchical distance"
+            raise PolicyError(what, allowed="equal, ordered, kl", hint="take another distance, or no reference")
+        check_reference(self)
+
+    @property
+    def uses_overall_distribution(self) -> bool:
+        """Whether q is that of the whole table."""
+        return self.reference is None
+
+    @property
+    def named_values(self) -> tuple[str, ...]:
+        """The values of the reference."""
+        return values_in(self.reference)
 
     @property
     def uses_order(self) -> bool:
@@ -61,8 +82,9 @@ class TCloseness(Model):
     def sentence(self) -> str:
         """The promise in words."""
         name = "Kullback-Leibler divergence" if self.distance == "kl" else f"{self.distance} distance"
+        where = "whole table" if self.reference is None else "reference given from outside"
         return (
-            f'In every group of records that look alike, "{self.attribute}" is distributed as in the whole table, '
+            f'In every group of records that look alike, "{self.attribute}" is distributed as in the {where}, '
             f"within {self.t:g} ({name})."
         )
 
@@ -74,12 +96,16 @@ class TCloseness(Model):
                 f'{self.model}: distance hierarchical needs a hierarchy of "{self.attribute}", and it has none',
                 hint=f'give one in hierarchies for "{self.attribute}", or take distance equal or ordered',
             )
+        lost = np.zeros(len(histogram.value), np.bool_)
+        if self.reference is not None:
+            histogram, lost = against(histogram, self, self.uses_order)
         distance = SEARCHED[self.distance](classes.size, histogram)
         found: Flags = (distance <= self.t + TOLERANCE) & (classes.size > 0)
-        return found
+        return found & (run_maxima(lost, histogram.start) == 0) if lost.any() else found
 
     def audit(self, groups: Groups) -> Finding:
         """What the released rows say: the largest distance."""
+        groups = groups.beside(self.attribute, self.reference)
         distances = RELEASED[self.distance](groups, self.attribute)
         largest, failing = distances.select(
             pl.col("distance").max(), (pl.col("distance") > self.t + SLACK).sum().alias("failing")

@@ -281,6 +281,8 @@ def _requirements(draft: Draft, faults: Faults) -> dict[int, Any]:
             faults.tell("model is missing" + (f"; {hint}" if hint else ""), "require", i)
             continue
         parameters = {key: value for key, value in item.items() if key != "model"}
+        if isinstance(file := parameters.get("reference"), str):
+            parameters["reference"] = str(draft.folder / file)
         criterion = make_variant(CRITERIA, "model", item["model"], parameters, faults, ("require", i))
         if criterion is not None:
             found[i] = criterion

@@ -300,6 +300,8 @@ def wanted(manifest: Manifest) -> dict[tuple[Model, tuple[str, ...]], Claim | No
         if str(model) not in CRITERIA:
             what = f'manifest.json: {where} promises "{str(model)[:100]}", a privacy model that is not known here'
             raise ReadError(what, hint="if another package brings it, install that package; nothing is verified")
+        if isinstance(parameters.get("reference"), str):  # which would be a file of whoever verifies
+            raise ReadError(f"manifest.json: {where} makes no sense: a reference is a mapping")
         try:
             return criterion(str(model), **parameters)
         except PolicyError as error:

@@ -46,6 +46,7 @@ from sfumato.release.request import (
     refuse_changed,
     refuse_empty,
     refuse_hidden,
+    refuse_own_distribution,
     refuse_split,
     whole_cells,
 )
@@ -231,6 +232,7 @@ def _verified(table: Engine, engine: Engine, found: Recoding, staged: StagedOutp
     if often is not None:
         now = RowTable(entries, {}, {}, often)
         refuse_changed(overall, {name: now.marginal(name) for name in policy.needs})
+    refuse_own_distribution(policy, overall, suppressed)
     release = Release(
         data=staged.data,
         solution=found.solution,

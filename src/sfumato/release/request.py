@@ -410,6 +410,22 @@ def publishable(
     return None if needed and suppressed else {name: whole[name] for name in needed}
 
 
+def refuse_own_distribution(policy: Policy, whole: Mapping[str, Mapping[str, int]], suppressed: int) -> None:
+    """Raise a PolicyError where what is said to come from outside is the distribution of this table, and rows of it are
+    suppressed: the release publishes both, and their difference is those rows."""
+    for c in policy.require if suppressed else ():
+        given = c.parameters().get("reference")
+        own = whole[c.needs[0]] if given else {}
+        if not given or not sum(own.values()):
+            continue
+        totals = sum(given.values()), sum(own.values())
+        apart = [abs(given.get(v, 0) / totals[0] - own.get(v, 0) / totals[1]) for v in {*given, *own}]
+        if max(apart) < 1e-9 and len(apart) > 1:
+            what = f'{c.model}: the reference is the distribution of "{c.needs[0]}" in this very table'
+            hint = "take one from outside, or set suppression to 0"
+            raise PolicyError(f"{what}, which would give the suppressed rows away", hint=hint)
+
+
 def refuse_hidden(policy: Policy, found: Verification) -> None:
     """Raise a PolicyError where all that is broken are promises against a distribution that may not be published."""
     require: tuple[Any, ...] = policy.require

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.registry import Variant
-from sfumato.core.wording import parameter
+from sfumato.core.wording import count, parameter
 from sfumato.criteria import CRITERIA
 from sfumato.report.translation import LANGUAGES
 
@@ -113,5 +113,9 @@ def model(promise: Mapping[str, Any]) -> str:
     attribute = parameters.pop("attribute", None)
     named = str(promise.get("model") or "unnamed promise")
     title = titled(CRITERIA, named)
-    given = [f"{key} = {parameter(value)}" for key, value in parameters.items() if value is not None]
+    given = [
+        f"{key} = {count(len(value), 'value') if isinstance(value, Mapping) else parameter(value)}"
+        for key, value in parameters.items()
+        if value is not None
+    ]
     return ", ".join([f"{title} of {attribute}" if attribute is not None else title, *given])

@@ -37,7 +37,8 @@ def check_criterion_declaration(criterion: Any) -> None:
     assert by_name(criterion.model, **parameters) == criterion, f"{name}: its parameters make another value"
     line = [criterion.model]
     for key, value in parameters.items():
-        line += [f"{key}={one}" for one in (value if isinstance(value, list) else [value])]
+        several = [f"{one}={n}" for one, n in value.items()] if isinstance(value, dict) else value
+        line += [f"{key}={one}" for one in (several if isinstance(several, list) else [several])]
     assert parse(shlex.join(line)) == criterion, f"{name}: the line of a shell makes another value"
     assert parameters.get(criterion.bounded_by) == criterion.bound, f"{name}: the bound is not {criterion.bounded_by}"
     assert criterion.sentence().endswith("."), f"{name}: the sentence has no full stop"

@@ -79,6 +79,9 @@ def _hierarchies(used: Mapping[str, Any]) -> tuple[list[tuple[str, str]], list[s
     return flags, unwritten
 
 
+MOST_LISTED = 20  # values that a line of the shell names
+
+
 def flags_of(manifest: Manifest) -> list[tuple[str, str]]:
     """The flags of what was promised."""
     return [_model(one) for one in rows(manifest, "policy", "require") if isinstance(one, Mapping) and one.get("model")]
@@ -90,8 +93,12 @@ def _model(one: Mapping[str, Any]) -> tuple[str, str]:
     if name == "k-anonymity" and set(given) == {"k"}:
         return "--k", str(given["k"])
     values = given.pop("values", None)  # those to guard stand last, without a name
+    maps = {key: given.pop(key) for key in list(given) if isinstance(given[key], Mapping)}
     shown = {key: str(value) for key, value in given.items()}
     words = [shlex.quote(text if values else f"{key}={text}") for key, text in shown.items()]
+    for key, of in maps.items():  # a long one is in the manifest, and would come from a file
+        listed = [f"{value}={n}" for value, n in of.items()] if len(of) <= MOST_LISTED else [key.upper()]
+        words += [shlex.quote(f"{key}={text}") for text in listed]
     words += [shlex.quote(str(value)) for value in values or ()]
     return "--require", " ".join([name, *words])
 

@@ -43,11 +43,28 @@ def _item(promise: Manifest, several: bool) -> Markup:
         tag("p", promise["sentence"]) if promise.get("sentence") else None,
         facts(pairs),
         tag("p", "For those who know ", names(columns), ".", class_="quiet") if several and columns else None,
+        _reference(promise),
         tag("p", "Note: ", promise["note"], class_="quiet") if promise.get("note") else None,
         class_=None if holds else "broken",
     )
 
 
+def _reference(promise: Manifest) -> Markup | None:
+    """The distribution from outside that the classes are compared with, where there is one."""
+    given = [(value, n) for value, n in table(promise, "parameters", "reference").items() if isinstance(n, int | float)]
+    total = sum(n for _, n in given)
+    if not total > 0:
+        return None
+    lines = [
+        (tag("bdi", value), percent(n / total)) if value else ("missing", percent(n / total)) for value, n in given
+    ]
+    more = f" Values beyond the first {LISTED} are in the manifest." if len(lines) > LISTED else ""
+    title = "The reference, given from outside"
+    listing = html_table(("Value", "Share"), lines[:LISTED], title)
+    return tag("details", tag("summary", title), listing, tag("p", more.strip(), class_="quiet") if more else None)
+
+
+LISTED = 100  # values of a reference
 _WIDTHS = {"wide": 704, "narrow": 350}
 
 

@@ -1,0 +1,160 @@
+"""Distributions given from outside: both sides against the definition in plain Python, releases, files and refusals."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from fractions import Fraction
+
+import polars as pl
+import pytest
+
+import sfumato as sf
+from sfumato.criteria import parse
+from sfumato.errors import PolicyError, ReadError
+from tests.fuzz import FUZZ
+
+WORDS = ("a", "b", "c", "d", None)
+NUMBERS = ("2", "9", "10", "30", None)
+REFERENCE = {"flu": 0.5, "asthma": 0.3, "ulcer": 0.2}
+
+
+def distance(name: str, one: list[str | None], q: dict[str | None, Fraction], line: list[str | None]) -> float:
+    """The distance of a class from q, by the definition."""
+    p = {v: Fraction(one.count(v), len(one)) for v in set(one)}
+    if name == "equal":
+        return float(sum(abs(p.get(v, 0) - q.get(v, 0)) for v in {*p, *q}) / 2)
+    if name == "kl":
+        return sum(float(x) * math.log(x / q[v]) if q.get(v) else math.inf for v, x in p.items())
+    if not set(p) <= set(line):
+        return math.inf
+    steps = [abs(sum(p.get(v, 0) - q[v] for v in line[: i + 1])) for i in range(len(line))]
+    return float(sum(steps) / max(len(line) - 1, 1))
+
+
+def draw_reference(rng: random.Random, values: tuple[str | None, ...]) -> dict[str, int]:
+    known = rng.sample(values, rng.randint(1, len(values)))
+    return {value or "": rng.choice([0, 1, 2, 5]) for value in known} | {known[0] or "": 3, "99": rng.choice([0, 2])}
+
+
+@pytest.mark.parametrize("values", [WORDS, NUMBERS], ids=["words", "numbers"])
+def test_both_sides_are_the_definition(search, released, values):
+    rng = random.Random(7)
+    for _ in range(25 * FUZZ):
+        given = draw_reference(rng, values)
+        total = sum(given.values())
+        q = {v or None: Fraction(n, total) for v, n in given.items()}
+        key = float if values is NUMBERS else str
+        line = [*sorted((v for v in q if v), key=key), *([None] if None in q else [])]
+        classes = [rng.choices(values, k=rng.randint(1, 6)) for _ in range(rng.randint(1, 4))]
+        classes.append([next(v for v in q if v in values)])
+        others = rng.choices(values, k=3)  # of rows that are suppressed, which must not matter
+        for name in ("equal", "ordered", "kl"):
+            far = [distance(name, one, q, line) for one in classes]
+            t = rng.choice([0.2, 0.5, 0.9, *(d for d in far if d <= 1)])
+            asked = sf.TCloseness("s", t, name, reference=given)
+            fine = [d <= t + 1e-12 for d in far]
+            assert asked.holds(search(classes, others)).tolist() == fine
+            found = asked.audit(released(classes))
+            assert (found.holds, found.failing_classes) == (all(fine), fine.count(False))
+            assert found.measured == pytest.approx(max(far))
+        for kind in ("basic", "enhanced"):
+            beta = rng.choice([0.5, 1, 3])
+            asked = sf.BetaLikeness("s", beta, kind, reference=given)
+            fine = []
+            for one in classes:
+                gains = [(v, Fraction(one.count(v), len(one)), q.get(v, 0)) for v in set(one)]
+                caps = {v: min(beta, -math.log(x)) if kind == "enhanced" and x else beta for v, _, x in gains}
+                fine.append(all(p <= x or (x and (p - x) / x <= caps[v] + 1e-12) for v, p, x in gains))
+            assert asked.holds(search(classes, others)).tolist() == fine
+            found = asked.audit(released(classes))
+            assert (found.holds, found.failing_classes) == (all(fine), fine.count(False))
+
+
+def register(rows: int = 120) -> pl.DataFrame:
+    rng = random.Random(3)
+    diseases = rng.choices([*REFERENCE], [5, 3, 2], k=rows)
+    return pl.DataFrame({"age": [rng.randint(20, 60) for _ in range(rows)], "disease": diseases})
+
+
+@pytest.mark.parametrize(
+    "asked", [sf.TCloseness("disease", 0.3, reference=REFERENCE), sf.BetaLikeness("disease", 1.5, reference=REFERENCE)]
+)
+def test_a_release_holds_the_reference_and_is_verified_by_it_alone(asked, tmp_path):
+    release = sf.anonymize(register(), quasi=["age"], require=[sf.KAnonymity(3), asked], suppression=0.1)
+    folder = release.save(tmp_path / "out")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["policy"]["require"][1]["reference"] == dict(sorted(REFERENCE.items()))
+    assert not manifest["whole"]  # nothing of the table itself has to be published
+    assert sf.verify(folder).holds
+    page = (folder / "report.html").read_text()
+    assert "The reference, given from outside" in page
+    assert "reference = 3 values" in page
+    manifest["policy"]["require"][1]["reference"] = manifest["promises"][1]["parameters"]["reference"] = {"flu": 1}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    assert not sf.verify(folder).holds
+    manifest["policy"]["require"][1]["reference"] = str(tmp_path / "any.csv")
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(ReadError, match="a reference is a mapping"):
+        sf.verify(folder)
+
+
+def test_the_distribution_of_the_table_itself_is_refused_where_rows_are_suppressed():
+    table = pl.DataFrame({"age": [20] * 6 + [70], "disease": ["flu", "ulcer"] * 3 + ["ulcer"]})
+    own = dict(table["disease"].value_counts().iter_rows())
+    asked = [sf.KAnonymity(3), sf.TCloseness("disease", 0.4, reference=own)]
+    options = {"quasi": ["age"], "search": "tuple-suppression"}
+    with pytest.raises(PolicyError, match="in this very table, which would give the suppressed rows away"):
+        sf.anonymize(table, require=asked, suppression=1, **options)
+    assert sf.anonymize(table[:6], require=asked, **options).verification.holds
+
+
+def test_a_file_is_read(tmp_path):
+    file = tmp_path / "population.csv"
+    file.write_text('disease;people\nflu;50\n"asthma";30\nulcer;20\n;1\n')
+    wanted = sf.TCloseness("disease", 0.2, reference={"flu": 50, "asthma": 30, "ulcer": 20, "": 1})
+    assert sf.TCloseness("disease", 0.2, reference=file) == wanted
+    assert parse(f"t-closeness disease 0.2 reference={file}") == wanted
+    assert parse("beta-likeness disease 2 reference=flu=0.5 reference=a=b=1e-1") == sf.BetaLikeness(
+        "disease", 2, reference={"flu": 0.5, "a=b": 0.1}
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("flu,1\nulcer\n", "line 2 of the reference .* is not a value and a number"),
+        ("flu,1\nflu,2\n", "line 2 of the reference .* has a value that stood there before"),
+        ("value,share\n", "must map values of the column"),
+        ("flu,-1\n", "a number of reference is out of range"),
+    ],
+)
+def test_a_file_that_is_no_distribution_is_refused(tmp_path, text, says):
+    file = tmp_path / "population.csv"
+    file.write_text(text)
+    with pytest.raises(PolicyError, match=says):
+        sf.TCloseness("disease", 0.2, reference=file)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"distance": "hierarchical", "reference": REFERENCE}, "a reference has no hierarchical distance"),
+        ({"reference": {"flu": 0}}, "the numbers of reference have no total"),
+        ({"reference": {}}, "must map values of the column"),
+        ({"reference": {"flu": float("nan")}}, "a number of reference is out of range"),
+        ({"reference": "no such file.csv"}, "cannot be read"),
+    ],
+)
+def test_a_reference_that_is_no_distribution_is_refused(given, says):
+    with pytest.raises(PolicyError, match=says):
+        sf.TCloseness("disease", 0.2, **given)
+
+
+def test_a_reference_that_cannot_be_compared_with_the_column_is_refused(search):
+    with pytest.raises(PolicyError, match='no value of column "s" occurs in the reference'):
+        sf.TCloseness("s", 0.2, reference={"Flu": 1}).holds(search([["flu"]]))
+    asked = sf.TCloseness("s", 0.2, "ordered", reference={"9": 1, "10": 1, "many": 1})
+    with pytest.raises(PolicyError, match="in another order"):
+        asked.holds(search([["9", "10"]]))
