@@ -74,6 +74,14 @@ def test_more_labels_than_values_join_those_above_that_cost_least() -> None:
     assert few.verification.holds
 
 
+def test_few_values_have_as_many_labels_beside_the_one_that_says_nothing() -> None:
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        table = pl.DataFrame({"rooms": rng.choice([1, 2, 5, 9], 100), "town": rng.choice(list("abcdefg"), 100)})
+        made = sf.anonymize(table, quasi=["rooms", "town"], k=6).table
+        assert len(set(made["rooms"].cast(pl.String)) - {"*"}) <= 4
+
+
 def test_what_contradicts_itself_is_refused() -> None:
     with pytest.raises(PolicyError, match=r"tidy labels are those of hierarchies; got labels ranges"):
         released(tidy=True, labels="ranges")

@@ -19,6 +19,7 @@ from sfumato.core.label_grammar import NUMBER, Range, read_decade, read_range, r
 from sfumato.hierarchies.dates import UNIT, UNITS
 
 LAST = chr(0x10FFFF)
+ZERO_MASK = re.compile(r"0[0-9]*\*+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +117,8 @@ def covers(
     values too); a value; a label of the hierarchy; a range (`[20, 30)`, `20-29`, `20..29`, `>= 40`, `90+`, `1970s`) of
     numbers or ISO dates; a set (`{a, b}`), of values or of labels; `first..last` in the order of text; a month,
     quarter, week, year or decade of dates; a mask (`476**`, `**12`: as many characters at most; `47*`: any number,
-    where no value is that short); a number or a time equal to a value that is written otherwise (`30` and `30.0`; times
-    by the clock where one of them has no time zone).
+    where no value is that short; `0106*` of numbers that lost their leading zeros); a number or a time equal to a value
+    that is written otherwise (`30` and `30.0`; times by the clock where one of them has no time zone).
 
     Parameters
     ----------
@@ -154,7 +155,7 @@ def read_labels(
     name: str = "values",
 ) -> Cover:
     """The same as `covers`, sparse: the numbers of the values that each label covers. `name` is the column's."""
-    reader = _Reader(values, hierarchy_of(hierarchy, values, name))
+    reader = _Reader(values, hierarchy_of(hierarchy, values, name), _width_with_zeros(labels, values))
     every: list[Found | None] = []
     prints_values = False
     for label in labels:
@@ -178,6 +179,13 @@ def hierarchy_of(spec: Any, values: Sequence[str | None], name: str = "values") 
 
     recipe = spec if isinstance(spec, Recipe) and not isinstance(spec, type) else parse(spec)
     return recipe.build(encode(pl.Series(name, list(values), dtype=pl.String))[0])
+
+
+def _width_with_zeros(labels: Sequence[str | None], values: Sequence[str | None]) -> int:
+    """How long codes are where masks have leading zeros and no value has: 0106* of 1067; 0 where none lost any."""
+    width = max((len(label) for label in labels if label and ZERO_MASK.fullmatch(label)), default=0)
+    lost = width and not any(text and text[0] == "0" and len(text) > 1 for text in values)
+    return width if lost else 0
 
 
 class _Order:
@@ -206,7 +214,8 @@ class _Order:
 class _Reader:
     """Reads the labels of one column against its values."""
 
-    def __init__(self, values: Sequence[str | None], hierarchy: Hierarchy | None) -> None:
+    def __init__(self, values: Sequence[str | None], hierarchy: Hierarchy | None, filled: int = 0) -> None:
+        self.filled = filled  # how long values are with the leading zeros that their masks have and they lost
         self.known = [(text, i) for i, text in enumerate(values) if text]
         self.place = dict(self.known)
         self.everything = ValueRun(_Order((i, i) for i in range(len(values))), 0, len(values))
@@ -272,6 +281,12 @@ class _Reader:
         return _Order(self.known)
 
     @cached_property
+    def codes(self) -> _Order:
+        """Digits with their leading zeros."""
+        short = ((text, i) for text, i in self.known if text.isdecimal() and len(text) <= self.filled)
+        return _Order((text.zfill(self.filled), i) for text, i in short)
+
+    @cached_property
     def reversed(self) -> _Order:
         return _Order((text[::-1], i) for text, i in self.known)
 
@@ -335,6 +350,8 @@ class _Reader:
             return None
         core = label.strip("*")
         head, tail = len(label) - len(label.lstrip("*")), len(label) - len(label.rstrip("*"))
+        if len(label) == self.filled and core.isdecimal() and not head:
+            return self.codes.run(core, core + LAST).numbers()
         if "*" in core or (head and tail):
             pattern = re.compile(f".{{0,{head}}}" + re.escape(core).replace(r"\*", ".") + f".{{0,{tail}}}", re.DOTALL)
             return np.array([i for text, i in self.known if pattern.fullmatch(text)], np.int64)

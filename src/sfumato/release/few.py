@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from sfumato.core.label_grammar import STAR
 from sfumato.core.labels import Labels, at_level, of_nodes
 from sfumato.losses import LabelLoss
 
@@ -20,7 +21,7 @@ def few_labels(index: int, labels: Labels, rows: np.ndarray, values: int, loss: 
     values, which may be codes, the label that says nothing does not count.
     """
     used = {labels.text[i] for i in np.flatnonzero(rows > 0).tolist()}
-    most = values + (values <= FEW_VALUES)
+    most = values + (values <= FEW_VALUES and STAR in used)
     return FewLabels(index, labels, rows, most, loss) if len(used) > most else None
 
 

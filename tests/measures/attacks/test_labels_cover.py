@@ -155,3 +155,11 @@ def test_any_text_is_read_without_fault(values: list[str], labels: list[str]) ->
     assert table[-1].all()
     own = table[len(labels) : -1]
     assert all(own[i, i] for i in range(len(values)))  # a value covers itself, the empty text the missing one
+
+
+def test_masks_have_the_leading_zeros_that_postcodes_lost_as_numbers() -> None:
+    codes, labels = ["7", "1067", "1069", "10115", "106755", None], ["0106*", "10***", "00***", "1067"]
+    found = covers(labels, codes).astype(int).tolist()
+    assert found == [[0, 1, 1, 0, 0, 0], [0, 0, 0, 1, 0, 0], [1, 0, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0]]
+    kept = covers(["0106*", "10***"], ["01067", "1067", "10115"]).astype(int).tolist()  # nothing was lost
+    assert kept == [[1, 0, 0], [0, 1, 1]]

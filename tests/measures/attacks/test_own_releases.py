@@ -11,6 +11,7 @@ import pytest
 import sfumato as sf
 from sfumato.hierarchies import dates, intervals, levels, redact, wide
 from sfumato.measures.attacks import attack_summary, homogeneity, inference, membership
+from sfumato.measures.attacks.linkage.deterministic import candidates
 from sfumato.measures.attacks.matching import Matching
 
 pytestmark = pytest.mark.slow
@@ -97,3 +98,14 @@ def test_any_kind_of_frame(tmp_path: Any) -> None:
     by_frame = attack_summary(table.to_pandas(), quasi=["age", "zip"], sensitive="disease", original=table, trials=20)
     by_path = attack_summary(path, quasi=["age", "zip"], sensitive="disease", original=table, trials=20)
     assert by_frame == by_path
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_release_of_postcodes_that_were_numbers_covers_everybody() -> None:
+    codes = [1067, 1069, 1097, 1099, 10115, 10117, 80331, 80333]
+    table = pl.DataFrame({"zip": [codes[i % 8] for i in range(200)], "sex": [1 + i % 3 // 2 for i in range(200)]})
+    made = sf.anonymize(table, quasi=["zip", "sex"], k=20, order="input").table
+    assert made["zip"].str.starts_with("0").any()
+    found = candidates(made, table)
+    assert found["among"].all()
+    assert found["candidates"].to_numpy().min() >= 20
