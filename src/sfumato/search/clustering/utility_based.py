@@ -12,7 +12,7 @@ from sfumato.search.clustering.clusters import ClusterSearch, Field, boxes, dens
 from sfumato.search.clustering.kernels import blocks, drawn, grown, joined, k_member, seeded, side, take_in, touched
 
 NEAR = 8  # groups before and after that are tried first
-UNTESTED = 2  # columns summed up before the first look at the bound: it costs more than they do
+UNTESTED = 3  # columns summed up before the first look at the bound: it costs more than they do
 SLACK = 1.0001  # above what rounding can do: a bound never hides the group it came from
 SEEDING = 3  # passes that look for two far points: each goes to the point farthest from the last
 
@@ -171,6 +171,7 @@ def adjust(points: np.ndarray, of: np.ndarray, groups: int, k: int, shape: np.nd
     box_lo = np.empty((1, d), np.int32)
     box_hi = np.empty((1, d), np.int32)
     live = np.arange(groups)
+    first = min(UNTESTED, d)
     alive = groups
     gone = 0
     for g in range(groups):
@@ -228,12 +229,16 @@ def adjust(points: np.ndarray, of: np.ndarray, groups: int, k: int, shape: np.nd
                     continue
                 both = size[g] + size[h]
                 apart = own + cost[h] * size[h]
-                enough = np.float32((join + apart) / both)
                 grow = np.float32(0.0)
-                for a in range(d):  # the hot loop: a call of `joined` would double its time
+                for a in range(first):  # the hot loop: a call of `joined` would double its time
                     grow += side(a, min(box_lo[0, a], lo[h, a]), max(box_hi[0, a], hi[h, a]), shape, table)
-                    if a >= UNTESTED and grow >= enough:
+                if grow * both > (join + apart) * SLACK:  # a division would cost more
+                    continue
+                enough = np.float32((join + apart) / both)
+                for a in range(first, d):
+                    if grow >= enough:
                         break
+                    grow += side(a, min(box_lo[0, a], lo[h, a]), max(box_hi[0, a], hi[h, a]), shape, table)
                 if grow < enough or (partner < 0 and bound == np.inf):
                     join = grow * both - apart
                     partner = h
