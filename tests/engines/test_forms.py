@@ -131,6 +131,9 @@ def test_a_few_values_that_are_no_dates_are_told() -> None:
         (["$12.50", "-$1,200.00", "($5.00)"], ["12.50", "-1200.00", "-5.00"]),
         (["12 EUR", "1.300,00 EUR"], ["12", "1300.00"]),
         (["\u22125,5", "3,25-"], ["-5.5", "-3.25"]),
+        (["(5)", "7"], ["-5", "7"]),
+        (["5-", "7"], ["-5", "7"]),
+        (["\u22125", "7"], ["-5", "7"]),
         (["31", " 7 ", "-", "NULL", "#N/A"], ["31", "7", None, None, None]),
     ],
 )
@@ -163,6 +166,30 @@ def test_what_is_not_one_form_stays_as_it_is(written: list[str]) -> None:
 def test_codes_by_their_name_stay_as_they_are() -> None:
     table = {"Telefon": ["555 123 456"], "icd": ["250,1"], "zip": ["12.345"], "amount": ["555 123 456"]}
     assert forms(table) == table | {"amount": ["555123456"]}
+
+
+@pytest.mark.parametrize("many", [1, 3_000])
+def test_codes_lose_the_decimals_that_a_program_gave_them(many: int) -> None:
+    table = {"zip": ["80331.0", "1067.0", None], "sex": ["1.0", "2.0", "1.0"], "age": ["41.0", "42.0", "43.0"]}
+    table |= {"icd9": ["250.0", "401.0", "401.0"], "region": ["1.0", "2.5", "3.0"]}  # say something, or are no codes
+    codes = {"zip": ["80331", "1067", None], "sex": ["1", "2", "1"]}
+    frame = pl.DataFrame({name: values * many for name, values in table.items()})
+    read, found = read_forms(frame, Forms(), "t.csv")
+    assert read.head(3).to_dict(as_series=False) == table | codes
+    assert found.notes() == ['codes are read without the decimals that a program gave them in "zip" and "sex"']
+
+
+@pytest.mark.parametrize("written", [["1.5", "2,5"], ["1,234.5", "2.345,6"]])
+def test_numbers_in_several_forms_stay_text_and_are_told(written: list[str]) -> None:
+    table, found = read_forms(pl.DataFrame({"x": written}), Forms(), "t.csv")
+    assert table["x"].to_list() == written
+    assert found.notes() == ['"x" is read as text: its numbers are written in several forms']
+
+
+def test_points_between_are_of_day_month_year_unless_told_otherwise() -> None:
+    assert forms(["01.02.2020"]) == ["2020-02-01"]
+    assert forms(["01.02.2020"], dates="mdy") == ["2020-01-02"]
+    assert forms({"x": ["01.02.2020"], "y": ["10/16/1961"]})["x"] == ["2020-02-01"]
 
 
 @pytest.mark.parametrize("written", [["01/02/2020", "05/06/2020"], ["01-02-2020", "5-6-2020 10:00"]])

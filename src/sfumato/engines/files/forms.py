@@ -19,7 +19,7 @@ import polars as pl
 from sfumato.core.microdata import DATE, DATETIME, INTEGER, NUMBER
 from sfumato.core.names import CODE_NAMES, DIRECT, POSTCODES, WEAK
 from sfumato.core.printed import printed
-from sfumato.core.roles import name_runs
+from sfumato.core.roles import digits_of, name_runs
 from sfumato.core.wording import count, listed, quoted
 from sfumato.errors import ColumnError, ReadError, did_you_mean
 
@@ -62,6 +62,8 @@ BORN = frozenset(_BORN.split())
 _NAMED = "|".join(f"(?:{pattern})" for pattern in NAMED.values())
 LOOKS = rf"{DAY}|{_NAMED}|{NUMBER}|^[(+-]?\s*(?:{UNIT})?\s*[+-]?\s*[0-9.,][0-9.,' ]*(?:{UNIT})?\)?-?$"
 STILL = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]00:00(?::00(?:\.0+)?)?$"  # a clock at midnight
+WHOLE = r"^[0-9]+\.0$"  # as programs write whole numbers of a column that has gaps
+DOTTED = frozenset({"icd", "icd9", "icd10"})  # codes whose decimals say something
 ZERO = r"^[+-]?0[0-9]"  # a number that keeps a leading zero is a code
 GROUPED = {
     (decimal, mark): rf"^[+-]?(?:[1-9][0-9]{{0,2}}(?:{re.escape(mark)}[0-9]{{3}})*|0)(?:{re.escape(point)}[0-9]+)?$"
@@ -133,6 +135,8 @@ class ColumnForm:
     decimal: str | None = None  # "comma" or "point", where there is one
     thousands: str = ""
     unit: bool = False
+    signed: bool = False  # what is owed stands in brackets, or has its sign behind
+    whole: bool = False  # codes that a program wrote as 80331.0
     named: bool = False  # dates with the name of a month
     latest: int | None = None  # the last of the hundred years that two digits stand for
 
@@ -148,6 +152,7 @@ class ColumnForm:
             text = text.str.replace_all(self.thousands, "", literal=True) if self.thousands else text
             text = text.str.replace(",", ".", literal=True) if self.decimal == "comma" else text
             return pl.when(text.str.contains(NUMBER)).then(text)
+        text = text.str.replace(r"\.0$", "") if self.whole else text
         return pl.when(~_is_marker(text)).then(text)
 
     @property
@@ -158,7 +163,7 @@ class ColumnForm:
     @property
     def rewritten(self) -> bool:
         """Whether its numbers are not plain."""
-        return bool(self.thousands or self.unit or self.decimal == "comma")
+        return bool(self.thousands or self.unit or self.signed or self.decimal == "comma")
 
     def words(self) -> str:
         """How its numbers are written."""
@@ -166,6 +171,7 @@ class ColumnForm:
         parts = [f"{marks[self.thousands]} between thousands"] if self.thousands else []
         parts += ["a decimal comma"] if self.decimal == "comma" else []
         parts += ["a unit or percent sign"] if self.unit else []
+        parts += ["brackets or a sign behind them for those below zero"] if self.signed else []
         return listed(parts)
 
 
@@ -175,7 +181,7 @@ class FormsFound:
 
     forms: Mapping[str, ColumnForm] = field(default_factory=dict)
     missing: Mapping[str, int] = field(default_factory=dict)
-    left: Mapping[str, str] = field(default_factory=dict)  # why a column that looks like dates is not read so
+    left: Mapping[str, str] = field(default_factory=dict)  # why a column that looks like dates or numbers is text
 
     def notes(self, cells: bool = True) -> list[str]:
         """What was decided, in sentences that name columns and no values; `cells`: with how many are missing."""
@@ -194,6 +200,8 @@ class FormsFound:
             if form.order is None and form.rewritten:
                 ways.setdefault(form.words(), []).append(name)
         found += [f"numbers are read with {words} in {quoted(names)}" for words, names in ways.items()]
+        if codes := [name for name, form in self.forms.items() if form.whole]:
+            found.append(f"codes are read without the decimals that a program gave them in {quoted(codes)}")
         if self.missing:
             many = sum(self.missing.values())
             what = f"{count(many, 'cell')} {'is' if many == 1 else 'are'}" if cells else "some cells are"
@@ -305,7 +313,8 @@ def _looks(frame: pl.DataFrame, texts: Sequence[str]) -> dict[str, Look]:
     found: dict[str, Look] = {}
     for i, name in enumerate(texts):
         series = frame.get_column(name)
-        if step == 1 and numbers[i] and (whole[i] or not grouped[i]):
+        plain = whole[i] or (not grouped[i] and not _digits_are_codes(name))
+        if step == 1 and numbers[i] and plain:
             look = None if whole[i] else Look(decides="point")
         else:
             look = _look(series.alias("value"), name) if likely[i] and series.count() else None
@@ -322,7 +331,8 @@ def _look(series: pl.Series, name: str) -> Look | None:
             return _partly_dates(some)
         if some.len() and some.str.contains(NUMBER).all():
             whole = bool(some.str.contains(r"^[+-]?[0-9]+$").all())
-            if (whole or not some.str.contains(GROUPED["comma", "."]).all()) and _all_numbers(series, whole):
+            plain = whole or (not _digits_are_codes(name) and not some.str.contains(GROUPED["comma", "."]).all())
+            if plain and _all_numbers(series, whole):
                 return None if whole else Look(decides="point")
         elif some.len() and some.str.contains(f"{DATE}|{DATETIME}").all():
             here, every = some.str.len_bytes(), series.str.len_bytes()
@@ -332,7 +342,7 @@ def _look(series: pl.Series, name: str) -> Look | None:
     known = _known(every)
     if not known.len() or not known.str.contains(LOOKS).all():
         return _partly_dates(known)
-    changed = bool((every.len() > known.len()) or (every.str.strip_chars() != every).any())
+    changed = bool((every.len() > known.len()) or (_select(every, _bare(VALUE)) != every).any())
     if known.str.contains(STILL).all():
         return Look((ColumnForm(order="ymd"),))
     if known.str.contains(DATE).all() or known.str.contains(DATETIME).all():
@@ -379,11 +389,12 @@ def _dates(known: pl.Series, name: str) -> Look | None:
     if not fit:
         return Look(left="it looks like dates, but some of its values are no day of any calendar")
     same = len(fit) > 1 and (first.str.zfill(2) == second.str.zfill(2)).all() and len(fit) < 3
-    if mark[0] == "." or same:  # nobody writes month.day.year; and of 01/01/2020 both are the same day
+    if same:  # of 01/01/2020 both are the same day
         fit = fit[:1]
     if short and all(_two_centuries(form, known, name) for form in fit):
         return Look(left="its years of two digits may be of two centuries")
-    return Look(tuple(fit), fit[0].order if len(fit) == 1 and not same and written is None else None)
+    sure = written is None and not same and (len(fit) == 1 or mark[0] == ".")  # nobody writes month.day.year by himself
+    return Look(tuple(fit), fit[0].order if sure else None)
 
 
 def _two_centuries(form: ColumnForm, known: pl.Series, name: str) -> bool:
@@ -427,6 +438,8 @@ def _numbers(known: pl.Series, name: str, changed: bool) -> Look | None:
     if known.str.contains(NUMBER).all():
         points = known.str.contains(".", literal=True)
         plain = ColumnForm() if changed else None
+        if _digits_are_codes(name) and known.str.contains(WHOLE).all():
+            return Look((ColumnForm(whole=True),), "point")
         if not points.any() or known.str.contains(r"(?i)[ei]").any():
             return Look((plain,) if plain else ())
         if not known.str.contains(GROUPED["comma", "."]).all() or name_runs(name) & CODE_WORDS:
@@ -441,14 +454,22 @@ def _numbers(known: pl.Series, name: str, changed: bool) -> Look | None:
         return Look(left="its numbers have several units, or some of them none")
     unit = units[0] is not None
     marks = {mark for mark in ".,' " if body.str.contains(mark, literal=True).any()}
+    behind_or_brackets = bool((signed != known).any())
     if not marks:
-        return Look((ColumnForm(unit=unit),))
+        return Look((ColumnForm(unit=unit, signed=behind_or_brackets),))
     fit: dict[ColumnForm, None] = {}
     for (decimal, thousands), pattern in GROUPED.items():
         if marks <= {DECIMALS[decimal], thousands} and marks >= {*thousands} and body.str.contains(pattern).all():
-            fit[ColumnForm(None, False, decimal if DECIMALS[decimal] in marks else None, thousands, unit)] = None
+            mark = decimal if DECIMALS[decimal] in marks else None
+            fit[ColumnForm(None, False, mark, thousands, unit, behind_or_brackets)] = None
     proof = {form.decimal_mark for form in fit}
+    if not fit and _select(body, pl.any_horizontal([VALUE.str.contains(one) for one in GROUPED.values()])).all():
+        return Look(left="its numbers are written in several forms")
     return Look(tuple(fit), proof.pop() if len(proof) == 1 else None) if fit else None
+
+
+def _digits_are_codes(name: str) -> bool:
+    return digits_of(name) != "numbers" and not name_runs(name) & DOTTED
 
 
 def settle(looks: Mapping[str, Look], forms: Forms, name: str) -> dict[str, ColumnForm]:
@@ -462,10 +483,12 @@ def settle(looks: Mapping[str, Look], forms: Forms, name: str) -> dict[str, Colu
     for column, look in looks.items():
         fit = look.forms
         if len(fit) > 1 and fit[0].order is not None:
-            fit = tuple(form for form in fit if form.order == order)
+            ways = [form.order for form in fit]
+            chosen = next((one for one in (forms.dates, look.decides, order) if one in ways), None)
+            fit = tuple(form for form in fit if form.order == chosen)
             if len(fit) != 1:
-                ways = [f"the {PARTS[one.order[0]]}" for one in look.forms if one.order]
-                what = f'{name}: the dates in "{column}" can be read with {listed(ways, "or")} first'
+                firsts = [f"the {PARTS[one[0]]}" for one in ways if one]
+                what = f'{name}: the dates in "{column}" can be read with {listed(firsts, "or")} first'
                 options = " or ".join(SAID[one.order] for one in look.forms if one.order)
                 raise ReadError(what, hint=f"pass {options}, or {_verbatim(column)}")
         elif len(fit) > 1:
