@@ -96,6 +96,7 @@ EXPORTED = [
     "__version__",
     "anonymize",
     "attack",
+    "choose",
     "compare",
     "dates",
     "errors",

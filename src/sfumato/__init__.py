@@ -96,6 +96,7 @@ if TYPE_CHECKING:
     from sfumato.verbs import read as read
     from sfumato.verbs import verify as verify
     from sfumato.verbs.anonymizer import Anonymizer as Anonymizer
+    from sfumato.verbs.choose import choose as choose
     from sfumato.verbs.compare import CompareWarning as CompareWarning
     from sfumato.verbs.compare import compare as compare
     from sfumato.verbs.explain import explain as explain
@@ -126,6 +127,7 @@ _HOMES = {
         "attack",
     ),
     "sfumato.verbs.anonymizer": ("Anonymizer",),
+    "sfumato.verbs.choose": ("choose",),
     "sfumato.verbs.inspect": ("inspect",),
     "sfumato.verbs.register": ("register",),
     "sfumato.core.registry": ("Variant",),

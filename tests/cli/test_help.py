@@ -32,6 +32,7 @@ def test_the_commands() -> None:
         "utility",
         "attack",
         "compare",
+        "choose",
         "lattice",
         "list",
     ]

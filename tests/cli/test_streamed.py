@@ -211,7 +211,7 @@ def test_inspect(run: Run, parts: Path, tmp_path: Path, monkeypatch: pytest.Monk
     assert manifest(tmp_path / "deep" / "p-release")["data"]["format"] == "parquet"
 
 
-@pytest.mark.parametrize("command", ["attack", "compare", "lattice", "report"])
+@pytest.mark.parametrize("command", ["attack", "compare", "choose", "lattice", "report"])
 @pytest.mark.parametrize(
     ("named", "got"),
     [

@@ -10,6 +10,7 @@ import typer
 
 from sfumato.cli.anonymize import anonymize
 from sfumato.cli.attack import attack
+from sfumato.cli.choose import choose
 from sfumato.cli.compare import compare
 from sfumato.cli.demo import demo
 from sfumato.cli.exits import INTERRUPTED, interrupts, quiet_pipe, told
@@ -45,6 +46,7 @@ for name, command in (
     ("utility", utility),
     ("attack", attack),
     ("compare", compare),
+    ("choose", choose),
     ("lattice", lattice),
     ("list", list_variants),
 ):

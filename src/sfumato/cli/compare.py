@@ -79,16 +79,16 @@ def compare(
         "loss": [options.named(text, "name", LOSSES, "--loss", faults) for text in listed(loss, LOSSES)],
         "suppression": [scalar(text) for text in listed(suppression, ())],
     }
-    ks = _whole(listed(k, ()), faults)
+    ks = whole(listed(k, ()), faults)
     if not ks and not require and not policy:
         ks = [2, 5, 10]
     try:
-        told, found, kept = _run(
-            named, given, lists, ks, require or [], faults, output,
+        told, found, kept = run(
+            "compare", named, given, lists, ks, require or [], faults, output,
             {"utility": utility, "risk": risk, "workers": workers, "dimensions": dimensions, "extremes": True},
         )  # fmt: skip
     except KeyboardInterrupt:
-        raise SystemExit(_interrupted(output, as_json)) from None
+        raise SystemExit(interrupted_run(output, as_json)) from None
     _show(found, told, kept, output, as_json)
     return 0 if (found["status"] == "done").any() else 2
 
@@ -132,14 +132,16 @@ def _each(text: str) -> list[str]:
     return [one for n in found[0].split(",") for one in _each(text[: found.start()] + n + text[found.end() :])]
 
 
-def _whole(texts: Sequence[str], faults: list[str]) -> list[int]:
+def whole(texts: Sequence[str], faults: list[str]) -> list[int]:
+    """Whole numbers from their texts, or a fault."""
     if any(not text.isdecimal() for text in texts):
         faults.append("--k: must be whole numbers between commas, as in 2,5,10")
         return []
     return [int(text) for text in texts]
 
 
-def _run(
+def run(
+    verb: str,
     named: inputs.NamedSource,
     given: Given,
     lists: Mapping[str, list[Any]],
@@ -148,8 +150,8 @@ def _run(
     faults: list[str],
     output: Path | None,
     more: Mapping[str, Any],
-) -> tuple[list[str], pl.DataFrame, list[str]]:
-    """Check everything, compare; notes, the points, and the files written."""
+) -> tuple[list[str], Any, list[str]]:
+    """Check everything, compare or choose; notes, what was found, and the files written."""
     import sfumato as sf
     from sfumato.engines.memory.table import MemoryTable
     from sfumato.policyfile.file import check
@@ -159,7 +161,7 @@ def _run(
         models = [options.models(ks[0] if ks else None, one, faults) for one in alternatives(require)]
         first = {("search", name): values[0] for name, values in lists.items() if values}
         draft = options.draft(named, given | first, models[0], faults)
-        table, base = inputs.checked(draft, "compare")
+        table, base = inputs.checked(draft, verb)
 
         def other(changed: Given, models: Sequence[Mapping[str, Any]] = models[0]) -> PolicyFile:
             return check(options.draft(named, given | first | changed, models, faults), table.columns)
@@ -180,12 +182,13 @@ def _run(
             keywords["k"] = ks
             asked = [tuple(c for c in one if not isinstance(c, sf.KAnonymity)) for one in asked]
         keywords["require"] = [list(one) for one in asked]
-        found = sf.compare(data, **keywords, **more, output=output, progress=progress)
+        found = getattr(sf, verb)(data, **{**keywords, **more}, output=output, progress=progress)
     files = [] if output is None else sorted(str(path) for path in output.iterdir())
     return told, found, files
 
 
-def _interrupted(output: Path | None, as_json: bool) -> int:
+def interrupted_run(output: Path | None, as_json: bool) -> int:
+    """Say what an interrupt leaves; the exit code."""
     from sfumato.cli.exits import interrupted
     from sfumato.comparing.points import FILE
 

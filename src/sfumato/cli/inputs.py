@@ -29,6 +29,7 @@ TEXT, EXCEL = ("csv", "tsv", "tab", "txt", "data", "dat"), ("xlsx", "xlsm")
 INSTEAD = {  # of commands that need the table in memory
     "attack": "attack one file of it, or a sample that fits; sfumato risk measures all of it where it is",
     "compare": "compare on one file of it, or on a sample, then anonymize all of it in the way that does best",
+    "choose": "choose on one file of it, or on a sample, then anonymize all of it with that k",
     "lattice": "look at the lattice of one file of it, or of a sample",
     "report": "sfumato anonymize writes report.html beside a release, and sfumato verify and risk measure any table",
 }

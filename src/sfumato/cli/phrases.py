@@ -7,6 +7,7 @@ import re
 # what messages of the library say to Python, and what that is in the shell; the first that fits comes first
 PHRASES: dict[str, str] = {
     r'\bsearch="([a-z-]+)"': r"--search \1",
+    r"\bgive population, or take the prosecutor\b": "give --population, or leave --attacker out",
     r"\bleave search out\b": "leave --search out",
     r"\bleave levels out\b": "leave --levels out",
     r"\bleave internal_report out\b": "leave --internal-report out",

@@ -230,7 +230,7 @@ def _ks(k: Any, alternatives: list[tuple[Any, ...]]) -> list[int | None]:
 
 
 FILE = "points.jsonl"
-MAPS = ("map.json", "map.svg", "map.html", "map.png")
+MAPS = ("map.json", "map.svg", "map.html", "map.png", "choice.json", "choice.svg", "choice.html", "choice.png")
 FORMAT = "sfumato points 1"
 
 
