@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
+
 from sfumato.core.lattice import lattice
 from sfumato.core.parameters import one_of
 from sfumato.core.protocols import Search
@@ -17,7 +19,7 @@ from sfumato.search.problem import LABELS, Choice, Problem, Solution, check_root
 
 KEEP = ("consistent-columns",)
 SEARCHED_WHOLE = 200_000  # nodes of a lattice that are searched to the optimum within seconds
-CLUSTERED = 200_000  # cells that are clustered within seconds
+CLUSTERED = 2_000_000  # rows that are clustered in the time that the best cuts take, half a minute
 
 
 @dataclass(frozen=True)
@@ -61,13 +63,21 @@ class Automatic(Search):
         apart = any(c.monotonicity == "none" for c in problem.policy.require)  # classes that print alike may break it
         refined = Refined(labels=self.labels)
         mondrian = Mondrian(cut="best", dimension="ncp", labels="ranges" if apart else self.labels)
-        codes = problem.cells.codes  # sorted; a combination has several cells where sensitive values are counted too
-        cells = 1 + int((codes[:, 1:] != codes[:, :-1]).any(axis=0).sum())
-        if cells > CLUSTERED:
-            why = f"more than {CLUSTERED:,} different combinations of values are too many to cluster in seconds"
+        if _to_cluster(problem) > CLUSTERED:  # how many they are is not told: it is a figure of the original
+            why = f"more than {CLUSTERED:,} rows are too many to cluster"
             return Choice(mondrian, why, "refined: less loss, slower")
-        why = f"it loses least, and up to {CLUSTERED:,} different combinations of values are clustered within seconds"
+        why = f"it loses least, and up to {CLUSTERED:,} rows are clustered in no more time than others take"
         return Choice(refined, why, "iterated: faster, mostly with more loss")
+
+
+def _to_cluster(problem: Problem) -> int:
+    """The rows, those of combinations that are classes by themselves as one."""
+    if not problem.policy.by_size:
+        return problem.rows
+    codes = problem.cells.codes  # sorted; a combination has several cells where values of other columns are counted too
+    first = np.flatnonzero(np.append(True, (codes[:, 1:] != codes[:, :-1]).any(axis=0)))
+    count = np.add.reduceat(problem.cells.count, first)
+    return int(np.where(count < problem.policy.least_size, count, 1).sum())
 
 
 def _full_domain(problem: Problem, keep: str | None) -> str | None:
