@@ -26,9 +26,17 @@ ASKED: list[Any] = [
     *(sf.BetaLikeness("s", beta, kind) for beta in (0.1, 0.5, 1, 3) for kind in ("basic", "enhanced")),
     *(sf.DeltaDisclosure("s", delta, absent) for delta in (0.5, 1, 2.5, 3) for absent in ("violates", "skipped")),
     *(sf.KMap(k, f, e) for k, f in ((3, 0.1), (5, 1), (40, 0.05)) for e in ("poisson", "zero-truncated-poisson")),
+]
+BY_VALUE: list[Any] = [
     *(sf.TCloseness("s", 0.7, d, reference={"a": 3, "b": 1, "1": 0.5, "": 1}) for d in ("equal", "kl")),
     *(sf.TCloseness("s", 0.4, "ordered", reference=r) for r in ({"a": 2, "b": 1, "zz": 0}, {"2": 2, "10": 1, "15": 1})),
     *(sf.BetaLikeness("s", 3, kind, reference={"a": 2, "b": 2, "c": 1, "d": 0}) for kind in ("basic", "enhanced")),
+    *(sf.DistinctLDiversity("s", l, per={"a": 3, "b": 4}) for l in (1, 2)),
+    sf.EntropyLDiversity("s", 1.5, per={"a": 2, "d": 3}),
+    *(sf.TCloseness("s", 0.6, d, per={"a": 0.3}) for d in ("equal", "ordered", "hierarchical", "kl")),
+    sf.TCloseness("s", 0.8, reference={"a": 1, "1": 1}, per={"b": 0.5}),
+    sf.AlphaK(0.6, 2, "s", per={"a": 0.2}),
+    sf.AlphaK(0.6, 2, "s", values=["b"], per={"a": 0.2}),
 ]
 OF_TABLE: list[Any] = [
     *(sf.AverageRisk(t) for t in (0.2, 0.5, 1)),
@@ -44,7 +52,7 @@ def test_examples(check: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("asked", [*ASKED, *OF_TABLE], ids=str)
+@pytest.mark.parametrize("asked", [*ASKED, *BY_VALUE, *OF_TABLE], ids=str)
 def test_weak_and_strict(asked: Any) -> None:
     check_criterion_sides(asked)
     check_criterion_monotonicity(asked)

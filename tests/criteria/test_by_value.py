@@ -158,3 +158,101 @@ def test_a_reference_that_cannot_be_compared_with_the_column_is_refused(search):
     asked = sf.TCloseness("s", 0.2, "ordered", reference={"9": 1, "10": 1, "many": 1})
     with pytest.raises(PolicyError, match="in another order"):
         asked.holds(search([["9", "10"]]))
+
+
+def strictest(per: dict[str, float], bound: float, one: list[str | None], best=max) -> float:
+    return best(per.get(v or "", bound) for v in one)
+
+
+def test_bounds_per_value_on_both_sides(search, released):
+    """Every class is held to the strictest bound among its values; shares to the bound of their own value."""
+    rng = random.Random(5)
+    for _ in range(40 * FUZZ):
+        classes = [rng.choices(WORDS, [5, 3, 2, 1, 1], k=rng.randint(1, 9)) for _ in range(rng.randint(1, 5))]
+        others = [*WORDS, *rng.choices(WORDS, k=2)]
+        whole = [*others, *(v for one in classes for v in one)]
+        q = {v: Fraction(whole.count(v), len(whole)) for v in set(whole)}
+        named = [v or "" for v in rng.sample(WORDS, rng.randint(1, 3))]
+        more, less = ({v: rng.choice(some) for v in named} for some in ([2, 3, 4], [0.1, 0.25, 0.4]))
+        entropy = [
+            -sum(one.count(v) / len(one) * math.log(one.count(v) / len(one)) for v in set(one)) for one in classes
+        ]
+        guarded = rng.choice([None, ("a", "b")])
+        caps = dict.fromkeys(guarded or (v or "" for v in WORDS), 0.5) | less
+        by_hand = {
+            sf.DistinctLDiversity("s", 2, per=more): [len(set(one)) >= strictest(more, 2, one) for one in classes],
+            sf.EntropyLDiversity("s", 1.5, per=more): [
+                e >= math.log(strictest(more, 1.5, one)) - 1e-12 for e, one in zip(entropy, classes, strict=True)
+            ],
+            sf.TCloseness("s", 0.45, per=less): [
+                distance("equal", one, q, []) <= strictest(less, 0.45, one, min) + 1e-12 for one in classes
+            ],
+            sf.AlphaK(0.5, 2, "s", guarded, per=less): [
+                len(one) >= 2 and all(one.count(v or None) / len(one) <= cap + 1e-12 for v, cap in caps.items())
+                for one in classes
+            ],
+        }
+        for asked, fine in by_hand.items():
+            assert asked.holds(search(classes, others)).tolist() == fine, asked
+            found = asked.audit(released(classes, others))
+            assert (found.holds, found.failing_classes) == (all(fine), fine.count(False)), asked
+
+
+def test_what_bounds_per_value_declare():
+    per = {"HIV": 5}
+    assert sf.DistinctLDiversity("s", 3, per=per).monotonicity == "merge"
+    assert not sf.DistinctLDiversity("s", 3, per=per).wildcard
+    assert sf.EntropyLDiversity("s", 3, per=per).monotonicity == "none"
+    assert sf.TCloseness("s", 0.3, per={"HIV": 0.1}).monotonicity == "none"
+    assert sf.AlphaK(0.5, 2, "s", per={"HIV": 0.1}).monotonicity == "merge"
+
+
+@pytest.mark.parametrize("search", ["optimal", "mondrian", "k-member", "auto"])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        sf.DistinctLDiversity("disease", 2, per={"ulcer": 3}),
+        sf.EntropyLDiversity("disease", 1.5, per={"ulcer": 2.2}),
+        sf.TCloseness("disease", 0.4, per={"ulcer": 0.2}),
+        sf.AlphaK(0.8, 2, "disease", per={"ulcer": 0.3}),
+    ],
+    ids=["distinct", "entropy", "t", "alpha"],
+)
+def test_a_release_with_bounds_per_value(asked, search, tmp_path):
+    release = sf.anonymize(register(), quasi=["age"], require=[sf.KAnonymity(2), asked], search=search)
+    by_class = release.data.group_by("age").agg("disease")["disease"].to_list()
+    for one in (list(one) for one in by_class if "ulcer" in one):
+        if asked.model == "distinct-l-diversity":
+            assert len(set(one)) == 3
+        if asked.model == "alpha-k":
+            assert one.count("ulcer") / len(one) <= 0.3
+    folder = release.save(tmp_path / "out")
+    assert json.loads((folder / "manifest.json").read_text())["policy"]["require"][1]["per"] == dict(asked.per)
+    assert sf.verify(folder).holds
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("distinct-l-diversity disease 3 per=HIV=2", "a number of per is out of range; got 2; allowed: a number >= 3"),
+        ("distinct-l-diversity disease 3 per=HIV=3.5", "a number of per is out of range; got 3.5; allowed: a whole"),
+        ("t-closeness disease 0.3 per=HIV=0.4", "<= 0.3"),
+        ("alpha-k 0.5 2 disease per=HIV=0", "a number > 0"),
+        ("entropy-l-diversity disease 2 per=HIV", "per must map values of the column"),
+    ],
+)
+def test_bounds_per_value_that_are_refused(line, says):
+    with pytest.raises(PolicyError) as caught:
+        parse(line)
+    assert says in str(caught.value)
+
+
+def test_values_that_do_not_occur_are_refused_by_the_search_and_counted_by_verify(search, released):
+    asked = sf.DistinctLDiversity("s", 1, per={"a": 2, "HIV": 2})
+    with pytest.raises(PolicyError, match=r'1 of 2 values in per do not occur in column "s"'):
+        asked.holds(search([["a", "b"]]))
+    found = asked.audit(released([["a", "b"]]))
+    assert (found.holds, found.note) == (
+        True,
+        '1 of 2 values with a bound of their own do not occur in the released "s"',
+    )

@@ -103,6 +103,7 @@ VARIED: tuple[dict[str, Any], ...] = (
     {"numbers": "draw", "seed": 1, "order": "random", "ends": "exact"},
     {"require": ["t-closeness disease 0.4"], "unprotected": [], "search": "optimal"},
     {"require": ["beta-likeness disease 2"], "unprotected": [], "search": "optimal"},
+    {"require": ["alpha-k 0.9 2 disease per=flu=0.8", "distinct-l-diversity disease 2 per=flu=2"], "unprotected": []},
     {"require": ["t-closeness disease 0.9 reference=flu=1"], "unprotected": [], "search": "optimal"},
     {"require": ["distinct-l-diversity disease 2"], "unprotected": [], "profile": "gdpr", "labels": "ranges"},
     {"weight": "cost", "insensitive": ["born"], "rest": "release", "suppression": 0},

@@ -156,3 +156,9 @@ def test_the_wildcard_rule_is_promised_and_verified_as_such(tmp_path: Path) -> N
     manifest["policy"]["wildcard"] = False
     file.write_text(json.dumps(manifest))
     assert not sf.verify(folder).holds
+
+
+def test_a_criterion_that_is_not_closed_under_merging_is_taken() -> None:
+    frame = table().select("age", "sex", disease=pl.Series(["flu", "flu", "ulcer", "asthma"] * 50))
+    asked = [sf.KAnonymity(3), sf.DeltaDisclosure("disease", 2, absent="skipped")]
+    assert sf.anonymize(frame, quasi=["age", "sex"], require=asked).verification.holds

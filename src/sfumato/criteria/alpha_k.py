@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,9 +12,10 @@ import polars as pl
 from sfumato.core.parameters import is_whole
 from sfumato.core.protocols import ClassesView, Flags, HistogramView, Monotonicity, Side
 from sfumato.core.wording import count
-from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
+from sfumato.criteria.audit import SLACK, Finding, Groups, bounds_frame, rounded
+from sfumato.criteria.by_value import ByValue, bounds_of, check_per, values_in
 from sfumato.criteria.model import TOLERANCE, Model, check_column, check_integer, check_real, is_text
-from sfumato.criteria.search_distance import run_maxima
+from sfumato.criteria.search_distance import run_maxima, run_of
 from sfumato.errors import PolicyError
 
 
@@ -22,10 +23,12 @@ from sfumato.errors import PolicyError
 class AlphaK(Model):
     """Every class has at least k records, and no sensitive value more than a share alpha of them.
 
-    n >= k and count(s)/n <= alpha, for the given values s, or for every value where none is given.
+    n >= k and count(s)/n <= alpha, for the given values s, or for every value where none is given. A value in `per`
+    has at most its own share.
 
     Parameters: `alpha`, above 0 and at most 1; `k`, a whole number of at least 1; `attribute`, a sensitive column;
-    `values`, the printed values to guard, or None for every value.
+    `values`, the printed values to guard, or None for every value; `per`, printed values (missing as "") to an alpha of
+    their own, at most as large.
 
     >>> AlphaK(0.5, 3, "disease", ["HIV"]).parameters()
     {'alpha': 0.5, 'k': 3, 'attribute': 'disease', 'values': ['HIV']}
@@ -35,6 +38,7 @@ class AlphaK(Model):
     k: int
     attribute: str
     values: tuple[str, ...] | None = None
+    per: ByValue | None = field(default=None, repr=False)
 
     monotonicity: ClassVar[Monotonicity] = "merge"
     bounded_by: ClassVar[str] = "alpha"
@@ -44,6 +48,7 @@ class AlphaK(Model):
         check_real(self, "alpha", 0, 1, open_below=True)
         check_integer(self, "k", 1)
         check_column(self)
+        check_per(self, above=True)
         if self.values is None:
             return
         listed = (self.values,) if isinstance(self.values, str) else self.values
@@ -58,8 +63,8 @@ class AlphaK(Model):
 
     @property
     def named_values(self) -> tuple[str, ...]:
-        """The values to guard."""
-        return self.values or ()
+        """The values to guard, and those with an alpha of their own."""
+        return tuple(dict.fromkeys((*(self.values or ()), *values_in(self.per))))
 
     @property
     def least_size(self) -> int:
@@ -73,9 +78,10 @@ class AlphaK(Model):
             guarded = "no value"
         else:
             guarded = "no guarded value" if len(self.values) == 1 else f"none of the {len(self.values)} guarded values"
+        less = "" if self.per is None else " A value with a bound of its own has no share above that."
         share = (
             f'in every group of records that look alike, {guarded} of "{self.attribute}" '
-            f"has a share above {self.alpha * 100:g}%."
+            f"has a share above {self.alpha * 100:g}%.{less}"
         )
         if self.k == 1:
             return share[0].upper() + share[1:]
@@ -90,6 +96,10 @@ class AlphaK(Model):
             count = np.where(self._guarded(histogram)[histogram.value], count, 0)
         share = run_maxima(count, histogram.start) / np.maximum(classes.size, 1)
         found: Flags = (classes.size >= self.k) & (share <= self.alpha + TOLERANCE)
+        if self.per is not None:
+            most = bounds_of(self, histogram.text, 1)[histogram.value]
+            over = histogram.count / classes.size[run_of(histogram.start)] > most + TOLERANCE
+            found &= run_maxima(over.astype(np.int64), histogram.start) == 0
         return found
 
     def _guarded(self, histogram: HistogramView) -> Flags:
@@ -109,21 +119,27 @@ class AlphaK(Model):
     def audit(self, groups: Groups) -> Finding:
         """What the released rows say: the largest share of a guarded value; the note gives the smallest class."""
         counts = groups.counts(self.attribute)
+        own = bounds_frame(self.per)
         if self.values is not None:
-            counts = counts.filter(pl.col("value").is_in(list(self.values)))
-        commonest = counts.group_by("class").agg(n=pl.col("n").max())
-        shares = groups.sizes.join(commonest, on="class", how="left").select(
-            "size", share=pl.col("n").fill_null(0) / pl.col("size")
+            named = [*self.values, *own["value"].fill_null("")]
+            counts = counts.filter(pl.col("value").fill_null("").is_in(named))
+        shared = counts.join(groups.sizes, on="class").join(own, on="value", how="left", nulls_equal=True)
+        shared = shared.with_columns(share=pl.col("n") / pl.col("size"))
+        above = pl.col("share") > pl.col("asked").fill_null(1.0) + SLACK
+        worst = shared.group_by("class").agg(pl.col("share").max(), above=above.any())
+        shares = groups.sizes.join(worst, on="class", how="left").with_columns(
+            pl.col("share").fill_null(0.0), pl.col("above").fill_null(False)
         )
-        fails = (pl.col("size") < self.k) | (pl.col("share") > self.alpha + SLACK)
+        fails = (pl.col("size") < self.k) | (pl.col("share") > self.alpha + SLACK) | pl.col("above")
         smallest, largest, failing = shares.select(
             pl.col("size").min(), pl.col("share").max(), fails.sum().alias("failing")
         ).row(0)
         note = f"the smallest class has {count(smallest, 'record')}, k is {self.k}"
-        named = set(self.values or ())
-        absent = len(named.difference(counts["value"].unique()))
+        guarded = set(self.values or ())
+        absent = len(guarded.difference(counts["value"].unique()))
         if absent:
-            note += f'; {absent} of {len(named)} guarded values do not occur in the released "{self.attribute}"'
+            note += f'; {absent} of {len(guarded)} guarded values do not occur in the released "{self.attribute}"'
+        note = "; ".join(filter(None, (note, groups.absent(self.attribute, self.per))))
         return Finding(failing == 0, rounded(largest), self.alpha, int(failing), note)
 
 

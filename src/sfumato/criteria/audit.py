@@ -149,6 +149,20 @@ class Groups:
             return None
         return f'compared with "{attribute}" in the released rows, as its distribution before suppression is not given'
 
+    def strictest(self, attribute: str, bound: float, per: Any, *, greatest: bool) -> pl.DataFrame:
+        """The strictest bound among the values of each class, the greatest or the least one: class, asked."""
+        asked = self.counts(attribute).join(bounds_frame(per), on="value", how="left", nulls_equal=True)
+        each = pl.col("asked").fill_null(float(bound))
+        return asked.group_by("class").agg(asked=each.max() if greatest else each.min())
+
+    def absent(self, attribute: str, per: Any) -> str | None:
+        """A note on values with a bound of their own that no released row has."""
+        released = {value or "" for value in self.text[attribute].unique()}
+        lacking = sum(value not in released for value, _ in per or ())
+        if not lacking:
+            return None
+        return f'{lacking} of {len(per)} values with a bound of their own do not occur in the released "{attribute}"'
+
     def order(self, attribute: str) -> list[str | None]:
         """All values, of the whole table and of the released rows, in their order; missing last.
 
@@ -182,6 +196,12 @@ class Groups:
         height = len(next(iter(path.values()))) - 1
         columns = {str(i): [path[value][i] for value in values] for i in range(height + 1)}
         return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
+
+
+def bounds_frame(per: Any) -> pl.DataFrame:
+    """Values with a bound of their own: value, asked."""
+    columns = {"value": [value or None for value, _ in per or ()], "asked": [float(n) for _, n in per or ()]}
+    return pl.DataFrame(columns, schema={"value": pl.String, "asked": pl.Float64})
 
 
 def rounded(x: float) -> float:

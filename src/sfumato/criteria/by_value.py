@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.parameters import is_whole, real_number
+from sfumato.core.parameters import LARGEST, is_whole, real_number, whole_number
 from sfumato.core.protocols import HistogramView
 from sfumato.criteria.audit import in_order
 from sfumato.criteria.model import Model, is_text
@@ -22,10 +22,13 @@ from sfumato.errors import PolicyError
 # a mapping from printed values, "" for missing, which is kept as sorted pairs; a path where a file may hold it
 ByValue = Mapping[str, float] | tuple[tuple[str, float], ...] | str | Path
 MOST_VALUES = 100_000
+ASKS_MORE = " A value with a bound of its own asks for more where it occurs."
 DELIMITERS = ",;|\t"
 
 
-def pairs_of(of: Model, name: str, given: Any, least: float, most: float = math.inf) -> tuple[tuple[str, float], ...]:
+def pairs_of(
+    of: Model, name: str, given: Any, least: float, most: float = math.inf, *, above: bool = False
+) -> tuple[tuple[str, float], ...]:
     """A mapping from values to numbers within bounds, as sorted pairs: equal mappings make equal criteria."""
     if isinstance(given, tuple) and all(isinstance(one, tuple) and len(one) == 2 for one in given):
         given = dict(given)
@@ -37,8 +40,8 @@ def pairs_of(of: Model, name: str, given: Any, least: float, most: float = math.
         )
     if len(given) > MOST_VALUES:
         raise PolicyError(f"{of.model}: {name} has too many values", got=len(given), allowed=f"at most {MOST_VALUES}")
-    numbers = {str(value): real_number(n, f"{of.model}: a number of {name}", least, most) for value, n in given.items()}
-    return tuple(sorted(numbers.items()))
+    what = f"{of.model}: a number of {name}"
+    return tuple(sorted((str(value), real_number(n, what, least, most, above=above)) for value, n in given.items()))
 
 
 def check_reference(of: Model) -> None:
@@ -84,6 +87,38 @@ def _number(text: str) -> float | int | None:
         return int(text) if text.strip().isdecimal() else float(text)
     except ValueError:
         return None
+
+
+def check_per(of: Model, *, whole: bool = False, above: bool = False) -> None:
+    """Refuse bounds `per` value that are no numbers, `whole` ones or `above` 0, or looser than the bound for all.
+
+    A class is held to the strictest bound among its values, so that a looser one would be none.
+    """
+    given: Any = getattr(of, "per", None)
+    if given is None:
+        return
+    least, most = (of.bound, LARGEST) if of.side == "at least" else (0, of.bound)
+    found = pairs_of(of, "per", given, least, most, above=above)
+    for _, n in found if whole else ():
+        whole_number(n, f"{of.model}: a number of per")
+    of._settle("per", found)
+
+
+def bounds_of(of: Any, text: tuple[str | None, ...], otherwise: float) -> np.ndarray:
+    """The bound of each value that occurs in the table, its own or another."""
+    return _bounds(of.model, of.attribute, otherwise, of.per, text)
+
+
+@lru_cache(maxsize=8)
+def _bounds(
+    model: str, attribute: str, otherwise: float, per: tuple[tuple[str, float], ...], text: tuple[str | None, ...]
+) -> np.ndarray:
+    own = {value or None: n for value, n in per}
+    absent = len(own) - sum(value in own for value in text)
+    if absent:
+        what = f'{model}: {absent} of {len(own)} values in per do not occur in column "{attribute}"'
+        raise PolicyError(what, hint="values are compared as they are printed, upper and lower case apart")
+    return np.array([own.get(value, otherwise) for value in text], dtype=np.float64)
 
 
 def values_in(pairs: Any) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -10,14 +10,20 @@ import polars as pl
 
 from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
 from sfumato.criteria.audit import Finding, Groups
+from sfumato.criteria.by_value import ASKS_MORE, ByValue, bounds_of, check_per, values_in
 from sfumato.criteria.model import Model, check_column, check_integer
+from sfumato.criteria.search_distance import run_maxima
 
 
 @dataclass(frozen=True)
 class DistinctLDiversity(Model):
     """Every class has at least l different values of the sensitive attribute; missing is a value.
 
-    Parameters: `attribute`, a sensitive column; `l`, a whole number of at least 1.
+    With `per`, a class that holds a value of it has at least as many different values as that asks for; of several the
+    most. Adding such a record to a class may break it, while the union of satisfying classes satisfies.
+
+    Parameters: `attribute`, a sensitive column; `l`, a whole number of at least 1; `per`, printed values (missing as
+    "") to an l of their own, at least as large.
 
     >>> DistinctLDiversity("disease", 3).sentence()
     'In every group of records that look alike, "disease" takes at least 3 different values.'
@@ -25,15 +31,30 @@ class DistinctLDiversity(Model):
 
     attribute: str
     l: int
+    per: ByValue | None = field(default=None, repr=False)
 
-    monotonicity: ClassVar[Monotonicity] = "superset"
     bounded_by: ClassVar[str] = "l"
     side: ClassVar[Side] = "at least"
-    wildcard: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_column(self)
         check_integer(self, "l", 1)
+        check_per(self, whole=True)
+
+    @property
+    def monotonicity(self) -> Monotonicity:
+        """A record whose value asks for more may break a class; a union has the values of all that ask."""
+        return "superset" if self.per is None else "merge"
+
+    @property
+    def wildcard(self) -> bool:
+        """Overlapping classes have no strictest bound."""
+        return self.per is None
+
+    @property
+    def named_values(self) -> tuple[str, ...]:
+        """The values with an l of their own."""
+        return values_in(self.per)
 
     @property
     def least_size(self) -> int:
@@ -43,16 +64,25 @@ class DistinctLDiversity(Model):
     def sentence(self) -> str:
         """The promise in words."""
         values = "value" if self.l == 1 else "different values"
-        return f'In every group of records that look alike, "{self.attribute}" takes at least {self.l} {values}.'
+        more = "" if self.per is None else ASKS_MORE
+        return f'In every group of records that look alike, "{self.attribute}" takes at least {self.l} {values}.{more}'
 
     def holds(self, classes: ClassesView) -> Flags:
         """Which classes satisfy it."""
-        found: Flags = np.diff(classes.histogram(self.attribute).start) >= self.l
+        histogram = classes.histogram(self.attribute)
+        found: Flags = np.diff(histogram.start) >= self.l
+        if self.per is not None:
+            asked = bounds_of(self, histogram.text, self.l)[histogram.value]
+            found &= np.diff(histogram.start) >= run_maxima(asked, histogram.start)
         return found
 
     def audit(self, groups: Groups) -> Finding:
         """What the released rows say: the fewest different values."""
         values = pl.col("values")
         variety = groups.variety(self.attribute, enough=self.l)
-        fewest, failing = variety.select(values.min(), (values < self.l).sum().alias("failing")).row(0)
-        return Finding(failing == 0, int(fewest), self.l, int(failing))
+        if self.per is None:
+            variety = variety.with_columns(asked=pl.lit(self.l))
+        else:
+            variety = variety.join(groups.strictest(self.attribute, self.l, self.per, greatest=True), on="class")
+        fewest, failing = variety.select(values.min(), (values < pl.col("asked")).sum().alias("failing")).row(0)
+        return Finding(failing == 0, int(fewest), self.l, int(failing), groups.absent(self.attribute, self.per))

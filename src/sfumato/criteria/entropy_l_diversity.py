@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -12,8 +12,9 @@ import polars as pl
 from sfumato.core.parameters import LARGEST
 from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
+from sfumato.criteria.by_value import ASKS_MORE, ByValue, bounds_of, check_per, values_in
 from sfumato.criteria.model import TOLERANCE, Model, check_column, check_real
-from sfumato.criteria.search_distance import run_sums
+from sfumato.criteria.search_distance import run_maxima, run_sums
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,11 @@ class EntropyLDiversity(Model):
 
     -sum p_i ln p_i >= ln l: the values are as varied as l equally frequent ones. A class of 2/2/2 is 3-diverse.
 
-    Parameters: `attribute`, a sensitive column; `l`, a number of at least 1, whole or not.
+    With `per`, a class that holds a value of it is at least as varied as that asks for; of several the most. Then the
+    union of satisfying classes need not satisfy: the less varied one has to be as varied as the other's value asks.
+
+    Parameters: `attribute`, a sensitive column; `l`, a number of at least 1, whole or not; `per`, printed values
+    (missing as "") to an l of their own, at least as large.
 
     >>> EntropyLDiversity("disease", 2.5).sentence()
     'In every group of records that look alike, "disease" is at least as varied as 2.5 equally frequent values.'
@@ -30,14 +35,25 @@ class EntropyLDiversity(Model):
 
     attribute: str
     l: float
+    per: ByValue | None = field(default=None, repr=False)
 
-    monotonicity: ClassVar[Monotonicity] = "merge"
     bounded_by: ClassVar[str] = "l"
     side: ClassVar[Side] = "at least"
 
     def __post_init__(self) -> None:
         check_column(self)
         check_real(self, "l", 1, LARGEST)
+        check_per(self)
+
+    @property
+    def monotonicity(self) -> Monotonicity:
+        """The entropy of a union is at least the lesser of its parts; what it is asked for is the greater."""
+        return "merge" if self.per is None else "none"
+
+    @property
+    def named_values(self) -> tuple[str, ...]:
+        """The values with an l of their own."""
+        return values_in(self.per)
 
     @property
     def least_size(self) -> int:
@@ -47,7 +63,8 @@ class EntropyLDiversity(Model):
     def sentence(self) -> str:
         """The promise in words."""
         values = f"{self.l:g} equally frequent values" if self.l > 1 else "1 value"
-        return f'In every group of records that look alike, "{self.attribute}" is at least as varied as {values}.'
+        more = "" if self.per is None else ASKS_MORE
+        return f'In every group of records that look alike, "{self.attribute}" is at least as varied as {values}.{more}'
 
     def holds(self, classes: ClassesView) -> Flags:
         """Which classes satisfy it."""
@@ -55,7 +72,11 @@ class EntropyLDiversity(Model):
         n = np.maximum(classes.size, 1)
         # with counts r of n records: -sum r/n ln(r/n) = ln n - (sum r ln r)/n
         entropy = np.log(n) - run_sums(histogram.count * np.log(histogram.count), histogram.start) / n
-        found: Flags = (entropy >= math.log(self.l) - TOLERANCE) & (classes.size > 0)
+        asked: np.ndarray | float = math.log(self.l)
+        if self.per is not None:
+            own = bounds_of(self, histogram.text, self.l)[histogram.value]
+            asked = np.log(np.maximum(run_maxima(own, histogram.start), 1))
+        found: Flags = (entropy >= asked - TOLERANCE) & (classes.size > 0)
         return found
 
     def audit(self, groups: Groups) -> Finding:
@@ -67,7 +88,12 @@ class EntropyLDiversity(Model):
             .group_by("class", maintain_order=True)
             .agg(entropy=pl.col("term").sum())
         )
+        asked = pl.lit(float(self.l))
+        if self.per is not None:
+            strictest = groups.strictest(self.attribute, self.l, self.per, greatest=True)
+            entropies, asked = entropies.join(strictest, on="class"), pl.col("asked")
         least, failing = entropies.select(
-            pl.col("entropy").min(), (pl.col("entropy") < math.log(self.l) - SLACK).sum().alias("failing")
+            pl.col("entropy").min(), (pl.col("entropy") < asked.log() - SLACK).sum().alias("failing")
         ).row(0)
-        return Finding(failing == 0, rounded(math.exp(least)), self.l, int(failing))
+        note = groups.absent(self.attribute, self.per)
+        return Finding(failing == 0, rounded(math.exp(least)), self.l, int(failing), note)

@@ -10,7 +10,7 @@ import polars as pl
 
 from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
-from sfumato.criteria.by_value import ByValue, against, check_reference, values_in
+from sfumato.criteria.by_value import ASKS_MORE, ByValue, against, bounds_of, check_per, check_reference, values_in
 from sfumato.criteria.model import TOLERANCE, Model, check_choice, check_column, check_real
 from sfumato.criteria.released_distance import RELEASED
 from sfumato.criteria.search_distance import SEARCHED, run_maxima
@@ -31,8 +31,11 @@ class TCloseness(Model):
     counts or shares, or a file with a value and a number per line. The release publishes it. A value that it lacks has
     q = 0, and no place in an ordered distance: a class that has it fails.
 
+    With `per`, a class that holds a value of it is within the t of that value; of several the least. Then the union of
+    satisfying classes need not satisfy.
+
     Parameters: `attribute`, a sensitive column; `t`, from 0 to 1 (kl: 0 or more); `distance`; `reference`, not for the
-    hierarchical distance.
+    hierarchical distance; `per`, printed values (missing as "") to a t of their own, at most as large.
 
     >>> TCloseness("salary", 0.2, "ordered").parameters()
     {'attribute': 'salary', 't': 0.2, 'distance': 'ordered'}
@@ -42,8 +45,8 @@ class TCloseness(Model):
     t: float
     distance: str = "equal"
     reference: ByValue | None = field(default=None, repr=False)
+    per: ByValue | None = field(default=None, repr=False)
 
-    monotonicity: ClassVar[Monotonicity] = "merge"
     bounded_by: ClassVar[str] = "t"
     side: ClassVar[Side] = "at most"
 
@@ -58,6 +61,12 @@ class TCloseness(Model):
             what = f"{self.model}: a reference has no hierarchical distance"
             raise PolicyError(what, allowed="equal, ordered, kl", hint="take another distance, or no reference")
         check_reference(self)
+        check_per(self)
+
+    @property
+    def monotonicity(self) -> Monotonicity:
+        """The distance of a union is at most the greater of its parts; what it is asked for is the lesser."""
+        return "merge" if self.per is None else "none"
 
     @property
     def uses_overall_distribution(self) -> bool:
@@ -66,8 +75,8 @@ class TCloseness(Model):
 
     @property
     def named_values(self) -> tuple[str, ...]:
-        """The values of the reference."""
-        return values_in(self.reference)
+        """The values of the reference, and those with a t of their own."""
+        return tuple(dict.fromkeys((*values_in(self.per), *values_in(self.reference))))
 
     @property
     def uses_order(self) -> bool:
@@ -82,10 +91,11 @@ class TCloseness(Model):
     def sentence(self) -> str:
         """The promise in words."""
         name = "Kullback-Leibler divergence" if self.distance == "kl" else f"{self.distance} distance"
+        more = "" if self.per is None else ASKS_MORE
         where = "whole table" if self.reference is None else "reference given from outside"
         return (
             f'In every group of records that look alike, "{self.attribute}" is distributed as in the {where}, '
-            f"within {self.t:g} ({name})."
+            f"within {self.t:g} ({name}).{more}"
         )
 
     def holds(self, classes: ClassesView) -> Flags:
@@ -96,18 +106,26 @@ class TCloseness(Model):
                 f'{self.model}: distance hierarchical needs a hierarchy of "{self.attribute}", and it has none',
                 hint=f'give one in hierarchies for "{self.attribute}", or take distance equal or ordered',
             )
+        asked: np.ndarray | float = self.t
+        if self.per is not None:
+            asked = -run_maxima(-bounds_of(self, histogram.text, self.t)[histogram.value], histogram.start)
         lost = np.zeros(len(histogram.value), np.bool_)
         if self.reference is not None:
             histogram, lost = against(histogram, self, self.uses_order)
         distance = SEARCHED[self.distance](classes.size, histogram)
-        found: Flags = (distance <= self.t + TOLERANCE) & (classes.size > 0)
+        found: Flags = (distance <= asked + TOLERANCE) & (classes.size > 0)
         return found & (run_maxima(lost, histogram.start) == 0) if lost.any() else found
 
     def audit(self, groups: Groups) -> Finding:
         """What the released rows say: the largest distance."""
         groups = groups.beside(self.attribute, self.reference)
         distances = RELEASED[self.distance](groups, self.attribute)
+        asked = pl.lit(float(self.t))
+        if self.per is not None:
+            strictest = groups.strictest(self.attribute, self.t, self.per, greatest=False)
+            distances, asked = distances.join(strictest, on="class"), pl.col("asked")
         largest, failing = distances.select(
-            pl.col("distance").max(), (pl.col("distance") > self.t + SLACK).sum().alias("failing")
+            pl.col("distance").max(), (pl.col("distance") > asked + SLACK).sum().alias("failing")
         ).row(0)
-        return Finding(failing == 0, rounded(max(largest, 0.0)), self.t, int(failing), groups.source(self.attribute))
+        notes = filter(None, (groups.absent(self.attribute, self.per), groups.source(self.attribute)))
+        return Finding(failing == 0, rounded(max(largest, 0.0)), self.t, int(failing), "; ".join(notes) or None)

@@ -105,7 +105,8 @@ class Refined(Search):
             starts.append(Iterated(ROUND if many else None, labels=self.labels))
         wide = any(len(a.categories) > LARGEST_TABLE and a.hierarchy is None for a in problem.attributes)
         if wide or not listed:  # where levels are too coarse or too many, cuts are better
-            starts.append(Mondrian(labels=self.labels))
+            apart = any(c.monotonicity == "none" for c in problem.policy.require)  # its classes that print alike
+            starts.append(Mondrian(labels="ranges" if apart and by_tree else self.labels))
         return starts
 
     def __call__(self, problem: Problem) -> Solution:
