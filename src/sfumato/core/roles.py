@@ -59,6 +59,7 @@ CODES = r"^\p{L}{1,4}[-_ ]?\d[0-9A-Za-z.-]{0,8}(?: \d[A-Za-z]{2})?$"  # of disea
 
 ROLES = ("identifying", "quasi", "sensitive", "insensitive", "weight")
 REST = ("refuse", "release")  # what becomes of columns without a role that look as if they told who somebody is
+NUMBERS = frozenset({"no", "nr", "number", "nummer"})
 K = 5  # rows that share a value before it counts as frequent, where no criterion says how many
 OWN, RARE = 0.5, 0.05  # shares of rows with a value of their own, with one that fewer than k share, from which on
 FEW_ROWS = 50  # below this, how often values occur says nothing: only names and kinds of values decide
@@ -475,6 +476,11 @@ def name_runs(name: str) -> frozenset[str]:
     return frozenset("".join(words[i:j]) for i in range(len(words)) for j in range(i + 1, min(i + 5, len(words)) + 1))
 
 
+def last_word(name: str) -> str:
+    """The word that says what a column is of: the size of `city_size`."""
+    return (_words(name) or [""])[-1]
+
+
 def digits_of(name: str) -> str:
     """What the digits of whole numbers in a column of that name are: one of `hierarchies.learned.DIGITS`.
 
@@ -515,7 +521,8 @@ def _role_of_name(name: str, numeric: bool, body: bool) -> tuple[str, str] | Non
         return "sensitive", "the name says something people keep private"
     if runs & QUASI:
         return "quasi", "the name says something others can know about a person"
-    if runs & WEAK and not (len(words) > 1 and words[-1] in {"no", "nr", "number", "nummer"}):
+    counts = len(words) > 2 and words[0] in NUMBERS and words[1] == "of"  # number of visits
+    if runs & WEAK and not counts and not (len(words) > 1 and words[-1] in NUMBERS):
         return "identifying", "the name says that it names or numbers records"
     return None
 

@@ -67,6 +67,16 @@ def test_eighteen_titles_and_every_direct_word_has_its_number() -> None:
         ("fingerprint", 16),
         ("photo", 17),
         ("UserID", 18),
+        ("lname", 1),
+        ("hometown", 2),
+        ("admit_month", 3),
+        ("visit weekday", 3),
+        ("acct", 10),
+        ("case_no", 18),
+        ("city_size", None),
+        ("image_finding", None),
+        ("tumor_location", None),
+        ("months_since_discharge", None),
         ("country_name", None),
         ("disease name", None),
         ("state", None),
@@ -121,6 +131,17 @@ def test_by_name(name: str, number: int | None) -> None:
         (["a 92-year-old woman", "none"], 3),
         (["aged 95, well", "none"], 3),
         (["20200314", "20191201"], 3),
+        (["March 4", "12. Mai"], 3),
+        (["Jan-20", "Feb-20"], 3),
+        (["Jan", "Feb", "May"], 3),
+        (["2020 03 04", "2020_05_06"], 3),
+        (["2020w12", "2020q1"], 3),
+        (["call her: 6175550199", "none"], 4),
+        (["MRN 1234567 seen", "none"], 8),
+        (["lives in Ithaca, NY 14850", "none"], 2),
+        (["lives at 12 Main Street", "none"], 2),
+        (["Mrs. Baker came alone", "none"], 1),
+        ([f"{a} {b}" for a in ("Ann", "Bob", "Eve", "Tom") for b in ("Lee", "Hall", "King", "Hill", "Cole")], 1),
     ],
 )
 def test_by_value(values: list[str], number: int) -> None:
@@ -151,6 +172,10 @@ def test_by_value(values: list[str], number: int) -> None:
         ["5 approx.mg/kg", "he came.In the end"],
         ["aged 90 or older", "90 years old or older"],
         ["12345678", "87654321"],
+        ["MARCH1", "SEPT9"],  # genes
+        ["Heart Failure", "Lung Cancer"] * 20,
+        ["5 OR 10000 units", "dose"],
+        ["May", "May"],
     ],
 )
 def test_what_is_no_identifier(values: list[Any]) -> None:
@@ -201,6 +226,22 @@ def test_five_digits_where_no_name_says_what_they_are(values: list[Any], share: 
     assert [f[2] for f in found(x=values)] == ([share] if share else [])
     assert found(salary=values) == found(diagnosis=values) == []  # the name says what they are
     assert "ZIP codes or coordinates among other numbers" in profile("hipaa", {"x": values}).statement
+
+
+def test_codes_of_counties_and_of_what_is_done() -> None:
+    assert found(fips=["36061", "06037"]) == [(2, "value", 1.0)]
+    assert found(fips=["36", "06"]) == []
+    assert found(zip4=["1234", "9876"]) == [(2, "value", 1.0)]
+    assert found(cpt=["99213", "99214"] * 10) == []
+    assert found(ndc=["0002-8215-01", "0003-0293-05"] * 10) == []
+    assert found(number_of_visits=[1, 2, 3] * 10) == []
+    assert found(gene_signature_score=[0.5, 0.25]) == []
+
+
+@pytest.mark.parametrize("label", ["3/4", "13.4.", "2020-123", "24121975", "12241975", "241275"])
+def test_days_without_a_year_or_signs_by_the_name_of_their_column(label: str) -> None:
+    assert found(visit_date=[label, "2020"]) == [(3, "value", 0.5)]
+    assert found(ratio=[label, "2020"]) == []
 
 
 def test_coordinates_in_two_columns() -> None:
@@ -283,7 +324,7 @@ def test_ages_over_89() -> None:
 @pytest.mark.parametrize(
     "label",
     ["{91, 92}", "over 95", "older than 90", "über 95", "95 or older", "> 90", "[85, 95]", "85-95", "80..90", "< 95",
-     "1**", "[80, 90]", "[80, 120]", "99.5", "1080 months", "90-95 years"],
+     "1**", "[80, 90]", "[80, 120]", "99.5", "1080 months", "90-95 years", "90s"],
 )  # fmt: skip
 def test_what_tells_an_age_over_89(label: str) -> None:
     assert age_fault(label)

@@ -10,18 +10,20 @@ import polars as pl
 
 from sfumato.core.names import AMOUNTS, BODY, QUASI, SENSITIVE, WEIGHT
 from sfumato.core.printed import printed
-from sfumato.core.roles import FEW_VALUES, name_runs, reasons
+from sfumato.core.roles import FEW_VALUES, Reason, last_word, name_runs, reasons
 from sfumato.core.wording import percent
 from sfumato.engines.memory.table import enter
 from sfumato.measures.standards.finding import Objection
 from sfumato.measures.standards.values import (
     COMPACT,
     COMPACT_MONTH,
+    MONTH,
     age_fault,
     birth_year_fault,
     counted_date,
     date_fault,
     detect,
+    short_date,
     zip_fault,
 )
 
@@ -51,10 +53,10 @@ _NAMES = {
     1: """firstname lastname fullname surname forename givenname familyname middlename maidenname vorname nachname
     familienname prenom nom nomdefamille nombre apellido apellidos nome cognome sobrenome imie nazwisko voornaam
     achternaam fornavn etternavn efternamn fornamn patientname customername personname nickname initials
-    physicianname doctorname nextofkin""",
+    physicianname doctorname nextofkin fname lname mname""",
     2: """address streetaddress street strasse anschrift adresse rue direccion calle indirizzo city town municipality
     stadt ort gemeinde wohnort ville commune ciudad citta cidade comune county precinct parish suburb district
-    residence neighbourhood neighborhood location latitude longitude lat lon lng geocode geohash birthplace
+    residence hometown neighbourhood neighborhood location latitude longitude lat lon lng geocode geohash birthplace
     censustract censusblock""",
     3: "birthmonth dayofbirth monthofbirth geburtsmonat admissionmonth dischargemonth",
     4: """phone telephone phonenumber mobile mobilenumber cellphone cellnumber tel telefon telefono handy homephone
@@ -67,8 +69,8 @@ _NAMES = {
     9: """memberid nhsnumber versichertennummer beneficiary beneficiaryid beneficiarynumber subscriberid
     subscribernumber policynumber policyid insuranceid insurancenumber medicareid medicaidid mbi hicn healthplanid
     healthplannumber""",
-    10: """iban bic kontonummer accountnumber accountno accountid account creditcard creditcardnumber cardnumber
-    debitcard bankaccount routingnumber""",
+    10: """iban bic kontonummer accountnumber accountno accountid account acct acctno acctnumber creditcard
+    creditcardnumber cardnumber debitcard bankaccount routingnumber""",
     11: """licence license licensenumber licencenumber driverslicense driverlicense driverslicence certificate
     certificatenumber passport passportnumber passnummer reisepass passeport pasaporte deanumber npi""",
     12: """licenseplate licenceplate numberplate platenumber kennzeichen vin vinnumber vehicleid
@@ -80,15 +82,16 @@ _NAMES = {
     dnasequence""",
     17: "photo photograph picture image portrait selfie faceimage headshot",
     18: """username login nif dni curp cpf personid subjectid customerid userid employeeid studentid nationalid taxid
-    steuerid steuernummer uuid guid""",
+    steuerid steuernummer uuid guid caseno casenumber caseid claimno claimnumber claimid fallnummer""",
 }
 NAMES = {word: number for number, words in _NAMES.items() for word in words.split()}
-_ZIPS = """zip zipcode zip5 zip3 postcode postalcode postal plz postleitzahl codepostal codigopostal cap cep
+_ZIPS = """zip zipcode zip5 zip3 zip4 zip9 postcode postalcode postal plz postleitzahl codepostal codigopostal cap cep
 postnummer"""
 _AGES = "age ages alter edad eta idade leeftijd ageyears ageinyears"
 _BIRTH_YEARS = "birthyear yearofbirth yob geburtsjahr anneenaissance annonascita anodenacimiento geboortejaar"
 _BIRTHS = "birth born dob birthdate birthday geburtsdatum geburtstag geboren naissance nacimiento nascita"
-_DAYS = "date dates datum fecha dob dod timestamp epoch datetime birthdate birthday geburtsdatum sterbedatum todestag"
+_DAYS = """date dates datum fecha dob dod dt timestamp epoch datetime createdat updatedat birthdate birthday
+geburtsdatum sterbedatum todestag"""
 _MONTHS = "month months mo mos monat monate mois meses mesi maanden agemonths ageinmonths"
 _WEEKS = "week weeks wochen semaines semanas settimane weken gestational"
 _SINCE_BIRTH = "day days tage tagen jours dias giorni dagen"
@@ -99,7 +102,12 @@ ZIPS, AGES, BIRTH_YEARS, BIRTHS, DATES, DAYS = (
     frozenset(words.split()) for words in (_ZIPS, _AGES, _BIRTH_YEARS, _BIRTHS, _DATES, _DAYS)
 )
 PER_YEAR = {12: frozenset(_MONTHS.split()), 52: frozenset(_WEEKS.split()), 365: frozenset(_SINCE_BIRTH.split())}
-TOLD = QUASI | SENSITIVE | AMOUNTS | BODY | WEIGHT  # what a column of numbers may be that is no place
+_PARTS = "month monat mois mes mese quarter quartal weekday dayofweek wochentag"  # of a date, finer than its year
+_CODES = "cpt hcpcs ndc snomed rxnorm rxcui loinc atc drg"  # of what is done or given, not of people
+_ABOUT = "size type score count status finding findings result category class population density"
+_BODILY = "tumor tumour lesion pain fracture wound injury infection ulcer"
+PARTS_OF_DATES, CODES, ABOUT, BODILY = (frozenset(words.split()) for words in (_PARTS, _CODES, _ABOUT, _BODILY))
+TOLD = CODES | QUASI | SENSITIVE | AMOUNTS | BODY | WEIGHT  # what a column of numbers may be that is no place
 
 
 def by_name(column: str) -> int | None:
@@ -109,10 +117,12 @@ def by_name(column: str) -> int | None:
     (6, 12, 1, None)
     """
     found = name_runs(column)
+    if last_word(column) in ABOUT:  # the size of a city is no city
+        return None
     told = sorted((len(run), NAMES[run]) for run in found if run in NAMES)
     if told:
-        return told[-1][1]
-    if found == {"month"}:
+        return None if told[-1][1] == 2 and found & BODILY else told[-1][1]
+    if found == {"month"} or (found & PARTS_OF_DATES and found & DATES):
         return 3
     return 1 if found & {"name", "names"} and not found & (QUASI | SENSITIVE) else None
 
@@ -164,10 +174,19 @@ def hipaa(data: Any, *, year: int | None = None) -> tuple[Objection, ...]:
             share = column.told / column.rows
             mine.append(column.finding(2, "value", share, "(beside another column they look like coordinates)"))
         look = looks.get(series.name)
-        if not mine and not column.flag and look is not None and look.role == "identifying" and look.kind in RECORDS:
+        if not mine and look is not None and look.kind == "names" and 2 * len(column.text) >= column.told:
+            mine = [column.finding(1, "value", column.told / column.rows, f"({look.why})")]
+        if not mine and not column.flag and look is not None and _numbers_records(series.name, look):
             mine = [column.finding(18, "value", column.told / column.rows, f"({look.why})")]
         found += _joined(mine)
     return tuple(found)
+
+
+def _numbers_records(name: str, look: Reason) -> bool:
+    """Whether a column looks as if it numbered or named records, and its name does not say that it has other codes."""
+    if look.role != "identifying" or look.kind not in RECORDS or name_runs(name) & CODES:
+        return False
+    return look.kind != "name" or last_word(name) not in ABOUT
 
 
 class _Column:
@@ -217,6 +236,8 @@ def _valued(column: _Column, year: int | None) -> list[Objection]:
         add(2, column.share(lambda text: zip_fault(text, numeric)), "beyond the first three digits of large areas")
     elif not words & (TOLD | DATES):
         add(2, _five_digits(column), "they look like ZIP codes of five digits")
+    if "fips" in words:  # those of states have two digits
+        add(2, column.share(lambda text: len(text) > 3, among=r"^\d+$"), "codes of counties or of parts of them")
     if words & AGES:
         often = next((n for n, units in PER_YEAR.items() if words & units), 1)
         add(3, column.share(lambda text: age_fault(text, often)), "ages over 89")
@@ -224,6 +245,7 @@ def _valued(column: _Column, year: int | None) -> list[Objection]:
         add(3, column.share(lambda text: birth_year_fault(text, year)), "birth years of people over 89")
     if words & DAYS or max(words, key=len, default="") in DATES:
         add(3, column.share(counted_date, among=r"^\d+(?:\.\d+)?$"), "dates more precise than the year, counted")
+        add(3, column.share(short_date, among=r"^[\d/.-]+$"), "dates more precise than the year")
     if bool(column.text.str.contains(r"^\d{6}$").any()):
         compact = column.share(lambda text: COMPACT_MONTH.match(text) is not None, among=r"^\d{6}$")
         most = len(column.text) > 1 and compact * column.rows > MOST * column.told
@@ -236,7 +258,10 @@ def _valued(column: _Column, year: int | None) -> list[Objection]:
         whole = bool(column.text.str.contains(r"^\d{4}-01-01(?:T00:00:00)?$").all())  # years kept as dates
         add(3, 0.0 if whole else column.told / column.rows, "dates more precise than the year")
     elif not numeric and column.dtype != pl.Boolean:
-        add(3, column.share(date_fault, among=r"\d{2}"), "dates more precise than the year")
+        add(3, column.share(date_fault, among=r"\d"), "dates more precise than the year")
+        months = column.share(lambda text: MONTH.fullmatch(text.strip()) is not None) * column.rows
+        several = len(column.text) > 1 and months > MOST * column.told
+        add(3, column.told / column.rows if several else 0.0, "months")
     if column.dtype != pl.Boolean and not column.dtype.is_float():
         for detector, share in detect(column.text, column.count):
             add(detector.identifier, share * column.told / column.rows, f"its values look like {detector.what}")

@@ -33,11 +33,21 @@ _WORD = f"(?i:{'|'.join(sorted(_MONTHS.split(), key=len, reverse=True))})"
 _FULL_YEAR = "(?:18|19|20)[0-9]{2}"
 DATE = re.compile(
     f"(?<![0-9./-])(?:[0-9]{{4}}[-/.]{_MONTH}[-/.]{_DAY}|{_DAY}[./-]{_MONTH}[./-]{_YEAR}|{_MONTH}[./-]{_DAY}[./-]{_YEAR}"
-    f"|{_FULL_YEAR}(?:[-/](?:0[1-9]|1[0-2])|[-/ ]?(?:Q[1-4]|W[0-5][0-9]))"
-    f"|(?:{_MONTH}[/-]|0[1-9]\\.){_FULL_YEAR}|Q[1-4][-/ ]{_FULL_YEAR})(?![./-]?[0-9])"
+    f"|{_FULL_YEAR}(?:[-/](?:0[1-9]|1[0-2])|[-/ ]?(?:[Qq][1-4]|[Ww][0-5][0-9])|([ _])(?:0[1-9]|1[0-2])\\1[0-3][0-9])"
+    f"|(?:{_MONTH}[/-]|0[1-9]\\.){_FULL_YEAR}|[Qq][1-4][-/ ]{_FULL_YEAR})(?![./-]?[0-9])"
     f"|(?<![0-9])[0-9]{{1,2}}[. -]*(?:de |di |of )?{_WORD}\\b[., -]*(?:de |of )?(?:{_FULL_YEAR}|[0-9]{{2}}\\Z)"
     f"|\\b{_WORD}\\b[. ,-]*(?:[0-9]{{1,2}}(?:st|nd|rd|th)?,? |de )?{_FULL_YEAR}"
     f"|(?<![0-9])[0-9]{{2}}{_WORD}(?:{_FULL_YEAR}|[0-9]{{2}})(?![0-9])"
+)
+MONTH = re.compile(_WORD + r"\.?")
+# March 4, 4. März, Jan-20: whatever the number is, it is more than a year; MARCH1 is a gene
+DAY_OF_MONTH = re.compile(
+    rf"(?:[0-9]{{1,2}}(?:st|nd|rd|th)?[ .-]+{_WORD}|{_WORD}[ .'-]+[0-9]{{1,2}}(?:st|nd|rd|th)?)\.?\Z", re.IGNORECASE
+)
+_DD, _MM = "(?:0[1-9]|[12][0-9]|3[01])", "(?:0[1-9]|1[0-2])"
+SHORT_DATE = re.compile(  # where a name says date: 3/4, 2020-123, 04031980, 040380
+    rf"{_MONTH}[/.-]{_DAY}[/.]?\Z|{_DAY}[/.-]{_MONTH}[/.]?\Z|{_FULL_YEAR}-(?:[0-2][0-9]{{2}}|3[0-6][0-9])\Z"
+    rf"|(?:{_DD}{_MM}|{_MM}{_DD})(?:{_FULL_YEAR}|[0-9]{{2}})\Z"
 )
 COMPACT = re.compile(r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])\Z")  # 20240213
 COMPACT_MONTH = re.compile(r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])\Z")  # 202402
@@ -150,7 +160,18 @@ def date_fault(label: str) -> bool:
     >>> [date_fault(d) for d in ("2024", "2020s", "2024-02", "2024-02-13", "13/02/2024", "[2020-01-01, 2021-12-31]")]
     [False, False, True, True, True, False]
     """
+    if DAY_OF_MONTH.match(label.strip()):
+        return True
     return DATE.search(label) is not None and WHOLE_YEARS.match(label.strip()) is None
+
+
+def short_date(label: str) -> bool:
+    """Whether a text in a column of dates tells a day without a year, or without signs between.
+
+    >>> [short_date(d) for d in ("3/4", "2020-123", "04031980", "2020", "120")]
+    [True, True, True, False, False]
+    """
+    return SHORT_DATE.match(label.strip()) is not None
 
 
 def counted_date(label: str) -> bool:
@@ -185,6 +206,8 @@ def age_fault(label: str, per_year: int = 1) -> bool:
     if words := read_set(text):
         return any(age_fault(word, per_year) for word in words)
     oldest = (OLDEST + 1) * per_year
+    if decade := re.match(r"([0-9]{1,2}0)s\Z", text):  # in their nineties
+        return int(decade[1]) >= oldest
     if (mask := MASK.match(text)) and mask[1]:
         return int(mask[1] + "9" * len(mask[2])) >= oldest
     if NUMBER.match(text):
@@ -378,6 +401,10 @@ _DOMAINS = (
     r"(?i)(?:^|[\s(<,;])(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+"
     rf"(?:(?:com|org|net|edu|gov|mil|biz|info|eu)(?:[/:?#\s),;>.]|$)|(?:{_COUNTRIES})/[^\s/])"
 )
+_STATES = (
+    "AL|AK|AZ|AR|CA|CO|CT|DE|DC|FL|GA|HI|ID|IL|IN|IA|KS|KY|LA|ME|MD|MA|MI|MN|MS|MO|MT|NE|NV|NH|"
+    "NJ|NM|NY|NC|ND|OH|OK|OR|PA|RI|SC|SD|TN|TX|UT|VT|VA|WA|WV|WI|WY"
+)
 MBI_LETTER = "[AC-HJKMNP-RT-Y]"
 DETECTORS = (
     Detector(6, "e-mail addresses", r"[^@\s]+@[^@\s]+\.[A-Za-z]{2,}"),
@@ -409,7 +436,20 @@ DETECTORS = (
         "street addresses",
         r"(?i)^\d+[a-z]?\s+(?:[\w.'-]+\s+){1,4}(?:street|st|avenue|ave|road|rd|drive|dr|lane|ln|boulevard|blvd|court|ct|way)\b",
     ),
+    Detector(
+        2,
+        "street addresses",
+        r"[ ,;(]\d+[A-Za-z]?\s+(?:\p{Lu}[\w.'-]+\s+){1,3}"
+        r"(?:Street|Avenue|Road|Drive|Lane|Boulevard|St\.|Ave\.?|Rd\.?|Blvd\.?)(?:\W|$)",
+    ),
+    Detector(2, "ZIP codes behind a state", rf"(?:^|, ?)(?:{_STATES}),? \d{{5}}\b"),
+    Detector(
+        1,
+        "names of people behind a title",
+        r"\b(?:Mr|Mrs|Ms|Miss|Dr|Herr|Frau|Signora?|Mme|Madame)\.? \p{Lu}[\p{Ll}'’-]+",
+    ),
     Detector(8, "medical record numbers", r"^(?i)(?:mrn|pat|pt)[-_ #:]?\d{4,}$"),
+    Detector(8, "medical record numbers", r"(?i)\b(?:mrn|(?:medical )?record (?:number|no\.?)|patient id)[ :#]*\d{4,}"),
     Detector(
         9,
         "Medicare numbers",
@@ -429,6 +469,11 @@ DETECTORS = (
         "telephone numbers",
         r"\d{3}\)?[ .-]\d{3}[ .-]\d{4}|\+\d[\d ()/.-]{6,}\d",
         _in_words(_PHONE_PART, _phone),
+    ),
+    Detector(
+        4,
+        "telephone numbers",
+        r"(?i)\b(?:call|phone|telephone|tel|cell|mobile|contact|reach|fax)\b\D{0,20}1?[2-9]\d{2}[2-9]\d{6}\b",
     ),
     Detector(4, "telephone numbers", r"^1?[2-9]\d{2}[2-9]\d{6}$", _phone, 0.9, 0.9),
     Detector(11, "provider numbers (NPI)", r"^[12]\d{9}$", npi, 0.5),
