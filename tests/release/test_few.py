@@ -80,6 +80,9 @@ def test_few_values_have_as_many_labels_beside_the_one_that_says_nothing() -> No
         table = pl.DataFrame({"rooms": rng.choice([1, 2, 5, 9], 100), "town": rng.choice(list("abcdefg"), 100)})
         made = sf.anonymize(table, quasi=["rooms", "town"], k=6).table
         assert len(set(made["rooms"].cast(pl.String)) - {"*"}) <= 4
+        gaps = table.with_columns(rooms=pl.when(pl.int_range(100) % 20 > 0).then("rooms"))  # missing is no value
+        made = sf.anonymize(gaps, quasi=["rooms", "town"], k=6).table
+        assert len(set(made["rooms"].cast(pl.String)) - {"*", None}) <= 4
 
 
 def test_what_contradicts_itself_is_refused() -> None:

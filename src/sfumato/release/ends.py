@@ -142,7 +142,8 @@ def _column(problem: Problem, released: _Released, i: int, common: bool) -> _Col
     if labels.named is not None and (ordered or attribute.hierarchy is not None):  # given, round steps, or means
         if not (problem.policy.tidy and ordered and labels.fixed_level is not None):
             return None
-        return few_labels(i, labels, rows, len(present), own if own.by_label else LM())
+        values = int((present < len(count) - attribute.categories.missing).sum())
+        return few_labels(i, labels, rows, values, own if own.by_label else LM())
     if problem.policy.ends == "exact":
         return None
     if not ordered:

@@ -17,11 +17,11 @@ FEW_VALUES = 12
 def few_labels(index: int, labels: Labels, rows: np.ndarray, values: int, loss: LabelLoss) -> FewLabels | None:
     """A column of labels of a hierarchy where more of them are used than it has values; None where they are not.
 
-    `rows` are the released rows of each label, `values` how many different ones these rows had. Of columns with few
-    values, which may be codes, the label that says nothing does not count.
+    `rows` are the released rows of each label, `values` how many different ones these rows had; a missing one is none,
+    nor is its label one. Of columns with few values, which may be codes, the label that says nothing does not count.
     """
     used = {labels.text[i] for i in np.flatnonzero(rows > 0).tolist()}
-    most = values + (values <= FEW_VALUES and STAR in used)
+    most = values + (values <= FEW_VALUES and STAR in used) + (None in used)
     return FewLabels(index, labels, rows, most, loss) if len(used) > most else None
 
 

@@ -233,7 +233,7 @@ def fewer_labels(attribute: Attribute, counts: pl.DataFrame, loss: Any) -> tuple
     at = np.array([node[text] for text in counts.get_column(name).to_list()])
     labels, often = of_nodes(attribute, at[:, 0], at[:, 1]), counts.get_column(COUNT).to_numpy()
     rows = np.bincount(labels.of, weights=often, minlength=len(labels.lo))
-    few = few_labels(0, labels, rows, len(attribute.categories), loss)
+    few = few_labels(0, labels, rows, len(attribute.categories) - attribute.categories.missing, loss)
     if few is None:
         return None
     made = few.made
