@@ -9,7 +9,7 @@ from typing import Any
 from sfumato.errors import PolicyError
 from sfumato.measures.suggestion import Cost, Suggested
 from sfumato.measures.table import refuse
-from sfumato.release.release import Release
+from sfumato.release.release import Release, losses
 from sfumato.search.problem import Progress
 from sfumato.verbs import anonymize
 
@@ -47,16 +47,11 @@ def suggest(release: Any, *, cost: bool = False, progress: Progress | None = Non
     if not release.in_memory:
         refuse("what a criterion costs")
     again = _again(release, found, progress)
-    before, after = release.solution.verdict, again.solution.verdict
-    return tuple(
-        replace(
-            one,
-            cost=Cost(
-                (before.loss, after.loss), (before.suppressed, after.suppressed), _attacks(release, again, one.column)
-            ),
-        )
-        for one in found
-    )
+    both = release, again
+    told = [loss for one in both if (loss := losses(one.shown, one.policy)[0]) is not None]  # as the release tells it
+    before, after = told if len(told) == 2 else [one.solution.verdict.loss for one in both]
+    gone = release.solution.verdict.suppressed, again.solution.verdict.suppressed
+    return tuple(replace(one, cost=Cost((before, after), gone, _attacks(release, again, one.column))) for one in found)
 
 
 def _again(release: Release, found: tuple[Suggested, ...], progress: Progress | None) -> Release:
