@@ -276,6 +276,8 @@ def test_one_cell_in_many_rows_counts(rare: str) -> None:
     assert found[5_001] == {"N/A": None}.get(rare, "1.5")
     days = [f"2020-01-{1 + i % 28:02}" for i in range(9_999)]
     assert forms([*days, "N/A"])[-1] is None
+    notes = read_forms(pl.DataFrame({"x": [*days, "16.10.1961"]}), Forms(), "t.csv")[1].notes()
+    assert notes == ['"x" is read as text: its dates are written in several forms (00.00.yyyy and yyyy-00-00)']
 
 
 def test_texts_that_may_be_missing_are_suggested() -> None:

@@ -336,7 +336,10 @@ def _look(series: pl.Series, name: str) -> Look | None:
                 return None if whole else Look(decides="point")
         elif some.len() and some.str.contains(f"{DATE}|{DATETIME}").all():
             here, every = some.str.len_bytes(), series.str.len_bytes()
-            if (every.min(), every.max()) == (here.min(), here.max()) and not some.str.contains(STILL).all():
+            alike = (every.min(), every.max()) == (here.min(), here.max()) and bool(
+                (series.str.slice(4, 1) == "-").all()
+            )
+            if alike and not some.str.contains(STILL).all():
                 return None
     every = series.drop_nulls().unique()
     known = _known(every)
