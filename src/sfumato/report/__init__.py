@@ -13,6 +13,7 @@ from sfumato.report.sections.about import about
 from sfumato.report.sections.approval import approval
 from sfumato.report.sections.attacks import attacks
 from sfumato.report.sections.columns import losses, roles
+from sfumato.report.sections.disclosure import remaining, safeguards
 from sfumato.report.sections.headline import reach_from
 from sfumato.report.sections.method import foreign, method, reproduction, suppression
 from sfumato.report.sections.promises import least_size, promised, risks, sizes
@@ -69,6 +70,7 @@ def report(
         found = evidence(manifest, released, reach)
         parts += [
             attacks(found.attacks, found.left_out),
+            remaining(manifest, reach),
             standards(held, standard),
             sample(manifest, released),
             shapes(found.shapes),
@@ -77,8 +79,9 @@ def report(
         made_from = "the released file, its manifest.json and nothing else"
     else:
         parts += [attacks(reach.attacks, reach.left_out)] if reach.attacks else []
+        parts += [remaining(manifest, reach)]
         parts += [standards(held, standard)] if held or standard else []
-    sections = [*parts, *_record(manifest), approval(manifest, reach)]
+    sections = [*parts, *_record(manifest), safeguards(manifest, reach), approval(manifest, reach)]
     page = report_page(manifest, reach, sections, made_from, standards=held, standard=standard)
     return translated_page(page, language_of(language or spoken(manifest)))
 
@@ -119,11 +122,13 @@ def internal_report(
         sizes(manifest),
         risks(manifest, found.before),
         attacks(shown.attacks, shown.left_out, with_original=True),
+        remaining(manifest, reach),
         standards(held, standard, with_original=True),
         shapes(shown.shapes, found.least),
         heat_map(shown.heat, found.least),
         benefit(found.measures, found.left_out),
         *_record(manifest, found.suppressed, exact),
+        safeguards(manifest, reach),
         approval(manifest, reach),
     ]
     made_from = "the released file, its manifest.json and the original"
