@@ -135,3 +135,9 @@ def test_the_short_form_and_a_wrong_word() -> None:
 def test_inspect_suggests_what_anonymize_does() -> None:
     found = sf.inspect(pd.DataFrame({"postal": people()["zip"], "plz_dichte": people()["age"]}))
     assert found.columns[0].hierarchy == {"learned": True, "digits": "postcodes"}
+
+
+def test_codes_with_decimals_are_told() -> None:
+    table = pl.DataFrame({"zip": [1067.0, 1069.0, 80331.0, 80333.0] * 5, "age": [30.5, 40.5] * 10})
+    with pytest.warns(HierarchyNote, match='decimals in "zip": they are not taken for codes, though its name says so'):
+        sf.anonymize(table, quasi=["zip", "age"], k=5)

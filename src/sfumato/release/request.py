@@ -13,7 +13,7 @@ import polars as pl
 from sfumato.core.compiled import warn_of_compiling
 from sfumato.core.exact import zoned
 from sfumato.core.fingerprint import secret_seed
-from sfumato.core.hierarchy import HierarchyNote
+from sfumato.core.hierarchy import Categories, HierarchyNote, leaves_of
 from sfumato.core.microdata import Microdata, encode
 from sfumato.core.parameters import column_names, known_columns, mapping, one_of, quasi_sets, yes_or_no
 from sfumato.core.policy import Policy
@@ -248,15 +248,26 @@ def warn_of_codes(table: pl.DataFrame | Engine, recipes: Mapping[str, Any], give
     if not named and not whole:
         return
     sample = (table if isinstance(table, pl.DataFrame) else table.sample(LOOKED_AT)).head(LOOKED_AT)
-    found = [name for name in named if encode(sample.get_column(name))[0].kind == "integer"]
+    looked = {name: encode(sample.get_column(name))[0] for name in named}
+    found = [name for name, one in looked.items() if one.kind == "integer"]
+    decimal = [name for name, one in looked.items() if one.kind == "decimal" and _whole(one)]
     gaps = [name for name in whole if have_gaps(encode(sample.get_column(name))[0])]
     if found:
         why = "its name says" if len(found) == 1 else "their names say"
         said = f"whole numbers are codes in {quoted(found)}, as {why}: they have no ranges"
         warn(HierarchyNote(f'{said}. hierarchies={{{_quoted(found[0])}: "learned"}} takes them for numbers'))
+    if decimal:
+        why = "its name says" if len(decimal) == 1 else "their names say"
+        said = f"whole numbers are written with decimals in {quoted(decimal)}: they are not taken for codes"
+        warn(HierarchyNote(f"{said}, though {why} so. Codes are whole numbers or texts: make them such first"))
     if gaps:
         said = f"whole numbers leave gaps in {quoted(gaps)}, as codes do, and are taken for numbers"
         warn(HierarchyNote(f'{said}. hierarchies={{{_quoted(gaps[0])}: "flat"}} takes them for codes'))
+
+
+def _whole(categories: Categories) -> bool:
+    """Whether numbers with decimals are all whole, as programs write those of a column with gaps."""
+    return all(text.endswith(".0") for text in leaves_of(categories))
 
 
 def _quoted(name: str) -> str:
