@@ -12,7 +12,12 @@ import sfumato as sf
 from sfumato.core.protocols import ClassesView, Flags, Monotonicity
 from sfumato.criteria.audit import Finding, Groups
 from sfumato.testing import check_criterion, checks_of, parametrize_with_checks, registered
-from sfumato.testing.criteria import check_criterion_empty_class, check_criterion_monotonicity, check_criterion_sides
+from sfumato.testing.criteria import (
+    check_criterion_empty_class,
+    check_criterion_monotonicity,
+    check_criterion_sides,
+    check_criterion_suppression,
+)
 
 ASKED: list[Any] = [
     *(sf.KAnonymity(k) for k in (1, 2, 5)),
@@ -56,6 +61,7 @@ def test_examples(check: Any) -> None:
 def test_weak_and_strict(asked: Any) -> None:
     check_criterion_sides(asked)
     check_criterion_monotonicity(asked)
+    check_criterion_suppression(asked)
     check_criterion_empty_class(asked)
 
 
@@ -104,6 +110,14 @@ class SmallerThanSaid(sf.KAnonymity):
 
 
 @dataclass(frozen=True)
+class Wasteful(sf.KAnonymity):
+    """k-anonymity that says that a failing class is lost, and one row of the others."""
+
+    def least_suppressed(self, classes: ClassesView) -> np.ndarray:
+        return np.where(self.holds(classes), 1, classes.size)
+
+
+@dataclass(frozen=True)
 class EmptyToo(sf.KAnonymity):
     """k-anonymity that takes no rows for enough."""
 
@@ -149,6 +163,7 @@ def test_a_criterion_that_hides_what_it_looks_at_is_found() -> None:
     [
         (EvenClass, "holds from least_size rows on|not closed as declared"),
         (KindlyAudited, "audit and holds differ"),
+        (Wasteful, "least_suppressed is 1 of"),
         (SmallerThanSaid, "least_size is 3"),
         (EmptyToo, "a class without rows satisfies it"),
         (Forgetful, "its parameters make another value"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sfumato.core.keys import first_of, number_tuples, rank_keys, rank_tuples, tally
+from sfumato.core.keys import first_of, merge_runs, number_tuples, rank_keys, rank_tuples, tally
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +56,22 @@ class Classes:
     cells: Cells
     class_of_cell: np.ndarray  # int32 [cells]
     size: np.ndarray  # int64 [classes]
+    counted: dict[str, Histogram] = field(default_factory=dict, init=False, repr=False)
 
     def histogram(self, attribute: str) -> Histogram:
-        """Counts of a sensitive attribute per class."""
+        """Counts of a sensitive attribute per class, counted once."""
+        if attribute not in self.counted:
+            self.counted[attribute] = self._histogram(attribute)
+        return self.counted[attribute]
+
+    def _histogram(self, attribute: str) -> Histogram:
         h = self.cells.histograms[attribute]
-        of = np.repeat(self.class_of_cell, np.diff(h.start))
-        return Histogram(*_runs(of, len(self.size), h.value, len(h.overall), h.count), h.overall, h.text, h.ancestor)
+        classes, values = len(self.size), len(h.overall)
+        runs = merge_runs(self.class_of_cell, classes, h.start, h.value, h.count, values)
+        if runs is None:
+            of = np.repeat(self.class_of_cell, np.diff(h.start))
+            runs = _runs(of, classes, h.value, values, h.count)
+        return Histogram(*runs, h.overall, h.text, h.ancestor)
 
 
 def classes_of(cells: Cells, class_of_cell: np.ndarray, classes: int) -> Classes:

@@ -103,6 +103,34 @@ def number_by_hash(key: np.ndarray, keys: np.ndarray, number: np.ndarray, of: np
 
 
 @kernel
+def add_runs(
+    of: np.ndarray, start: np.ndarray, value: np.ndarray, count: np.ndarray, values: int, table: np.ndarray
+) -> int:
+    """Add the runs of (value, count) of each entry to the table of its class, which comes as zeros; how many places
+    of it are filled."""
+    filled = 0
+    for i in range(len(of)):
+        base = of[i] * values
+        for e in range(start[i], start[i + 1]):
+            filled += table[base + value[e]] == 0
+            table[base + value[e]] += count[e]
+    return filled
+
+
+@kernel
+def list_runs(table: np.ndarray, values: int, start: np.ndarray, value: np.ndarray, count: np.ndarray) -> None:
+    """The runs of (value, count) of each class that a table of its values makes."""
+    at = 0
+    for c in range(len(start) - 1):
+        for v in range(values):
+            n = table[c * values + v]
+            if n > 0:
+                value[at], count[at] = v, n
+                at += 1
+        start[c + 1] = at
+
+
+@kernel
 def add_counts(of: np.ndarray, count: np.ndarray, size: np.ndarray) -> None:
     """Add the count of each entry to the size of its class."""
     for i in range(len(of)):
@@ -182,6 +210,25 @@ def tally(of: np.ndarray, classes: int, count: np.ndarray | None = None) -> np.n
     size = np.zeros(classes, np.int64)
     add_counts(_plain(of, np.int32), _plain(count, np.int64), size)
     return size
+
+
+def merge_runs(
+    of: np.ndarray, classes: int, start: np.ndarray, value: np.ndarray, count: np.ndarray, values: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """The runs of classes whose entries have runs of (value, count); None where a table of all values is too large.
+
+    >>> of, start, value = np.array([0, 0], np.int32), np.array([0, 1, 3]), np.array([1, 0, 1], np.int32)
+    >>> [a.tolist() for a in merge_runs(of, 1, start, value, np.array([5, 2, 1]), 2)]
+    [[0, 2], [0, 1], [2, 6]]
+    """
+    if classes * values > max(1 << 16, 8 * len(value)):
+        return None
+    table = np.zeros(classes * values, np.int64)
+    places = _plain(of, np.int32), _plain(start, np.int64), _plain(value, np.int32), _plain(count, np.int64)
+    filled = add_runs(*places, values, table)
+    merged = np.zeros(classes + 1, np.int64), np.empty(filled, np.int32), np.empty(filled, np.int64)
+    list_runs(table, values, *merged)
+    return merged
 
 
 def _plain(array: np.ndarray, dtype: type) -> np.ndarray:

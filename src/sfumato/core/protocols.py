@@ -125,6 +125,14 @@ class Criterion(Protocol):
     def holds(self, classes: ClassesView) -> Flags:
         """Which classes satisfy it, as a search sees them; a class without rows satisfies nothing."""
 
+    def least_suppressed(self, classes: ClassesView) -> np.ndarray:
+        """How many rows of each class any recoding suppresses at least that makes these classes or parts of them.
+
+        Of a class that fails, where the union of satisfying classes satisfies, a row at least."""
+        if self.monotonicity == "none":
+            return np.zeros(len(classes.size), np.int64)
+        return (~self.holds(classes)).astype(np.int64)
+
     @abstractmethod
     def audit(self, groups: Groups) -> Finding:
         """What the released rows say of it; shares no formula with `holds`."""

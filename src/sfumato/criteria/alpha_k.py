@@ -15,7 +15,7 @@ from sfumato.core.wording import count
 from sfumato.criteria.audit import SLACK, Finding, Groups, bounds_frame, rounded
 from sfumato.criteria.by_value import ByValue, bounds_of, check_per, values_in
 from sfumato.criteria.model import TOLERANCE, Model, check_column, check_integer, check_real, is_text
-from sfumato.criteria.search_distance import run_maxima, run_of
+from sfumato.criteria.search_distance import most_rows, run_maxima, run_of
 from sfumato.errors import PolicyError
 
 
@@ -101,6 +101,16 @@ class AlphaK(Model):
             over = histogram.count / classes.size[run_of(histogram.start)] > most + TOLERANCE
             found &= run_maxima(over.astype(np.int64), histogram.start) == 0
         return found
+
+    def least_suppressed(self, classes: ClassesView) -> np.ndarray:
+        """A guarded value has at most a share alpha of the rows that stay."""
+        histogram = classes.histogram(self.attribute)
+        cap = np.full(len(histogram.overall), self.alpha)
+        if self.values is not None:
+            cap[~self._guarded(histogram)] = 1.0
+        if self.per is not None:
+            cap = np.minimum(cap, bounds_of(self, histogram.text, 1))
+        return np.asarray(classes.size - most_rows(classes.size, histogram, cap))
 
     def _guarded(self, histogram: HistogramView) -> Flags:
         """Which values are guarded."""

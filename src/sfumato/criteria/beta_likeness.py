@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
+from sfumato.core.protocols import ClassesView, Flags, HistogramView, Monotonicity, Side
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
 from sfumato.criteria.by_value import ByValue, against, check_reference, values_in
 from sfumato.criteria.model import TOLERANCE, Model, check_choice, check_column, check_real
-from sfumato.criteria.search_distance import run_maxima, run_of
+from sfumato.criteria.search_distance import most_rows, run_maxima, run_of
 
 KINDS = ("basic", "enhanced")
 
@@ -70,16 +70,28 @@ class BetaLikeness(Model):
 
     def holds(self, classes: ClassesView) -> Flags:
         """Which classes satisfy it."""
-        histogram = classes.histogram(self.attribute)
-        if self.reference is not None:
-            histogram, _ = against(histogram, self)
-        q = histogram.overall / histogram.overall.sum()
+        histogram, q, bound = self._bounds(classes)
         with np.errstate(all="ignore"):  # a value that the whole table lacks gains infinitely
-            bound = np.minimum(self.beta, -np.log(q)) if self.kind == "enhanced" else np.full(len(q), float(self.beta))
             gain = histogram.count / (classes.size[run_of(histogram.start)] * q[histogram.value]) - 1
             over = gain > (bound + TOLERANCE * (1 + bound))[histogram.value]
         found: Flags = (run_maxima(over.astype(np.int64), histogram.start) == 0) & (classes.size > 0)
         return found
+
+    def least_suppressed(self, classes: ClassesView) -> np.ndarray:
+        """A value has at most (1 + beta) q of the rows that stay."""
+        histogram, q, bound = self._bounds(classes)
+        return np.asarray(classes.size - most_rows(classes.size, histogram, (1 + bound) * q))
+
+    def _bounds(self, classes: ClassesView) -> tuple[HistogramView, np.ndarray, np.ndarray]:
+        """The histogram, the share of each value in the whole table or the reference, and what it may gain."""
+        histogram: HistogramView = classes.histogram(self.attribute)
+        if self.reference is not None:
+            histogram, _ = against(histogram, self)
+        q = histogram.overall / histogram.overall.sum()
+        bound = np.full(len(q), float(self.beta))
+        if self.kind == "enhanced":
+            bound = np.minimum(bound, -np.log(np.maximum(q, np.finfo(np.float64).tiny)))
+        return histogram, q, bound
 
     def audit(self, groups: Groups) -> Finding:
         """What the released rows say: the largest gain (p - q)/q."""

@@ -12,7 +12,7 @@ import polars as pl
 from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
 from sfumato.criteria.audit import Finding, Groups, rounded
 from sfumato.criteria.model import TOLERANCE, Model, check_choice, check_column, check_real
-from sfumato.criteria.search_distance import run_maxima, run_of
+from sfumato.criteria.search_distance import ROUNDING, most_rows, run_maxima, run_of
 
 ABSENT = ("violates", "skipped")
 
@@ -71,6 +71,19 @@ class DeltaDisclosure(Model):
         if self.absent == "violates":
             found &= np.diff(histogram.start) >= np.count_nonzero(overall)
         return found
+
+    def least_suppressed(self, classes: ClassesView) -> np.ndarray:
+        """A value has at most 2^delta q of the rows that stay, and those are at most its own by 2^-delta q."""
+        histogram = classes.histogram(self.attribute)
+        q = histogram.overall / histogram.overall.sum()
+        factor = 2.0 ** min(self.delta, 64.0)
+        most = most_rows(classes.size, histogram, factor * q).astype(np.float64)
+        if self.absent == "violates":  # where absent values are skipped, parts that lack one may have more rows
+            with np.errstate(divide="ignore"):
+                own = histogram.count * factor / q[histogram.value]
+            most = np.minimum(most, np.floor(-run_maxima(-own, histogram.start) * (1 + ROUNDING) + ROUNDING))
+            most[np.diff(histogram.start) < np.count_nonzero(q)] = 0
+        return classes.size - most.astype(np.int64)
 
     def audit(self, groups: Groups) -> Finding:
         """What the released rows say: the largest abs(log2(p/q)), infinite where a class lacks a value."""

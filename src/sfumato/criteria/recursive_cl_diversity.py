@@ -9,10 +9,10 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
+from sfumato.core.protocols import ClassesView, Flags, HistogramView, Monotonicity, Side
 from sfumato.criteria.audit import Finding, Groups, rounded
 from sfumato.criteria.model import TOLERANCE, Model, check_column, check_integer, check_real
-from sfumato.criteria.search_distance import run_maxima, run_of, run_sums
+from sfumato.criteria.search_distance import ROUNDING, run_maxima, run_of, run_sums
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,24 @@ class RecursiveCLDiversity(Model):
         """Which classes satisfy it."""
         histogram = classes.histogram(self.attribute)
         start, count = histogram.start, histogram.count
+        # strict, so rounding in c * tail must not let a tie pass: the tolerance is taken off, not added
+        found: Flags = run_maxima(count, start) < self.c * self._tail(histogram) * (1 - TOLERANCE)
+        return found
+
+    def least_suppressed(self, classes: ClassesView) -> np.ndarray:
+        """Leaving rows out adds nothing to r_l + ... + r_m, so what exceeds c times that goes."""
+        histogram = classes.histogram(self.attribute)
+        most = (self.c * self._tail(histogram))[run_of(histogram.start)]
+        over = np.ceil((histogram.count - most) * (1 - ROUNDING) - ROUNDING)
+        return run_sums(np.maximum(over, 0).astype(np.int64), histogram.start)
+
+    def _tail(self, histogram: HistogramView) -> np.ndarray:
+        """r_l + ... + r_m of each class."""
+        start, count = histogram.start, histogram.count
         of = run_of(start)
         falling = count[_by_run_then_count(of, count)]
         rank = np.arange(len(of)) - start[:-1][of]
-        tail = run_sums(np.where(rank >= self.l - 1, falling, 0), start)
-        # strict, so rounding in c * tail must not let a tie pass: the tolerance is taken off, not added
-        found: Flags = run_maxima(count, start) < self.c * tail * (1 - TOLERANCE)
-        return found
+        return run_sums(np.where(rank >= self.l - 1, falling, 0), start)
 
     def audit(self, groups: Groups) -> Finding:
         """What the released rows say: the largest r_1 / (r_l + ... + r_m), infinite where that tail is empty."""

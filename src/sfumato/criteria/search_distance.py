@@ -8,6 +8,9 @@ import numpy as np
 
 from sfumato.core.protocols import HistogramView
 
+ROUNDING = 1e-9  # of bounds, which may be too low but not too high
+STEPS = 8  # towards the most rows that a class can keep; each is a bound
+
 
 def run_sums(x: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Sum of x over each run start[c]:start[c + 1]; an empty run sums to 0.
@@ -45,6 +48,29 @@ def _reduced(how: np.ufunc, x: np.ndarray, start: np.ndarray) -> np.ndarray:
     if filled.any():
         out[filled] = how.reduceat(x, start[:-1][filled])
     return out
+
+
+def most_rows(size: np.ndarray, histogram: HistogramView, cap: np.ndarray, share: float = 1.0) -> np.ndarray:
+    """How many rows of each class can stay at most where, of the n that stay, those of value v count up to cap[v] n,
+    and what counts must be a `share` of n.
+
+    n is at most the sum of min(count, cap n) divided by the share, for any n from above: this is repeated.
+
+    >>> from sfumato.testing.classes import search_side
+    >>> classes = search_side([["x", "x", "x", "x", "y"]])
+    >>> most_rows(classes.size, classes.histogram("s"), np.array([0.5, 0.5])).tolist()
+    [2]
+    """
+    of = run_of(histogram.start)
+    count, limit = histogram.count, cap[histogram.value]
+    most = size.astype(np.float64)
+    for _ in range(STEPS):
+        counted = run_sums(np.minimum(count, limit * most[of]), histogram.start)
+        less = np.minimum(most, np.floor(counted / share * (1 + ROUNDING) + ROUNDING))
+        if (less == most).all():
+            break
+        most = less
+    return most.astype(np.int64)
 
 
 def equal(size: np.ndarray, histogram: HistogramView) -> np.ndarray:

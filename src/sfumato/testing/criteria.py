@@ -7,6 +7,7 @@ import json
 import random
 import shlex
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -88,6 +89,25 @@ def check_criterion_monotonicity(criterion: Any) -> None:
                 assert together, f'not closed as declared ("{how}"): {_shown([classes[i], classes[j]], others)}'
 
 
+def check_criterion_suppression(criterion: Any) -> None:
+    """No parts of a class that satisfy keep more of its rows than `least_suppressed` leaves."""
+    rng = random.Random("suppression")
+    for classes, others, tree in _cases(criterion, "suppression"):
+        least = criterion.least_suppressed(search_side(classes, others, tree, criterion.needs))
+        assert least.shape == (len(classes),), "least_suppressed gives no answer per class"
+        for one, rows in zip(classes, least, strict=True):
+            assert 0 <= rows <= len(one), f"least_suppressed gives {rows} of {len(one)} rows"
+            for _ in range(8):
+                left = rng.sample(one, rng.randint(1, len(one)))
+                cut = rng.randint(0, len(left))
+                parts = [part for part in (left[:cut], left[cut:]) if part]
+                rest = (Counter(one) - Counter(left)).elements()
+                beside = [*others, *rest, *(value for more in classes if more is not one for value in more)]
+                good = criterion.holds(search_side(parts, beside, tree, criterion.needs))
+                kept = sum(len(part) for part, ok in zip(parts, good, strict=True) if ok)
+                assert kept <= len(one) - rows, f"least_suppressed is {rows} of {_shown([one], others)}"
+
+
 def check_criterion_empty_class(criterion: Any) -> None:
     """A class without rows satisfies nothing, and leaves the others as they are."""
     for classes, others, tree in itertools.islice(_cases(criterion, "empty"), 8):
@@ -132,6 +152,7 @@ CRITERION_CHECKS: tuple[Callable[[Any], None], ...] = (
     check_criterion_declaration,
     check_criterion_sides,
     check_criterion_monotonicity,
+    check_criterion_suppression,
     check_criterion_empty_class,
     check_criterion_release,
 )

@@ -85,7 +85,7 @@ class LatticeState:
 
     `floor` holds how many rows each node suppresses at least. What a node suppresses, its specialisations suppress too:
     for criteria closed under supersets always, for those closed under merging where nothing may be suppressed. Of other
-    criteria only the class size they imply is used.
+    criteria the class size that they imply is used, and what they say of the rows that no part of a class can keep.
     """
 
     def __init__(self, problem: Problem, lattice: Lattice, pool: ThreadPoolExecutor) -> None:
@@ -217,29 +217,42 @@ class LatticeState:
             if found[b, 0] > self.limit or found[b, 0] >= self.rows:  # too many rows in classes that are too small
                 floor[b] = self.rows + 1
                 continue
-            losses[b], suppressed[b], found[b, 3] = self._judge(node, gap_at[b], self.sources[served[b]])
+            losses[b], suppressed[b], found[b, 3], least = self._judge(node, gap_at[b], self.sources[served[b]])
             good[b] = suppressed[b] <= self.limit and suppressed[b] < self.rows
             if self.monotone:
                 floor[b] = self.rows + 1 if not good[b] else suppressed[b] if self.superset else 0
+            else:
+                floor[b] = max(floor[b], least)
         return good, suppressed, floor, losses
 
-    def _judge(self, node: np.ndarray, gap_at: np.ndarray, source: NodeChecker) -> tuple[float, int, int]:
-        """Loss, suppression and kept classes of a node under any criteria."""
+    def _judge(self, node: np.ndarray, gap_at: np.ndarray, source: NodeChecker) -> tuple[float, int, int, int]:
+        """Loss, suppression and kept classes of a node under any criteria, and how many rows its specialisations
+        suppress at least, where it suppresses too many."""
         if not self.one_set:
-            return self._judge_sets(node, gap_at)
+            return *self._judge_sets(node, gap_at), 0
         classes = source.classes(node)
         good = kept_classes(self.policy.require, classes)
         statistics = class_statistics(self.policy, classes.size, good, self.rows)
         suppressed, kept = statistics.suppressed, statistics.kept_classes
         if suppressed > self.limit or not kept:  # it will not be taken, whatever it loses
-            return np.inf, suppressed, kept
+            return np.inf, suppressed, kept, self._least_suppressed(classes)
         if not self.costs.by_label:
-            return float(self.policy.loss.value(statistics)), suppressed, kept
+            return float(self.policy.loss.value(statistics)), suppressed, kept, 0
         extra = np.zeros(self.d)
         if suppressed:
             extra = source.extra(np.flatnonzero(~good[classes.class_of_cell]), self.costs.gaps, gap_at)
         loss = self._losses(node[None, :], np.array([suppressed]), np.zeros((1, 5)), extra[None, :])
-        return float(loss[0]), suppressed, kept
+        return float(loss[0]), suppressed, kept, 0
+
+    def _least_suppressed(self, classes: Classes) -> int:
+        """How many rows of the classes go at least, at every recoding that makes them or parts of them."""
+        if self.monotone or not len(self.floor):
+            return 0
+        least = np.where(classes.size < self.policy.least_size, classes.size, 0)
+        for criterion in self.policy.require:
+            if criterion.needs:
+                np.maximum(least, criterion.least_suppressed(classes), out=least)
+        return int(least.sum())
 
     def _judge_sets(self, node: np.ndarray, gap_at: np.ndarray) -> tuple[float, int, int]:
         """The same with several quasi-identifier sets. Kept classes, which take all columns, are told in full only; so
