@@ -73,6 +73,8 @@ EXPORTED = [
     "OLA",
     "OnePassKMeans",
     "Optimal",
+    "PersonalKAnonymity",
+    "PersonalLDiversity",
     "PopulationUniqueness",
     "Precision",
     "ReadWarning",

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from sfumato.criteria import EntropyLDiversity as EntropyLDiversity
     from sfumato.criteria import KAnonymity as KAnonymity
     from sfumato.criteria import KMap as KMap
+    from sfumato.criteria import PersonalKAnonymity as PersonalKAnonymity
+    from sfumato.criteria import PersonalLDiversity as PersonalLDiversity
     from sfumato.criteria import PopulationUniqueness as PopulationUniqueness
     from sfumato.criteria import RecursiveCLDiversity as RecursiveCLDiversity
     from sfumato.criteria import SampleUniqueness as SampleUniqueness
@@ -155,6 +157,8 @@ _HOMES = {
         "BetaLikeness",
         "DeltaDisclosure",
         "KMap",
+        "PersonalKAnonymity",
+        "PersonalLDiversity",
         "AverageRisk",
         "SampleUniqueness",
         "PopulationUniqueness",

@@ -19,7 +19,28 @@ def class_holds(
     n, counts = len(values), Counter(values)
     p = {v: counts[v] / n for v in whole}
     q = {v: whole[v] / whole.total() for v in whole}
+    own = dict(getattr(criterion, "per", None) or ())
+    strictest = [own[v] for v in counts if v in own]
+    if getattr(criterion, "reference", None):
+        given = dict(criterion.reference)
+        q = {v: given.get(v, 0) / sum(given.values()) for v in {*whole, *given}}
+        p = {v: counts[v] / n for v in q}
+        if isinstance(criterion, sf.BetaLikeness):
+            return all(p[v] <= q[v] or (q[v] > 0 and p[v] / q[v] - 1 <= criterion.beta + 1e-9) for v in q)
+        return sum(abs(p[v] - q[v]) for v in q) / 2 <= criterion.t + 1e-12
     match criterion:
+        case sf.PersonalKAnonymity(k=k):
+            return n >= max(k, *map(int, values), 0)
+        case sf.PersonalLDiversity(l=l):
+            return len(counts) >= max(l, *map(int, values), 0)
+        case sf.DistinctLDiversity(l=l) if own:
+            return len(counts) >= max([l, *strictest])
+        case sf.EntropyLDiversity(l=l) if own:
+            return -sum(x * math.log(x) for x in p.values() if x) >= math.log(max([l, *strictest])) - 1e-12
+        case sf.TCloseness(t=t) if own:
+            return sum(abs(p[v] - q[v]) for v in whole) / 2 <= min([t, *strictest]) + 1e-12
+        case sf.AlphaK(alpha=alpha, k=k) if own:
+            return n >= k and all(counts[v] / n <= own.get(v, alpha) + 1e-12 for v in counts)
         case sf.KAnonymity(k=k):
             return n >= k
         case sf.DistinctLDiversity(l=l):

@@ -32,6 +32,10 @@ ASKED: list[Any] = [
     *(sf.DeltaDisclosure("s", delta, absent) for delta in (0.5, 1, 2.5, 3) for absent in ("violates", "skipped")),
     *(sf.KMap(k, f, e) for k, f in ((3, 0.1), (5, 1), (40, 0.05)) for e in ("poisson", "zero-truncated-poisson")),
 ]
+PERSONAL: list[Any] = [
+    *(sf.PersonalKAnonymity("s", k) for k in (1, 4)),
+    *(sf.PersonalLDiversity("s", "s", l) for l in (1, 2)),
+]
 BY_VALUE: list[Any] = [
     *(sf.TCloseness("s", 0.7, d, reference={"a": 3, "b": 1, "1": 0.5, "": 1}) for d in ("equal", "kl")),
     *(sf.TCloseness("s", 0.4, "ordered", reference=r) for r in ({"a": 2, "b": 1, "zz": 0}, {"2": 2, "10": 1, "15": 1})),
@@ -57,7 +61,7 @@ def test_examples(check: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("asked", [*ASKED, *BY_VALUE, *OF_TABLE], ids=str)
+@pytest.mark.parametrize("asked", [*ASKED, *PERSONAL, *BY_VALUE, *OF_TABLE], ids=str)
 def test_weak_and_strict(asked: Any) -> None:
     check_criterion_sides(asked)
     check_criterion_monotonicity(asked)
@@ -70,7 +74,7 @@ def test_one_of_them_in_plain_pytest() -> None:
 
 
 def test_every_variant_is_tried() -> None:
-    assert {asked.model for asked in [*ASKED, *OF_TABLE]} == set(sf.CRITERIA)
+    assert {asked.model for asked in [*ASKED, *PERSONAL, *OF_TABLE]} == set(sf.CRITERIA)
     assert {asked.model for asked in OF_TABLE} == {n for n, v in sf.CRITERIA.items() if v.example.about_table}
 
 

@@ -28,6 +28,16 @@ CRITERIA = {
     "beta-likeness enhanced": sf.BetaLikeness("s", 1.5, "enhanced"),
     "delta-disclosure": sf.DeltaDisclosure("s", 1.2),
     "k-map": sf.KMap(6, 0.2),
+    "distinct-l-diversity per": sf.DistinctLDiversity("s", 1, per={"flu": 3}),
+    "entropy-l-diversity per": sf.EntropyLDiversity("s", 1.4, per={"flu": 2.5}),
+    "t-closeness per": sf.TCloseness("s", 0.5, per={"flu": 0.2}),
+    "t-closeness reference": sf.TCloseness("s", 0.4, reference={"flu": 2, "asthma": 1, "ulcer": 1, "gout": 1}),
+    "alpha-k per": sf.AlphaK(0.7, 2, "s", per={"flu": 0.4}),
+    "beta-likeness reference": sf.BetaLikeness(
+        "s", 2, reference=dict.fromkeys(("flu", "asthma", "ulcer", "reflux"), 1)
+    ),
+    "personal-k-anonymity": sf.PersonalKAnonymity("s"),
+    "personal-l-diversity": sf.PersonalLDiversity("s", "s"),
     "average-risk": sf.AverageRisk(0.25),
     "sample-uniqueness": sf.SampleUniqueness(0.1),
     "population-uniqueness": sf.PopulationUniqueness(0.1, 0.2),
@@ -63,10 +73,16 @@ def test_optimal_is_exhaustive(criterion: str, loss: str) -> None:
         skew = rng.random()
         draw = {c: [rng.choice(d[: 2 if rng.random() < skew else None]) for _ in range(n)] for c, d in domains.items()}
         secret = [rng.choice(list(PATHS)) for _ in range(n)]
+        trees = TREES
+        if criterion.startswith("personal"):
+            secret = [rng.choice("0112344"[: rng.choice([3, 7])]) for _ in range(n)]
+            trees = {name: tree for name, tree in TREES.items() if name != "s"}
+        if criterion.endswith(" per"):
+            secret[0] = "flu"
         frame = pl.DataFrame(draw | {"s": secret})
         limit = rng.choice([0, 0, n // 5, n])
         require = [CRITERIA[criterion]] if trial % 2 else [sf.KAnonymity(2), CRITERIA[criterion]]
-        attributes = [microdata(frame, {c: "quasi"}, TREES).attribute(c) for c in domains]
+        attributes = [microdata(frame, {c: "quasi"}, trees).attribute(c) for c in domains]
         rows = list(zip(*draw.values(), strict=True))
         expected = best_node(attributes, rows, secret, require, LOSSES[loss].example, limit, PATHS)
         options = {
@@ -75,7 +91,7 @@ def test_optimal_is_exhaustive(criterion: str, loss: str) -> None:
             "search": "optimal",
             "loss": loss,
             "suppression": limit,
-            "hierarchies": TREES,
+            "hierarchies": trees,
         }
         if expected is None:
             with pytest.raises(sf.errors.Infeasible):

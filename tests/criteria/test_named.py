@@ -21,6 +21,8 @@ from sfumato.criteria import (
     EntropyLDiversity,
     KAnonymity,
     KMap,
+    PersonalKAnonymity,
+    PersonalLDiversity,
     PopulationUniqueness,
     RecursiveCLDiversity,
     SampleUniqueness,
@@ -53,6 +55,8 @@ from sfumato.errors import PolicyError
         ("delta-disclosure disease 1.5 absent=skipped", DeltaDisclosure("disease", 1.5, "skipped")),
         ("k-map 20 0.1", KMap(20, 0.1)),
         ("k-map 20 0.1 poisson 0.01", KMap(20, 0.1, "poisson", 0.01)),
+        ("personal-k-anonymity 'own k' 3", PersonalKAnonymity("own k", 3)),
+        ("personal-l-diversity disease wish=l", PersonalLDiversity("disease", "l")),
         ("average-risk 0.05", AverageRisk(0.05)),
         ("sample-uniqueness t=0", SampleUniqueness(0)),
         ("population-uniqueness 0.01 0.1 snb", PopulationUniqueness(0.01, 0.1, "snb")),
@@ -96,7 +100,7 @@ def test_parameters_are_json_and_build_the_same_criterion(asked):
     assert criterion(asked.model, **parameters) == asked
     assert hash(criterion(asked.model, **parameters)) == hash(asked)
     assert asked.sentence().endswith(".")
-    assert asked.needs == ((asked.attribute,) if hasattr(asked, "attribute") else ())
+    assert asked.needs == tuple(getattr(asked, name) for name in ("attribute", "wish") if hasattr(asked, name))
 
 
 def test_the_table_is_named_after_its_classes():
@@ -110,6 +114,8 @@ def test_the_table_is_named_after_its_classes():
         "beta-likeness": "BetaLikeness",
         "delta-disclosure": "DeltaDisclosure",
         "k-map": "KMap",
+        "personal-k-anonymity": "PersonalKAnonymity",
+        "personal-l-diversity": "PersonalLDiversity",
         "average-risk": "AverageRisk",
         "sample-uniqueness": "SampleUniqueness",
         "population-uniqueness": "PopulationUniqueness",

@@ -22,6 +22,8 @@ from sfumato.criteria.k_anonymity import KAnonymity
 from sfumato.criteria.k_map import KMap
 from sfumato.criteria.model import Model
 from sfumato.criteria.named import build, read_line
+from sfumato.criteria.personal_k_anonymity import PersonalKAnonymity
+from sfumato.criteria.personal_l_diversity import PersonalLDiversity
 from sfumato.criteria.population_uniqueness import PopulationUniqueness
 from sfumato.criteria.recursive_cl_diversity import RecursiveCLDiversity
 from sfumato.criteria.sample_uniqueness import SampleUniqueness
@@ -48,6 +50,18 @@ _OURS: tuple[Variant[Criterion], ...] = (
         words="δ-disclosure privacy",
     ),
     Variant(KMap, example=KMap(20, 0.1), cite="El Emam, Dankar 2008", words="Estimated k-map"),
+    Variant(
+        PersonalKAnonymity,
+        example=PersonalKAnonymity("wish", 3),
+        cite="Gedik, Liu 2008",
+        words="Personalised k-anonymity",
+    ),
+    Variant(
+        PersonalLDiversity,
+        example=PersonalLDiversity("disease", "wish", 2),
+        cite="Xiao, Tao 2006",
+        words="Personalised l-diversity",
+    ),
     Variant(AverageRisk, example=AverageRisk(0.05), cite="El Emam 2013"),
     Variant(SampleUniqueness, example=SampleUniqueness(0.05), cite="Dalenius 1986"),
     Variant(PopulationUniqueness, example=PopulationUniqueness(0.01, 0.1), cite="Dankar et al. 2012"),
@@ -88,6 +102,8 @@ __all__ = [
     "KAnonymity",
     "KMap",
     "Model",
+    "PersonalKAnonymity",
+    "PersonalLDiversity",
     "PopulationUniqueness",
     "RecursiveCLDiversity",
     "SampleUniqueness",

@@ -27,6 +27,7 @@ WORDS: Tree = {
     None: [None, None, None, "*"],
 }
 NUMBERS: Tree = {n: [n, f"{int(n) // 10}0s", "*"] for n in ("1", "2", "9", "10", "15", "40", "41")}
+FEW: Tree = {n: [n, "*"] for n in ("1", "2", "3")}  # numbers that are fewer than the values of other columns
 
 
 @dataclass(eq=False)
