@@ -31,7 +31,7 @@ CRITERIA = {
     "distinct-l-diversity per": sf.DistinctLDiversity("s", 1, per={"flu": 3}),
     "entropy-l-diversity per": sf.EntropyLDiversity("s", 1.4, per={"flu": 2.5}),
     "t-closeness per": sf.TCloseness("s", 0.5, per={"flu": 0.2}),
-    "t-closeness reference": sf.TCloseness("s", 0.4, reference={"flu": 2, "asthma": 1, "ulcer": 1, "gout": 1}),
+    "t-closeness reference": sf.TCloseness("s", 0.7, reference={"flu": 2, "asthma": 1, "ulcer": 1, "gout": 1}),
     "alpha-k per": sf.AlphaK(0.7, 2, "s", per={"flu": 0.4}),
     "beta-likeness reference": sf.BetaLikeness(
         "s", 2, reference=dict.fromkeys(("flu", "asthma", "ulcer", "reflux"), 1)
