@@ -53,6 +53,8 @@ def test_tells_all_faults_at_once() -> None:
         levels({"a": None})
     with pytest.raises(PolicyError, match="at least one"):
         levels()
+    with pytest.raises(PolicyError, match="level 1: a label must be one value, not a list"):
+        levels({"cook": ["food"]})
     with pytest.raises(PolicyError, match="two keys print the same"):
         levels({1: "a", "1": "b"})
 

@@ -75,6 +75,8 @@ def levels(*steps: object) -> ExplicitLevels:
             kept.append({printed(key): printed(label) for key, label in step.items()})
             if None in step or None in step.values():
                 faults.append(f"level {level}: a value or label is None")
+            if any(isinstance(label, list | tuple | set | Mapping) for label in step.values()):
+                faults.append(f"level {level}: a label must be one value, not a list; give a mapping for each level")
             if len(kept[-1]) < len(step):
                 faults.append(f"level {level}: two keys print the same")
         else:
