@@ -29,6 +29,7 @@ DRAWINGS = (
     ("tutorial.md", "map/map.svg", "tutorial-map.svg"),
     ("gallery.md", "lattice.svg", "lattice.svg"),
     ("gallery.md", "map/map.svg", "map.svg"),
+    ("gallery.md", "choice/choice.svg", "choice.svg"),
 )
 # The page, the report, its section (the head where it is empty), the height in pixels, and the picture.
 PHOTOGRAPHS = (
@@ -37,6 +38,7 @@ PHOTOGRAPHS = (
     ("tutorial.md", "release-5/report.html", "columns", 1270, "tutorial-columns.png"),
     ("gallery.md", "out/report.html", "classes", 620, "report-classes.png"),
     ("gallery.md", "out/report.html", "risk", 690, "report-risk.png"),
+    ("gallery.md", "out/report.html", "kinds", 790, "report-kinds.png"),
     ("gallery.md", "out/report.html", "heat", 760, "report-heat.png"),
     ("gallery.md", "out/report.html", "loss", 560, "report-loss.png"),
 )

@@ -125,6 +125,9 @@ def test_both_stand_in_a_report_and_in_italian() -> None:
         table, quasi=["age"], sensitive=["ill"], k=4, require=[sf.DistinctLDiversity("ill", 2)],
         about={"purpose": "<b>research</b>", "controller": "clinic", "recipient": "all"},
     )  # fmt: skip
+    assert {kind_of(one) for one in made.reach.attacks if one["details"].get("column")} == set(KINDS) - {
+        "Identity disclosure"
+    }  # those on a sensitive column are after its values
     page = report(made.manifest, made.table)
     assert all(f"<b>{threat}</b>" in page for threats in THREATS.values() for threat in threats)
     assert "Stated purpose: <bdi>&lt;b&gt;research" in page

@@ -48,10 +48,10 @@ TAKEN, PARTLY, OPEN, OUTSIDE = "Taken", "In part", "Open", "Outside"
 def kind_of(attacked: Mapping[str, Any]) -> str:
     """The kind of disclosure that an attack is after.
 
-    >>> kind_of({"name": "skewness"}), kind_of({"name": "singling-out (univariate)"})
-    ('Inferential disclosure', 'Identity disclosure')
+    >>> kind_of({"name": "background knowledge"}), kind_of({"name": "singling-out (univariate)"})
+    ('Attribute disclosure', 'Identity disclosure')
     """
-    called = str(attacked.get("name"))
+    called = str(attacked.get("name")).replace(" ", "-")
     return ATTRIBUTE if called in ATTRIBUTE_ATTACKS else INFERENTIAL if called in INFERENTIAL_ATTACKS else IDENTITY
 
 
