@@ -26,6 +26,7 @@ KINDS = {
 }
 PROMISED = {
     "k-anonymity": (IDENTITY,),
+    "personal-k-anonymity": (IDENTITY,),
     "k-map": (IDENTITY,),
     "average-risk": (IDENTITY,),
     "sample-uniqueness": (IDENTITY,),
@@ -34,6 +35,7 @@ PROMISED = {
     "distinct-l-diversity": (ATTRIBUTE,),
     "entropy-l-diversity": (ATTRIBUTE,),
     "recursive-cl-diversity": (ATTRIBUTE,),
+    "personal-l-diversity": (ATTRIBUTE,),
     "t-closeness": (INFERENTIAL,),
     "beta-likeness": (INFERENTIAL,),
     "delta-disclosure": (INFERENTIAL,),
