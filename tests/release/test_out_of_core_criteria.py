@@ -54,6 +54,10 @@ TREE = {"disease": sf.levels({"flu": "cold or flu", "cold": "cold or flu", "ache
         (sf.BetaLikeness("disease", 2.0), {}),
         (sf.DeltaDisclosure("disease", 2.0), {}),
         (sf.KMap(20, 0.1), {}),
+        (sf.TCloseness("disease", 0.4, reference={"flu": 2, "cold": 1, "ache": 1}), {"suppression": 0.1}),
+        (sf.DistinctLDiversity("disease", 2, per={"ache": 3}), {}),
+        (sf.EntropyLDiversity("disease", 1.5, per={"ache": 2}), {}),
+        (sf.PersonalKAnonymity("wage", 4), {}),
         (sf.AverageRisk(0.05), {}),
         (sf.SampleUniqueness(0.01), {}),
         (sf.PopulationUniqueness(0.01, 0.1), {}),
@@ -96,6 +100,13 @@ def test_auto_picks_a_search_that_keeps_equal_rows_together(
     release = sf.anonymize(store, to=tmp_path / "out", quasi=QUASI, rest="release", require=sf.KAnonymity(3), **asked)
     assert release.manifest["policy"]["search"]["name"] == picked
     assert release.solution.choice is not None
+
+
+def test_auto_takes_a_criterion_that_is_not_closed_under_merging(store: FileTable, tmp_path: Path) -> None:
+    asked = [sf.KAnonymity(3), sf.EntropyLDiversity("disease", 1.2, per={"ache": 1.5})]
+    release = sf.anonymize(store, to=tmp_path / "out", quasi=QUASI, rest="release", require=asked)
+    assert release.manifest["policy"]["search"]["labels"] == "ranges"
+    assert sf.verify(tmp_path / "out").holds
 
 
 @pytest.mark.parametrize(

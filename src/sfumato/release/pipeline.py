@@ -181,7 +181,8 @@ def solve(request: Request, micro: Microdata, rows: pl.DataFrame | None, report_
     report_progress("searching", None)
     problem = Problem(attributes, cells, policy, micro.rows, request.levels, report_progress)
     if picks:
-        choice = whole_cells(method.choose(problem), method.labels)
+        apart = any(c.monotonicity == "none" for c in policy.require)  # classes that print alike may break it
+        choice = whole_cells(method.choose(problem), "ranges" if apart else method.labels)
         solution: Solution = replace(choice.search(problem), choice=choice)
     else:
         solution = method(problem)
