@@ -11,7 +11,7 @@ import numpy as np
 
 from sfumato.core.cells import Cells, Classes, classes_of
 from sfumato.core.labels import Labels
-from sfumato.core.protocols import Criterion, LossOfLabels
+from sfumato.core.protocols import ClassesView, Criterion, LossOfLabels
 from sfumato.errors import PolicyError
 
 TOLERANCE = 1e-12
@@ -117,7 +117,7 @@ class Verdict:
     per_attribute: dict[str, float]
 
 
-def holds(criteria: Sequence[Criterion], classes: Classes) -> np.ndarray:
+def holds(criteria: Sequence[Criterion], classes: ClassesView) -> np.ndarray:
     """Per class, whether all criteria hold."""
     good = np.ones(len(classes.size), np.bool_)
     for criterion in criteria:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.core.cells import classes_of
+from sfumato.core.cells import Histogram, classes_of
 from sfumato.core.keys import first_of
 from sfumato.core.labels import of_nodes
 from sfumato.core.policy import holds
@@ -17,6 +17,8 @@ from sfumato.core.protocols import Search
 from sfumato.errors import PolicyError
 from sfumato.search.problem import Partition, Problem, Solution, by_class, check_root, judge, split_cells
 
+Children = tuple[list[np.ndarray], np.ndarray, bool]  # those that satisfy, the other rows, whether these satisfy
+DENSE = 1 << 16  # counts of values by class that are held at once
 GIVEN_BACK = 4  # times the least size: rows that children give back one by one before a whole child does
 
 
@@ -47,14 +49,14 @@ class AlphaKLocal(Search):
         cut, split = split_cells(problem, problem.rows + 1)
         tree = _Tree(cut)
         top = np.array([a.ladder.height for a in problem.attributes])
-        waiting = deque([(np.arange(len(cut.cells)), top, frozenset[int]())])
+        waiting = deque([(np.arange(len(cut.cells)), top, frozenset[int](), dict[int, Children]())])
         of = np.zeros(len(cut.cells), np.int64)
         levels: list[np.ndarray] = []
         done = checks = 0
         while waiting:
-            rows, level, stuck = waiting.popleft()
+            rows, level, stuck, known = waiting.popleft()
             problem.progress("specialising", done / len(of))
-            column, parts, left = tree.specialise(rows, level, stuck)
+            column, parts, left = tree.specialise(rows, level, stuck, known)
             checks += 1
             if column is None:
                 of[rows] = len(levels)
@@ -63,9 +65,13 @@ class AlphaKLocal(Search):
                 continue
             below = level.copy()
             below[column] -= 1
-            waiting.extend((part, below, stuck) for part in parts)
+            if len(parts) == 1 and not len(left):  # the same rows: what is known of the other columns stays so
+                known.pop(column)
+                waiting.append((parts[0], below, stuck, known))
+                continue
+            waiting.extend((part, below, stuck, {}) for part in parts)
             if len(left):
-                waiting.append((left, level, stuck | {column}))
+                waiting.append((left, level, stuck | {column}, {}))
         partition = tree.partition(of, np.stack(levels))
         seconds = time.perf_counter() - began
         labels = [partition.labels[a.name] for a in problem.attributes]
@@ -81,6 +87,8 @@ class _Tree:
         self.problem, self.cells = problem, problem.cells
         self.least = max(problem.policy.least_size, 1)
         self.ladders = [a.ladder.of for a in problem.attributes]
+        self.values = {name: h.value[h.start[:-1]].astype(np.int64) for name, h in self.cells.histograms.items()}
+        self.widest = max((len(h.overall) for h in self.cells.histograms.values()), default=1)
 
     def node(self, column: int, level: int, rows: np.ndarray) -> np.ndarray:
         """The label of each row in a column at a level."""
@@ -88,40 +96,59 @@ class _Tree:
 
     def good(self, rows: np.ndarray, of: np.ndarray, parts: int) -> np.ndarray:
         """Which parts of the rows satisfy the policy."""
+        if parts * self.widest <= DENSE:
+            return holds(self.problem.policy.require, _Parts(self, rows, of, parts))
         order = np.argsort(rows)
         classes = classes_of(self.cells.take(rows[order]), of[order].astype(np.int32), parts)
         return holds(self.problem.policy.require, classes)
 
     def specialise(
-        self, rows: np.ndarray, level: np.ndarray, stuck: frozenset[int]
+        self, rows: np.ndarray, level: np.ndarray, stuck: frozenset[int], known: dict[int, Children]
     ) -> tuple[int | None, list[np.ndarray], np.ndarray]:
-        """The column on which most rows can be specialised, the parts that follow, and the rows that stay."""
+        """The column on which most rows can be specialised, the parts that follow, and the rows that stay.
+
+        Columns are taken by how many rows follow before any is given back: that only gets less. `known` holds what is
+        known of the children in some columns, and gets the others.
+        """
+        columns = [column for column in range(len(level)) if level[column] > 0 and column not in stuck]
+        for column in columns:
+            if column not in known:
+                known[column] = self._children(rows, column, int(level[column]) - 1)
+        score = {column: _score(rows, *known[column][:2]) for column in columns}
         best: tuple[int, list[np.ndarray], np.ndarray] | None = None
         most = (0, 0.0)
-        for column in range(len(level)):
-            if level[column] == 0 or column in stuck:
-                continue
-            parts, left = self._children(rows, column, int(level[column]) - 1)
-            follow = len(rows) - len(left)
-            score = (follow, -1.0 / max(len(parts), 1))
-            if parts and score > most:
-                best, most = (column, parts, left), score
+        for column in sorted(columns, key=lambda column: (score[column], -column), reverse=True):
+            parts, left, settled = known[column]
+            if best is not None and (score[column], -column) < (most, -best[0]):
+                break
+            if not settled:
+                parts, left = self._given_back(parts, left)
+                known[column] = parts, left, True
+            here = _score(rows, parts, left)
+            if parts and (here > most or (best is not None and here == most and column < best[0])):
+                best, most = (column, parts, left), here
         return best if best is not None else (None, [], rows)
 
-    def _children(self, rows: np.ndarray, column: int, level: int) -> tuple[list[np.ndarray], np.ndarray]:
-        """The children that satisfy the policy, and the other rows, which do as well, or are none."""
-        _, of = np.unique(self.node(column, level, rows), return_inverse=True)
-        order = np.argsort(of, kind="stable")
-        children = np.split(rows[order], np.cumsum(np.bincount(of))[:-1])
-        fine = self.good(rows, of, len(children))
-        parts = [child for child, good in zip(children, fine, strict=True) if good]
-        left = np.concatenate([np.zeros(0, np.int64), *(c for c, good in zip(children, fine, strict=True) if not good)])
-        if len(left) and not self._satisfied(left):
-            parts, left = self._given_back(parts, left)
-        return parts, left
+    def _children(self, rows: np.ndarray, column: int, level: int) -> Children:
+        """The children that satisfy the policy, and the other rows."""
+        nodes = self.node(column, level, rows)
+        count = np.bincount(nodes)
+        size = count[count > 0]
+        if len(size) == 1:
+            return [rows], rows[:0], True
+        order = np.argsort(nodes, kind="stable")
+        ordered = rows[order]
+        if size.max() < self.least:
+            return [], ordered, True
+        of = np.repeat(np.arange(len(size)), size)
+        fine = self.good(ordered, of, len(size))
+        end = np.cumsum(size)
+        parts = [ordered[end[i] - size[i] : end[i]] for i in np.flatnonzero(fine)]
+        left = ordered[~fine[of]]
+        return parts, left, not parts or not len(left) or self._satisfied(left)
 
     def _satisfied(self, rows: np.ndarray) -> bool:
-        return bool(len(rows) >= self.least and self.good(rows, np.zeros(len(rows), np.int32), 1)[0])
+        return bool(len(rows) >= self.least and self.good(rows, np.zeros(len(rows), np.int64), 1)[0])
 
     def _given_back(self, parts: list[np.ndarray], left: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
         """Take rows back from children until what is left satisfies the policy: single rows, else whole children."""
@@ -162,3 +189,25 @@ class _Tree:
             label = self.ladders[i][levels[:, i], self.cells.codes[i, first]]
             labels[a.name] = of_nodes(a, levels[:, i], label)
         return Partition(of.astype(np.int32), labels)
+
+
+class _Parts:
+    """Parts of the rows as classes: a row is one record with one value of each sensitive attribute."""
+
+    def __init__(self, tree: _Tree, rows: np.ndarray, of: np.ndarray, parts: int) -> None:
+        self.tree, self.rows, self.of = tree, rows, of
+        self.size = np.bincount(of, minlength=parts)
+
+    def histogram(self, attribute: str) -> Histogram:
+        """Counts of a sensitive attribute per part."""
+        h = self.tree.cells.histograms[attribute]
+        values, parts = len(h.overall), len(self.size)
+        counts = np.bincount(self.of * values + self.tree.values[attribute][self.rows], minlength=parts * values)
+        there = np.flatnonzero(counts)
+        start = np.searchsorted(there, np.arange(parts + 1) * values)
+        return Histogram(start, (there % values).astype(np.int32), counts[there], h.overall, h.text, h.ancestor)
+
+
+def _score(rows: np.ndarray, parts: list[np.ndarray], left: np.ndarray) -> tuple[int, float]:
+    """How many rows follow to the children, then how many children there are: more is better."""
+    return len(rows) - len(left), -1.0 / max(len(parts), 1)
