@@ -144,6 +144,7 @@ def test_a_file_that_is_no_distribution_is_refused(tmp_path, text, says):
         ({"reference": {"flu": 0}}, "the numbers of reference have no total"),
         ({"reference": {}}, "must map values of the column"),
         ({"reference": {"flu": float("nan")}}, "a number of reference is out of range"),
+        ({"reference": {"flu": 1e308, "ulcer": 1e308}}, "a number of reference is out of range"),
         ({"reference": "no such file.csv"}, "cannot be read"),
     ],
 )

@@ -49,7 +49,7 @@ def check_reference(of: Model) -> None:
     given: Any = getattr(of, "reference", None)
     if given is None:
         return
-    found = pairs_of(of, "reference", _read(of, given) if isinstance(given, str | Path) else given, 0)
+    found = pairs_of(of, "reference", _read(of, given) if isinstance(given, str | Path) else given, 0, LARGEST)
     total = math.fsum(n for _, n in found)
     if not 0 < total < math.inf:
         raise PolicyError(f"{of.model}: the numbers of reference have no total", allowed="one above 0, or more")
