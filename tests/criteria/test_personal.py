@@ -94,3 +94,13 @@ def test_a_search_that_only_counts_rows_refuses_it():
     table = {"age": [1, 2, 3, 4], "wish": [2, 2, None, None]}
     with pytest.raises(PolicyError, match="k-optimize"):
         sf.anonymize(table, quasi=["age"], require=sf.PersonalKAnonymity("wish"), search="k-optimize")
+
+
+def test_nothing_is_promised_about_the_wishes_themselves():
+    table = {"age": [30, 31, 32, 33], "wish": [2, None, 2, None]}
+    asked = {"quasi": ["age"], "require": sf.PersonalKAnonymity("wish", 2)}
+    with pytest.warns(sf.UnprotectedWarning, match='nothing protects "wish"'):
+        sf.anonymize(table, **asked)
+    assert sf.anonymize(table, **asked, unprotected=["wish"]).verification.holds
+    with pytest.raises(sf.errors.ColumnError, match="which a criterion protects"):
+        sf.anonymize(table, quasi=["age"], require=sf.PersonalLDiversity("wish", "wish"), unprotected=["wish"])

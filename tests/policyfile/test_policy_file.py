@@ -134,7 +134,7 @@ def test_count_and_share_of_suppression(tmp_path: Path) -> None:
         ("k = 10", "k = 0", ["[[require]] 1 (line 16)", "k is out of range", "got 0"]),
         ("k = 10", 'k = "10"', ["[[require]] 1 k (line 18)", "must be a whole number"]),
         ("k = 10", "", ["[[require]] 1 (line 16)", "k-anonymity needs k"]),
-        ('"k-anonymity"', '"k-anonimity"', ["[[require]] 1", 'did you mean "k-anonymity"?']),
+        ('"k-anonymity"', '"k-anonimity"', ["[[require]] 1", 'did you mean "k-anonymity"']),
         (
             "l = 3",
             "l = 3\nm = 4",

@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sfumato.core.registry import Variant
@@ -29,6 +29,20 @@ def build(table: Mapping[str, Variant[Any]], name: str, parameters: Mapping[str,
         return table[name].make(**parameters)
     except (TypeError, ValueError) as error:  # of a model of another package; ours raise PolicyError
         raise PolicyError(f"{name} cannot be built from these parameters", hint=type(error).__name__) from None
+
+
+def protected_by(require: Iterable[Any]) -> tuple[str, ...]:
+    """The columns that criteria are about: a column of wishes is needed, and nothing is promised about it.
+
+    >>> from sfumato.criteria import PersonalLDiversity
+    >>> protected_by([PersonalLDiversity("disease", "own l")])
+    ('disease',)
+    """
+    found = []
+    for c in require:
+        given = c.parameters()
+        found += [name for name in c.needs if name != given.get("wish") or name == given.get("attribute")]
+    return tuple(dict.fromkeys(found))
 
 
 def read_line(table: Mapping[str, Variant[Any]], text: str) -> Any:

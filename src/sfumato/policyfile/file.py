@@ -291,12 +291,14 @@ def _requirements(draft: Draft, faults: Faults) -> dict[int, Any]:
 
 def _protected(roles: Roles, require: Mapping[int, Any], columns: Sequence[str] | None, faults: Faults) -> Roles:
     """The roles with every column that a model protects among the sensitive ones."""
+    from sfumato.criteria.named import protected_by
+
     free = []
     for i, name in [(i, name) for i, criterion in require.items() for name in criterion.needs]:
         role = roles.role(name)
         if role is None and columns is not None and name not in columns:
             faults.meant(f'the table has no column "{name}"', name, columns, "require", i)
-        elif name in roles.unprotected:
+        elif name in roles.unprotected and name in protected_by([require[i]]):
             what = f'protects the column "{name}", which is named as unprotected; it can be one'
             faults.tell(what, "require", i)
         elif role is None:

@@ -23,6 +23,7 @@ from sfumato.core.roles import REST, K, Roles, Undecided, check_roles, digits_of
 from sfumato.core.spelling import warn_of_spellings
 from sfumato.core.wording import count, quoted
 from sfumato.criteria import CRITERIA, criterion, parse
+from sfumato.criteria.named import protected_by
 from sfumato.engines.files.forms import ReadWarning
 from sfumato.engines.numbers import FORMS, NumberForms, canonical, number_forms
 from sfumato.engines.order import RANDOM, RowOrder
@@ -153,9 +154,10 @@ def roles_of(
     needed: Iterable[str],
     unprotected: Any = (),
     rest: Any = "refuse",
+    protected: Iterable[str] | None = None,
 ) -> Roles:
     """The roles, checked against the table and each other; what a criterion looks at is sensitive, and what is named as
-    unprotected is too."""
+    unprotected is too, which excludes what is `protected`: all that is needed where it is None."""
     if weight is not None and not isinstance(weight, str):
         raise PolicyError("weight must be the name of a column", got=type(weight).__name__)
     if rest not in REST:
@@ -166,7 +168,9 @@ def roles_of(
     free = column_names(insensitive, "insensitive")
     roles = Roles(column_names(identifying, "identifying"), quasi_sets(quasi), secrets, free, weight, accepted, rest)
     faults = check_roles(frame.columns, roles) + [
-        f'unprotected names the column "{name}", which a criterion protects' for name in accepted if name in needed
+        f'unprotected names the column "{name}", which a criterion protects'
+        for name in accepted
+        if name in (needed if protected is None else protected)
     ]
     if faults:
         raise ColumnError(faults[0]) if len(faults) == 1 else PolicyError("the roles do not fit the table:", faults)
@@ -221,10 +225,10 @@ def _least(require: Iterable[Any]) -> int:
     return least if least > 1 else K
 
 
-def warn_of_unprotected(roles: Roles, needed: Iterable[str]) -> None:
-    """Name the sensitive columns that no criterion looks at, unless that is accepted in writing."""
-    histogram_columns = {*needed, *roles.unprotected}
-    if found := [name for name in roles.sensitive if name not in histogram_columns]:
+def warn_of_unprotected(roles: Roles, protected: Iterable[str]) -> None:
+    """Name the sensitive columns that no criterion is about, unless that is accepted in writing."""
+    decided = {*protected, *roles.unprotected}
+    if found := [name for name in roles.sensitive if name not in decided]:
         warn(UnprotectedWarning(found))
 
 
@@ -459,7 +463,7 @@ def look_before(engine: Engine, request: Request) -> bool:
     sample = engine.sample(SAMPLE)
     refuse_undecided(sample, roles, policy.require, None if engine.in_memory else engine.rows())
     warn_of_spellings(sample, [name for name in roles.sensitive if name not in request.normalised])
-    warn_of_unprotected(roles, policy.needs)
+    warn_of_unprotected(roles, protected_by(policy.require))
     cells = 0 if engine.in_memory else estimate(sample, request.counted_by, request.schema, engine.rows())
     if not engine.in_parts:
         refuse_size(sample, request.counted_by, cells, request.max_cells)

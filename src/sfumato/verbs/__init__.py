@@ -12,6 +12,7 @@ from sfumato.core import parameters
 from sfumato.core.microdata import encode
 from sfumato.core.policy import Policy
 from sfumato.core.spelling import normalised
+from sfumato.criteria.named import protected_by
 from sfumato.engines.files.read import read
 from sfumato.engines.memory.table import enter
 from sfumato.engines.order import CANONICAL, order_of
@@ -143,7 +144,10 @@ def anonymize(
         schema = engine.schema()
         nothing = pl.DataFrame(schema=schema)
         needed = [name for criterion in promised for name in criterion.needs]
-        roles = roles_of(nothing, quasi, identifying, sensitive, insensitive, weight, needed, unprotected, rest)
+        protected = protected_by(promised)
+        roles = roles_of(
+            nothing, quasi, identifying, sensitive, insensitive, weight, needed, unprotected, rest, protected
+        )
         released = tuple(name for name in schema if name not in roles.identifying)
         if drop_missing:
             table, engine = dropped_missing(table, engine, roles, drop_missing)
