@@ -20,7 +20,7 @@ def release(run: Run, patients: Path, tmp_path: Path) -> Path:
 
 
 def test_a_release_folder(run: Run, patients: Path) -> None:
-    made = run("anonymize", patients, *FLAGS, "--order", "input", "-o", "release")
+    made = run("anonymize", patients, *FLAGS, "--hierarchy", "zip=learned", "--order", "input", "-o", "release")
     assert (made.code, made.err.startswith("note: the rows leave in the order of the input")) == (0, True)
     release = Path("release")
     done = run("utility", patients, release)

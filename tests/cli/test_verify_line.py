@@ -116,7 +116,9 @@ def test_a_file(run: Run, tmp_path: Path) -> None:
         assert found.code == 0, found.err + found.out
 
 
-@pytest.mark.parametrize("asked_for", ["alpha-k 0.9 4 attribute={} flu cold", "t-closeness {} 0.9 reference=flu=1"])
+@pytest.mark.parametrize(
+    "asked_for", ["alpha-k 0.9 4 attribute={} flu cold", "t-closeness attribute={} t=0.9 reference=flu=1"]
+)
 @pytest.mark.parametrize("address", ["duckdb"], indirect=True)
 def test_what_no_line_can_say_needs_a_folder(run: Run, address: str, asked_for: str) -> None:
     guarded = ("--require", asked_for.format(shlex.quote(ILL)))

@@ -102,7 +102,7 @@ def _pose(draft: Any, progress: Any) -> tuple[Problem, PolicyFile]:
             raise ColumnError(f'column "{name}" is empty: it has no value in any row', hint="leave it out")
     warn_of_unmeasured(frame, checked.roles.quasi, checked.roles.sensitive, checked.require)
     recipes = recipes_of(frame, checked.hierarchies, policy.columns)
-    warn_of_codes(frame, recipes, checked.hierarchies, policy.columns)
+    recipes = warn_of_codes(frame, recipes, checked.hierarchies, policy.columns)
     progress("counting", None)
     return make_problem(frame, policy, recipes, checked.levels, progress), checked
 

@@ -103,34 +103,6 @@ def number_by_hash(key: np.ndarray, keys: np.ndarray, number: np.ndarray, of: np
 
 
 @kernel
-def add_runs(
-    of: np.ndarray, start: np.ndarray, value: np.ndarray, count: np.ndarray, values: int, table: np.ndarray
-) -> int:
-    """Add the runs of (value, count) of each entry to the table of its class, which comes as zeros; how many places
-    of it are filled."""
-    filled = 0
-    for i in range(len(of)):
-        base = of[i] * values
-        for e in range(start[i], start[i + 1]):
-            filled += table[base + value[e]] == 0
-            table[base + value[e]] += count[e]
-    return filled
-
-
-@kernel
-def list_runs(table: np.ndarray, values: int, start: np.ndarray, value: np.ndarray, count: np.ndarray) -> None:
-    """The runs of (value, count) of each class that a table of its values makes."""
-    at = 0
-    for c in range(len(start) - 1):
-        for v in range(values):
-            n = table[c * values + v]
-            if n > 0:
-                value[at], count[at] = v, n
-                at += 1
-        start[c + 1] = at
-
-
-@kernel
 def add_counts(of: np.ndarray, count: np.ndarray, size: np.ndarray) -> None:
     """Add the count of each entry to the size of its class."""
     for i in range(len(of)):
@@ -221,14 +193,13 @@ def merge_runs(
     >>> [a.tolist() for a in merge_runs(of, 1, start, value, np.array([5, 2, 1]), 2)]
     [[0, 2], [0, 1], [2, 6]]
     """
-    if classes * values > max(1 << 16, 8 * len(value)):
+    if classes * values > min(max(1 << 16, 8 * len(value)), np.iinfo(np.int32).max):
         return None
-    table = np.zeros(classes * values, np.int64)
-    places = _plain(of, np.int32), _plain(start, np.int64), _plain(value, np.int32), _plain(count, np.int64)
-    filled = add_runs(*places, values, table)
-    merged = np.zeros(classes + 1, np.int64), np.empty(filled, np.int32), np.empty(filled, np.int64)
-    list_runs(table, values, *merged)
-    return merged
+    place = np.repeat(of * np.int32(values), np.diff(start)) + value
+    table = tally(place, classes * values, count)
+    filled = np.flatnonzero(table)
+    starts = np.searchsorted(filled, np.arange(classes + 1) * values)
+    return starts, (filled % values).astype(np.int32), table[filled]
 
 
 def _plain(array: np.ndarray, dtype: type) -> np.ndarray:

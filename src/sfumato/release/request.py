@@ -239,18 +239,20 @@ def recipes_of(frame: pl.DataFrame, hierarchies: Any, quasi: Iterable[str] = ())
             what = f'there is a hierarchy for column "{name}", which the table does not have'
             raise ColumnError(what, hint=did_you_mean(name, frame.columns))
     given = {name: parse_hierarchy(spec) for name, spec in mapping(hierarchies, "hierarchies").items()}
-    named = {name: digits_of(name) for name in quasi if name not in given}
-    return given | {name: Learned(digits=digits) for name, digits in named.items() if digits != "numbers"}
+    return {name: Learned(digits=digits) for name in quasi if (digits := digits_of(name)) != "numbers"} | given
 
 
-def warn_of_codes(table: pl.DataFrame | Engine, recipes: Mapping[str, Any], given: Any, quasi: Iterable[str]) -> None:
+def warn_of_codes(
+    table: pl.DataFrame | Engine, recipes: dict[str, Any], given: Any, quasi: Iterable[str]
+) -> dict[str, Any]:
     """Say of which columns whole numbers are codes because their names say so, and nobody else does; and which may be
-    codes by their gaps: no name says so, and what a few rows say shall not decide how the others are printed."""
+    codes by their gaps: no name says so, and what a few rows say shall not decide how the others are printed. Gives the
+    recipes that say something: of a column without whole numbers a name says nothing."""
     schema = table.schema if isinstance(table, pl.DataFrame) else table.schema()
     named = [name for name in recipes if name not in (given or {})]
     whole = [name for name in quasi if name not in recipes and schema[name].is_integer()]
     if not named and not whole:
-        return
+        return recipes
     sample = (table if isinstance(table, pl.DataFrame) else table.sample(LOOKED_AT)).head(LOOKED_AT)
     looked = {name: encode(sample.get_column(name))[0] for name in named}
     found = [name for name, one in looked.items() if one.kind == "integer"]
@@ -267,6 +269,7 @@ def warn_of_codes(table: pl.DataFrame | Engine, recipes: Mapping[str, Any], give
     if gaps:
         said = f"whole numbers leave gaps in {quoted(gaps)}, as codes do, and are taken for numbers"
         warn(HierarchyNote(f'{said}. hierarchies={{{_quoted(gaps[0])}: "flat"}} takes them for codes'))
+    return {name: one for name, one in recipes.items() if name not in looked or name in found or one.digits != "codes"}
 
 
 def _whole(categories: Categories) -> bool:

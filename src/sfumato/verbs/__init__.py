@@ -156,7 +156,7 @@ def anonymize(
         policy = Policy(roles.quasi, promised, suppression, parse_loss(loss), ends_named(ends), neat, standard)
         policy.limit(engine.rows())
         recipes = recipes_of(nothing, hierarchies, policy.columns)
-        warn_of_codes(engine, recipes, hierarchies, policy.columns)
+        recipes = warn_of_codes(engine, recipes, hierarchies, policy.columns)
         forms = check_numbers(numbers, policy, method, engine, not isinstance(place, Table))
         parameters.check_weights(policy.loss, policy.columns)
         if not engine.in_memory:

@@ -14,8 +14,10 @@ from sfumato.core.label_grammar import range_text, says_nothing
 from sfumato.core.labels import Labels, at_level, ends_of, of_nodes, of_ranges, over_codes
 from sfumato.core.parameters import whole_number
 from sfumato.core.policy import ClassStatistics
+from sfumato.core.roles import digits_of
 from sfumato.core.wording import count, percent
 from sfumato.hierarchies.dates import days_of
+from sfumato.hierarchies.learned import Learned
 from sfumato.losses import LabelLoss, loss_name
 from sfumato.losses import loss as parse_loss
 from sfumato.measures.measure import Measure
@@ -224,6 +226,9 @@ def information_loss(
     """
     pair, asked = pair_of(original, released, rows=rows, key=key, hierarchies=hierarchies), parse_loss(loss)
     names = pair.changed() if quasi is None else pair.names(quasi, "quasi")
+    if pair is not original:  # which has been told how its columns are read
+        by_name = {column: Learned(digits=digits_of(column)) for column in names if digits_of(column) != "numbers"}
+        pair = replace(pair, hierarchies=by_name | dict(pair.hierarchies), _columns={})
     name = loss_name(asked)
     if not asked.by_label:
         return _of_classes(pair, names, asked, name, k)
