@@ -31,10 +31,12 @@ CRITERIA = {
     "distinct-l-diversity per": sf.DistinctLDiversity("s", 1, per={"flu": 3}),
     "entropy-l-diversity per": sf.EntropyLDiversity("s", 1.4, per={"flu": 2.5}),
     "t-closeness per": sf.TCloseness("s", 0.5, per={"flu": 0.2}),
-    "t-closeness reference": sf.TCloseness("s", 0.7, reference={"flu": 2, "asthma": 1, "ulcer": 1, "gout": 1}),
+    "t-closeness reference": sf.TCloseness(
+        "s", 0.7, reference={"flu": 2001, "asthma": 1000, "ulcer": 1000, "gout": 999}
+    ),
     "alpha-k per": sf.AlphaK(0.7, 2, "s", per={"flu": 0.4}),
     "beta-likeness reference": sf.BetaLikeness(
-        "s", 2, reference=dict.fromkeys(("flu", "asthma", "ulcer", "reflux"), 1)
+        "s", 2, reference={"flu": 1001, "asthma": 1000, "ulcer": 1000, "reflux": 999}
     ),
     "personal-k-anonymity": sf.PersonalKAnonymity("s"),
     "personal-l-diversity": sf.PersonalLDiversity("s", "s"),
