@@ -152,6 +152,38 @@ def test_whether_a_better_release_exists_does_not_follow() -> None:
     assert same == pointed > 0
 
 
+PLACES = sf.wide(
+    [("Bonn", "DE", "EU", "*"), ("Ulm", "DE", "EU", "*"), ("Monaco", "EU", "EU", "*"), ("Oslo", "NO", "NO", "*")]
+)
+
+
+@pytest.mark.parametrize(
+    ("hierarchy", "values", "other", "level"),
+    [
+        ("redact:right", ["476"] * 2 + ["51"] * 2, ["4767", "51", "5102", "51"], None),
+        (PLACES, ["Monaco"] * 4, ["Monaco", "Bonn", "Bonn", "Ulm"], 2),
+        (PLACES, ["Bonn"] * 2 + ["Oslo"] * 2, ["Bonn", "Bonn", "Oslo", "Oslo"], 1),
+        ("dates:day,year", ["2020-01-01"] * 3 + ["2020-02-01"], ["2020-01-01"] * 3 + ["2020-02-01 03:00"], None),
+        ("intervals:2,4", [20, 20, 22, 23], [21, 20, 22, 20], 2),
+    ],
+)
+def test_the_level_of_a_column_tells_no_more_than_its_labels(
+    hierarchy: Any, values: list[Any], other: list[Any], level: int | None
+) -> None:
+    """The level told how long masked values are, and that all who are in the EU live where no country is named."""
+    tables = [pl.DataFrame({"q": [*some, *some]}) for some in (values, other)]
+    found = []
+    for table in tables:
+        for at in range(5):
+            asked = {"quasi": ["q"], "require": sf.KAnonymity(2), "hierarchies": {"q": hierarchy}, "levels": {"q": at}}
+            release = Case("", table, {**asked, "search": "optimal"}).made()
+            found += [] if release is None else [(release.key[1], json.loads(release.document)["solution"]["levels"])]
+    levels = {tuple(key): told["q"] for key, told in found}
+    assert [levels[tuple(key)] for key, _ in found] == [told["q"] for _, told in found], found
+    assert len(levels) < len(found)
+    assert level in levels.values()
+
+
 @pytest.mark.parametrize("seed", range(2 if FUZZ > 1 else 1))
 def test_nothing_that_is_published_tells_originals_apart(seed: int) -> None:
     """Every search, loss, criterion and kind of hierarchy: other originals with the same release, the same document."""

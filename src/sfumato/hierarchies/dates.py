@@ -103,6 +103,11 @@ class Dates:
         if faults:
             raise PolicyError("these dates make no hierarchy", faults)
 
+    @property
+    def counts_days(self) -> bool:
+        """Whether it has a level less where no value has a time."""
+        return "hour" in self.units or "day" in self.units
+
     def build(self, categories: Categories) -> Hierarchy:
         """One level per unit, then the root; where the values are days already, day is level 0 itself."""
         leaves = leaves_of(categories)

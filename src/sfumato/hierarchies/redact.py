@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from sfumato.core.hierarchy import Categories, Hierarchy, by_label, grow, leaves_of
+from sfumato.core.label_grammar import STAR
 from sfumato.core.parameters import one_of
 from sfumato.errors import HierarchyError, PolicyError
 
@@ -42,6 +44,17 @@ class Redact:
             mask = self.char * masked
             levels.append(by_label([text[:-masked] + mask if right else mask + text[masked:] for text in filled]))
         return replace(grow(categories.name, leaves, levels), codes=True)
+
+    def level_of(self, labels: Collection[str | None]) -> int | None:
+        """How many characters are masked in labels; None in `*` alone, for which values of any length are masked.
+
+        >>> redact("right").level_of(["47***", "12***"]), redact("right").level_of(["*"])
+        (3, None)
+        """
+        longest = max((len(label or "") for label in labels), default=0)
+        full = [label for label in labels if label is not None and len(label) == longest]
+        left = [label.rstrip(self.char) if self.side == "right" else label.lstrip(self.char) for label in full]
+        return None if set(labels) == {STAR} else longest - max(map(len, left), default=0)
 
     def describe(self) -> str:
         """A few words for the manifest."""

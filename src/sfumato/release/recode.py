@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 
 import numpy as np
 import polars as pl
 
-from sfumato.core.label_grammar import range_text
+from sfumato.core.hierarchy import Recipe
+from sfumato.core.label_grammar import STAR, range_text
 from sfumato.core.labels import Labels, at_level
 from sfumato.core.microdata import Attribute, Microdata
 from sfumato.core.printed import plain_values, printed
 from sfumato.engines.memory.table import forget_others
 from sfumato.engines.numbers import NumberForms
 from sfumato.engines.protocol import LABEL, Plan
+from sfumato.hierarchies.dates import Dates
 from sfumato.hierarchies.redact import Redact
 from sfumato.search.problem import Columns, Levels, Partition, Solution
 
@@ -66,6 +68,28 @@ def global_labels(attribute: Attribute, recoding: Levels | Columns) -> Labels:
     if isinstance(recoding, Columns):
         return recoding.labels[attribute.name]
     return recoding.labels.get(attribute.name) or at_level(attribute, recoding.levels[attribute.name])
+
+
+def level_told(attribute: Attribute, recipe: Recipe, dtype: pl.DataType, shown: Set[str | None]) -> int | None:
+    """The level that released labels stand at: the lowest at which they cover all that they can cover at any.
+
+    It follows from the labels and the hierarchy as it was written. None where that tells none, because how many levels
+    there are depends on the values of the table: on the longest that is masked, on a text among days that has a time.
+    """
+    tree = attribute.hierarchy
+    if isinstance(recipe, Redact):
+        return recipe.level_of(shown)
+    if isinstance(recipe, Dates) and recipe.counts_days and not dtype.is_temporal():
+        return None
+    if tree is None or tree.learned:
+        return 0 if shown <= {*attribute.categories.text} - {STAR} else None
+    if shown == {tree.labels[-1][0]}:
+        return tree.height
+    covers = {}  # of every value in the hierarchy the released label above it, where there is one
+    for level, labels in enumerate(tree.labels):
+        if shown <= set(labels):
+            covers[level] = np.array([label if label in shown else None for label in labels])[tree.ancestor[level]]
+    return next((level for level in covers if np.array_equal(covers[level], covers[max(covers)])), None)
 
 
 def texts_of_labels(labels: Labels, kept: np.ndarray) -> list[str | None]:

@@ -26,7 +26,6 @@ from sfumato.engines.order import RowOrder
 from sfumato.engines.protocol import COUNT, Engine, Plan
 from sfumato.errors import BrokenPromise, OutputError, PolicyError, SfumatoError
 from sfumato.hierarchies.learned import Learned
-from sfumato.hierarchies.redact import Redact
 from sfumato.hierarchies.spec import written
 from sfumato.losses import loss_name
 from sfumato.losses.released import Losses, ReleasedColumn, class_counts, released_column, released_loss
@@ -36,7 +35,7 @@ from sfumato.measures.table import TupleCounts
 from sfumato.release.destination import Folder, destination, stage_release
 from sfumato.release.folder import verify_folder, verify_manifest
 from sfumato.release.manifest import Method, Shown, manifest
-from sfumato.release.recode import global_labels, texts_of_labels
+from sfumato.release.recode import global_labels, level_told, texts_of_labels
 from sfumato.release.request import Request, hierarchies_of, refuse_hidden
 from sfumato.release.value_map import ValueMap
 from sfumato.release.verify import Audit, Verification, verify_table
@@ -231,21 +230,17 @@ class Release(Described):
         )
 
     def _levels(self) -> dict[str, int | None] | None:
-        """The lowest level at which the released labels stand; None where the hierarchy was made from the table."""
+        """The level at which each column is released, as its labels tell it."""
         if not isinstance(self.solution.recoding, Levels):
             return None
-        found: dict[str, int | None] = {}
-        kept = np.flatnonzero(self.solution.kept)
-        for i, name in enumerate(self.policy.columns):
-            ladder = self.microdata.attribute(name).ladder
-            codes, level = np.unique(self.cell_codes[i, kept]), self.solution.recoding.levels[name]
-            texts = [[ladder.text[at][ladder.of[at, code]] for code in codes] for at in range(level + 1)]
-            lowest = next(at for at in range(level + 1) if texts[at] == texts[level])
+        found, kept = {}, self.cell_codes[:, self.solution.kept]
+        for name, codes in zip(self.policy.columns, kept, strict=True):
+            attribute = self.microdata.attribute(name)
+            labels = global_labels(attribute, self.solution.recoding)
+            texts = texts_of_labels(labels, codes)
+            shown = {texts[label] for label in np.unique(labels.of[codes])} - {None}
             recipe = self.request.recipes.get(name, Learned())
-            if isinstance(recipe, Redact):  # counted from the longest value that is released
-                longest = [max(len(text or "") for text in some) for some in (ladder.text[0], texts[0])]
-                lowest = max(0, lowest - longest[0] + longest[1])
-            found[name] = None if lowest and isinstance(recipe, Learned) else lowest
+            found[name] = level_told(attribute, recipe, self.request.schema[name], shown)
         return found
 
     def save(
