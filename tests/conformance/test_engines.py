@@ -25,7 +25,7 @@ POLICIES: dict[str, dict[str, Any]] = {
         "suppression": 0.05,
         "hierarchies": {"age": "intervals:5,10,20", "zip": "redact"},
     },
-    "levels without suppression": {"require": K, "search": "datafly", "hierarchies": {"zip": "redact"}},
+    "levels without suppression": {"require": K, "search": "datafly", "hierarchies": {"zip": "redact:2,4"}},
     "values": {
         "require": K,
         "search": "k-optimize",

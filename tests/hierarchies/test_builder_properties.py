@@ -99,6 +99,7 @@ def test_builders_on_text(column: Column, values: list[str], data: st.DataObject
     check(levels("*"), categories)
     check(redact("right", data.draw(st.sampled_from("*#a"))), categories)
     check(redact("left"), categories)
+    check(redact("left", steps=[1, 3, 4]), categories)
     check(learned(), categories)
     check(learned(3), categories)
     if values:

@@ -51,6 +51,33 @@ def test_short_and_empty_columns(column: Column) -> None:
     assert redact().build(column([], missing=True)).labels == ((), ("*",))
 
 
+def test_steps_mask_within_each_value(column: Column) -> None:
+    built = redact(steps=[2, 4]).build(column(["47677", "47602", "123456", "12", "7"]))
+    assert built.path(0) == ("47677", "476**", "4****", "*")
+    assert built.path(2) == ("123456", "1234**", "12****", "*")  # nothing is filled up beside it
+    assert built.path(3)[1:] == built.path(4)[1:] == ("**", "****", "*")
+    assert redact("left", "#", [2]).build(column(["47677"])).path(0) == ("47677", "##677", "*")
+    assert redact(steps=3) == redact(steps=(3,))
+
+
+def test_a_value_masked_whole_is_not_the_root(column: Column) -> None:
+    assert redact(steps=[1]).build(column(["7", "12"])).paths() == [("7", "**", "*"), ("12", "1*", "*")]
+    mask = redact(steps=[1, 3]).build(column(["7", "*7", "", "1234"]))  # *7 and 7 print alike, and so at every level
+    assert [path[1:] for path in mask.paths()] == [("**", "***", "*")] * 3 + [("123*", "1***", "*")]
+
+
+@pytest.mark.parametrize("steps", [[4, 2], [2, 2]])
+def test_steps_grow(steps: list[int]) -> None:
+    with pytest.raises(PolicyError, match="steps of redact must grow; got"):
+        redact(steps=steps)
+
+
+@pytest.mark.parametrize("steps", [[0, 2], ["2"], "2", [True], None, 1.5])
+def test_steps_are_whole_numbers(steps: object) -> None:
+    with pytest.raises(PolicyError, match=r"a step of redact .* a whole number >= 1"):
+        redact(steps=steps)  # type: ignore[arg-type]
+
+
 def test_refuses_parameters() -> None:
     with pytest.raises(PolicyError, match='did you mean "right"'):
         redact("rigth")
@@ -66,3 +93,4 @@ def test_refuses_texts_too_long_to_mask_one_by_one(column: Column) -> None:
 def test_describe() -> None:
     assert redact().describe() == "redact right"
     assert redact("left", "#").describe() == "redact left with #"
+    assert redact("left", "#", [2, 4]).describe() == "redact left by 2, 4 with #"

@@ -48,6 +48,7 @@ HIERARCHIES: tuple[dict[str, Any], ...] = (
     {},
     {"age": "intervals:2,4,8", "town": COUNTRIES, "zip": "redact:right", "born": "dates:month,year"},
     {"age": "learned", "town": "flat", "zip": "redact:left"},
+    {"age": "redact:1", "zip": "redact:2,4"},
 )
 CRITERIA: tuple[tuple[Any, ...], ...] = (
     (),

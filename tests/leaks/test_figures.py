@@ -161,6 +161,7 @@ PLACES = sf.wide(
     ("hierarchy", "values", "other", "level"),
     [
         ("redact:right", ["476"] * 2 + ["51"] * 2, ["4767", "51", "5102", "51"], None),
+        ("redact:1,3", ["47", "47", "5", "5"], ["47", "48", "5", "6"], 1),
         (PLACES, ["Monaco"] * 4, ["Monaco", "Bonn", "Bonn", "Ulm"], 2),
         (PLACES, ["Bonn"] * 2 + ["Oslo"] * 2, ["Bonn", "Bonn", "Oslo", "Oslo"], 1),
         ("dates:day,year", ["2020-01-01"] * 3 + ["2020-02-01"], ["2020-01-01"] * 3 + ["2020-02-01 03:00"], None),

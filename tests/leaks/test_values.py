@@ -86,6 +86,17 @@ def test_masks_are_as_long_as_the_longest_kept_value(side: str) -> None:
         assert release.manifest["solution"]["levels"] == same.manifest["solution"]["levels"]
 
 
+def test_masks_in_steps_depend_on_no_other_value() -> None:
+    kept = ["47677"] * 3 + ["47678"] * 3 + ["12"] * 3
+    options = {"require": sf.KAnonymity(3), "levels": {"q": (1, 1)}, "hierarchies": {"q": "redact:3,4"}}
+    alone = suppress_last({"q": kept}, suppression=0, **options)
+    assert set(alone.table["q"]) == {"47***", "***"}
+    release = suppress_last({"q": [*kept, "12345678"]}, **options)
+    assert release.solution.verdict.suppressed == 1
+    assert release.table.equals(alone.table)
+    assert release.manifest["solution"]["levels"] == alone.manifest["solution"]["levels"] == {"q": 1}
+
+
 def test_the_type_of_a_column_is_that_of_its_kept_rows() -> None:
     towns = sf.wide([("1", "1", "*"), ("2", "2", "*"), ("3", "34", "*"), ("4", "34", "*")])
     options = {"hierarchies": {"q": towns}, "levels": {"q": (1, 1)}, "suppression": 1, "require": sf.KAnonymity(2)}

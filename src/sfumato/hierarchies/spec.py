@@ -18,7 +18,7 @@ from sfumato.hierarchies.intervals import Intervals, intervals
 from sfumato.hierarchies.learned import learned
 from sfumato.hierarchies.levels import ExplicitLevels, levels
 from sfumato.hierarchies.order import Order, order
-from sfumato.hierarchies.redact import redact
+from sfumato.hierarchies.redact import Redact, redact
 from sfumato.hierarchies.rows import neighbour
 from sfumato.hierarchies.templates.template import NumberTemplate, Template
 from sfumato.hierarchies.tree import TreeRecipe, tree
@@ -28,7 +28,7 @@ ENDINGS = (".csv", ".tsv", ".txt")
 OPTIONS: dict[str, tuple[str, ...]] = {  # the keys that may stand beside the name in a table
     "intervals": ("origin", "cuts", "bottom", "top"),
     "cuts": ("origin", "bottom", "top"),
-    "redact": ("char",),
+    "redact": ("char", "steps"),
     "dates": (),
     "levels": (),
     "order": ("fanouts",),
@@ -45,10 +45,10 @@ def parse(spec: object, base: str | Path | None = None) -> Recipe:
     """The recipe that a spec names: a recipe, a Hierarchy, a text, or a table as in a policy file.
 
     A text is the path of a hierarchy file, or a name with its values after a colon: `intervals:5,10,20`,
-    `intervals:5,10,top=90`, `cuts:18,40,65/40`, `redact:right`, `dates:month,year`, `order:low,mid,high`, `levels:*`,
-    `file:disease.csv`, `flat`, `learned`, `icd10`, `postcode:de`. A table is `{"intervals": [5, 10, 20], "top": 90}`,
-    `{"redact": "right"}`, `{"file": "disease.csv"}` and so on, or a plain mapping of values to labels. Relative paths
-    start at `base`.
+    `intervals:5,10,top=90`, `cuts:18,40,65/40`, `redact:right`, `redact:left,2,4`, `dates:month,year`,
+    `order:low,mid,high`, `levels:*`, `file:disease.csv`, `flat`, `learned`, `icd10`, `postcode:de`. A table is
+    `{"intervals": [5, 10, 20], "top": 90}`, `{"redact": "right"}`, `{"file": "disease.csv"}` and so on, or a plain
+    mapping of values to labels. Relative paths start at `base`.
 
     >>> parse("intervals:5,10,20").describe(), parse({"redact": "left"}).describe(), parse("flat").describe()
     ('intervals 5, 10, 20', 'redact left', 'flat')
@@ -82,9 +82,11 @@ def written(recipe: Recipe | None) -> bool:
 def fixed(recipe: Recipe | None) -> bool:
     """Whether a value has the same labels whatever else is in the table: its cuts come from no other value.
 
-    >>> fixed(parse("intervals:5,10")), fixed(parse("learned")), fixed(parse("redact:right"))
-    (True, False, False)
+    >>> [fixed(parse(spec)) for spec in ("intervals:5,10", "learned", "redact:right", "redact:2,4")]
+    [True, False, False, True]
     """
+    if isinstance(recipe, Redact):
+        return bool(recipe.steps)
     return isinstance(recipe, Intervals | Dates | Template | NumberTemplate) or written(recipe)
 
 
@@ -99,7 +101,7 @@ def _from_text(text: str, base: str | Path | None) -> Recipe:
         if name in READERS or name == "levels":
             return make(name, rest if name in READERS else [rest], {}, base)
         if name == "redact":
-            return make(name, words[0] if words else True, options, base)
+            return make(name, [_number(word) for word in words] or True, options, base)
         if isinstance(fanouts := options.get("fanouts"), str):
             options["fanouts"] = [int(f) if f.isdigit() else f for f in fanouts.split("/")]
         return make(name, words or True, options, base)
@@ -195,7 +197,7 @@ def make(name: str, value: object, options: Mapping[Any, object], base: str | Pa
     if name == "cuts":
         return intervals(cuts=value if isinstance(value, list | tuple) else [value], **given)
     if name == "redact":
-        return redact(*([] if value is True else [value]), **given)  # type: ignore[arg-type]
+        return _redact([] if value is True else list(value) if isinstance(value, list | tuple) else [value], given)
     if name == "order":
         return order(value, **given)  # type: ignore[arg-type]
     if name in ("flat", "learned"):
@@ -204,6 +206,15 @@ def make(name: str, value: object, options: Mapping[Any, object], base: str | Pa
     if name == "intervals":
         return intervals(*values, **given)
     return dates(*map(str, values)) if name == "dates" else levels(*values)
+
+
+def _redact(values: list[Any], options: dict[str, Any]) -> Recipe:
+    """`right`, `2, 4` or `left, 2, 4`: the side, the steps or both."""
+    if values and isinstance(values[0], str):
+        options["side"] = values.pop(0)
+    if values and "steps" in options:
+        raise PolicyError("redact has its steps twice", hint='write redact = "left" beside steps = [2, 4]')
+    return redact(**(options | ({"steps": values} if values else {})))
 
 
 def _integers(options: Mapping[str, object]) -> dict[str, Any]:

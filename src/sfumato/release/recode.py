@@ -154,7 +154,7 @@ def _tells_no_value(labels: Labels) -> bool:
 def _trimmed(labels: Labels, texts: list[str | None], kept: np.ndarray) -> list[str | None]:
     """Labels of a written hierarchy as they are; masks as long as the longest value that is kept."""
     attribute = labels.attribute
-    if not isinstance(attribute.recipe, Redact) or labels.fixed_level is None:
+    if not isinstance(attribute.recipe, Redact) or attribute.recipe.steps or labels.fixed_level is None:
         return texts
     side, char = attribute.recipe.side, attribute.recipe.char
     values, ladder = attribute.categories.text, attribute.ladder

@@ -19,7 +19,7 @@ INPUT = "INPUT"  # the manifest does not name the input, for a path may tell som
 _WAYS = {  # how a manifest describes a hierarchy, and the flag that asks for it
     re.compile(r"intervals ([0-9., ]+)"): "intervals:{}",
     re.compile(r"dates ([a-z, ]+)"): "dates:{}",
-    re.compile(r"redact (left|right)"): "redact:{}",
+    re.compile(r"redact ((?:left|right)(?: by [0-9, ]+)?)"): "redact:{}",
     re.compile(rf"((?:flat|learned|{'|'.join(TEMPLATES)})(?::[a-z0-9,]+)?)"): "{}",
     re.compile(r"(?:file|tree|wide) (?!given rows)(.+)"): "{}",
 }
@@ -71,7 +71,7 @@ def _hierarchies(used: Mapping[str, Any]) -> tuple[list[tuple[str, str]], list[s
     for column, described in used.items():
         for pattern, way in _WAYS.items():
             if found := pattern.fullmatch(str(described)):
-                text = way.format(found[1] if way == "{}" else found[1].replace(", ", ","))
+                text = way.format(found[1] if way == "{}" else found[1].replace(", ", ",").replace(" by ", ","))
                 flags.append(("--hierarchy", f"{as_flag([column], '=')}={text}"))
                 break
         else:
