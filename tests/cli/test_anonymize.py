@@ -44,6 +44,27 @@ def test_flags(run: Run, patients: Path, tmp_path: Path) -> None:
     assert run("verify", "out").code == 0
 
 
+def test_a_k_for_each_set_of_columns(run: Run, patients: Path, tmp_path: Path) -> None:
+    asked = ("--require", "k-anonymity 8 quasi=age,zip", "--require", "k-anonymity k=4 quasi=zip,sex")
+    given = ("--identifying", "name", "--unprotected", "disease")
+    for i, more in enumerate(([], ["--quasi", "age,zip,sex"])):
+        done = run("anonymize", patients, *more, *given, *asked, "-o", f"out{i}")
+        assert done.code == 0, done.err
+        assert "holds  k-anonymity (k=8) on age, zip" in done.out
+        assert "holds  k-anonymity (k=4) on zip, sex" in done.out
+        policy = manifest(tmp_path / f"out{i}")["policy"]
+        assert policy["require"][0] == {"model": "k-anonymity", "k": 8, "quasi": ["age", "zip"]}
+        assert "k-anonymity (k=4) on zip, sex" in run("verify", f"out{i}").out
+        page = (tmp_path / f"out{i}" / "report.html").read_text()
+        assert "k-anonymity, k = 8 over age, zip" in page
+    told = run("verify", "out0/data.csv", *asked)
+    assert (told.code, "k-anonymity (k=8) on age, zip" in told.out) == (0, True)
+    assert run("report", "out0/data.csv", *asked, "-o", "other.html").code == 0
+    assert run("verify", "out0/data.csv", "--require", "k-anonymity 30 quasi=age,zip", "--quasi", "age,zip").code == 1
+    done = run("anonymize", patients, "--quasi", "age,sex", *given, *asked, "-o", "none")
+    assert (done.code, 'is for the column "zip", which is not quasi-identifying' in done.err) == (2, True)
+
+
 def test_labels(run: Run, patients: Path, tmp_path: Path) -> None:
     for i, flags in enumerate((["--labels", "hierarchy"], ["--search", "mondrian labels=hierarchy"])):
         assert run("anonymize", patients, *FLAGS, *flags, "-o", f"out{i}").code == 0

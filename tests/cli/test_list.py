@@ -33,7 +33,7 @@ def test_all_tables_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         k: list(t) for k, t in TABLES.items()
     }
     t_closeness = next(row for row in found["criteria"] if row["name"] == "t-closeness")
-    assert t_closeness["parameters"] == ["attribute", "t", "distance=equal", "reference=None", "per=None"]
+    assert t_closeness["parameters"] == ["attribute", "t", "distance=equal", "reference=None", "per=None", "quasi=None"]
     assert "2007" in t_closeness["cite"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import doctest
 import importlib
 import json
@@ -38,6 +39,9 @@ from sfumato.errors import PolicyError
     [
         ("k-anonymity 10", KAnonymity(10)),
         ("k-anonymity k=10", KAnonymity(10)),
+        ("k-anonymity 10 quasi=age,zip", KAnonymity(10, quasi=["age", "zip"])),
+        ("k-anonymity quasi=age 10 quasi='home zip'", KAnonymity(10, quasi=["age", "home zip"])),
+        ("""distinct-l-diversity disease 3 quasi='"a,b", c'""", DistinctLDiversity("disease", 3, quasi=["a,b", "c"])),
         ("distinct-l-diversity disease 3", DistinctLDiversity("disease", 3)),
         ("entropy-l-diversity disease 2.5", EntropyLDiversity("disease", 2.5)),
         ("entropy-l-diversity 'main disease' 3", EntropyLDiversity("main disease", 3)),
@@ -76,6 +80,8 @@ def test_parse(line, expected):
         ("k-anonymity ten", "whole number >= 1"),
         ("k-anonymity 1_0", "whole number >= 1"),
         ("k-anonymity 10 20", "more than 1 parameters"),
+        ("k-anonymity 10 quasi=", "must be a set of columns; got no column"),
+        ("k-anonymity 10 quasi=age,age", "k-anonymity: quasi must be a set of columns; got a column twice"),
         ("k-anonymity 10 k=20", '"k" is given twice'),
         ("t-closeness atribute=disease t=0.2", 'did you mean "attribute"'),
         ("t-closeness disease 0.2 orderd", 'did you mean "ordered"'),
@@ -94,11 +100,15 @@ def test_parse_refuses(line, says):
         parse(line)
 
 
-@pytest.mark.parametrize("asked", [*(v.example for v in CRITERIA.values()), AlphaK(0.5, 2, "s", ["x"])], ids=str)
+OVER = [dataclasses.replace(v.example, quasi=["age", "zip"]) for v in CRITERIA.values()]
+
+
+@pytest.mark.parametrize("asked", [*(v.example for v in CRITERIA.values()), AlphaK(0.5, 2, "s", ["x"]), *OVER], ids=str)
 def test_parameters_are_json_and_build_the_same_criterion(asked):
     parameters = json.loads(json.dumps(asked.parameters()))
     assert criterion(asked.model, **parameters) == asked
     assert hash(criterion(asked.model, **parameters)) == hash(asked)
+    assert asked.quasi in (None, ("age", "zip"))
     assert asked.sentence().endswith(".")
     assert asked.needs == tuple(getattr(asked, name) for name in ("attribute", "wish") if hasattr(asked, name))
 

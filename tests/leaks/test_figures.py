@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -215,6 +216,26 @@ def test_nothing_that_is_published_out_of_core_tells_originals_apart() -> None:
         if cells:
             same, pointed = left(made, others(stored, *cells[number % len(cells)]))
             assert same == pointed
+
+
+def test_criteria_for_sets_of_columns_tell_no_originals_apart() -> None:
+    """Each k of its own, and a secret that is protected for one set only."""
+    compared = 0
+    for case in cases(11, 20 * FUZZ, search="optimal"):
+        names = case.asked["quasi"]
+        if len(names) < 2 or case.asked["suppression"] == 0:
+            continue
+        sets = names[:1], names[1:]
+        own = [sf.KAnonymity(3, quasi=sets[0]), sf.DistinctLDiversity("disease", 2, quasi=sets[1])]
+        case = replace(case, asked=case.asked | {"require": own})
+        made = case.made()
+        cells = [] if made is None else hidden(case, made)
+        if made is None or not cells:
+            continue
+        same, pointed = left(made, others(case, *cells[0]))
+        assert same == pointed, (case.asked, case.table.to_dict(as_series=False), cells[0])
+        compared += same
+    assert compared >= 5
 
 
 def test_every_search_and_loss_is_attacked() -> None:

@@ -178,6 +178,23 @@ def test_several_sets_of_quasi_identifiers():
     assert not found.holds
 
 
+def test_a_criterion_is_checked_on_its_set_and_only_there():
+    table = pl.DataFrame({"a": ["x", "x", "y", "y"], "b": ["u", "v", "u", "w"], "s": list("1212")})
+    asked = [KAnonymity(2, quasi=["a"]), KAnonymity(1, quasi=["b", "a"]), DistinctLDiversity("s", 2, quasi=["a"])]
+    for sets in ([["a", "b"]], [["a"], ["a", "b"]]):
+        found = verify_table(table, sets, asked)
+        assert found.holds
+        assert {(p.quasi, p.model, p.measured) for p in found.promises} == {
+            (("a", "b"), "k-anonymity", 1),
+            (("a",), "k-anonymity", 2),
+            (("a",), "distinct-l-diversity", 2),
+        }
+    broken = verify_table(table, [["a"]], [KAnonymity(3, quasi=["a"]), KAnonymity(2, quasi=["b"])])
+    assert [(p.quasi, p.holds, p.measured) for p in broken.promises] == [(("a",), False, 2), (("b",), False, 1)]
+    with pytest.raises(ColumnError, match='no column "c"'):
+        verify_table(table, [["a"]], [KAnonymity(3, quasi=["c"])])
+
+
 def test_columns_may_have_any_name():
     names = ["class", "size", "value", "n", "q0", "q", "p", "share", "ratio", "distance", "known_q0", "met", "0"]
     table = pl.DataFrame({name: ["x", "x", "y", "y"] for name in names})

@@ -98,6 +98,20 @@ def test_defaults_and_several_quasi_sets(tmp_path: Path) -> None:
     assert (asked["seed"], asked["order"], policy.format) == (None, "canonical", "csv")
 
 
+def test_models_for_a_set_of_columns(tmp_path: Path) -> None:
+    text = DESIGN.replace("k = 10", 'k = 10\nquasi = ["zip", "age"]')
+    policy = check(load(write(tmp_path, text)), COLUMNS)
+    assert policy.roles.quasi == (("age", "zip", "sex"), ("age", "zip"))
+    assert policy.require[0] == sf.KAnonymity(10, quasi=["age", "zip"])
+    alone = text.replace('quasi = ["age", "zip", "sex"]\n', "").replace("l = 3", 'l = 3\nquasi = ["sex"]')
+    assert set(check(load(write(tmp_path, alone)), COLUMNS).roles.quasi) == {("zip", "age"), ("sex",)}
+    (fault,) = faults(tmp_path, text.replace('["zip", "age"]', '["zip", "agee"]'))
+    assert fault.startswith("[[require]] 1")
+    assert 'is for the column "agee", which is not quasi-identifying; did you mean "age"?' in fault
+    (fault,) = faults(tmp_path, text.replace("l = 3", 'l = 3\nquasi = ["zip"]'))
+    assert 'nothing is required over the quasi-identifier "sex"' in fault
+
+
 def test_a_reference_is_a_table_or_a_file_beside_the_policy(tmp_path: Path) -> None:
     entry = 'model = "t-closeness"\nattribute = "disease"\nt = 0.2\nreference = '
     (tmp_path / "register.csv").write_text("flu,2\nulcer,1\n")

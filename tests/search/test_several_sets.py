@@ -63,3 +63,25 @@ def test_samarati_counts_classes_over_all_sets() -> None:
     nodes = [node.levels for node in minimal_nodes(problem).nodes]
     assert len(nodes) > 1
     assert classes(tuple(found.levels.values())) == max(map(classes, nodes))
+
+
+@pytest.mark.parametrize("limit", [0, 3, 12])
+@pytest.mark.parametrize("more", [[], [sf.TCloseness("s", 0.35, quasi=("b", "c"))]], ids=["k", "t"])
+@pytest.mark.parametrize("loss", ["lm", "discernibility"])
+def test_optimal_is_the_best_where_each_set_has_a_k_of_its_own(limit: int, more: list[Any], loss: str) -> None:
+    require = [sf.KAnonymity(2), sf.KAnonymity(6, quasi=("a", "b")), sf.KAnonymity(9, quasi=("c", "d")), *more]
+    for trial in range(FUZZ):
+        problem = posed(drawn(f"{limit} {trial}"), SETS, require, limit, loss, dict.fromkeys("abcd", TREE))
+        best = min(v.loss for v in every(problem).values() if v.satisfied)
+        found = Optimal()(problem)
+        assert found.optimal
+        assert found.verdict.loss == pytest.approx(best, abs=1e-12)
+        if not limit:
+            subsets = sf.Incognito()(problem)
+            assert subsets.verdict.loss == pytest.approx(best, abs=1e-12)
+
+
+def test_a_set_without_criteria_asks_for_nothing() -> None:
+    table = {"a": ["x", "x", "y"], "b": ["u", "u", "u"]}
+    problem = posed(table, [["b"], ["a"]], sf.KAnonymity(3, quasi=("b",)), levels={"a": (0, 0), "b": (0, 0)})
+    assert Optimal()(problem).verdict.suppressed == 0

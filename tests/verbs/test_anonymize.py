@@ -74,6 +74,34 @@ def test_several_quasi_identifier_sets() -> None:
         assert found.table.group_by(names).len()["len"].min() >= 4
 
 
+def test_a_criterion_may_be_for_one_set() -> None:
+    asked = [sf.KAnonymity(8, quasi=["zip", "age"]), sf.KAnonymity(4, quasi=["sex"])]
+    for quasi in (["age", "zip", "sex"], None):
+        found = release(quasi=quasi, require=asked, unprotected=["disease"])
+        told = {(frozenset(p["quasi"]), p["bound"]) for p in found.manifest["promises"]}
+        assert told == {(frozenset(["age", "zip"]), 8), (frozenset(["sex"]), 4)}
+        assert found.table.group_by("age", "zip").len()["len"].min() >= 8
+    every = release(quasi=["age", "zip", "sex"], require=[sf.KAnonymity(2), asked[1]], unprotected=["disease"])
+    told = [(p["quasi"], p["bound"]) for p in every.manifest["promises"]]
+    assert told == [(("age", "zip", "sex"), 2), (("sex",), 2), (("sex",), 4)]
+
+
+@pytest.mark.parametrize(
+    ("quasi", "over", "says"),
+    [
+        (["age", "zip", "sex"], ["agee"], 'k-anonymity is required over the column "agee", .* did you mean "age"?'),
+        (["age", "zip", "sex"], ["disease"], '"disease", which is not a quasi-identifier; allowed: age, zip, sex'),
+        (["age", "zip", "sex"], ["age", "zip"], 'nothing is required over the quasi-identifier "sex"'),
+        (None, ["agee"], 'names a column "agee" that the table does not have'),
+        (None, None, "quasi set 1 is empty"),
+        (["age"], [["age"], ["zip"]], "k-anonymity: quasi must be a list of column names"),
+    ],
+)
+def test_a_set_that_makes_no_sense_is_refused(quasi: Any, over: Any, says: str) -> None:
+    with pytest.raises(errors.SfumatoError, match=says):
+        release(quasi=quasi, require=[sf.KAnonymity(2, quasi=over)])
+
+
 def test_several_sensitive_attributes() -> None:
     found = release(
         sensitive=["disease", "cost"],

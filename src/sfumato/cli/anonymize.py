@@ -121,7 +121,7 @@ def anonymize(
     data = inputs.named(source, reading, policies=True)
     models = promises.models(faults)
     found = None
-    if data.policy is None and not roles.quasi and not faults:
+    if data.policy is None and not roles.quasi and not faults and not any("quasi" in one for one in models):
         found = guide.guide_of(data, roles, unprotected)
     if found is not None and not suggest:
         proposed = options.draft(data, given | found.keys(given), models or guide.LEAST, faults)
@@ -332,7 +332,8 @@ def say_reach(reach: Reach, held: HeldTo | None = None) -> None:
 def say_promises(promises: Iterable[Mapping[str, Any]]) -> None:
     """One line per promise: does it hold, what was measured, what is asked."""
     for promise in promises:
-        given = ", ".join(f"{name}={_parameter(value)}" for name, value in promise["parameters"].items())
+        parameters = {name: value for name, value in promise["parameters"].items() if name != "quasi"}
+        given = ", ".join(f"{name}={_parameter(value)}" for name, value in parameters.items())
         verdict = "holds" if promise["holds"] else "FAILS"
         about = (f" ({given})" if given else "") + (f" on {', '.join(promise['quasi'])}" if promise["quasi"] else "")
         say(f"  {verdict}  {promise['model']}{about}")

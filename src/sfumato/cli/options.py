@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from sfumato.core.wording import scalar
+from sfumato.core.wording import from_flag, scalar
 
 if TYPE_CHECKING:
     from sfumato.cli.inputs import NamedSource
@@ -257,9 +257,6 @@ def most(max_cells: int | None) -> dict[str, Any]:
     return {} if max_cells is None else {"max_cells": max_cells}
 
 
-NAME = re.compile(r'(?:^|,)\s*(?:"((?:[^"]|"")*)"\s*(?=,|\Z)|([^,]*?)\s*(?=,|\Z))', re.DOTALL)
-
-
 def draft(
     named: NamedSource,
     values: Mapping[Key, Any],
@@ -374,8 +371,7 @@ def names(texts: Sequence[str] | None) -> list[list[str]] | None:
     """
     if not texts:
         return None
-    rows = [NAME.findall(text) if text.strip() else [] for text in texts]
-    return [[quoted.replace('""', '"') or plain for quoted, plain in row] for row in rows]
+    return [from_flag(text) for text in texts]
 
 
 def joined(texts: Sequence[str] | None) -> list[str] | None:

@@ -140,7 +140,7 @@ class Point:
         return {
             "search": repr(self.search),
             "loss": repr(self.loss),
-            "require": [repr(criterion) for criterion in self.criteria],
+            "require": [_identity(criterion) for criterion in self.criteria],
             "suppression": repr(self.suppression),
         }
 
@@ -197,7 +197,19 @@ def required(criteria: Iterable[Any]) -> str:
     >>> required([TCloseness("disease", 0.2)])
     't-closeness disease 0.2 equal'
     """
-    return "; ".join(" ".join([c.model, *map(_shown, c.parameters().values())]) for c in criteria)
+    return "; ".join(_asked(c) for c in criteria)
+
+
+def _asked(criterion: Any) -> str:
+    given = {name: value for name, value in criterion.parameters().items() if name != "quasi"}
+    over = f" over {', '.join(criterion.quasi)}" if criterion.quasi else ""
+    return " ".join([criterion.model, *map(_shown, given.values())]) + over
+
+
+def _identity(criterion: Any) -> str:
+    """How a criterion prints, with the parameters that its repr leaves out."""
+    left_out = {f.name: v for f in fields(criterion) if not f.repr and (v := getattr(criterion, f.name)) is not None}
+    return f"{criterion!r} {left_out}" if left_out else repr(criterion)
 
 
 def _once(values: Iterable[Any]) -> list[Any]:
@@ -219,7 +231,8 @@ def _alternatives(require: Any) -> list[tuple[Any, ...]]:
     if require is None or (isinstance(require, list | tuple) and not require):
         return [()]
     if isinstance(require, list | tuple) and all(isinstance(one, list | tuple) for one in require):
-        return _once(criteria(one) if one else () for one in require)
+        found = [criteria(one) if one else () for one in require]
+        return list({tuple(map(_identity, one)): one for one in found}.values())
     return [criteria(require)]
 
 

@@ -114,6 +114,15 @@ def column_names(given: Any, what: str) -> tuple[str, ...]:
     return tuple(str(name) for name in listed)  # a pandas column may be named by a number
 
 
+def column_set(given: Any, what: str) -> tuple[str, ...]:
+    """Names of columns, at least one, and none twice."""
+    found = column_names(given, what)
+    if not found or len(set(found)) < len(found):
+        got = "a column twice" if found else "no column"
+        raise PolicyError(f"{what} must be a set of columns", got=got, allowed='["age", "zip"]')
+    return found
+
+
 def quasi_sets(given: Any) -> tuple[tuple[str, ...], ...]:
     """One set of quasi-identifiers, or several."""
     if isinstance(given, list | tuple) and given and not any(isinstance(x, str) or is_whole(x) for x in given):

@@ -12,7 +12,7 @@ import numpy as np
 from sfumato.core.cells import Cells, Classes, classes_of
 from sfumato.core.labels import Labels
 from sfumato.core.protocols import ClassesView, Criterion, LossOfLabels
-from sfumato.errors import PolicyError
+from sfumato.errors import ColumnError, PolicyError, did_you_mean
 
 TOLERANCE = 1e-12
 MOST_ROWS = 2**53  # of any table
@@ -34,7 +34,8 @@ class ClassStatistics:
 
 @dataclass(frozen=True)
 class Policy:
-    """Criteria for every quasi-identifier set, how many rows may be suppressed, and the loss to minimise."""
+    """Criteria for every quasi-identifier set, or for the one they name, how many rows may be suppressed, and the loss
+    to minimise."""
 
     quasi: tuple[tuple[str, ...], ...]
     require: tuple[Criterion, ...]
@@ -78,6 +79,16 @@ class Policy:
         return tuple(dict.fromkeys(name for names in self.quasi for name in names))
 
     @property
+    def criteria(self) -> tuple[tuple[Criterion, ...], ...]:
+        """Per quasi-identifier set, the criteria that hold for it: those that name it, and those that name none."""
+        return tuple(tuple(c for c in self.require if c.quasi in (None, names)) for names in self.quasi)
+
+    @property
+    def least_sizes(self) -> tuple[int, ...]:
+        """Per quasi-identifier set, the size that no smaller class satisfies its criteria with."""
+        return tuple(max((c.least_size for c in criteria), default=1) for criteria in self.criteria)
+
+    @property
     def needs(self) -> tuple[str, ...]:
         """The sensitive attributes whose histograms the criteria need."""
         return tuple(dict.fromkeys(name for criterion in self.require for name in criterion.needs))
@@ -105,6 +116,41 @@ class Policy:
     def by_size(self) -> bool:
         """Whether the criteria ask every class for rows and nothing else: for `least_size` of them."""
         return all(c.monotonicity == "superset" and not c.needs for c in self.require)
+
+
+Sets = tuple[tuple[str, ...], ...]
+
+
+def sets_required(given: Sets, require: Sequence[Any]) -> tuple[Sets, tuple[Any, ...]]:
+    """The quasi-identifier sets of a policy, and its criteria, each with the columns of its set in the order of that.
+
+    Where sets are given, they say which columns are quasi-identifying, and a criterion may name any set of these: it
+    becomes a set of the policy. Where none is, the sets are those that criteria name. A criterion that names none holds
+    for every set. A given set for which nothing holds is left out, and each of its columns must then be in another.
+
+    >>> from sfumato.criteria import KAnonymity
+    >>> sets_required((("age", "zip", "sex"),), [KAnonymity(9, quasi=["zip", "age"]), KAnonymity(3, quasi=["sex"])])[0]
+    (('age', 'zip'), ('sex',))
+    """
+    columns = list(dict.fromkeys(name for names in given for name in names))
+    sets: dict[frozenset[str], tuple[str, ...]] = {}
+    for names in given if columns else ():
+        sets.setdefault(frozenset(names), names)
+    for c in require:
+        for name in c.quasi or ():
+            if columns and name not in columns:
+                what = f'{c.model} is required over the column "{name}", which is not a quasi-identifier'
+                raise ColumnError(what, allowed=", ".join(columns), hint=did_you_mean(name, columns))
+        if c.quasi:
+            sets.setdefault(frozenset(c.quasi), tuple(sorted(c.quasi, key=columns.index) if columns else c.quasi))
+    named = {frozenset(c.quasi) for c in require if c.quasi}
+    if require and all(c.quasi for c in require):
+        sets = {key: names for key, names in sets.items() if key in named}
+    if left := [name for name in columns if not any(name in key for key in sets)]:
+        what = f'nothing is required over the quasi-identifier "{left[0]}": every criterion is for other columns'
+        raise PolicyError(what, hint="add a criterion for a set with it, or leave it out of quasi")
+    own = tuple(replace(c, quasi=sets[frozenset(c.quasi)]) if c.quasi else c for c in require)
+    return tuple(sets.values()) or given, own
 
 
 @dataclass(frozen=True)
@@ -150,22 +196,22 @@ def kept_classes(criteria: Sequence[Criterion], classes: Classes) -> np.ndarray:
     return good & (classes.size >= steps[high]) if high < len(steps) else np.zeros_like(good)
 
 
-def check(policy: Policy, cells: Cells, groupings: Sequence[Classes]) -> np.ndarray:
-    """Which cells are kept: those whose class stays in every quasi-identifier set.
+def check(criteria: Sequence[Sequence[Criterion]], cells: Cells, groupings: Sequence[Classes]) -> np.ndarray:
+    """Which cells are kept: those whose class stays in every quasi-identifier set, each with its criteria.
 
     With several sets a suppressed row shrinks classes of the others, so the check runs to a fixpoint.
     """
     first = groupings[0]
-    kept: np.ndarray = kept_classes(policy.require, first)[first.class_of_cell]
+    kept: np.ndarray = kept_classes(criteria[0], first)[first.class_of_cell]
     if len(groupings) == 1:
         return kept
     changed = True
     while changed and kept.any():
         changed = False
-        for grouping in groupings:
+        for own, grouping in zip(criteria, groupings, strict=True):
             rest = np.flatnonzero(kept)
             present, of = np.unique(grouping.class_of_cell[rest], return_inverse=True)
-            good = kept_classes(policy.require, classes_of(cells.take(rest), of.astype(np.int32), len(present)))
+            good = kept_classes(own, classes_of(cells.take(rest), of.astype(np.int32), len(present)))
             if not good.all():
                 kept[rest[~good[of]]] = False
                 changed = True

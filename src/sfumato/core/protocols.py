@@ -75,6 +75,11 @@ class Criterion(Protocol):
         return "at most"
 
     @property
+    def quasi(self) -> tuple[str, ...] | None:
+        """The set of quasi-identifiers that it is for; None for every set of the policy."""
+        return None
+
+    @property
     def monotonicity(self) -> Monotonicity:
         """What a search may conclude: "superset", any class that contains a satisfying one satisfies; "merge", the
         union of satisfying classes satisfies; "none". One that is closed under supersets and needs no histogram holds

@@ -114,6 +114,19 @@ def as_flag(names: Iterable[str], between: str = ",") -> str:
     return between.join(n if n and bare.fullmatch(n) else '"' + n.replace('"', '""') + '"' for n in names)
 
 
+_NAME = re.compile(r'(?:^|,)\s*(?:"((?:[^"]|"")*)"\s*(?=,|\Z)|([^,]*?)\s*(?=,|\Z))', re.DOTALL)
+
+
+def from_flag(text: str) -> list[str]:
+    """The names of columns that a flag gives.
+
+    >>> from_flag('age, "a,b"'), from_flag("")
+    (['age', 'a,b'], [])
+    """
+    found = _NAME.findall(text) if text.strip() else []
+    return [quoted.replace('""', '"') or plain for quoted, plain in found]
+
+
 def scalar(text: str) -> int | float | bool | str:
     """A value as the shell writes it: a whole number, a decimal, true or false, else the text itself.
 

@@ -14,7 +14,7 @@ from sfumato.core.protocols import ClassesView, Flags, HistogramView, Monotonici
 from sfumato.core.wording import count
 from sfumato.criteria.audit import SLACK, Finding, Groups, bounds_frame, rounded
 from sfumato.criteria.by_value import ByValue, bounds_of, check_per, values_in
-from sfumato.criteria.model import TOLERANCE, Model, check_column, check_integer, check_real, is_text
+from sfumato.criteria.model import TOLERANCE, Model, check_column, check_integer, check_quasi, check_real, is_text
 from sfumato.criteria.search_distance import most_rows, run_maxima, run_of
 from sfumato.errors import PolicyError
 
@@ -45,6 +45,7 @@ class AlphaK(Model):
     side: ClassVar[Side] = "at most"
 
     def __post_init__(self) -> None:
+        check_quasi(self)
         check_real(self, "alpha", 0, 1, open_below=True)
         check_integer(self, "k", 1)
         check_column(self)

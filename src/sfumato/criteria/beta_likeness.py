@@ -11,7 +11,7 @@ import polars as pl
 from sfumato.core.protocols import ClassesView, Flags, HistogramView, Monotonicity, Side
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
 from sfumato.criteria.by_value import ByValue, against, check_reference, values_in
-from sfumato.criteria.model import TOLERANCE, Model, check_choice, check_column, check_real
+from sfumato.criteria.model import TOLERANCE, Model, check_choice, check_column, check_quasi, check_real
 from sfumato.criteria.search_distance import most_rows, run_maxima, run_of
 
 KINDS = ("basic", "enhanced")
@@ -44,6 +44,7 @@ class BetaLikeness(Model):
     side: ClassVar[Side] = "at most"
 
     def __post_init__(self) -> None:
+        check_quasi(self)
         check_column(self)
         check_real(self, "beta", 0, open_below=True)
         check_choice(self, "kind", KINDS)

@@ -73,7 +73,7 @@ class TableModel(Model):
     @property
     def enough(self) -> ClassSizeBound:
         """What stands for it where a search looks at one class at a time."""
-        return ClassSizeBound(self)
+        return ClassSizeBound(self, quasi=self.quasi)
 
     def holds(self, classes: ClassesView) -> Flags:
         """No class alone breaks it."""

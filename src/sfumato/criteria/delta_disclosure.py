@@ -11,7 +11,7 @@ import polars as pl
 
 from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
 from sfumato.criteria.audit import Finding, Groups, rounded
-from sfumato.criteria.model import TOLERANCE, Model, check_choice, check_column, check_real
+from sfumato.criteria.model import TOLERANCE, Model, check_choice, check_column, check_quasi, check_real
 from sfumato.criteria.search_distance import ROUNDING, most_rows, run_maxima, run_of
 
 ABSENT = ("violates", "skipped")
@@ -40,6 +40,7 @@ class DeltaDisclosure(Model):
     uses_overall_distribution: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        check_quasi(self)
         check_column(self)
         check_real(self, "delta", 0, open_below=True)
         check_choice(self, "absent", ABSENT)

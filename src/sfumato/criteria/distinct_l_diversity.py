@@ -11,7 +11,7 @@ import polars as pl
 from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
 from sfumato.criteria.audit import Finding, Groups
 from sfumato.criteria.by_value import ASKS_MORE, ByValue, bounds_of, check_per, values_in
-from sfumato.criteria.model import Model, check_column, check_integer
+from sfumato.criteria.model import Model, check_column, check_integer, check_quasi
 from sfumato.criteria.search_distance import run_maxima
 
 
@@ -37,6 +37,7 @@ class DistinctLDiversity(Model):
     side: ClassVar[Side] = "at least"
 
     def __post_init__(self) -> None:
+        check_quasi(self)
         check_column(self)
         check_integer(self, "l", 1)
         check_per(self, whole=True)

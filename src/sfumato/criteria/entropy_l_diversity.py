@@ -13,7 +13,7 @@ from sfumato.core.parameters import LARGEST
 from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
 from sfumato.criteria.by_value import ASKS_MORE, ByValue, bounds_of, check_per, values_in
-from sfumato.criteria.model import TOLERANCE, Model, check_column, check_real
+from sfumato.criteria.model import TOLERANCE, Model, check_column, check_quasi, check_real
 from sfumato.criteria.search_distance import run_maxima, run_sums
 
 
@@ -41,6 +41,7 @@ class EntropyLDiversity(Model):
     side: ClassVar[Side] = "at least"
 
     def __post_init__(self) -> None:
+        check_quasi(self)
         check_column(self)
         check_real(self, "l", 1, LARGEST)
         check_per(self)

@@ -10,7 +10,7 @@ import polars as pl
 from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
 from sfumato.core.wording import count
 from sfumato.criteria.audit import Finding, Groups
-from sfumato.criteria.model import Model, check_integer
+from sfumato.criteria.model import Model, check_integer, check_quasi
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class KAnonymity(Model):
     wildcard: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        check_quasi(self)
         check_integer(self, "k", 1)
 
     @property

@@ -13,7 +13,15 @@ import polars as pl
 from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
 from sfumato.core.wording import count
 from sfumato.criteria.audit import SLACK, Finding, Groups
-from sfumato.criteria.model import SMALLEST_FRACTION, TOLERANCE, Model, check_choice, check_integer, check_real
+from sfumato.criteria.model import (
+    SMALLEST_FRACTION,
+    TOLERANCE,
+    Model,
+    check_choice,
+    check_integer,
+    check_quasi,
+    check_real,
+)
 from sfumato.errors import PolicyError
 
 ESTIMATORS = ("zero-truncated-poisson", "poisson")
@@ -46,6 +54,7 @@ class KMap(Model):
     side: ClassVar[Side] = "at least"
 
     def __post_init__(self) -> None:
+        check_quasi(self)
         check_integer(self, "k", 1)
         if self.k > LARGEST:
             raise PolicyError(f"{self.model}: k is out of range", got=self.k, allowed=f"at most {LARGEST}")

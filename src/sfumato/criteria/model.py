@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.parameters import one_of, real_number, shown, whole_number
+from sfumato.core.parameters import column_set, one_of, real_number, shown, whole_number
 from sfumato.core.protocols import Criterion
 from sfumato.core.registry import field_values, variant_name
 from sfumato.criteria.audit import Groups
@@ -23,8 +23,14 @@ SMALLEST_FRACTION = 1e-12  # of a population: less than one of all people
 TOLERANCE = 1e-12  # of the search side; the released side has its own, wider one
 
 
+@dataclass(frozen=True)
 class Model(Criterion):
-    """A privacy model with the defaults of `Criterion`, whose parameters are the fields of its dataclass."""
+    """A privacy model with the defaults of `Criterion`, whose parameters are the fields of its dataclass.
+
+    `quasi`, by name only, is the set of quasi-identifiers that it is for; without it, it holds for every set.
+    """
+
+    quasi: tuple[str, ...] | None = field(default=None, kw_only=True, repr=False)
 
     @property
     def model(self) -> str:
@@ -45,7 +51,9 @@ class Model(Criterion):
 
     def parameters(self) -> dict[str, Any]:
         """Its parameters as plain values, as in a policy file; those left open are left out."""
-        return {name: _plain(value) for name, value in field_values(self).items() if value is not None}
+        found = {name: _plain(value) for name, value in field_values(self).items() if value is not None}
+        own = found.pop("quasi", None)
+        return found if own is None else found | {"quasi": own}
 
     def _settle(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)  # the dataclasses are frozen; only their own checks may do this
@@ -73,6 +81,12 @@ def check_column(of: Model, name: str = "attribute") -> None:
     value = getattr(of, name)
     if not is_text(value) or not value:
         raise PolicyError(f"{of.model}: {name} must name a sensitive column", got=shown(value), allowed="a text")
+
+
+def check_quasi(of: Model) -> None:
+    """Refuse a `quasi` that is no set of columns."""
+    if of.quasi is not None:
+        of._settle("quasi", column_set(of.quasi, f"{of.model}: quasi"))
 
 
 def check_choice(of: Model, name: str, options: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sfumato.core.registry import Variant
-from sfumato.core.wording import scalar
+from sfumato.core.wording import from_flag, scalar
 from sfumato.errors import PolicyError, did_you_mean
 
 
@@ -55,17 +55,20 @@ def read_line(table: Mapping[str, Variant[Any]], text: str) -> Any:
         raise PolicyError("a requirement is empty", allowed=", ".join(table), hint=_HINT)
     name, *rest = words
     fields, kinds = list(_fields(table, name)), _kinds(table[name].make)
+    in_order = [f for f in fields if f != "quasi"]
     parameters: dict[str, Any] = {}
     for word in rest:
         key, equals, value = word.partition("=")
         if not (equals and key.isidentifier()):  # no keyword: the next parameter in order
-            free = [f for f in fields if f not in parameters or kinds[f] == "list"]
+            free = [f for f in in_order if f not in parameters or kinds[f] == "list"]
             if not free:
-                raise PolicyError(f"{name}: more than {len(fields)} parameters are given", allowed=", ".join(fields))
+                raise PolicyError(f"{name}: more than {len(in_order)} parameters are given", allowed=", ".join(fields))
             key, value = free[0], word
         elif key in parameters and kinds.get(key) not in ("list", "mapping"):
             raise PolicyError(f'{name}: parameter "{key}" is given twice')
-        parameters[key] = _given(value, kinds.get(key), parameters.get(key))
+        before = parameters.get(key)
+        of_columns = key == "quasi" and kinds.get(key) == "list"
+        parameters[key] = [*(before or []), *from_flag(value)] if of_columns else _given(value, kinds.get(key), before)
     return build(table, name, parameters)
 
 
@@ -89,7 +92,8 @@ def _fields(table: Mapping[str, Variant[Any]], name: str) -> dict[str, bool]:
     if name not in table:
         raise PolicyError(f'unknown privacy model "{name}"', allowed=", ".join(table), hint=did_you_mean(name, table))
     make: Any = table[name].make
-    return {f.name: f.default is f.default_factory is dataclasses.MISSING for f in dataclasses.fields(make)}
+    fields = sorted(dataclasses.fields(make), key=lambda f: f.name == "quasi")  # which is given by name only
+    return {f.name: f.default is f.default_factory is dataclasses.MISSING for f in fields}
 
 
 def _kinds(make: Any) -> dict[str, str]:

@@ -13,7 +13,7 @@ import polars as pl
 from sfumato.core.protocols import ClassesView, Flags, HistogramView, Monotonicity, Side
 from sfumato.core.wording import count
 from sfumato.criteria.audit import Finding, Groups
-from sfumato.criteria.model import Model, check_column, check_integer
+from sfumato.criteria.model import Model, check_column, check_integer, check_quasi
 from sfumato.criteria.search_distance import run_maxima
 from sfumato.errors import PolicyError
 
@@ -42,6 +42,7 @@ class PersonalKAnonymity(Model):
     side: ClassVar[Side] = "at least"
 
     def __post_init__(self) -> None:
+        check_quasi(self)
         check_column(self, "wish")
         check_integer(self, "k", 1)
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
 from sfumato.criteria.audit import Finding, Groups
-from sfumato.criteria.model import Model, check_column, check_integer
+from sfumato.criteria.model import Model, check_column, check_integer, check_quasi
 from sfumato.criteria.personal_k_anonymity import greatest_wishes, released_wishes
 
 
@@ -38,6 +38,7 @@ class PersonalLDiversity(Model):
     side: ClassVar[Side] = "at least"
 
     def __post_init__(self) -> None:
+        check_quasi(self)
         check_column(self)
         check_column(self, "wish")
         check_integer(self, "l", 1)

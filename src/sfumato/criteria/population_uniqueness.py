@@ -19,7 +19,7 @@ import numpy as np
 from sfumato.core.protocols import Monotonicity, Side
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
 from sfumato.criteria.class_size_bound import TableModel
-from sfumato.criteria.model import SMALLEST_FRACTION, TOLERANCE, check_choice, check_real
+from sfumato.criteria.model import SMALLEST_FRACTION, TOLERANCE, check_choice, check_quasi, check_real
 from sfumato.criteria.released_uniqueness import RELEASED_UNIQUENESS
 
 STEPS = 200  # of a bisection, at most
@@ -270,6 +270,7 @@ class PopulationUniqueness(TableModel):
     side: ClassVar[Side] = "at most"
 
     def __post_init__(self) -> None:
+        check_quasi(self)
         check_real(self, "t", 0, 1)
         check_real(self, "sampling_fraction", SMALLEST_FRACTION, 1)
         check_choice(self, "estimator", tuple(ESTIMATORS))

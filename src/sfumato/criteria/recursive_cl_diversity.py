@@ -11,7 +11,7 @@ import polars as pl
 
 from sfumato.core.protocols import ClassesView, Flags, HistogramView, Monotonicity, Side
 from sfumato.criteria.audit import Finding, Groups, rounded
-from sfumato.criteria.model import TOLERANCE, Model, check_column, check_integer, check_real
+from sfumato.criteria.model import TOLERANCE, Model, check_column, check_integer, check_quasi, check_real
 from sfumato.criteria.search_distance import ROUNDING, run_maxima, run_of, run_sums
 
 
@@ -37,6 +37,7 @@ class RecursiveCLDiversity(Model):
     side: ClassVar[Side] = "below"
 
     def __post_init__(self) -> None:
+        check_quasi(self)
         check_column(self)
         check_real(self, "c", 0, open_below=True)
         check_integer(self, "l", 1)

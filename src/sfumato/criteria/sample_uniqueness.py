@@ -11,7 +11,7 @@ import polars as pl
 from sfumato.core.protocols import Monotonicity, Side
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
 from sfumato.criteria.class_size_bound import TableModel
-from sfumato.criteria.model import TOLERANCE, check_real
+from sfumato.criteria.model import TOLERANCE, check_quasi, check_real
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class SampleUniqueness(TableModel):
     side: ClassVar[Side] = "at most"
 
     def __post_init__(self) -> None:
+        check_quasi(self)
         check_real(self, "t", 0, 1)
 
     @property

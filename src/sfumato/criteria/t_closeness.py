@@ -11,7 +11,7 @@ import polars as pl
 from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
 from sfumato.criteria.by_value import ASKS_MORE, ByValue, against, bounds_of, check_per, check_reference, values_in
-from sfumato.criteria.model import TOLERANCE, Model, check_choice, check_column, check_real
+from sfumato.criteria.model import TOLERANCE, Model, check_choice, check_column, check_quasi, check_real
 from sfumato.criteria.released_distance import RELEASED
 from sfumato.criteria.search_distance import ROUNDING, SEARCHED, most_rows, run_maxima
 from sfumato.errors import PolicyError
@@ -51,6 +51,7 @@ class TCloseness(Model):
     side: ClassVar[Side] = "at most"
 
     def __post_init__(self) -> None:
+        check_quasi(self)
         check_column(self)
         check_choice(self, "distance", DISTANCES)
         if self.distance == "kl":

@@ -19,6 +19,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from sfumato.core.parameters import is_whole
+from sfumato.core.policy import sets_required
 from sfumato.core.roles import ROLES, Roles, check_roles, contradictions
 from sfumato.core.wording import count
 from sfumato.errors import PolicyError, SfumatoError, did_you_mean
@@ -160,9 +161,10 @@ def check(
         if name not in TABLES:
             hint = _elsewhere(name) or did_you_mean(name, TABLES) or f"the tables are {', '.join(TABLES)}"
             faults.tell(f'unknown table "{name}"; {hint}', name)
-    roles = _roles(table, bad, columns, faults)
+    roles = _roles(table, bad, columns, faults, _sets_of_models(draft))
     require = _requirements(draft, faults)
     roles = _protected(roles, require, columns, faults)
+    roles, require = _over_sets(roles, require, bad, faults)
     _unknown_attributes(draft, roles, require, columns, faults)
     search, loss = _method(found, faults)
     if stored and search is not None:
@@ -251,17 +253,28 @@ def _elsewhere(key: str) -> str | None:
     return f"it belongs in [{homes[0]}]" if homes and key not in ("path", "table") else None
 
 
-def _roles(table: RolesTable, bad: set[str], columns: Sequence[str] | None, faults: Faults) -> Roles:
+def _roles(
+    table: RolesTable, bad: set[str], columns: Sequence[str] | None, faults: Faults, sets: tuple[tuple[str, ...], ...]
+) -> Roles:
+    """The roles; where no quasi-identifier is named, those of the sets that models are for."""
     names = ("identifying", "sensitive", "insensitive", "unprotected")
     identifying, sensitive, insensitive, accepted = (tuple(getattr(table, name)) for name in names)
     secrets = (*sensitive, *dict.fromkeys(name for name in accepted if name not in sensitive))
-    quasi = tuple(map(tuple, table.quasi))
+    quasi = tuple(map(tuple, table.quasi)) or sets
     roles = Roles(identifying, quasi, secrets, insensitive, table.weight, accepted, table.rest)
     for fault in contradictions(roles) if columns is None else check_roles(columns, roles):
         role = fault.split(" ", 1)[0]
         if role not in bad:  # else told already
             faults.tell(fault, "roles", *([role] if role in ROLES else []))
     return roles
+
+
+def _sets_of_models(draft: Draft) -> tuple[tuple[str, ...], ...]:
+    """The sets of columns that models are for, as they are written; what is no such set is told with its model."""
+    written = draft.tables.get("require", [])
+    given = [item.get("quasi") for item in written if isinstance(item, dict)] if isinstance(written, list) else []
+    sets = [tuple(names) for names in given if isinstance(names, list) and all(isinstance(n, str) for n in names)]
+    return tuple(dict.fromkeys(names for names in sets if names))
 
 
 def _requirements(draft: Draft, faults: Faults) -> dict[int, Any]:
@@ -306,6 +319,24 @@ def _protected(roles: Roles, require: Mapping[int, Any], columns: Sequence[str] 
         elif role != "sensitive":
             faults.tell(f'protects the column "{name}", which must then be sensitive; got {role}', "require", i)
     return replace(roles, sensitive=tuple(dict.fromkeys([*roles.sensitive, *free])))
+
+
+def _over_sets(roles: Roles, require: dict[int, Any], bad: set[str], faults: Faults) -> tuple[Roles, dict[int, Any]]:
+    """The roles with the sets that models name among those of quasi-identifiers, and the models for these."""
+    columns = [name for names in roles.quasi for name in names]
+    strange = False
+    for i, name in [(i, name) for i, c in require.items() for name in c.quasi or () if "quasi" not in bad]:
+        if name not in columns:
+            strange = True
+            faults.meant(f'is for the column "{name}", which is not quasi-identifying', name, columns, "require", i)
+    if strange or "quasi" in bad:
+        return roles, require
+    try:
+        sets, own = sets_required(roles.quasi, list(require.values()))
+    except PolicyError as error:
+        faults.raised(error, "roles", "quasi")
+        return roles, require
+    return replace(roles, quasi=sets), dict(zip(require, own, strict=True))
 
 
 def _unknown_attributes(

@@ -458,7 +458,7 @@ def _sizes(problem: Problem, shown: list[tuple[Labels, np.ndarray]], kept: np.nd
     own = problem if kept.all() else replace(problem, cells=problem.cells.take(rest))
     columns = [(labels, label[rest]) for labels, label in shown]
     groupings = [group_labels(own, columns, members) for members in own.sets]
-    if not check(own.policy, own.cells, groupings).all():
+    if not check(own.policy.criteria, own.cells, groupings).all():
         return np.zeros(0, np.int64)
     return (groupings[0] if len(groupings) == 1 else group_labels(own, columns, range(len(columns)))).size
 

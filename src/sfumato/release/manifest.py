@@ -294,7 +294,8 @@ def _tree_fault(name: str, rows: Sequence[Sequence[str]]) -> str | None:
 
 
 def wanted(manifest: Manifest) -> dict[tuple[Model, tuple[str, ...]], Claim | None]:
-    """Every criterion over every set of quasi-identifiers, of the policy and of the promises, with what is claimed."""
+    """Every criterion over every set of quasi-identifiers, or over its own, of policy and promises, with what is
+    claimed."""
 
     def built(where: str, model: object, parameters: Mapping[str, Any]) -> Any:
         if str(model) not in CRITERIA:
@@ -312,7 +313,10 @@ def wanted(manifest: Manifest) -> dict[tuple[Model, tuple[str, ...]], Claim | No
     for i, entry in enumerate(manifest.policy.require):
         rest = {key: value for key, value in entry.items() if key != "model"}
         made = built(f"policy.require.{i}", entry.get("model"), rest)
-        found |= {(made, names): None for names in sets}
+        found |= {(made, names): None for names in (sets if made.quasi is None else [made.quasi])}
     for i, claim in enumerate(manifest.promises):
-        found[built(f"promises.{i}", claim.model, claim.parameters), tuple(dict.fromkeys(claim.quasi))] = claim
+        made, names = built(f"promises.{i}", claim.model, claim.parameters), tuple(dict.fromkeys(claim.quasi))
+        if made.quasi not in (None, names):
+            raise ReadError(f"manifest.json: promises.{i} makes no sense: it is for one set, and measured over another")
+        found[made, names] = claim
     return found

@@ -62,7 +62,8 @@ class Verification(Described):
         facts = []
         for promise in self.promises:
             measured, bound = apart(promise.measured, promise.bound)
-            about = " ".join(filter(None, (promise.model, promise.parameters.get("attribute"))))
+            over = f"over {', '.join(promise.quasi)}" if len(self.classes) > 1 and promise.quasi else None
+            about = " ".join(filter(None, (promise.model, promise.parameters.get("attribute"), over)))
             facts.append((about, f"{'holds' if promise.holds else 'FAILS'}, measured {measured}, bound {bound}"))
         return f"{count(self.rows, 'row')}: {self.outcome}", facts
 
@@ -85,7 +86,8 @@ def verify_table(
     wildcard: bool = False,
     wildcards: Sequence[str] = (),
 ) -> Verification:
-    """Check every criterion over every set of quasi-identifiers on the printed text of released rows.
+    """Check every criterion over every set of quasi-identifiers, or the set it names, on the printed text of released
+    rows.
 
     A class is the rows whose quasi-identifiers print alike; null, NaN and the empty text are one missing value. With
     `wildcard`, a missing quasi-identifier matches any value: two rows match where each quasi-identifier is equal or
@@ -140,7 +142,7 @@ def verify_released(
     wildcards: Sequence[str] = (),
 ) -> Verification:
     """The same of rows in memory, or of distinct tuples that were counted."""
-    sets = _sets(quasi)
+    sets = _sets(quasi, require)
     for name in [name for names in sets for name in names] + [name for c in require for name in c.needs]:
         if name not in released.columns:
             raise ColumnError(f'the table has no column "{name}"', hint=did_you_mean(name, released.columns))
@@ -152,16 +154,16 @@ def verify_released(
                     allowed="k-anonymity, distinct-l-diversity",
                     hint="verify without wildcard: a missing value is then a value of its own",
                 )
-    needed = once(name for c in require for name in c.needs)
     promises, classes = [], []
     for names in sets:
-        groups_of = released.grouped(names, needed)
+        mine = for_set(require, names)
+        groups_of = released.grouped(names, once(name for c in mine for name in c.needs))
         classes.append(summary(groups_of(()).sizes["size"], names))
         if wildcard:
             matches_of = by_wildcards(groups_of, wildcards)
-            promises += [where_missing_matches(examined(c, names, matches_of(c.needs))) for c in require]
+            promises += [where_missing_matches(examined(c, names, matches_of(c.needs))) for c in mine]
         else:
-            promises += [examined(c, names, groups_of(c.needs)) for c in require]
+            promises += [examined(c, names, groups_of(c.needs)) for c in mine]
     return Verification(released.rows, tuple(promises), tuple(classes))
 
 
@@ -362,10 +364,19 @@ def where_missing_matches(promise: Promise) -> Promise:
     return replace(promise, sentence=promise.sentence.removesuffix(".") + ", where a missing value matches any value.")
 
 
-def _sets(quasi: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+def for_set(require: Sequence[Any], names: Sequence[str]) -> list[Any]:
+    """The criteria that are promised for a set of quasi-identifiers: those for it alone, and those for every set."""
+    return [c for c in require if c.quasi is None or set(c.quasi) == set(names)]
+
+
+def _sets(quasi: Sequence[Sequence[str]], require: Sequence[Any] = ()) -> list[tuple[str, ...]]:
+    """The sets given, and those that criteria name, each once."""
     flat: list[Any] = [quasi] if isinstance(quasi, str) else list(quasi)
     sets = [flat] if flat and all(isinstance(name, str) for name in flat) else flat  # one set, given bare
     found = [once(names) for names in sets]
+    for c in require:
+        if c.quasi is not None and not any(set(names) == set(c.quasi) for names in found):
+            found.append(once(c.quasi))
     if not found or not all(found):
         raise PolicyError(
             "no quasi-identifying column is given", allowed="one set of columns or more, none of them empty"

@@ -108,9 +108,11 @@ def model(promise: Mapping[str, Any]) -> str:
 
     >>> model({"model": "k-anonymity", "parameters": {"k": 10}})
     'k-anonymity, k = 10'
+    >>> model({"model": "k-anonymity", "parameters": {"k": 10, "quasi": ["age", "zip"]}})
+    'k-anonymity, k = 10 over age, zip'
     """
     parameters = dict(promise.get("parameters") or {})
-    attribute = parameters.pop("attribute", None)
+    attribute, over = parameters.pop("attribute", None), parameters.pop("quasi", None)
     named = str(promise.get("model") or "unnamed promise")
     title = titled(CRITERIA, named)
     given = [
@@ -118,4 +120,5 @@ def model(promise: Mapping[str, Any]) -> str:
         for key, value in parameters.items()
         if value is not None
     ]
-    return ", ".join([f"{title} of {attribute}" if attribute is not None else title, *given])
+    told = ", ".join([f"{title} of {attribute}" if attribute is not None else title, *given])
+    return f"{told} over {parameter(over)}" if over else told

@@ -228,7 +228,7 @@ def judge(problem: Problem, columns: list[tuple[Labels, np.ndarray]]) -> tuple[n
     """
     cells, policy = problem.cells, problem.policy
     groupings = [group_labels(problem, columns, members) for members in problem.sets]
-    kept = check(policy, cells, groupings)
+    kept = check(policy.criteria, cells, groupings)
     suppressed = int(cells.count[~kept].sum())
     everything = groupings[0] if len(groupings) == 1 else group_labels(problem, columns, range(len(columns)))
     kept_class = np.zeros(len(everything.size), np.bool_)

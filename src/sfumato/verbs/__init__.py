@@ -10,7 +10,7 @@ import polars as pl
 
 from sfumato.core import parameters
 from sfumato.core.microdata import encode
-from sfumato.core.policy import Policy
+from sfumato.core.policy import Policy, sets_required
 from sfumato.core.spelling import normalised
 from sfumato.criteria.named import protected_by
 from sfumato.engines.files.read import read
@@ -54,7 +54,7 @@ Names = Sequence[str]
 def anonymize(
     data: Any,
     *,
-    quasi: Names | Sequence[Names],
+    quasi: Names | Sequence[Names] | None = None,
     identifying: Names = (),
     sensitive: Names = (),
     insensitive: Names = (),
@@ -89,7 +89,8 @@ def anonymize(
     ----------
     data: a pandas, Polars or PyArrow frame, or the path of a file; or an out-of-core table: `sf.scan` (files),
         `Database`, or a Spark frame. It is never modified.
-    quasi: the quasi-identifiers, or several sets of them; every criterion holds for each set.
+    quasi: the quasi-identifiers, or several sets of them; every criterion holds for each set, or for the set of these
+        columns that it names, as `KAnonymity(10, quasi=["age", "zip"])`. Where all name one, quasi may be left out.
     identifying: columns to drop. sensitive: columns whose values are protected. insensitive: released as they are.
         weight: survey weights. unprotected: sensitive columns that no criterion looks at, on purpose; others draw an
         `UnprotectedWarning`. rest: "refuse" columns without a role that look as if they told who somebody is, or
@@ -137,7 +138,7 @@ def anonymize(
     ['[30, 34]', '[30, 34]', '[55, 59]', '[55, 59]']
     """
     parameters.check_progress(progress)
-    promised = criteria(require, k)
+    sets, promised = sets_required(parameters.quasi_sets(quasi), criteria(require, k))
     table = engine_of(data)
     place = destination(to, table)
     with table.snapshot(write=isinstance(place, Table)) as engine:  # writers do not matter
@@ -146,7 +147,7 @@ def anonymize(
         needed = [name for criterion in promised for name in criterion.needs]
         protected = protected_by(promised)
         roles = roles_of(
-            nothing, quasi, identifying, sensitive, insensitive, weight, needed, unprotected, rest, protected
+            nothing, sets, identifying, sensitive, insensitive, weight, needed, unprotected, rest, protected
         )
         released = tuple(name for name in schema if name not in roles.identifying)
         if drop_missing:
@@ -221,20 +222,20 @@ def verify(
         return signed(verify_manifest(place, enter(data)[0] if store is None else store), place, signer)
     if signer is not None:
         raise PolicyError("signer is for a release with its folder", hint="pass the folder, or manifest")
-    if quasi is None or require is None:
+    if require is None or (quasi is None and not any(c.quasi for c in criteria(require))):
         raise PolicyError("verify needs a release folder, or a table with quasi and require, or with a manifest")
-    promised = criteria(require)
+    sets, promised = sets_required(parameters.quasi_sets(quasi), criteria(require))
     table = engine_of(data) if store is None else store
     nothing = pl.DataFrame(schema=table.schema())
     needed = [name for criterion in promised for name in criterion.needs]
-    roles = roles_of(nothing, quasi, (), sensitive, (), None, needed)
+    roles = roles_of(nothing, sets, (), sensitive, (), None, needed)
     recipes = recipes_of(nothing, hierarchies)
     if table.in_memory:
         frame = table.sample(table.rows())
         built = {name: recipe.build(encode(frame.get_column(name))[0]) for name, recipe in recipes.items()}
         found = verify_table(frame, roles.quasi, promised, hierarchies=built, wildcard=wildcard)
-        warn_of_unmeasured(frame, quasi, sensitive, promised)
+        warn_of_unmeasured(frame, sets, sensitive, promised)
         return found
     found = verify_store(table, roles.quasi, promised, recipes=recipes, wildcard=wildcard, max_cells=max_cells)
-    warn_of_unmeasured(table, quasi, sensitive, promised)
+    warn_of_unmeasured(table, sets, sensitive, promised)
     return found

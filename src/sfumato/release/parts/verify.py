@@ -21,7 +21,7 @@ from sfumato.engines.protocol import COUNT, Progress
 from sfumato.engines.spark.count import SparkFrame, as_polars
 from sfumato.engines.spark.types import functions, job
 from sfumato.errors import ColumnError, PolicyError, SfumatoError, did_you_mean
-from sfumato.release.verify import Verification, summary, wide_of
+from sfumato.release.verify import Verification, for_set, summary, wide_of
 
 
 def findings(
@@ -163,11 +163,13 @@ def verify_on(
     promises: list[Promise] = []
     classes, rows = [], 0
     for names in quasi:
-        told = _audited(table, list(names), needed, require, {**released, **own}, paths, bucket)
+        mine = for_set(require, names)
+        looked_at = [name for name in needed if any(name in criterion.needs for criterion in mine)]
+        told = _audited(table, list(names), looked_at, mine, {**released, **own}, paths, bucket)
         sizes = all_sizes(told)
         rows = int(sizes.sum())
         classes.append(summary(sizes, names))
-        promises += joined(told, sizes, names, require, released, own, paths)
+        promises += joined(told, sizes, names, mine, released, own, paths)
     return Verification(rows, tuple(promises), tuple(classes))
 
 

@@ -114,9 +114,9 @@ def lines(reach: Reach, held: HeldTo | None = None) -> list[tuple[str, Parts]]:
     First stands the standard that the release is held to, where there is one.
     """
     found = [] if held is None else [standard(held)]
-    kept = [
+    kept = dict.fromkeys(
         model(promise) for promise in reach.promises if promise.get("holds") and promise.get("model") != "integrity"
-    ]
+    )
     if kept:
         found.append(("Proven", ("; ".join(kept), ", derived again from the released rows alone.")))
     if kept and reach.known:

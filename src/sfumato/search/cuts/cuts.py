@@ -328,7 +328,7 @@ class Trials:
         leaf = [at + column.leaf for at, column in zip(self.shape.leaf_at, self.space.columns, strict=False)]
         tables = [work.label[one].astype(np.int64) for one in leaf]
         groupings = [roll_up(cells, [tables[a] for a in members], members) for members in problem.sets]
-        kept = check(policy, cells, groupings)
+        kept = check(policy.criteria, cells, groupings)
         if not self.by_label:
             good = np.zeros(len(groupings[0].size), np.bool_)
             good[groupings[0].class_of_cell[kept]] = True
@@ -470,7 +470,7 @@ def _sheet(space: CutSpace, limit: int) -> Sheet:
         _starts([len(part) for part in parts]),
         np.stack([at + one for at, one in zip(leaf_at, leaf, strict=False)]).astype(np.uint32),
         np.concatenate(gone),
-        problem.policy.least_size,
+        problem.policy.least_sizes[0],
         limit,
         problem.rows,
     )

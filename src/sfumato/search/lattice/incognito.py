@@ -16,7 +16,7 @@ from sfumato.core.cells import Cells, roll_up
 from sfumato.core.keys import first_of
 from sfumato.core.lattice import Lattice, Node, lattice
 from sfumato.core.policy import check
-from sfumato.core.protocols import Search
+from sfumato.core.protocols import Criterion, Search
 from sfumato.errors import PolicyError
 from sfumato.search.lattice.checker import Ladders, NodeChecker
 from sfumato.search.lattice.kernels import group_room, roll, sweep
@@ -259,7 +259,7 @@ class _ByCriteria:
     """Decides candidates by any criteria, and for several quasi-identifier sets, one by one: the extended form."""
 
     def __init__(self, problem: Problem) -> None:
-        self.problem, self.limit, self.least = problem, problem.limit, problem.policy.least_size
+        self.problem, self.limit = problem, problem.limit
 
     def decide(self, waiting: Iterable[_Candidates]) -> list[int]:
         """Fill in `good` of each subset; how many vectors of each were counted."""
@@ -280,23 +280,29 @@ class _ByCriteria:
                 checks += 1
         return checks
 
-    def _project(self, members: Members, levels: np.ndarray) -> tuple[Cells, list[Members]]:
-        """The cells of some columns at given levels, and the quasi-identifier sets as positions among the columns."""
+    def _project(self, members: Members, levels: np.ndarray) -> tuple[Cells, dict[Members, list[Criterion]]]:
+        """The cells of some columns at given levels, and the quasi-identifier sets as positions among the columns, with
+        the criteria of each: sets that share the same of these columns are one."""
         cells, attributes = self.problem.cells, self.problem.attributes
         tables = [attributes[m].ladder.of[level] for m, level in zip(members, levels, strict=True)]
         rolled = roll_up(cells, tables, members)
         first = first_of(rolled.class_of_cell, len(rolled.size))
         histograms = {name: rolled.histogram(name) for name in cells.histograms}
         codes = np.ascontiguousarray(cells.codes[list(members)][:, first])
-        shared = [tuple(i for i, m in enumerate(members) if m in names) for names in self.problem.sets]
-        return Cells((), codes, rolled.size, (), histograms), [s for s in dict.fromkeys(shared) if s]
+        shared: dict[Members, list[Criterion]] = {}
+        for names, criteria in zip(self.problem.sets, self.problem.policy.criteria, strict=True):
+            if places := tuple(i for i, m in enumerate(members) if m in names):
+                known = shared.setdefault(places, [])
+                known += [c for c in criteria if c not in known]
+        return Cells((), codes, rolled.size, (), histograms), shared
 
-    def _holds(self, cells: Cells, sets: list[Members], members: Members, node: np.ndarray) -> bool:
+    def _holds(self, cells: Cells, sets: dict[Members, list[Criterion]], members: Members, node: np.ndarray) -> bool:
         of = [self.problem.attributes[m].ladder.of[level] for m, level in zip(members, node, strict=True)]
         groupings = [roll_up(cells, [of[i] for i in places], places) for places in sets]
-        small = max(int(g.size[g.size < self.least].sum()) for g in groupings)
-        if small > self.limit:  # known without a look inside the classes
-            return False
-        kept = check(self.problem.policy, cells, groupings)
+        for criteria, g in zip(sets.values(), groupings, strict=True):
+            least = max((c.least_size for c in criteria), default=1)
+            if int(g.size[g.size < least].sum()) > self.limit:  # known without a look inside the classes
+                return False
+        kept = check(list(sets.values()), cells, groupings)
         suppressed = int(cells.count[~kept].sum())
         return suppressed <= self.limit and suppressed < self.problem.rows

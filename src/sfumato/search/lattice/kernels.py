@@ -122,8 +122,10 @@ def check_nodes(
 
 
 @kernel
-def drop_small_classes(of: np.ndarray, count: np.ndarray, size: np.ndarray, least: int, gone: np.ndarray) -> None:
-    """Mark cells as gone until every class with a cell that stays has at least `least` rows.
+def drop_small_classes(
+    of: np.ndarray, count: np.ndarray, size: np.ndarray, least: np.ndarray, gone: np.ndarray
+) -> None:
+    """Mark cells as gone until every class with a cell that stays has at least `least[s]` rows.
 
     of[s, i] is the class of cell i in grouping s, `size` the rows of the classes of all groupings, which shrink. What
     is left in the end does not depend on the order: a class that is too small stays so when others shrink.
@@ -135,7 +137,7 @@ def drop_small_classes(of: np.ndarray, count: np.ndarray, size: np.ndarray, leas
             if gone[i]:
                 continue
             for s in range(len(of)):
-                if size[of[s, i]] < least:
+                if size[of[s, i]] < least[s]:
                     gone[i] = True
                     break
             if gone[i]:

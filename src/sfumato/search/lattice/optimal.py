@@ -78,7 +78,9 @@ def _part(problem: Problem, group: list[int]) -> Problem:
     """The problem of a group alone: its cells, and classes of the size that the criteria imply."""
     attributes = tuple(problem.attributes[a] for a in group)
     names = tuple(a.name for a in attributes)
-    policy = Policy((names,), (KAnonymity(problem.policy.least_size),), problem.limit, problem.policy.loss)
+    sets = zip(problem.policy.quasi, problem.policy.least_sizes, strict=True)
+    least = max(size for of, size in sets if {*names} <= {*of})
+    policy = Policy((names,), (KAnonymity(least),), problem.limit, problem.policy.loss)
     levels = {name: bounds for name, bounds in problem.levels.items() if name in names}
     cells = project(problem.cells, group)
     return Problem(attributes, cells, policy, problem.rows, levels, lambda _, __: problem.progress(SAYS, None))

@@ -171,7 +171,7 @@ class LatticeState:
                     nodes[mine], self.policy.least_size, limit, self.costs.gaps, gap_at[mine], self.pool
                 )
         elif not self.in_full:
-            found[:, 0] = self.sets.least_suppressed(nodes, self.policy.least_size, self.pool)
+            found[:, 0] = self.sets.least_suppressed(nodes, self.pool)
         if self.by_size:
             suppressed = found[:, 0]
             good = (suppressed <= self.limit) & (suppressed < self.rows)
@@ -262,7 +262,7 @@ class LatticeState:
             return np.inf, 1, 0
         if not self.in_full and self.costs.by_label and (by_size or (strict and self.sets.holds(node))):
             # by size, a node where nothing may be suppressed comes here only where nothing is
-            gone = np.zeros(0, np.int64) if strict else self.sets.suppressed_cells(node, self.policy.least_size)
+            gone = np.zeros(0, np.int64) if strict else self.sets.suppressed_cells(node)
             suppressed = int(self.problem.cells.count[gone].sum())
             extra = self.sets.whole.extra(gone, self.costs.gaps, gap_at)[None, :]
             loss = self._losses(node[None, :], np.array([suppressed]), np.zeros((1, 5)), extra)
