@@ -6,34 +6,41 @@ import argparse
 import sqlite3
 import sys
 import time
+from pathlib import Path
 
 from benchmarks.figures import say
 from benchmarks.machine import facts, yardstick
-from benchmarks.study import access, faults, figures, inputs, plots, random_cuts, results, sweeps, tables
+from benchmarks.study import access, faults, figures, plots, random_cuts, results, sweeps, tables
 
 
 def main() -> None:
     """Run, write, and say whether every published figure agrees."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.study", description="Repeat a 2024 study.")
     parser.add_argument("--redraw", action="store_true", help="run nothing: tables and plots anew from results.json")
-    found = results.read() if parser.parse_args().redraw else run()
+    parser.add_argument("--to", type=Path, default=Path("out/study"), help="folder for the tables, as CSV")
+    asked = parser.parse_args()
+    asked.to.mkdir(parents=True, exist_ok=True)
+    found = results.read() if asked.redraw else run(asked.to)
     results.save(found)
+    results.save_tables(found, asked.to)
     plots.draw(found, results.DOCS / "study")
     print(results.markdown(found), end="")
     if not all(tables.verdicts(found)):
         sys.exit("study: a published figure does not agree")
 
 
-def run() -> dict[str, object]:
-    """Everything that the study did."""
+def run(folder: Path) -> dict[str, object]:
+    """Everything that the study did; the tables it releases go into a folder."""
     began, first = time.perf_counter(), yardstick()
     say("the published figures")
     found: dict[str, object] = {
         "machine": facts() | {"sqlite": sqlite3.sqlite_version},
-        "samarati": [figures.compare(run) for run in figures.SAMARATI],
+        "samarati": [figures.compare(run, folder / f"samarati-{i}.csv") for i, run in enumerate(figures.SAMARATI, 1)],
         "minimal": figures.minimal(),
-        "mondrian": [figures.compare(run) for run in figures.MONDRIAN],
-        "random": figures.random_choices(random_cuts.run(inputs.adult_numbers())),
+        "mondrian": [figures.compare(run, folder / f"mondrian-{i}.csv") for i, run in enumerate(figures.MONDRIAN, 1)],
+        "random": [
+            figures.random_choices(draw, random_cuts.run(draw.case(), draw.numerator)) for draw in figures.DRAWS
+        ],
     }
     say("the access test")
     found["access"] = access.run()

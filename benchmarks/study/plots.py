@@ -149,14 +149,14 @@ def legend(figure: Figure, axes: Any) -> None:
 
 def chance(found: Mapping[str, Any]) -> Figure:
     """Seeded draws of the random choice, with the published one and the deterministic rules."""
-    ours = found["random"]["ours"]
+    published, ours = found["random"][0]["published"], found["random"][0]["ours"]
     figure, ax = plt.subplots(figsize=(8.4, 2.8), layout="constrained")
     ax.stairs(ours["counts"], ours["edges"], fill=True, color=BLUE, alpha=0.55)
     tall = max(ours["counts"])
     widest, first = (row["ours"]["loss"] for row in found["mondrian"][:2])
     marks = [
         ("widest column ", widest, GREEN, "right"),
-        (" as published", found["random"]["published"], RED, "left"),
+        (" as published", published, RED, "left"),
         (" first column", first, ORANGE, "left"),
     ]
     for name, at, colour, side in marks:

@@ -6,6 +6,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import polars as pl
+from scipy.signal import fftconvolve
 
 from benchmarks.study.inputs import Case
 
@@ -17,7 +19,7 @@ class Cuts:
     """The cuts of a table of two numeric columns, counted on the grid of their values."""
 
     def __init__(self, case: Case) -> None:
-        columns = [case.table.get_column(name).cast(int).to_numpy() for name in case.quasi]
+        columns = [_numbers(case.table.get_column(name)) for name in case.quasi]
         self.values, codes = zip(*(np.unique(column, return_inverse=True) for column in columns), strict=True)
         self.grid = np.zeros([len(values) for values in self.values], np.int64)
         np.add.at(self.grid, codes, 1)
@@ -25,6 +27,9 @@ class Cuts:
         self.sides = cache(self._sides)
         self.cost = cache(self._cost)
         self.reach = cache(self._reach)
+        self.sums = cache(self._sums)
+        spans = [int(values[-1] - values[0]) for values in self.values]
+        self.whole_loss = spans[0] * spans[1] * self.rows  # losses are whole numbers over this one
         self.whole: Box = (0, self.grid.shape[0] - 1, 0, self.grid.shape[1] - 1)
 
     def _sides(self, box: Box) -> list[tuple[Box, Box]]:
@@ -57,6 +62,23 @@ class Cuts:
         ends = np.array([np.add(self.reach(left), self.reach(right)) for left, right in sides])
         return float(ends[:, 0].min()), float(ends[:, 1].max()), float(ends[:, 2].mean())
 
+    def reaches(self, numerator: int) -> bool:
+        """Whether some choices give a loss of exactly so many parts of `whole_loss`."""
+        least, found = self.sums(self.whole)
+        return 0 <= numerator - least < len(found) and bool(found[numerator - least])
+
+    def _sums(self, box: Box) -> tuple[int, np.ndarray]:
+        """The least numerator that any choices give, and which of those from it on can be given."""
+        if not (sides := self.sides(box)):
+            return round(self.cost(box) * self.whole_loss), np.ones(1, np.bool_)
+        both = [(self.sums(left), self.sums(right)) for left, right in sides]
+        found = [(a + b, fftconvolve(x, y.astype(np.float64)) > 0.5) for (a, x), (b, y) in both]
+        least = min(start for start, _ in found)
+        reached = np.zeros(max(start + len(some) for start, some in found) - least, np.bool_)
+        for start, some in found:
+            reached[start - least : start - least + len(some)] |= some
+        return least, reached
+
     def draw(self, rng: np.random.Generator) -> float:
         """The loss of one draw."""
         open_boxes, loss = [self.whole], 0.0
@@ -70,8 +92,16 @@ class Cuts:
         return loss
 
 
-def run(case: Case, draws: int = 2000, seed: int = 1) -> dict[str, Any]:
-    """The reachable losses, exactly, and a histogram of seeded draws."""
+def _numbers(column: pl.Series) -> np.ndarray:
+    """A column of numbers as it is, texts as their places in the alphabet."""
+    try:
+        return column.cast(pl.Int64).to_numpy()
+    except pl.exceptions.InvalidOperationError:
+        return (column.rank("dense") - 1).cast(pl.Int64).to_numpy()
+
+
+def run(case: Case, numerator: int, draws: int = 2000, seed: int = 1) -> dict[str, Any]:
+    """The reachable losses, exactly, whether a published one is among them, and a histogram of seeded draws."""
     cuts = Cuts(case)
     least, greatest, mean = cuts.reach(cuts.whole)
     rng = np.random.default_rng(seed)
@@ -81,6 +111,7 @@ def run(case: Case, draws: int = 2000, seed: int = 1) -> dict[str, Any]:
         "least": least,
         "greatest": greatest,
         "mean": mean,
+        "published": {"numerator": numerator, "of": cuts.whole_loss, "reached": cuts.reaches(numerator)},
         "draws": draws,
         "seed": seed,
         "counts": counts.tolist(),

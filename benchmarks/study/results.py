@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from benchmarks.study.tables import PARTS
 
 HERE = Path(__file__).resolve().parent
@@ -48,6 +50,23 @@ def save(found: Mapping[str, Any]) -> None:
     (HERE / "results.json").write_text(dump(found) + "\n", encoding="utf-8")
     (HERE / "results.md").write_text(markdown(found), encoding="utf-8")
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
+
+
+def save_tables(found: Mapping[str, Any], folder: Path) -> None:
+    """Write each list of results as a CSV table, its file named after it; what is nested gets a column of its own."""
+    lists = {name: found[name] for name in ("samarati", "mondrian", "random", "access", "sweeps")}
+    for name, rows in (lists | {"minimal": found["minimal"]["minimal"]}).items():
+        pl.DataFrame([_flat(row) for row in rows], infer_schema_length=None).write_csv(folder / f"{name}.csv")
+
+
+def _flat(row: Mapping[str, Any], under: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in row.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{under}{name} ")
+        else:
+            flat[under + name] = " ".join(map(str, value)) if isinstance(value, list) else value
+    return flat
 
 
 def dump(value: Any, indent: str = "") -> str:

@@ -27,7 +27,7 @@ def machine(found: Found) -> str:
 
 def verdicts(found: Found) -> list[bool]:
     """Whether each figure that the study tells agrees with ours."""
-    rows = [*found["samarati"], *found["mondrian"], *found["minimal"]["minimal"], found["minimal"], found["random"]]
+    rows = [*found["samarati"], *found["mondrian"], *found["minimal"]["minimal"], found["minimal"], *found["random"]]
     return [row["agree"] for row in rows] + [row["agree"] for row in found["access"] if row["agree"] is not None]
 
 
@@ -57,10 +57,13 @@ def minimal(found: Found) -> str:
 
 def mondrian(found: Found) -> str:
     """Mondrian's runs, theirs and ours; the random one against the losses that it can reach."""
-    published, reach = found["random"]["published"], found["random"]["ours"]
-    inside = "within" if reach["least"] <= published <= reach["greatest"] else YES[False]
-    span = f"LM {reach['least']:.6f} to {reach['greatest']:.6f} can be reached"
-    rows = [["Adult: age, education_num; random columns, as published", f"LM {told_loss(published)}", span, inside]]
+    rows = []
+    for row in found["random"]:
+        reach, whole = row["ours"], row["ours"]["published"]
+        span = f"LM {whole['numerator']:,}/{whole['of']:,}, one of {reach['least']:.6f} to {reach['greatest']:.6f}"
+        rows.append(
+            [f"{row['run']}; random columns, as published", f"LM {row['published']!r}", span, YES[whole["reached"]]]
+        )
     for row in found["mondrian"]:
         sides = (f"LM {text}, {show(side['classes'])} classes" for side, text in both(row))
         rows.append([row["run"], *sides, YES[row["agree"]]])
@@ -74,9 +77,8 @@ def both(row: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], str]]:
 
 def chance(found: Found) -> str:
     """The range of random choices."""
-    theirs, ours = found["random"]["theirs"], found["random"]["ours"]
-    rows = [[f"{name} loss", f"{theirs[name]:.6f}", f"{ours[name]:.6f}",
-             YES[abs(theirs[name] - ours[name]) <= 5e-7]] for name in ("least", "greatest", "mean")]  # fmt: skip
+    rows = [[f"{row['run']}: {name} loss", f"{told:.9f}".rstrip("0"), f"{row['ours'][name]:.9f}", YES[row["agree"]]]
+            for row in found["random"] for name, told in row["theirs"].items()]  # fmt: skip
     return table(["over all choices", "reference", "ours", "agree"], rows, right=(1, 2))
 
 
@@ -84,12 +86,15 @@ def access(found: Found) -> str:
     """The access test."""
     rows = []
     for row in found["access"]:
-        told = "" if row["told"] is None else f" (reference {row['told']:,})" + ("" if row["agree"] else " **differs**")
+        told = "" if row["told"] is None else f"{row['told']:,}" + ("" if row["agree"] else " **differs**")
+        asked = show(row["asked"]) if row["asked"] is not None else ""
         times = number(row["scan_ms"]), number(row["index_ms"])
         name = f"{row['data']}, age = {row['age']}: {row['table']}"
-        rows.append([name, show(row.get("labels")), show(row["rows"]) + told, show(row["right"]), " / ".join(times)])
-    head = ["table", "labels", "rows", "truly that age", "ms, scan / index"]
-    return table(head, rows, right=range(1, 5))
+        rows.append(
+            [name, show(row.get("labels")), show(row["rows"]), asked, told, show(row["right"]), " / ".join(times)]
+        )
+    head = ["table", "labels", "rows", "of the study's labels", "reference", "truly that age", "ms, scan / index"]
+    return table(head, rows, right=range(1, 7))
 
 
 def sweeps(found: Found) -> str:

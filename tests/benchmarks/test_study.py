@@ -11,6 +11,8 @@ from types import ModuleType
 import polars as pl
 import pytest
 
+import sfumato as sf
+
 ROOT = Path(__file__).resolve().parents[2]
 STUDY = ROOT / "benchmarks" / "study"
 MODULES = sorted(path.stem for path in STUDY.glob("*.py") if not path.stem.startswith("__"))
@@ -64,11 +66,29 @@ def test_minimal_nodes(load: Load, shared: Path) -> None:
     assert (told["satisfying"], len(told["minimal"]), told["agree"]) == (20, 6, True)
 
 
-def test_random_choices_reach(load: Load, shared: Path) -> None:
-    reach = load("random_cuts").run(load("inputs").adult_numbers(), draws=20)
-    told = load("figures").random_choices(reach)
+@pytest.mark.slow
+@pytest.mark.parametrize("at", [0, 1])
+def test_random_choices_reach(at: int, load: Load, shared: Path) -> None:
+    draw, cuts = load("figures").DRAWS[at], load("random_cuts")
+    reach = cuts.run(draw.case(), draw.numerator, draws=20)
+    told = load("figures").random_choices(draw, reach)
     assert told["agree"], told
     assert sum(reach["counts"]) == 20  # the bins are the reachable range: no draw lies outside
+    assert not load("figures").random_choices(draw, cuts.run(draw.case(), 1, draws=1))["agree"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("at", [0, 1])
+def test_random_columns_give_what_can_be_reached(at: int, load: Load, shared: Path) -> None:
+    case = load("figures").DRAWS[at].case()
+    cuts, found = load("random_cuts").Cuts(case), set()
+    for seed in range(3):
+        search = sf.Mondrian(cut="lower-median", dimension="random", categories="order", seed=seed)
+        parts = load("inputs").release(case, search).solution.verdict.loss * cuts.whole_loss
+        assert parts == pytest.approx(round(parts), abs=1e-3)
+        assert cuts.reaches(round(parts))
+        found.add(round(parts))
+    assert len(found) == 3
 
 
 def test_random_choices_by_hand(load: Load) -> None:
@@ -80,6 +100,7 @@ def test_random_choices_by_hand(load: Load) -> None:
     pair = load("random_cuts").Cuts(inputs.Case("square", table, ("a", "b"), 2))
     assert len(pair.sides(pair.whole)) == 2
     assert pair.reach(pair.whole) == (1.0, 1.0, 1.0)  # two halves, each with the whole range of one column
+    assert [pair.reaches(n) for n in range(3, 6)] == [False, True, False]
 
 
 @pytest.mark.parametrize(
@@ -97,12 +118,12 @@ def test_access_counts(load: Load, shared: Path, monkeypatch: pytest.MonkeyPatch
     access = load("access")
     monkeypatch.setattr(access, "TIMES", 1)
     rows = access.run()
-    told = {(row["data"], row["table"]): row["rows"] for row in rows if row["told"] is not None}
+    told = {(row["data"], row["table"]): row["told"] for row in rows if row["agree"]}
     assert told == access.TOLD
     for row in rows:
         if "labels" in row and "Samarati" not in row["table"]:  # Mondrian removes nobody
             assert row["right"] == {"Adult": 786, "Bank": 186}[row["data"]]
-            assert max(row["exact"], row["largest"]) < row["rows"]
+            assert max(row["exact"], row["largest"], row["asked"] or 0) < row["rows"]
 
 
 @pytest.mark.parametrize(("k", "valid"), [(3, True), (38, True), (39, False), (320, False)])
@@ -142,6 +163,17 @@ def test_committed_results_agree(load: Load, found: dict) -> None:
     text = results.PAGE.read_text("utf-8")
     assert results.page(text, found) == text
     assert text.count(": begin -->") == len(load("tables").PARTS) - 1  # the points of the sweeps are left to results.md
+
+
+def test_tables_of_results(load: Load, found: dict, tmp_path: Path) -> None:
+    load("results").save_tables(found, tmp_path)
+    tables = {path.stem: pl.read_csv(path) for path in tmp_path.iterdir()}
+    assert {name: table.height for name, table in tables.items()} == {
+        name: len(found[name]["minimal"] if name == "minimal" else found[name]) for name in tables
+    }
+    assert tables["samarati"]["ours loss"].to_list() == [row["ours"]["loss"] for row in found["samarati"]]
+    assert tables["samarati"]["ours vector"][0] == "1 0 1 2"
+    assert tables["access"].filter(pl.col("agree"))["told"].to_list() == [786, 4085, 956, 186, 4520, 415]
 
 
 def test_sweeps_are_whole(load: Load, found: dict) -> None:

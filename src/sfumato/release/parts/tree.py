@@ -11,10 +11,10 @@ import numpy as np
 
 from sfumato.core.cells import classes_of
 from sfumato.core.policy import holds
-from sfumato.search.mondrian.cuts import BEST, REACH, CutRules, children_of, cuts_of, look
+from sfumato.search.mondrian.cuts import BEST, REACH, WIDEST, CutRules, children_of, cuts_of, look
 from sfumato.search.mondrian.cuts import PartCells as Room
 from sfumato.search.mondrian.goals import goal_of
-from sfumato.search.mondrian.mondrian import CUTS, Mondrian
+from sfumato.search.mondrian.mondrian import CUTS, ORDERS, Mondrian
 from sfumato.search.mondrian.parts import columns_of, shape_of
 from sfumato.search.mondrian.scores import choose
 from sfumato.search.problem import Problem, by_class
@@ -151,7 +151,7 @@ class Sample:
         self.lines = [column.attribute.name in lines for column in self.columns]
         self.shape = shape_of(self.columns, problem.policy.loss)
         least = max(1, math.ceil(self.problem.policy.least_size / unit))
-        self.rules = CutRules(least, CUTS[method.cut], False, method.dimension != "first")
+        self.rules = CutRules(least, CUTS[method.cut], False, ORDERS.get(method.dimension, WIDEST), method.seed)
         self.goal = goal_of(
             self.problem, self.columns, self.shape, method.dimension, method.class_attribute, method.queries
         )
@@ -212,7 +212,7 @@ class Sample:
         if self.goal is not None:
             choose(room, shape, rules, self.goal, start, end, wait, column, cut, take)
         low, high, rank = np.empty(d, np.int64), np.empty(d, np.int64), np.empty(d, np.int64)
-        look(room, shape, 0, len(room.n), rules.widest, low, high, np.empty(d), rank)
+        look(room, shape, 0, len(room.n), rules, low, high, np.empty(d), rank)
         longest = int(shape.values.max()) + 1
         side_of = np.full(longest, -1, np.int32)
         if column[0] >= 0:

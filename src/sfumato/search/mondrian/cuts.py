@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sfumato.core.compiled import kernel
+from sfumato.search.clustering.kernels import drawn, seeded
 from sfumato.search.mondrian.rounds import weighted_median
 
 LOWER_MEDIAN, BALANCED, BEST = 0, 1, 2
+FIRST, WIDEST, RANDOM = 0, 1, 2
 CHILDREN, GROUPED = -1, -2  # in place of a cut: into the children of a node, small ones alone or put together
 REACH = 16  # cuts of a column that are tried outward from its median
 
@@ -51,7 +53,8 @@ class CutRules(NamedTuple):
     least: int  # rows of a side
     how: int  # LOWER_MEDIAN, BALANCED or BEST
     relaxed: bool
-    widest: bool
+    order: int  # of the columns that are tried: FIRST, WIDEST or RANDOM
+    seed: int = 0
 
 
 @kernel
@@ -87,7 +90,7 @@ def look(
     shape: PartShape,
     s: int,
     e: int,
-    widest: bool,
+    rules: CutRules,
     low: np.ndarray,
     high: np.ndarray,
     wide: np.ndarray,
@@ -95,6 +98,7 @@ def look(
 ) -> None:
     """The range of a part in each column, and the columns in the order in which they are tried."""
     d = len(low)
+    state = seeded(rules.seed, s * np.int64(1000003) + e)  # a part is known by where it starts and ends
     for a in range(d):
         lo = cells.codes[a, s]
         hi = lo
@@ -114,7 +118,9 @@ def look(
             wide[a] = (shape.position[at + hi] - shape.position[at + lo]) / shape.span[a]
         else:
             wide[a] = 0.0
-    if widest:
+        if rules.order == RANDOM:
+            state, wide[a] = drawn(state)
+    if rules.order != FIRST:
         for i in range(1, d):
             a = rank[i]
             j = i - 1
@@ -413,7 +419,7 @@ def cut_parts(
             rows += cells.n[i]
         if rows < 2 * rules.least or e - s < 2:
             continue
-        look(cells, shape, s, e, rules.widest, low, high, wide, rank)
+        look(cells, shape, s, e, rules, low, high, wide, rank)
         chosen, at, part = column[p], cut[p], take[p]
         wait = skip[p]
         sides = 2

@@ -13,11 +13,11 @@ import numpy as np
 from sfumato.core.cells import classes_of
 from sfumato.core.label_grammar import STAR, listed
 from sfumato.core.labels import Labels, of_nodes, of_ranges
-from sfumato.core.parameters import column_name, one_of
+from sfumato.core.parameters import column_name, one_of, whole_number
 from sfumato.core.policy import holds
 from sfumato.core.protocols import Search
 from sfumato.errors import Infeasible, PolicyError
-from sfumato.search.mondrian.cuts import BALANCED, BEST, LOWER_MEDIAN, CutRules
+from sfumato.search.mondrian.cuts import BALANCED, BEST, FIRST, LOWER_MEDIAN, RANDOM, WIDEST, CutRules
 from sfumato.search.mondrian.goals import goal_of, plain_queries
 from sfumato.search.mondrian.parts import FreeParts, OrderedColumn, Parts, columns_of, shape_of, stretch
 from sfumato.search.problem import (
@@ -34,7 +34,8 @@ from sfumato.search.problem import (
 )
 
 CUTS = {"lower-median": LOWER_MEDIAN, "balanced": BALANCED, "best": BEST}
-DIMENSIONS = ("widest", "first", "ncp", "gain", "workload")
+ORDERS = {"first": FIRST, "random": RANDOM}
+DIMENSIONS = ("widest", "first", "random", "ncp", "gain", "workload")
 CATEGORIES = ("hierarchy", "order", "optimised")
 
 
@@ -47,10 +48,10 @@ class Mondrian(Search):
     node that are too small are put together.
 
     `dimension`: which cut is made. "widest": of the column with the widest normalised range; "first": of the first
-    column that has one; "ncp": the one whose sides have the least NCP; "gain": the one that tells most about
-    `class_attribute`; "workload": the one that saves `queries` most rows in vain. These three score every position
-    with `cut="best"`, else the cuts at medians, and take the widest column where nothing is gained. A query maps
-    columns to a value, (low, high) or a set of values.
+    column that has one; "random": of one of these columns, drawn by `seed`; "ncp": the one whose sides have the least
+    NCP; "gain": the one that tells most about `class_attribute`; "workload": the one that saves `queries` most rows in
+    vain. These three score every position with `cut="best"`, else the cuts at medians, and take the widest column where
+    nothing is gained. A query maps columns to a value, (low, high) or a set of values.
 
     `relaxed`: rows at the median of a column with order go to either side, so that sides differ by one row at most;
     classes may overlap. Rows of one category stay together.
@@ -73,6 +74,7 @@ class Mondrian(Search):
     labels: str = "given"
     class_attribute: str | None = None
     queries: Any = None
+    seed: int = 0
 
     def __post_init__(self) -> None:
         for name, options in (
@@ -95,6 +97,7 @@ class Mondrian(Search):
                     got=f"dimension {self.dimension}, {name} "
                     + ("not given" if getattr(self, name) is None else "given"),
                 )
+        whole_number(self.seed, "mondrian: seed", 0)
         if self.class_attribute is not None:
             column_name(self.class_attribute, "mondrian: class_attribute")
         if self.queries is not None:
@@ -154,9 +157,11 @@ class Mondrian(Search):
     def _parts(self, problem: Problem, columns: list[OrderedColumn]) -> Parts:
         """The whole table as one part; the plain options have a kernel of their own."""
         shape = shape_of(columns, problem.policy.loss)
-        rules = CutRules(problem.policy.least_size, CUTS[self.cut], self.relaxed, self.dimension != "first")
+        order = ORDERS.get(self.dimension, WIDEST)
+        rules = CutRules(problem.policy.least_size, CUTS[self.cut], self.relaxed, order, self.seed)
         goal = goal_of(problem, columns, shape, self.dimension, self.class_attribute, self.queries)
-        plain = goal is None and not self.relaxed and self.cut != "best" and self.categories == "hierarchy"
+        plain = goal is None and order != RANDOM and not self.relaxed
+        plain = plain and self.cut != "best" and self.categories == "hierarchy"
         return Parts(problem, columns, shape, rules) if plain else FreeParts(problem, columns, shape, rules, goal)
 
     def _partition(

@@ -13,7 +13,7 @@ from sfumato.core.labels import at_level
 from sfumato.core.microdata import Attribute
 from sfumato.core.protocols import Loss
 from sfumato.losses import NCP
-from sfumato.search.mondrian.cuts import CutRules, PartShape, cut_parts, settle
+from sfumato.search.mondrian.cuts import BALANCED, WIDEST, CutRules, PartShape, cut_parts, settle
 from sfumato.search.mondrian.cuts import PartCells as Room
 from sfumato.search.mondrian.rounds import propose
 from sfumato.search.mondrian.scores import Goal, choose
@@ -191,7 +191,7 @@ class Parts:
     def cut(self, start: np.ndarray, end: np.ndarray, skip: np.ndarray, pool: ThreadPoolExecutor) -> np.ndarray:
         """Cut each part [start, end), passing over `skip` cuts; the number of its sides, 0 where none is allowed."""
         kids = np.zeros(len(start), np.int64)
-        rules = self.rules.least, self.rules.how == 1, self.rules.widest
+        rules = self.rules.least, self.rules.how == BALANCED, self.rules.order == WIDEST
 
         def run(part: slice) -> None:
             cells = self.codes, self.n, self.idx, *self.spare

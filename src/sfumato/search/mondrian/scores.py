@@ -378,7 +378,7 @@ def choose(
     ups = np.empty(longest if sweep else 0, np.int64)
     left_costs, right_costs = np.empty(len(ups), np.float64), np.empty(len(ups), np.float64)
     scores, tried = np.empty(TRIES, np.float64), np.empty((TRIES, 4), np.int64)
-    plain = CutRules(rules.least, BALANCED if sweep else rules.how, rules.relaxed, rules.widest)
+    plain = CutRules(rules.least, BALANCED if sweep else rules.how, rules.relaxed, rules.order, rules.seed)
     for p in range(len(start)):
         s, e = start[p], end[p]
         size = e - s
@@ -388,7 +388,7 @@ def choose(
             rows += cells.n[i]
         if rows < 2 * rules.least or size < 2:
             continue
-        look(cells, shape, s, e, rules.widest, low, high, wide, rank)
+        look(cells, shape, s, e, rules, low, high, wide, rank)
         side[:size] = 0
         near = SLIGHT * rows
         bar = (
