@@ -101,6 +101,7 @@ EXPORTED = [
     "choose",
     "compare",
     "dates",
+    "either",
     "errors",
     "explain",
     "file",

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from sfumato.engines.sql.table import Database as Database
     from sfumato.hierarchies import HIERARCHIES as HIERARCHIES
     from sfumato.hierarchies import dates as dates
+    from sfumato.hierarchies import either as either
     from sfumato.hierarchies import file as file
     from sfumato.hierarchies import flat as flat
     from sfumato.hierarchies import intervals as intervals
@@ -211,6 +212,7 @@ _HOMES = {
         "order",
         "tree",
         "wide",
+        "either",
         "file",
         "flat",
         "learned",

@@ -172,6 +172,7 @@ def test_nothing_satisfies_and_still_a_drawing(monkeypatch: pytest.MonkeyPatch) 
         (["--quasi", "rage"], ["rage", "race"]),
         (["--levels", "race=0:9"], ["levels of", "0 to 1"]),
         (["--require", "entropy-l-diversity zip 2"], ["zip"]),
+        (["--hierarchy", "zip=either:redact:right or flat"], ["one hierarchy per column", '"zip" has alternatives']),
     ],
 )
 def test_refusals(more: list[str], words: list[str], run: Run, five: Path) -> None:

@@ -44,11 +44,15 @@ LOSSES: tuple[Any, ...] = ("lm", "ncp", "discernibility", "c-avg", "precision", 
 LOSSES += (sf.LM(leaves="hierarchy"), sf.LM(aggregate="geometric"), sf.NCP(aggregate="maximum"))
 TREE = sf.tree([("flu", "lung"), ("cold", "lung"), ("ulcer", "other"), ("HIV", "other"), ("lung", "*"), ("other", "*")])
 COUNTRIES = sf.wide([("Aix", "FR", "EU"), ("Bonn", "DE", "EU"), ("Cork", "IE", "EU"), ("Delft", "NL", "EU")])
+TWO_WAYS = sf.either(
+    COUNTRIES, sf.wide([("Aix", "south", "*"), ("Bonn", "north", "*"), ("Cork", "north", "*"), ("Delft", "north", "*")])
+)
 HIERARCHIES: tuple[dict[str, Any], ...] = (
     {},
     {"age": "intervals:2,4,8", "town": COUNTRIES, "zip": "redact:right", "born": "dates:month,year"},
     {"age": "learned", "town": "flat", "zip": "redact:left"},
     {"age": "redact:1", "zip": "redact:2,4"},
+    {"age": sf.either("intervals:2,4", "intervals:3"), "town": TWO_WAYS, "zip": "either:redact:right or redact:left"},
 )
 CRITERIA: tuple[tuple[Any, ...], ...] = (
     (),

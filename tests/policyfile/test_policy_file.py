@@ -112,6 +112,18 @@ def test_models_for_a_set_of_columns(tmp_path: Path) -> None:
     assert 'nothing is required over the quasi-identifier "sex"' in fault
 
 
+def test_alternatives(tmp_path: Path) -> None:
+    (tmp_path / "zip.csv").write_text("12,1*\n12,*2\n1*,*\n*2,*\n")
+    for written, recipe in (
+        ('["redact:right", { redact = "left", steps = [2, 4] }]', sf.either("redact:right", "redact:left,2,4")),
+        ('"zip.csv"', sf.either(tmp_path / "zip.csv")),
+    ):
+        text = DESIGN.replace('{ redact = "right" }', f"{{ either = {written} }}")
+        assert check(load(write(tmp_path, text)), COLUMNS).keywords()["hierarchies"]["zip"] == recipe
+    found = faults(tmp_path, DESIGN.replace('{ redact = "right" }', '{ either = ["redact:right"] }'))
+    assert "either takes two different hierarchies or more" in found[0]
+
+
 def test_a_reference_is_a_table_or_a_file_beside_the_policy(tmp_path: Path) -> None:
     entry = 'model = "t-closeness"\nattribute = "disease"\nt = 0.2\nreference = '
     (tmp_path / "register.csv").write_text("flu,2\nulcer,1\n")

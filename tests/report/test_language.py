@@ -48,7 +48,7 @@ DRAWN = {"sensitive": ["disease"], "insensitive": ["cost"], "require": ["entropy
 
 HIERARCHY_SPECS = (
     "intervals:5,10", "dates:day,month,quarter,year,decade", "redact:right", "redact:left", "redact:2,4",
-    "redact:left,1,char=#", "flat", "learned",
+    "redact:left,1,char=#", "either:redact:right or redact:left or flat", "flat", "learned",
     "learned:groups=20", "learned:digits=codes", "learned:groups=20,digits=postcodes",
     "order:low,mid,high", "levels:*",
 )  # fmt: skip

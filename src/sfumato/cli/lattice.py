@@ -90,7 +90,9 @@ def _pose(draft: Any, progress: Any) -> tuple[Problem, PolicyFile]:
     """The table and the checked policy as the problem of a search."""
     from sfumato.core.policy import Policy
     from sfumato.core.printed import printed
-    from sfumato.errors import ColumnError
+    from sfumato.core.wording import quoted
+    from sfumato.errors import ColumnError, PolicyError
+    from sfumato.hierarchies.either import Either
     from sfumato.release.request import recipes_of, warn_of_codes, warn_of_unmeasured
     from sfumato.search.problem import make_problem
 
@@ -102,6 +104,9 @@ def _pose(draft: Any, progress: Any) -> tuple[Problem, PolicyFile]:
             raise ColumnError(f'column "{name}" is empty: it has no value in any row', hint="leave it out")
     warn_of_unmeasured(frame, checked.roles.quasi, checked.roles.sensitive, checked.require)
     recipes = recipes_of(frame, checked.hierarchies, policy.columns)
+    if several := [name for name, recipe in recipes.items() if isinstance(recipe, Either)]:
+        what = f"a lattice has one hierarchy per column, and {quoted(several)} has alternatives"
+        raise PolicyError(what, hint="draw the lattice of one of them")
     recipes = warn_of_codes(frame, recipes, checked.hierarchies, policy.columns)
     progress("counting", None)
     return make_problem(frame, policy, recipes, checked.levels, progress), checked

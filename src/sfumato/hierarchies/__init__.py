@@ -5,6 +5,7 @@ from __future__ import annotations
 from sfumato.core.hierarchy import Recipe
 from sfumato.core.registry import Registry, Variant
 from sfumato.hierarchies.dates import dates
+from sfumato.hierarchies.either import either
 from sfumato.hierarchies.file import file
 from sfumato.hierarchies.flat import flat
 from sfumato.hierarchies.intervals import intervals
@@ -28,6 +29,7 @@ __all__ = [
     "coordinates",
     "countries",
     "dates",
+    "either",
     "file",
     "flat",
     "icd10",
@@ -72,6 +74,7 @@ _OURS: dict[str, Variant[Recipe]] = {
     "tree": Variant(tree, example=tree([("flu", "lung"), ("asthma", "lung"), ("lung", "*"), ("ulcer", "*")]), cite=""),
     "wide": Variant(wide, example=wide([("flu", "lung", "*"), ("ulcer", "stomach", "*")]), cite=""),
     "file": Variant(file, example=file("disease.csv"), cite=""),
+    "either": Variant(either, example=either("redact:right", "redact:left"), cite=""),
     "flat": Variant(flat, example=flat(), cite=""),
     "learned": Variant(learned, example=learned(), cite=""),
     **TEMPLATES,

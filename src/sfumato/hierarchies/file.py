@@ -7,20 +7,24 @@ from pathlib import Path
 
 from sfumato.core.hierarchy import Categories, Hierarchy
 from sfumato.errors import PolicyError
-from sfumato.hierarchies.rows import RowSource, source
+from sfumato.hierarchies.rows import RowSource, rows_of_turn, source
 from sfumato.hierarchies.tree import from_edges
 from sfumato.hierarchies.wide import from_rows
 
 
 @dataclass(frozen=True)
 class File:
-    """A hierarchy file: two columns are an edge list, more are the wide form."""
+    """A hierarchy file: two columns are an edge list, more are the wide form.
+
+    With `turn`, of a value with several parents, or lines, the one of that number counts.
+    """
 
     source: RowSource
+    turn: int | None = None
 
     def build(self, categories: Categories) -> Hierarchy:
         """The hierarchy in the file."""
-        rows = self.source.rows()
+        rows = self.source.rows() if self.turn is None else rows_of_turn(self.source.rows(), self.turn)
         form = from_edges if max(len(row.fields) for row in rows) == 2 else from_rows
         return form(self.source, rows, categories)
 

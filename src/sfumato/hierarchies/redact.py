@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import ClassVar
@@ -76,6 +76,15 @@ class Redact:
         longest = max(map(len, shown), default=0)
         left = [len(left) for label, left in shown.items() if len(label) == longest]
         return None if set(shown) == {STAR} else longest - max(left, default=0)
+
+    def prints(self, labels: Iterable[str]) -> bool:
+        """Whether labels can be its own: masked on its side alone.
+
+        >>> redact("left").prints(["**677", "47602"]), redact("right").prints(["**677", "47602"])
+        (True, False)
+        """
+        right = self.side == "right"
+        return all(self.char not in (label.rstrip(self.char) if right else label.lstrip(self.char)) for label in labels)
 
     def _masked(self, text: str, step: int) -> str:
         """A value with so many characters masked; the values that have no more of them are one group."""

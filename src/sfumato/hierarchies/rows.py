@@ -108,7 +108,7 @@ def sniff(text: str) -> str:
     return chosen
 
 
-def fail(name: str, source: RowSource, faults: Sequence[str], rows: Sequence[Row]) -> None:
+def fail(name: str, source: RowSource, faults: Sequence[str], rows: Sequence[Row], hint: str | None = None) -> None:
     """Raise all faults together, if there are any; odd spaces are told too, for they are the usual cause."""
     if not faults:
         return
@@ -118,7 +118,7 @@ def fail(name: str, source: RowSource, faults: Sequence[str], rows: Sequence[Row
     spaced = [row.line for row in rows if any(field != field.strip() for field in row.fields)]
     if spaced:
         told.append(f"{source.at(spaced)}: a name begins or ends with a space, and spaces are part of a name")
-    raise HierarchyError(f'no hierarchy of "{name}" in {source.name}', told)
+    raise HierarchyError(f'no hierarchy of "{name}" in {source.name}', told, hint=hint)
 
 
 def uncovered(source: RowSource, categories: Categories, leaves: Iterable[str], inner: Iterable[str] = ()) -> list[str]:
@@ -143,6 +143,38 @@ def first_lines(rows: Iterable[tuple[str, int]]) -> dict[str, int]:
     for name, line in rows:
         first.setdefault(name, line)
     return first
+
+
+def parents_in(rows: Sequence[Row]) -> int:
+    """The most parents, or lines, that a value has."""
+    return max(map(len, _by_value(rows).values()))
+
+
+def rows_of_turn(rows: Sequence[Row], turn: int) -> list[Row]:
+    """One row per value: that of its parent, or line, number `turn`, or its last one where it has fewer.
+
+    >>> edges = [("1", "1*"), ("1", "*1"), ("1*", "*"), ("*1", "*")]
+    >>> [row.fields for row in rows_of_turn([Row(i, edge) for i, edge in enumerate(edges)], 1)]
+    [('1', '*1'), ('*1', '*')]
+    """
+    found = {value: several[min(turn, len(several) - 1)] for value, several in _by_value(rows).items()}
+    if max(len(row.fields) for row in rows) > 2:
+        return list(found.values())
+    inner, reached = {row.fields[-1] for row in rows}, dict[str, Row]()
+    for leaf in (value for value in found if value not in inner):  # nodes that no leaf leads to are none of this turn
+        node = leaf
+        while node in found and node not in reached:
+            reached[node] = found[node]
+            node = found[node].fields[-1]
+    return sorted(reached.values())
+
+
+def _by_value(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """The different rows of each value."""
+    found: dict[str, dict[tuple[str, ...], Row]] = {}
+    for row in rows:
+        found.setdefault(row.fields[0], {}).setdefault(row.fields, row)
+    return {value: list(several.values()) for value, several in found.items()}
 
 
 def _row(line: int, fields: Sequence[str]) -> Row:

@@ -12,6 +12,7 @@ from sfumato.core.hierarchy import Hierarchy, Recipe
 from sfumato.core.registry import Registry
 from sfumato.errors import HierarchyError, PolicyError, did_you_mean
 from sfumato.hierarchies.dates import Dates, dates
+from sfumato.hierarchies.either import either
 from sfumato.hierarchies.file import File, file
 from sfumato.hierarchies.flat import Given, flat
 from sfumato.hierarchies.intervals import Intervals, intervals
@@ -35,6 +36,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {  # the keys that may stand beside the na
     "tree": ("delimiter",),
     "wide": ("delimiter",),
     "file": ("delimiter",),
+    "either": (),
     "flat": (),
     "learned": ("groups", "digits"),
 }
@@ -46,9 +48,9 @@ def parse(spec: object, base: str | Path | None = None) -> Recipe:
 
     A text is the path of a hierarchy file, or a name with its values after a colon: `intervals:5,10,20`,
     `intervals:5,10,top=90`, `cuts:18,40,65/40`, `redact:right`, `redact:left,2,4`, `dates:month,year`,
-    `order:low,mid,high`, `levels:*`, `file:disease.csv`, `flat`, `learned`, `icd10`, `postcode:de`. A table is
-    `{"intervals": [5, 10, 20], "top": 90}`, `{"redact": "right"}`, `{"file": "disease.csv"}` and so on, or a plain
-    mapping of values to labels. Relative paths start at `base`.
+    `order:low,mid,high`, `levels:*`, `file:disease.csv`, `either:redact:right or redact:left`, `flat`, `learned`,
+    `icd10`, `postcode:de`. A table is `{"intervals": [5, 10, 20], "top": 90}`, `{"redact": "right"}`, `{"file":
+    "disease.csv"}` and so on, or a plain mapping of values to labels. Relative paths start at `base`.
 
     >>> parse("intervals:5,10,20").describe(), parse({"redact": "left"}).describe(), parse("flat").describe()
     ('intervals 5, 10, 20', 'redact left', 'flat')
@@ -92,6 +94,8 @@ def fixed(recipe: Recipe | None) -> bool:
 
 def _from_text(text: str, base: str | Path | None) -> Recipe:
     name, _, rest = text.partition(":")
+    if name == "either":
+        return make(name, rest.split(" or ") if rest else True, {}, base)
     if name in OPTIONS:
         words, options = _words(rest) if rest else ([], {})
         if name == "cuts":
@@ -194,6 +198,11 @@ def make(name: str, value: object, options: Mapping[Any, object], base: str | Pa
     given = dict(options)
     if name in READERS:
         return _reader(name, value, given, base)
+    if name == "either":
+        several = value if isinstance(value, list | tuple) else [value]
+        if several and all(isinstance(one, list | tuple) for one in several):
+            return either(several)  # edges, or rows
+        return either(*(parse(one.strip() if isinstance(one, str) else one, base) for one in several))
     if name == "cuts":
         return intervals(cuts=value if isinstance(value, list | tuple) else [value], **given)
     if name == "redact":

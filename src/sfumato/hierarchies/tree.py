@@ -10,6 +10,8 @@ from pathlib import Path
 from sfumato.core.hierarchy import Categories, Hierarchy, HierarchyNote, by_label, grow
 from sfumato.hierarchies.rows import Row, RowSource, fail, first_lines, source, uncovered
 
+TWO_PARENTS = "a value has two parents"
+
 
 @dataclass(frozen=True)
 class TreeRecipe:
@@ -52,7 +54,7 @@ def from_edges(source: RowSource, rows: list[Row], categories: Categories) -> Hi
         if child == above:
             faults.append(f"{source.at([line])}: a value is its own parent (a cycle)")
         elif parent.setdefault(child, above) != above:
-            faults.append(f"{source.at([line_of[child], line])}: a value has two parents")
+            faults.append(f"{source.at([line_of[child], line])}: {TWO_PARENTS}")
     faults += _cycles(source, parent, line_of)
     named = first_lines((above, line) for line, child, above in edges if child != above)
     inner = set(parent.values())
@@ -71,7 +73,8 @@ def from_edges(source: RowSource, rows: list[Row], categories: Categories) -> Hi
     almost = [line for line, child, above in edges if child != above and child.strip() == above.strip()]
     if faults and almost:
         faults.append(f"{source.at(almost)}: but for spaces a value is its own parent")
-    fail(categories.name, source, faults, rows)
+    several = all(fault.endswith(TWO_PARENTS) for fault in faults)
+    fail(categories.name, source, faults, rows, "either takes a file in which values have several" if several else None)
     return _grow(source, categories.name, leaves, parent)
 
 

@@ -155,7 +155,7 @@ def read_labels(
     name: str = "values",
 ) -> Cover:
     """The same as `covers`, sparse: the numbers of the values that each label covers. `name` is the column's."""
-    reader = _Reader(values, hierarchy_of(hierarchy, values, name), _width_with_zeros(labels, values))
+    reader = _Reader(values, hierarchy_of(hierarchy, values, name, labels), _width_with_zeros(labels, values))
     every: list[Found | None] = []
     prints_values = False
     for label in labels:
@@ -170,15 +170,20 @@ def read_labels(
     return Cover(tuple(rest if found is None else found for found in every), read, len(values))
 
 
-def hierarchy_of(spec: Any, values: Sequence[str | None], name: str = "values") -> Hierarchy | None:
-    """The hierarchy that a spec makes of these values; a Hierarchy and None stay as they are."""
+def hierarchy_of(
+    spec: Any, values: Sequence[str | None], name: str = "values", labels: Sequence[str | None] = ()
+) -> Hierarchy | None:
+    """The hierarchy that a spec makes of these values, of alternatives the one that labels tell; a Hierarchy and None
+    stay as they are."""
     if spec is None or isinstance(spec, Hierarchy):
         return spec
     from sfumato.core.microdata import encode
     from sfumato.hierarchies import parse
+    from sfumato.hierarchies.either import Either
 
     recipe = spec if isinstance(spec, Recipe) and not isinstance(spec, type) else parse(spec)
-    return recipe.build(encode(pl.Series(name, list(values), dtype=pl.String))[0])
+    categories = encode(pl.Series(name, list(values), dtype=pl.String))[0]
+    return (recipe.told_by(labels, categories) if isinstance(recipe, Either) else recipe).build(categories)
 
 
 def _width_with_zeros(labels: Sequence[str | None], values: Sequence[str | None]) -> int:

@@ -20,13 +20,14 @@ import polars as pl
 from sfumato.core import parameters
 from sfumato.core.cells import Cells
 from sfumato.core.fingerprint import key
-from sfumato.core.microdata import Microdata, microdata
+from sfumato.core.microdata import Attribute, Microdata, microdata
 from sfumato.core.spelling import one_spelling, refuse_order, respelled
 from sfumato.engines.atomic import PREFIX
 from sfumato.engines.labelled import labelled
 from sfumato.engines.order import numbered
 from sfumato.engines.protocol import COUNT, Engine, Plan
 from sfumato.errors import BrokenPromise, EmptyTable, TooManyCells
+from sfumato.hierarchies.either import Either
 from sfumato.measures.table import TupleCounts
 from sfumato.release.destination import Folder, StagedOutput, Table, folder_of, refuse_row_order, stage_release
 from sfumato.release.ends import loss_as_ranges, with_ends
@@ -53,6 +54,7 @@ from sfumato.release.request import (
 from sfumato.release.verify import RowTable, Verification, verify_table
 from sfumato.report import report
 from sfumato.search import Automatic, Mondrian
+from sfumato.search.alternatives import search_alternatives
 from sfumato.search.problem import Partition, Problem, Progress, Solution, apply_split, counted, deal, interruptible
 
 
@@ -136,6 +138,8 @@ def _recoding(engine: Engine, request: Request, to: Folder | Table | None) -> Re
     others = pl.DataFrame([c for c in entries if c.name not in apart]) if engine.in_memory else None
     found = interruptible(lambda tell: solve(request, micro, others, tell), report_progress)
     check_solution(solution := found.solution, request.search, policy, rows)
+    chosen = {a.name: a for a in found.attributes}  # each with the one of its hierarchies that was chosen
+    micro = replace(micro, schema=tuple(chosen.get(a.name, a) for a in micro.schema))
     if engine.in_memory:
         taken, labels = recode(entries, micro, solution, found.of_entry, policy.columns)
         labels, forms = in_forms(request, micro, labels)
@@ -153,11 +157,13 @@ def _recoding(engine: Engine, request: Request, to: Folder | Table | None) -> Re
 
 @dataclass(frozen=True, eq=False)
 class SearchedCells:
-    """Cells, the cell of each counted tuple, the columns that tell cells apart, and the solution."""
+    """Cells, the cell of each counted tuple, the columns that tell cells apart, the quasi-identifiers, each with the
+    hierarchy that was chosen for it, and the solution."""
 
     cells: Cells
     of_entry: np.ndarray
     keys: tuple[str, ...]
+    attributes: tuple[Attribute, ...]
     solution: Solution
 
 
@@ -180,12 +186,17 @@ def solve(request: Request, micro: Microdata, rows: pl.DataFrame | None, report_
     attributes = tuple(micro.attribute(name) for name in policy.columns)
     report_progress("searching", None)
     problem = Problem(attributes, cells, policy, micro.rows, request.levels, report_progress)
-    if picks:
+    choice = method.choose(problem) if isinstance(method, Automatic) else None
+    if picks and choice is not None:
         apart = any(c.monotonicity == "none" for c in policy.require)  # classes that print alike may break it
-        choice = whole_cells(method.choose(problem), "ranges" if apart else method.labels)
-        solution: Solution = replace(choice.search(problem), choice=choice)
+        choice = whole_cells(choice, "ranges" if apart else method.labels)
+    search: Any = method if choice is None else choice.search
+    if any(isinstance(a.recipe, Either) for a in attributes):
+        problem, solution = search_alternatives(search, problem)
+        attributes = problem.attributes
     else:
-        solution = method(problem)
+        solution = search(problem)
+    solution = solution if choice is None else replace(solution, choice=choice)
     if isinstance(solution.recoding, Partition) and (split := solution.recoding.split) is not None:
         if rows is None:
             refuse_split(method)
@@ -195,7 +206,7 @@ def solve(request: Request, micro: Microdata, rows: pl.DataFrame | None, report_
     solution = with_ends(problem, solution)
     solution = replace(solution, as_ranges=loss_as_ranges(problem, solution))
     keys = request.counted_by if jointly else policy.columns
-    return SearchedCells(cells, of_entry, keys, replace(solution, seconds=solution.seconds + counting))
+    return SearchedCells(cells, of_entry, keys, attributes, replace(solution, seconds=solution.seconds + counting))
 
 
 def _verified(table: Engine, engine: Engine, found: Recoding, staged: StagedOutput, path: Path | None) -> Release:

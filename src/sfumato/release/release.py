@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from sfumato.engines.numbers import NumberForms
 from sfumato.engines.order import RowOrder
 from sfumato.engines.protocol import COUNT, Engine, Plan
 from sfumato.errors import BrokenPromise, OutputError, PolicyError, SfumatoError
+from sfumato.hierarchies.either import Either
 from sfumato.hierarchies.learned import Learned
 from sfumato.hierarchies.spec import written
 from sfumato.losses import loss_name
@@ -240,6 +241,9 @@ class Release(Described):
             texts = texts_of_labels(labels, codes)
             shown = {texts[label] for label in np.unique(labels.of[codes])} - {None}
             recipe = self.request.recipes.get(name, Learned())
+            if isinstance(recipe, Either):
+                recipe = recipe.told_by(shown, attribute.categories)
+                attribute = replace(attribute, hierarchy=recipe.build(attribute.categories))
             found[name] = level_told(attribute, recipe, self.request.schema[name], shown)
         return found
 
@@ -351,12 +355,19 @@ def shown_columns(
     wildcard: bool = False,
 ) -> dict[str, ReleasedColumn]:
     """The released labels of the columns that matter and are there; `row_counts` as for `released_column`."""
-    hierarchies = {a.name: a.hierarchy for a in schema if a.hierarchy is not None and written(recipes.get(a.name))}
-    there = set(table.columns)
-    names = [name for name in dict.fromkeys((*policy.columns, *policy.needs)) if name in there]
-    return {
-        n: released_column(table.get_column(n), row_counts, recipes.get(n), hierarchies.get(n), wildcard) for n in names
-    }
+    attributes, there = {a.name: a for a in schema}, set(table.columns)
+    found = {}
+    for name in [name for name in dict.fromkeys((*policy.columns, *policy.needs)) if name in there]:
+        recipe, attribute = recipes.get(name), attributes.get(name)
+        tree = None if attribute is None or not written(recipe) else attribute.hierarchy
+        column = released_column(table.get_column(name), row_counts, recipe, tree, wildcard)
+        if attribute is not None and isinstance(recipe, Either):
+            recipe = recipe.told_by(column.label, attribute.categories)
+            column = replace(
+                column, recipe=recipe, tree=recipe.build(attribute.categories) if written(recipe) else None
+            )
+        found[name] = column
+    return found
 
 
 def paths_of(

@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import polars as pl
@@ -41,6 +42,7 @@ from sfumato.errors import (
     warn,
 )
 from sfumato.hierarchies import parse as parse_hierarchy
+from sfumato.hierarchies.either import MOST, Either
 from sfumato.hierarchies.learned import Learned, have_gaps
 from sfumato.measures.table import SAMPLE, estimate
 from sfumato.search import Automatic, Mondrian, search_name
@@ -239,7 +241,20 @@ def recipes_of(frame: pl.DataFrame, hierarchies: Any, quasi: Iterable[str] = ())
             what = f'there is a hierarchy for column "{name}", which the table does not have'
             raise ColumnError(what, hint=did_you_mean(name, frame.columns))
     given = {name: parse_hierarchy(spec) for name, spec in mapping(hierarchies, "hierarchies").items()}
+    refuse_alternatives(given, quasi)
     return {name: Learned(digits=digits) for name in quasi if (digits := digits_of(name)) != "numbers"} | given
+
+
+def refuse_alternatives(recipes: Mapping[str, Any], quasi: Iterable[str]) -> None:
+    """Raise a PolicyError where columns that are no quasi-identifiers have alternatives, or all together too many."""
+    several = {name: len(recipe.alternatives) for name, recipe in recipes.items() if isinstance(recipe, Either)}
+    known = set(quasi)
+    if others := [name for name in several if known and name not in known]:
+        what = f"only quasi-identifiers may have alternatives to choose from, and {quoted(others)} is none"
+        raise PolicyError(what, hint="give it one hierarchy")
+    if (combinations := prod(several.values())) > MOST:
+        what = f"the alternatives of {quoted(several)} make too many combinations, each of which is searched"
+        raise PolicyError(what, got=f"{combinations:,}", allowed=f"at most {MOST}", hint="give fewer alternatives")
 
 
 def warn_of_codes(

@@ -97,7 +97,8 @@ class Choice:
 class Solution(Described):
     """A recoding and what it comes to. `kept` says which cells stay; `bound` is a loss that nothing can be below;
     `choice` is there where the search was picked and not asked for; `as_ranges` is about what the same classes would
-    lose if numbers and dates printed as ranges, where they print labels of hierarchies."""
+    lose if numbers and dates printed as ranges, where they print labels of hierarchies; `preference` is what the search
+    compares it with others by, the loss where it is empty, the least first."""
 
     recoding: Levels | Columns | Partition
     verdict: Verdict
@@ -109,6 +110,7 @@ class Solution(Described):
     bound: float | None = None
     choice: Choice | None = None
     as_ranges: float | None = None
+    preference: tuple[float, ...] = ()
     proven: str | None = None  # what else is proven to be least, such as the cells that are blanked
 
     @property

@@ -43,6 +43,7 @@ from sfumato.core.spelling import normalised, one_spelling
 from sfumato.core.wording import count
 from sfumato.engines.memory.table import enter
 from sfumato.errors import MissingExtra, PolicyError, warn
+from sfumato.hierarchies.either import Either
 from sfumato.hierarchies.learned import Learned
 from sfumato.measures.risk.keys import keys_of
 from sfumato.release.ends import ends_named
@@ -220,7 +221,7 @@ class _Task:
     def identity(self) -> dict[str, Any]:
         """All but the rows of the table that the figures of a point depend on."""
         r = self.roles
-        hierarchies = {name: _printed(tree) for name, tree in self.hierarchies.items()}
+        hierarchies = {name: _printed(tree, self.frame.get_column(name)) for name, tree in self.hierarchies.items()}
         columns = [list(r.identifying), [list(q) for q in r.quasi], list(r.sensitive), list(r.insensitive), r.weight]
         levels = {name: list(pair) for name, pair in self.levels.items()}
         axes = [self.utility.text, self.risk.text]
@@ -385,14 +386,16 @@ def _ledger(tasks: Sequence[_Task], planned: ComparisonPlan, folder: Path | None
 
 
 def _hierarchies(frame: pl.DataFrame, recipes: Mapping[str, Any]) -> dict[str, Any]:
-    """The hierarchies, built once; what is learned stays a recipe, for it is none that was given."""
+    """The hierarchies, built once; alternatives stay a recipe, and what is learned, for it is none that was given."""
     return {
-        name: recipe if isinstance(recipe, Learned) else recipe.build(encode(frame.get_column(name))[0])
+        name: recipe if isinstance(recipe, Either | Learned) else recipe.build(encode(frame.get_column(name))[0])
         for name, recipe in recipes.items()
     }
 
 
-def _printed(tree: Any) -> str:
+def _printed(tree: Any, column: pl.Series) -> str:
+    if isinstance(tree, Either):
+        return repr([_printed(one.build(encode(column)[0]), column) for one in tree.alternatives])
     if not isinstance(tree, Hierarchy):
         return repr(tree)
     text = repr((tree.labels, tree.ancestor.shape)).encode("utf-8", "surrogatepass")

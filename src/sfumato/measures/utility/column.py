@@ -17,6 +17,7 @@ from sfumato.core.label_grammar import NUMBER, read_decade, read_range, read_set
 from sfumato.core.microdata import Attribute, encode, reads_codes
 from sfumato.core.printed import printed
 from sfumato.hierarchies import parse
+from sfumato.hierarchies.either import Either
 from sfumato.hierarchies.learned import Learned
 from sfumato.measures.labels_cover import read_labels
 
@@ -287,6 +288,8 @@ def read_column(
         categories = replace(categories, text=standing.text, count=count, sequence=standing.sequence)
     if row_counts[0] is not None:
         categories = replace(categories, count=tally(code, len(categories), row_counts[0]))
+    if isinstance(given, Either):
+        given = given.told_by(printed(after).unique(), categories)
     attribute = _attribute(categories, given)
     place = categories.position
     plain = attribute.kind in NUMBERS and attribute.hierarchy is None

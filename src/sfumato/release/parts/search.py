@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from sfumato.core.microdata import Microdata
+from sfumato.core.wording import quoted
 from sfumato.engines.protocol import COUNT, Engine, Plan
 from sfumato.engines.spark.count import SparkFrame
 from sfumato.engines.spark.table import SparkTable
 from sfumato.engines.spark.write import SparkKept
 from sfumato.errors import PolicyError
+from sfumato.hierarchies.either import Either
 from sfumato.losses.released import ReleasedColumn
 from sfumato.release.destination import StagedOutput
 from sfumato.release.manifest import Shown
@@ -31,6 +33,9 @@ def recoding_in_parts(engine: Engine, request: Request) -> Recoding:
     if request.numbers != "text":
         what, got = "numbers and dates must be written as text", "a table with more cells than max_cells, made in parts"
         raise PolicyError(what, got=got, hint="leave out numbers, or allow more max_cells")
+    if several := [name for name, recipe in request.recipes.items() if isinstance(recipe, Either)]:
+        what = f"a table that is made in parts has one hierarchy per column, and {quoted(several)} has alternatives"
+        raise PolicyError(what, hint="give one of them, or allow more max_cells")
     cluster: Any = engine
     mondrian, choice = spread(request.search, request.policy, request.levels)
     found = distribute(

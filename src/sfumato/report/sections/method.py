@@ -69,14 +69,26 @@ def _forms(manifest: Manifest) -> list[str]:
 def _hierarchies(used: Mapping[str, Any]) -> tuple[list[tuple[str, str]], list[str]]:
     flags, unwritten = [], []
     for column, described in used.items():
-        for pattern, way in _WAYS.items():
-            if found := pattern.fullmatch(str(described)):
-                text = way.format(found[1] if way == "{}" else found[1].replace(", ", ",").replace(" by ", ","))
-                flags.append(("--hierarchy", f"{as_flag([column], '=')}={text}"))
-                break
-        else:
+        if (text := _hierarchy(str(described))) is None:
             unwritten.append(column)
+        else:
+            flags.append(("--hierarchy", f"{as_flag([column], '=')}={text}"))
     return flags, unwritten
+
+
+def _hierarchy(described: str) -> str | None:
+    """The flag that asks for a hierarchy as a manifest describes it; None where there is none.
+
+    >>> _hierarchy("redact right by 2, 4"), _hierarchy("either parent in file zip.csv"), _hierarchy("tree given rows")
+    ('redact:right,2,4', 'either:zip.csv', None)
+    """
+    if several := re.fullmatch(r"either (?:parent in )?(.+)", described):
+        parts = [_hierarchy(part) for part in several[1].split(" or ")]
+        return None if None in parts else f"either:{' or '.join(map(str, parts))}"
+    for pattern, way in _WAYS.items():
+        if found := pattern.fullmatch(described):
+            return way.format(found[1] if way == "{}" else found[1].replace(", ", ",").replace(" by ", ","))
+    return None
 
 
 MOST_LISTED = 20  # values that a line of the shell names

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -18,7 +18,14 @@ from sfumato.search.lattice.incognito import minimal_of
 from sfumato.search.lattice.kernels import distance_vectors, too_far
 from sfumato.search.lattice.minimal import SATISFIED, Satisfies, decide, heights, refuse_large
 from sfumato.search.lattice.state import LatticeState
-from sfumato.search.problem import Problem, Solution, level_solution, refuse_unprunable
+from sfumato.search.problem import (
+    Problem,
+    Solution,
+    group_labels,
+    level_columns,
+    level_solution,
+    refuse_unprunable,
+)
 
 BATCH = 16  # vectors tested together
 MOST_PAIRS = 1 << 26  # distances between outliers and cells
@@ -65,7 +72,21 @@ class Samarati(Search):
                 raise walk.infeasible()
             node = self._preferred(walk, nodes)
         checks = walk.checks + (test.checks if isinstance(test, _Vectors) else 0)
-        return level_solution(problem, node, checks, began)
+        solution = level_solution(problem, node, checks, began)
+        return replace(solution, preference=self._preference(problem, node, solution))
+
+    def _preference(self, problem: Problem, node: Node, solution: Solution) -> tuple[float, ...]:
+        """What the vector is preferred by over those of other hierarchies."""
+        height = [a.ladder.height for a in problem.attributes]
+        known = {
+            "relative-height": sum(level / max(top, 1) for level, top in zip(node, height, strict=True)),
+            "suppressed": solution.verdict.suppressed,
+            "loss": solution.verdict.loss,
+        }
+        key = known.get(self.prefer, 0)
+        if self.prefer == "distinct":
+            key = -len(group_labels(problem, level_columns(problem, node), range(len(node))).size)
+        return (sum(node), key) if self.among == "height" else (key, sum(node))
 
     def _lowest(self, walk: LatticeState, test: Satisfies) -> np.ndarray:
         """The satisfying vectors of least height; where the preference is for the first, only that."""

@@ -1,0 +1,84 @@
+"""Either: alternatives, a file in which values have several parents, and which alternative labels tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sfumato.core.hierarchy import Categories
+from sfumato.errors import PolicyError
+from sfumato.hierarchies import either, file, flat, intervals, learned, parse, redact, wide
+
+Column = Callable[..., Categories]
+ZIPS = ("91412", "91413", "91422", "91423")
+EDGES = [edge for z in ZIPS for edge in ((z, z[:4] + "*"), (z, z[:3] + "*" + z[4]))]
+EDGES += [(mask, "914**") for mask in ("9141*", "9142*", "914*2", "914*3")] + [("914**", "*")]
+
+
+def test_a_value_with_two_direct_generalisations(column: Column) -> None:
+    first, second = either(EDGES).alternatives
+    assert first.build(column(list(ZIPS))).path(0) == ("91412", "9141*", "914**", "*")
+    assert second.build(column(list(ZIPS))).path(0) == ("91412", "914*2", "914**", "*")
+    assert second.build(column(list(ZIPS))).leaves == ZIPS  # the masks of the first are no leaves of the second
+
+
+def test_a_value_with_fewer_parents_follows_its_last(column: Column) -> None:
+    edges = [("a", "x"), ("a", "y"), ("b", "x"), ("c", "y"), ("x", "*"), ("y", "*")]
+    built = [one.build(column(["a", "b", "c"])).paths() for one in either(edges).alternatives]
+    assert built[0] == [("a", "x", "*"), ("b", "x", "*"), ("c", "y", "*")]
+    assert built[1] == [("a", "y", "*"), ("b", "x", "*"), ("c", "y", "*")]
+
+
+def test_lines_of_the_wide_form(column: Column, tmp_path: Path) -> None:
+    place = tmp_path / "zip.csv"
+    place.write_text("12;1*;*\n12;*2;*\n13;1*;*\n13;*3;*\n", encoding="utf-8")
+    for spec in (either(place), either(file(place)), either(wide(place)), parse("either:zip.csv", tmp_path)):
+        built = [one.build(column(["12", "13"])).paths() for one in spec.alternatives]  # type: ignore[attr-defined]
+        assert built == [[("12", "1*", "*"), ("13", "1*", "*")], [("12", "*2", "*"), ("13", "*3", "*")]]
+        assert spec.describe().startswith("either parent in ")
+    assert parse({"either": "zip.csv"}, tmp_path).describe() == "either parent in file zip.csv"
+
+
+def test_labels_tell_the_alternative(column: Column) -> None:
+    right, left = redact("right"), redact("left")
+    both, values = either(right, left), column(["47602", "47677"])
+    assert both.told_by(["476**"], values) == right
+    assert both.told_by(["***77", None], values) == left
+    assert both.told_by(["*"], values) == both.told_by(["47602"], values) == right  # of both: the first
+    ages = either(intervals(5, 10), intervals(20))
+    assert ages.told_by(["[20, 30)"], column([21, 27])) == intervals(5, 10)
+    assert ages.told_by(["[20, 40)"], column([21, 27])) == intervals(20)
+
+
+def test_values(column: Column) -> None:
+    assert either(either("redact:right", "redact:left"), "flat") == either(redact(), redact("left"), flat())
+    assert parse("either:redact:right or redact:left,2,4") == either(redact(), redact("left", steps=[2, 4]))
+    assert parse({"either": [{"redact": "left"}, "flat"]}) == either(redact("left"), flat())
+    assert parse({"either": [list(edge) for edge in EDGES]}) == either(EDGES)
+    assert parse("either:redact:right or flat").describe() == "either redact right or flat"
+    assert either("redact", "flat").codes
+    assert not either("intervals:5", "flat").codes
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        (["redact:right"], "takes two different hierarchies or more; got redact right"),
+        (["flat", flat()], "takes two different hierarchies or more; got flat, flat"),
+        ([], "takes two different hierarchies or more"),
+        ([[("a", "x"), ("x", "*")]], "one file in which a value has two parents"),
+        (
+            ["redact:right", "redact:1,3"],
+            "either takes one redact of each side; got either redact right or redact right by",
+        ),
+        (["flat", learned()], "takes hierarchies that are given; got learned"),
+        (["flat", "redcat"], 'did you mean "redact"'),
+    ],
+)
+def test_refuses(given: list[object], fault: str) -> None:
+    with pytest.raises(PolicyError, match=fault):
+        either(*given)
+    with pytest.raises(PolicyError, match="either needs a value"):
+        parse("either:")
