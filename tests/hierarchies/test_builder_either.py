@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.core.hierarchy import Categories
-from sfumato.errors import PolicyError
+from sfumato.errors import HierarchyError, PolicyError
 from sfumato.hierarchies import either, file, flat, intervals, learned, parse, redact, wide
 
 Column = Callable[..., Categories]
@@ -17,11 +17,39 @@ EDGES = [edge for z in ZIPS for edge in ((z, z[:4] + "*"), (z, z[:3] + "*" + z[4
 EDGES += [(mask, "914**") for mask in ("9141*", "9142*", "914*2", "914*3")] + [("914**", "*")]
 
 
+def masked(*values: str) -> list[tuple[str, str]]:
+    """Every mask of the values, with one character more masked each."""
+    found, ready = dict[tuple[str, str], None](), list(values)
+    for node in ready:
+        above = [f"{node[:i]}*{node[i + 1 :]}" for i in range(len(node)) if node[i] != "*"]
+        found |= dict.fromkeys((node, mask) for mask in above)
+        ready += [mask for mask in above if mask not in ready]
+    return list(found)
+
+
 def test_a_value_with_two_direct_generalisations(column: Column) -> None:
     first, second = either(EDGES).alternatives
     assert first.build(column(list(ZIPS))).path(0) == ("91412", "9141*", "914**", "*")
     assert second.build(column(list(ZIPS))).path(0) == ("91412", "914*2", "914**", "*")
     assert second.build(column(list(ZIPS))).leaves == ZIPS  # the masks of the first are no leaves of the second
+
+
+def test_every_way_up(column: Column) -> None:
+    """Three characters are masked in six orders; the masks of a value stand in the order of its characters."""
+    edges, values = masked("123", "145"), column(["123", "145"])
+    paths = [one.build(values).path(0) for one in either(edges).alternatives]
+    assert paths == [
+        ("123", "*23", "**3", "***"),
+        ("123", "*23", "*2*", "***"),
+        ("123", "1*3", "**3", "***"),
+        ("123", "1*3", "1**", "***"),
+        ("123", "12*", "*2*", "***"),
+        ("123", "12*", "1**", "***"),
+    ]
+    with pytest.raises(
+        HierarchyError, match="too many ways up, each of which is searched; got 120; allowed: at most 32"
+    ):
+        either(masked("12345"))
 
 
 def test_a_value_with_fewer_parents_follows_its_last(column: Column) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import sfumato as sf
 from sfumato.errors import HierarchyError, Infeasible, PolicyError
 from sfumato.measures.utility.information_loss import information_loss
 from sfumato.search.alternatives import search_alternatives
+from tests.hierarchies.test_builder_either import masked
 from tests.search.lattices import every, posed
 
 
@@ -81,6 +83,22 @@ def test_the_union_of_the_lattices_is_searched(seed: int) -> None:
     assert best.bound == pytest.approx(best.verdict.loss)
     lowest = search_alternatives(sf.Samarati(), union)[1]
     assert sum((lowest.levels or {}).values()) == min(sum(node) for node, _ in good)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_mask_of_three_characters(seed: int) -> None:
+    """Samarati masks as few characters as any of the eight masks, and optimal keeps the most classes for that loss."""
+    rows = ["".join(map(str, some)) for some in np.random.default_rng(seed).integers(1, 4, (20, 3)).tolist()]
+    zips = {"zip": sf.either(masked(*dict.fromkeys(rows)))}
+    fits = []
+    for mask in itertools.product([False, True], repeat=3):
+        labels = ["".join("*" if hide else c for hide, c in zip(mask, z, strict=True)) for z in rows]
+        if min(sizes := Counter(labels).values()) >= 3:
+            fits.append((sum(mask), sum(n * n for n in sizes), set(labels)))
+    lowest = set(released(rows, "samarati", 3, zips).table["zip"])
+    assert lowest in [labels for height, _, labels in fits if height == min(fits)[0]]
+    best = set(released(rows, "optimal", 3, zips, loss="discernibility").table["zip"])
+    assert best in [labels for _, squares, labels in fits if squares == min(f[1] for f in fits)]
 
 
 def test_alternatives_that_satisfy_nothing_are_passed_over() -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
+from math import prod
 from pathlib import Path
 
 from sfumato.core.hierarchy import Categories, Hierarchy, HierarchyNote, Recipe, says_codes
 from sfumato.core.label_grammar import STAR
-from sfumato.errors import PolicyError
+from sfumato.errors import HierarchyError, PolicyError
 from sfumato.hierarchies.file import File
 from sfumato.hierarchies.learned import Learned
 from sfumato.hierarchies.redact import Redact
-from sfumato.hierarchies.rows import parents_in, source
+from sfumato.hierarchies.rows import choices_in, rows_of_way, source
 from sfumato.hierarchies.tree import TreeRecipe
 from sfumato.hierarchies.wide import Wide
 
@@ -72,9 +74,9 @@ def _prints(recipe: Recipe, labels: set[str], categories: Categories) -> bool:
 def either(*alternatives: object) -> Either:
     """Several hierarchies for one column: a release uses the one that loses least, for all rows alike.
 
-    Each is a recipe or a short form, as in `hierarchies`. A single file, or a list of edges or rows, gives as many as a
-    value has parents or lines in it: the first follows the first parent of every value, the second the second, and a
-    value that has fewer its last.
+    Each is a recipe or a short form, as in `hierarchies`. A single file, or a list of edges, in which values have
+    several parents gives one for every way up: at each depth all values follow their first parent, or all their second,
+    and so on; one that has fewer its last. Of a file in wide form all values follow their first line, or their second.
 
     >>> either("redact:right", "redact:left").describe()
     'either redact right or redact left'
@@ -85,10 +87,10 @@ def either(*alternatives: object) -> Either:
     from sfumato.hierarchies.spec import parse
 
     if len(alternatives) == 1 and _is_rows(alternatives[0]):
-        return Either(_turns(File(source(alternatives[0], None))))
+        return Either(_ways(File(source(alternatives[0], None))))
     found = [parse(one) for one in alternatives]
     if len(found) == 1 and isinstance(found[0], File | TreeRecipe | Wide):
-        return Either(_turns(File(found[0].source)))
+        return Either(_ways(File(found[0].source)))
     return Either(tuple(inner for one in found for inner in (one.alternatives if isinstance(one, Either) else (one,))))
 
 
@@ -96,5 +98,14 @@ def _is_rows(given: object) -> bool:
     return isinstance(given, Sequence) and not isinstance(given, str | Path)
 
 
-def _turns(file: File) -> tuple[Recipe, ...]:
-    return tuple(File(file.source, turn) for turn in range(parents_in(file.source.rows())))
+def _ways(file: File) -> tuple[Recipe, ...]:
+    """The file once for every different way up."""
+    rows = file.source.rows()
+    choices = choices_in(rows)
+    if (ways := prod(choices)) > MOST:
+        what = f"{file.source.name} has too many ways up, each of which is searched"
+        raise HierarchyError(
+            what, got=f"{ways:,}", allowed=f"at most {MOST}", hint="give some of them as files of their own"
+        )
+    found = {tuple(rows_of_way(rows, way)): File(file.source, way) for way in product(*map(range, choices))}
+    return tuple(found.values())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sfumato.core.hierarchy import Categories, Hierarchy
 from sfumato.errors import PolicyError
-from sfumato.hierarchies.rows import RowSource, rows_of_turn, source
+from sfumato.hierarchies.rows import RowSource, Way, rows_of_way, source
 from sfumato.hierarchies.tree import from_edges
 from sfumato.hierarchies.wide import from_rows
 
@@ -16,15 +16,15 @@ from sfumato.hierarchies.wide import from_rows
 class File:
     """A hierarchy file: two columns are an edge list, more are the wide form.
 
-    With `turn`, of a value with several parents, or lines, the one of that number counts.
+    With `way`, of a value with several parents, or lines, the one that the way follows counts.
     """
 
     source: RowSource
-    turn: int | None = None
+    way: Way | None = None
 
     def build(self, categories: Categories) -> Hierarchy:
         """The hierarchy in the file."""
-        rows = self.source.rows() if self.turn is None else rows_of_turn(self.source.rows(), self.turn)
+        rows = self.source.rows() if self.way is None else rows_of_way(self.source.rows(), self.way)
         form = from_edges if max(len(row.fields) for row in rows) == 2 else from_rows
         return form(self.source, rows, categories)
 

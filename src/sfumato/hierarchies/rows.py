@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,28 +146,60 @@ def first_lines(rows: Iterable[tuple[str, int]]) -> dict[str, int]:
     return first
 
 
-def parents_in(rows: Sequence[Row]) -> int:
-    """The most parents, or lines, that a value has."""
-    return max(map(len, _by_value(rows).values()))
+Way = tuple[int, ...]  # by depth, from the leaves: which of its parents, or lines, a value follows
 
 
-def rows_of_turn(rows: Sequence[Row], turn: int) -> list[Row]:
-    """One row per value: that of its parent, or line, number `turn`, or its last one where it has fewer.
+def choices_in(rows: Sequence[Row]) -> Way:
+    """How many parents, or lines, a value has at most, by depth: leaves first."""
+    depth, found = _depths(rows), dict[int, int]()
+    for value, several in _by_value(rows).items():
+        at = depth.get(value, 0)
+        found[at] = max(found.get(at, 1), len(several))
+    return tuple(found.get(at, 1) for at in range(max(found) + 1))
+
+
+def rows_of_way(rows: Sequence[Row], way: Way) -> list[Row]:
+    """One row per value: that of the parent, or line, which the way follows, or its last one where it has fewer.
 
     >>> edges = [("1", "1*"), ("1", "*1"), ("1*", "*"), ("*1", "*")]
-    >>> [row.fields for row in rows_of_turn([Row(i, edge) for i, edge in enumerate(edges)], 1)]
+    >>> [row.fields for row in rows_of_way([Row(i, edge) for i, edge in enumerate(edges)], (1, 0))]
     [('1', '*1'), ('*1', '*')]
     """
-    found = {value: several[min(turn, len(several) - 1)] for value, several in _by_value(rows).items()}
+    depth, by_value = _depths(rows), _by_value(rows)
+    found = {value: several[min(way[depth.get(value, 0)], len(several) - 1)] for value, several in by_value.items()}
     if max(len(row.fields) for row in rows) > 2:
         return list(found.values())
     inner, reached = {row.fields[-1] for row in rows}, dict[str, Row]()
-    for leaf in (value for value in found if value not in inner):  # nodes that no leaf leads to are none of this turn
+    for leaf in (value for value in found if value not in inner):  # nodes that no leaf leads to are not on the way
         node = leaf
         while node in found and node not in reached:
             reached[node] = found[node]
             node = found[node].fields[-1]
     return sorted(reached.values())
+
+
+def _depths(rows: Sequence[Row]) -> dict[str, int]:
+    """The longest way from a leaf up to each node of an edge list; nodes on a cycle have none, nor has the wide form.
+
+    >>> _depths([Row(1, ("a", "b")), Row(2, ("b", "d")), Row(3, ("c", "d"))])
+    {'a': 0, 'c': 0, 'b': 1, 'd': 2}
+    """
+    if max(len(row.fields) for row in rows) > 2:
+        return {}
+    edges = {row.fields for row in rows if len(row.fields) == 2}
+    up: dict[str, list[str]] = {}
+    for child, parent in sorted(edges):
+        up.setdefault(child, []).append(parent)
+    below = Counter(parent for _, parent in edges)
+    ready = [value for value in up if value not in below]
+    depth = dict.fromkeys(ready, 0)
+    for node in ready:  # which grows on the way
+        for parent in up.get(node, ()):
+            depth[parent] = max(depth.get(parent, 0), depth[node] + 1)
+            below[parent] -= 1
+            if not below[parent]:
+                ready.append(parent)
+    return depth
 
 
 def _by_value(rows: Sequence[Row]) -> dict[str, list[Row]]:

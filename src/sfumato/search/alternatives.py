@@ -84,6 +84,6 @@ def _refuse_unlike(attributes: Sequence[Attribute]) -> None:
         if unlike := sum(known.get(name, sums) != sums for name, sums in own.items() if name != STAR):
             raise HierarchyError(
                 f'the alternatives of "{attribute.name}" print {count(unlike, "label")} for other values in each',
-                hint="a label stands for the same values wherever it is printed: give others a name of their own",
+                hint="a label stands for the same values in all; in one file the parents of values stand in one order",
             )
         known = own | known
