@@ -9,7 +9,7 @@ import argparse
 import os
 from collections.abc import Callable, Sequence
 
-from benchmarks import command_line, measures, mondrian, optimal, peers, searches
+from benchmarks import command_line, measures, mondrian, optimal, peers, searches, threads
 from benchmarks.figures import Agreement, Comparison, Figure, say
 from benchmarks.machine import facts, yardstick
 from benchmarks.results import document, markdown, merged, save, saved
@@ -18,6 +18,7 @@ GROUPS: dict[str, Callable[[], Sequence[Figure | Comparison | Agreement]]] = {
     "optimal": optimal.run,
     "mondrian": mondrian.run,
     "searches": searches.run,
+    "threads": threads.run,
     "measures": measures.run,
     "command line": command_line.run,
     "peers": peers.run,

@@ -169,9 +169,8 @@ def test_exported_name_is_there(name: str) -> None:
 
 def test_the_facade_is_typed() -> None:
     """What is fetched when first used is imported for type checkers, under the same names."""
-    [block] = [
-        node for node in ast.parse((PACKAGE / "__init__.py").read_text("utf-8")).body if isinstance(node, ast.If)
-    ]
+    body = ast.parse((PACKAGE / "__init__.py").read_text("utf-8")).body
+    [block] = [node for node in body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
     typed = {alias.asname for line in block.body if isinstance(line, ast.ImportFrom) for alias in line.names}
     assert typed == set(EXPORTED) - {"__version__"}
 

@@ -8,8 +8,12 @@ what the blurring cost.
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+if os.environ.get("SFUMATO_THREADS", "").isdecimal():  # Polars, which is not imported yet, takes it from there
+    os.environ.setdefault("POLARS_MAX_THREADS", os.environ["SFUMATO_THREADS"])
 
 if TYPE_CHECKING:
     from sfumato import errors as errors

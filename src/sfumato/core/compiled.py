@@ -1,10 +1,12 @@
-"""Compiled inner loops: the decorator that makes one. Nothing but arrays goes in or out of it."""
+"""Compiled inner loops: the decorator that makes one, and threads to run them. Nothing but arrays goes in or out."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,9 @@ if "NUMBA_CACHE_DIR" not in os.environ and not os.access(Path(__file__).parent, 
     os.environ["NUMBA_CACHE_DIR"] = str(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sfumato")
 
 import numba
+import numpy as np
+
+from sfumato.errors import PolicyError
 
 ROOT = Path(__file__).parents[1]
 
@@ -59,3 +64,48 @@ def warn_of_compiling(report_progress: Callable[[str, float | None], None]) -> N
 def compiled() -> bool:
     """Whether compiled kernels are in the cache, so that the first call is quick."""
     return any(_cache(ROOT / "core").glob("keys*.nbi"))
+
+
+VARIABLE = "SFUMATO_THREADS"
+
+
+def threads() -> int:
+    """How many threads work at once: as SFUMATO_THREADS says, else as many as there are cores for this process.
+
+    >>> threads() >= 1
+    True
+    """
+    given = os.environ.get(VARIABLE, "").strip()
+    if not given:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not given.isascii() or not given.isdecimal() or int(given) < 1:
+        raise PolicyError(f"{VARIABLE} must be a number of threads", got=repr(given), allowed="a whole number from 1")
+    return int(given)
+
+
+def workers() -> ThreadPoolExecutor:
+    """A pool of as many threads as work at once; none is started before it has work."""
+    return ThreadPoolExecutor(threads())
+
+
+def share(run: Callable[[slice, int], object], weight: np.ndarray, pool: ThreadPoolExecutor) -> None:
+    """Run over all entries, in a slice for each thread, of about the same weight; the last one runs here.
+
+    `run` is given the slice and the number of its thread, for scratch of its own. What it finds must not depend on how
+    the entries are cut into slices.
+
+    >>> seen = []
+    >>> with workers() as pool:
+    ...     share(lambda part, thread: seen.extend(range(10)[part]), np.ones(10), pool)
+    >>> sorted(seen) == list(range(10))
+    True
+    """
+    upto = np.cumsum(weight)
+    most = min(threads(), len(weight))
+    cuts = np.searchsorted(upto, upto[-1] * np.arange(1, most) / most) if most > 1 else []
+    ends = [0, *dict.fromkeys(int(cut) for cut in cuts if 0 < cut < len(weight)), len(weight)]
+    parts = [slice(low, high) for low, high in pairwise(ends)]
+    others = [pool.submit(run, part, thread) for thread, part in enumerate(parts[:-1])]
+    run(parts[-1], len(parts) - 1)
+    for other in others:
+        other.result()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb, factorial
@@ -14,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.cells import count_cells
+from sfumato.core.compiled import threads, workers
 from sfumato.core.parameters import share_of, whole_number
 from sfumato.core.wording import quoted
 from sfumato.engines.memory.table import enter
@@ -25,7 +24,6 @@ from sfumato.measures.table import table_of
 
 WORD = 6  # the sets of so many columns are the bits of one word
 MOST_BYTES = 2**31  # of marks
-THREADS = min(4, os.cpu_count() or 1)  # each has scratch of its own
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +81,8 @@ def _by_partition(keys: Keys, most: int, weights: np.ndarray, found: Uniques) ->
     if len(cells) == 1:  # alone on any column
         marks[at[0]] = sum(1 << (1 << j) for j in range(low))
         marks[[at[1 << j] for j in range(tall)]] = 1
-    edges = np.linspace(0, len(cells), THREADS + 1).astype(np.int64).tolist()
-    with ThreadPoolExecutor(THREADS) as pool:
+    edges = np.linspace(0, len(cells), threads() + 1).astype(np.int64).tolist()
+    with workers() as pool:
         if len(cells) > 1:
             list(pool.map(lambda m: uniques(codes, values, low, m, most, marks[at[m]]), above))
         marks[:, cells.count > 1] = 0  # who has a double is never unique

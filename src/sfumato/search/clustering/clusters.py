@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -11,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.core.cells import classes_of
+from sfumato.core.compiled import workers
 from sfumato.core.labels import Labels, at_level, of_nodes, of_ranges
 from sfumato.core.microdata import Attribute
 from sfumato.core.parameters import one_of, whole_number
@@ -271,7 +271,7 @@ def with_rest(field: Field, of: np.ndarray, block: int | None) -> np.ndarray:
         some = points, order, bounds, ends[i], ends[i + 1], field.least, kind, field.cap, found
         return int(k_member(*some, shape, table))
 
-    with ThreadPoolExecutor(2) as pool:
+    with workers() as pool:
         made = list(pool.map(run, range(len(ends) - 1)))
     group = np.empty(len(loose), np.int64)
     group[order] = np.repeat(np.arange(len(ends) - 1), np.diff(bounds[ends]))

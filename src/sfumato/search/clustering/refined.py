@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.core.cells import classes_of
+from sfumato.core.compiled import workers
 from sfumato.core.lattice import lattice
 from sfumato.core.policy import holds
 from sfumato.core.protocols import Search
@@ -119,7 +120,7 @@ class Refined(Search):
         if rounds is None and self.seconds is None:
             rounds = int(np.clip(WORK // (len(of) * max(1, field.least // 25)), 2, 100))
         checks = done = 0
-        with ThreadPoolExecutor(2) as pool:
+        with workers() as pool:
             while rounds is None or done < rounds:
                 spent = time.perf_counter() - began
                 if self.seconds is not None and spent > self.seconds:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from sfumato.core.compiled import threads, workers
 from sfumato.core.parameters import real_number, settle, whole_number
 from sfumato.core.protocols import Search
 from sfumato.search.cuts.cuts import WORTH_A_THREAD, Trials, check_limits
@@ -51,7 +51,7 @@ class Annealing(Search):
 
     def __call__(self, problem: Problem) -> Solution:
         """Anneal cuts for the problem."""
-        with ThreadPoolExecutor(1) as pool:
+        with workers() as pool:
             trials = Trials(problem, self.gaps, pool)
             trials.start(self.seconds, self.evaluations, self.patience)
             rngs = np.random.default_rng(self.seed).spawn(CHAINS)
@@ -105,7 +105,7 @@ def cool(chains: list[_Chain]) -> None:
     trials, left = chains[0].trials, len(chains[0].heat)
     cells = len(trials.sheet.count)
     steps = min(max(A_WHILE // cells, 1), left)
-    worth = cells * steps >= WORTH_A_THREAD
+    worth = cells * steps >= WORTH_A_THREAD and threads() > 1
     while left > 0 and not trials.over():
         most = [(trials.left + i) // len(chains) for i in range(len(chains))]
         others = []

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.core.cells import roll_up
+from sfumato.core.compiled import share, threads
 from sfumato.core.keys import first_of, rank_tuples
 from sfumato.core.labels import Labels, of_nodes, of_ranges
 from sfumato.core.lattice import Lattice, lattice
@@ -218,7 +219,7 @@ class Trials:
         self.seconds = self.most = self.patience = math.inf
         self.space = CutSpace(problem, gaps)
         self.shape, self.sheet = _shape(self.space), _sheet(self.space, self.limit)
-        self.work = room(self.shape, self.sheet), room(self.shape, self.sheet)
+        self.work = tuple(room(self.shape, self.sheet) for _ in range(threads()))
         require = self.policy.require
         self.by_label = self.policy.loss.by_label
         self.by_size = len(problem.sets) == 1 and problem.policy.by_size
@@ -282,21 +283,20 @@ class Trials:
         A loss that includes the penalty and is above the bar may be too low, one below it is right.
         """
         value, found = np.zeros(len(bits)), np.zeros((len(bits), 5))
-        half = len(bits) // 2 if len(bits) * len(self.sheet.count) >= WORTH_A_THREAD else 0
 
-        def run(part: slice, work: CutWork) -> None:
-            weigh_all(bits[part], self.shape, self.sheet, work, bar, value[part], found[part])
+        def run(part: slice, thread: int) -> None:
+            weigh_all(bits[part], self.shape, self.sheet, self.work[thread], bar, value[part], found[part])
 
-        other = self.pool.submit(run, slice(0, half), self.work[0]) if half else None
-        run(slice(half, len(bits)), self.work[1])
-        if other:
-            other.result()
+        if len(bits) * len(self.sheet.count) >= WORTH_A_THREAD:
+            share(run, np.ones(len(bits)), self.pool)
+        else:
+            run(slice(0, len(bits)), 0)
         weighed = np.flatnonzero(found[:, 0] >= 0)
         self.checks += len(weighed)
         suppressed = found[:, 0].copy()
         for b in weighed if not self.exact else []:
             if value[b] + penalty * self._over(suppressed[b]) <= bar and not self.late():
-                value[b], suppressed[b] = self.settle(bits[b], value[b], found[b], self.work[1])
+                value[b], suppressed[b] = self.settle(bits[b], value[b], found[b], self.work[0])
             else:
                 suppressed[b] = -1
         if len(known := np.flatnonzero(suppressed >= 0)):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from sfumato.core.compiled import workers
 from sfumato.core.parameters import settle, share_of, whole_number
 from sfumato.core.protocols import Search
 from sfumato.search.cuts.cuts import Trials, check_limits
@@ -50,7 +50,7 @@ class Genetic(Search):
 
     def __call__(self, problem: Problem) -> Solution:
         """Breed cuts for the problem."""
-        with ThreadPoolExecutor(1) as pool:
+        with workers() as pool:
             trials = Trials(problem, self.gaps, pool)
             seeds = trials.start(self.seconds, self.evaluations, self.patience)
             if trials.space.bits and not trials.over():

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from sfumato.core.cells import classes_of
+from sfumato.core.compiled import workers
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.labels import of_ranges
 from sfumato.core.lattice import lattice
@@ -124,7 +124,7 @@ class Iterated(Search):
         space = lattice(problem.attributes, problem.levels)
         node, checks, in_time = None, rest.looked, not rest.hurried
         if found is None or space.size <= LISTED:
-            with ThreadPoolExecutor(1) as pool:
+            with workers() as pool:
                 walk = LatticeState(problem, space, pool)
                 node = _better(walk, found, self)
             checks, in_time = checks + walk.checks, in_time and not walk.timed_out

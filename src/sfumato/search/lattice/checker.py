@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.core.cells import Cells, Classes, roll_up
+from sfumato.core.compiled import share
 from sfumato.core.keys import first_of, number_tuples
 from sfumato.core.microdata import Attribute
 from sfumato.search.lattice.kernels import check_nodes, group_room
@@ -118,7 +119,7 @@ class NodeChecker:
         where, size = self.prepare(nodes)
         found, extra = np.zeros((len(nodes), 5)), np.zeros(gap_at.shape)
 
-        def run(part: slice) -> None:
+        def run(part: slice, thread: int = 0) -> None:
             check_nodes(
                 self.fused, self.cells.count, self.maps, where[part], size[part], least, limit, self.cells.codes,
                 gaps, gap_at[part], self.members, *group_room(len(self.cells)), found[part], extra[part],
@@ -127,10 +128,7 @@ class NodeChecker:
         if len(nodes) < 2 or len(nodes) * len(self.cells) < WORTH_A_THREAD:
             run(slice(0, len(nodes)))
         else:
-            half = len(nodes) // 2
-            other = pool.submit(run, slice(0, half))
-            run(slice(half, len(nodes)))
-            other.result()
+            share(run, np.ones(len(nodes)), pool)
         return found, extra
 
     def extra(self, gone: np.ndarray, gaps: np.ndarray, gap_at: np.ndarray) -> np.ndarray:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from sfumato.core.compiled import workers
 from sfumato.core.lattice import lattice
 from sfumato.core.protocols import Search
 from sfumato.search.lattice.state import LatticeState
@@ -35,7 +35,7 @@ class Datafly(Search):
         began = time.perf_counter()
         space = lattice(problem.attributes, problem.levels)
         path = _path(problem, np.array(space.least, dtype=np.int64), np.array(space.greatest, dtype=np.int64))
-        with ThreadPoolExecutor(1) as pool:
+        with workers() as pool:
             walk = LatticeState(problem, space, pool)
             for step, node in enumerate(path):
                 problem.progress("generalising", step / len(path))

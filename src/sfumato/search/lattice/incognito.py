@@ -6,13 +6,13 @@ import itertools
 import math
 import time
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from sfumato.core.cells import Cells, roll_up
+from sfumato.core.compiled import workers
 from sfumato.core.keys import first_of
 from sfumato.core.lattice import Lattice, Node, lattice
 from sfumato.core.policy import check
@@ -109,7 +109,7 @@ class Incognito(Search):
         """Find all satisfying level vectors, then the one that loses least."""
         began = time.perf_counter()
         found = incognito(problem)
-        with ThreadPoolExecutor(1) as pool:
+        with workers() as pool:
             walk = LatticeState(problem, lattice(problem.attributes, problem.levels), pool)
             if not found.whole.good.any():
                 walk.examine(walk.greatest[None, :])
@@ -235,7 +235,7 @@ class _BySize:
             how = self.least, self.limit, candidates.good.ravel()
             return int(sweep(self.fused, self.count, self.source.maps, *job[1:], *how, *group_room(len(self.count))))
 
-        with ThreadPoolExecutor(2) as pool:
+        with workers() as pool:
             return list(pool.map(run, zip(waiting, jobs, strict=True)))
 
     def _job(self, candidates: _Candidates) -> tuple[np.ndarray, ...]:

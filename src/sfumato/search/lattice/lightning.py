@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import heapq
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from sfumato.core.compiled import workers
 from sfumato.core.lattice import lattice
 from sfumato.core.parameters import one_of
 from sfumato.core.policy import ClassStatistics
@@ -52,7 +52,7 @@ class Lightning(Search):
         began = time.perf_counter()
         space = lattice(problem.attributes, problem.levels)
         spare = None if self.seconds is None else self.seconds * BOUNDING
-        with ThreadPoolExecutor(1) as pool:
+        with workers() as pool:
             fronts: list[_Front] = []
             for start in DIRECTIONS[self.start]:
                 walk = (Descent if start == "top" else LatticeState)(problem, space, pool)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.core.compiled import workers
 from sfumato.core.lattice import Lattice, Node, lattice
 from sfumato.errors import PolicyError
 from sfumato.search.lattice.incognito import minimal_of
@@ -111,7 +111,7 @@ def minimal_nodes(problem: Problem) -> Minimal:
     ----------
     P. Samarati, Protecting respondents' identities in microdata release, TKDE 13(6), 2001.
     """
-    with ThreadPoolExecutor(1) as pool:
+    with workers() as pool:
         walk = LatticeState(problem, lattice(problem.attributes, problem.levels), pool)
         ledger = KnownNodes(walk)
         ledger.tag = decide(walk.lattice, ledger.check, walk.monotone, problem.progress)

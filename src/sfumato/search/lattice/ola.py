@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from sfumato.core.compiled import workers
 from sfumato.core.lattice import lattice
 from sfumato.core.policy import TOLERANCE
 from sfumato.core.protocols import Search
@@ -32,7 +33,7 @@ class OLA(Search):
     def __call__(self, problem: Problem) -> Solution:
         """Find the k-minimal vectors and take the best."""
         began = time.perf_counter()
-        with ThreadPoolExecutor(1) as pool:
+        with workers() as pool:
             walk = _walk(problem, pool)
             found = _search(walk)
             best = found.best
@@ -49,7 +50,7 @@ class OLA(Search):
 
 def ola(problem: Problem) -> Minimal:
     """All k-minimal generalisations, by the paper's bisection of sub-lattices with predictive tagging."""
-    with ThreadPoolExecutor(1) as pool:
+    with workers() as pool:
         return _search(_walk(problem, pool))
 
 

@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.core.cells import roll_up
+from sfumato.core.compiled import workers
 from sfumato.core.lattice import lattice
 from sfumato.core.policy import Policy, class_statistics
 from sfumato.core.protocols import Search
@@ -150,7 +151,7 @@ class Optimal(Search):
     def __call__(self, problem: Problem) -> Solution:
         """Search the lattice of the problem."""
         began = time.perf_counter()
-        with ThreadPoolExecutor(1) as pool:
+        with workers() as pool:
             walk = LatticeState(problem, lattice(problem.attributes, problem.levels), pool)
             walk.stop_after(self.seconds, self.nodes)
             descend(walk)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
+from sfumato.core.compiled import workers
 from sfumato.core.lattice import Node, lattice
 from sfumato.core.parameters import one_of
 from sfumato.core.protocols import Search
@@ -63,7 +63,7 @@ class Samarati(Search):
         refuse_unprunable(problem, "samarati")
         whole = lattice(problem.attributes, problem.levels)
         refuse_large(whole)
-        with ThreadPoolExecutor(1) as pool:
+        with workers() as pool:
             walk = LatticeState(problem, whole, pool)
             test: Satisfies = _Vectors(walk) if self.by == "vectors" else _Tables(walk)
             nodes = _minimal(walk, test) if self.among == "minimal" else self._lowest(walk, test)

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from sfumato.core.cells import Cells, Classes, roll_up
+from sfumato.core.compiled import share, threads
 from sfumato.core.labels import at_level
 from sfumato.core.lattice import Lattice
 from sfumato.core.policy import TOLERANCE, ClassStatistics, class_statistics, kept_classes
@@ -316,7 +317,7 @@ class IncrementalChecker(NodeChecker):
         super().__init__(ladders, cells, range(len(cells.codes)))
         self.tops = np.array([len(at) - 1 for at in ladders.at])
         self.here, self.groups = self.tops, 1
-        self.pair = np.zeros((2, 2, len(cells)), np.int32)  # per thread: the class and the code of each cell
+        self.pair = np.zeros((threads(), 2, len(cells)), np.int32)  # per thread: the class and the code of each cell
         self.tables = np.concatenate([np.arange(len(cells), dtype=np.int32), ladders.flat])
         self.seen: OrderedDict[bytes, tuple[np.ndarray, int]] = OrderedDict()
         self.found = np.zeros((0, 5))  # what the last check found
@@ -364,9 +365,9 @@ class IncrementalChecker(NodeChecker):
         where = np.array([[0, cells + self.ladders.at[a][i]] for a, i in zip(changed, level, strict=True)])
         size = np.array([[self.groups, self.ladders.size[a][i]] for a, i in zip(changed, level, strict=True)])
 
-        def run(part: range, pair: np.ndarray) -> None:
-            room = group_room(cells)
-            for b in part:
+        def run(part: slice, thread: int) -> None:
+            room, pair = group_room(cells), self.pair[thread]
+            for b in range(len(nodes))[part]:
                 pair[1] = self.cells.codes[changed[b]]
                 one = slice(b, b + 1)
                 check_nodes(
@@ -374,11 +375,10 @@ class IncrementalChecker(NodeChecker):
                     self.cells.codes, gaps, gap_at[one], self.members, *room, found[one], extra[one],
                 )  # fmt: skip
 
-        half = len(nodes) // 2 if len(nodes) * cells >= WORTH_A_THREAD else 0
-        other = pool.submit(run, range(half), self.pair[0]) if half else None
-        run(range(half, len(nodes)), self.pair[1])
-        if other is not None:
-            other.result()
+        if len(nodes) * cells >= WORTH_A_THREAD:
+            share(run, np.ones(len(nodes)), pool)
+        else:
+            run(slice(0, len(nodes)), 0)
         self.found = found
         return found, extra
 

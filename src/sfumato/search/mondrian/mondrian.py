@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, ClassVar
@@ -11,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.core.cells import classes_of
+from sfumato.core.compiled import workers
 from sfumato.core.label_grammar import STAR, listed
 from sfumato.core.labels import Labels, of_nodes, of_ranges
 from sfumato.core.parameters import column_name, one_of, whole_number
@@ -190,7 +190,7 @@ def _cut_all(problem: Problem, parts: Parts) -> tuple[np.ndarray, np.ndarray, in
     start, end, skip = np.array([0]), np.array([len(problem.cells)]), np.zeros(1, np.int64)
     done: list[tuple[np.ndarray, np.ndarray]] = []
     finished = checks = 0
-    with ThreadPoolExecutor(1) as pool:
+    with workers() as pool:
         while len(start):
             kids = parts.cut(start, end, skip, pool)
             stuck = kids == 0

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.core.cells import Cells
+from sfumato.core.compiled import share
 from sfumato.core.labels import at_level
 from sfumato.core.microdata import Attribute
 from sfumato.core.protocols import Loss
@@ -193,11 +194,11 @@ class Parts:
         kids = np.zeros(len(start), np.int64)
         rules = self.rules.least, self.rules.how == BALANCED, self.rules.order == WIDEST
 
-        def run(part: slice) -> None:
+        def run(part: slice, thread: int = 0) -> None:
             cells = self.codes, self.n, self.idx, *self.spare
             propose(*cells, start[part], end[part], skip[part], *rules, *self.shape[:9], kids[part], self.bounds)
 
-        share(run, start, end, pool)
+        _share(run, start, end, pool)
         return kids
 
     def sides(self, start: np.ndarray, end: np.ndarray, kids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -248,14 +249,14 @@ class FreeParts(Parts):
         kids, skip = np.zeros(len(start), np.int64), skip.copy()
         column, cut, take = np.full(len(start), -1), np.zeros_like(start), np.zeros_like(start)
 
-        def run(part: slice) -> None:
+        def run(part: slice, thread: int = 0) -> None:
             fixed = self.room, self.shape, self.rules
             own = start[part], end[part], skip[part], column[part], cut[part], take[part]
             if self.goal is not None:
                 choose(*fixed, self.goal, *own)
             cut_parts(*fixed, *own, kids[part], self.first, self.last)
 
-        share(run, start, end, pool)
+        _share(run, start, end, pool)
         return kids
 
     def sides(self, start: np.ndarray, end: np.ndarray, kids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -280,16 +281,12 @@ class FreeParts(Parts):
         return self.codes[:, at], self.n[at], self.idx[at]
 
 
-def share(run: Callable[[slice], None], start: np.ndarray, end: np.ndarray, pool: ThreadPoolExecutor) -> None:
-    """Run over all parts, in two halves at a time where that pays."""
-    size = np.cumsum(end - start)
-    if len(start) == 1 or size[-1] < WORTH_A_THREAD:
+def _share(run: Callable[..., None], start: np.ndarray, end: np.ndarray, pool: ThreadPoolExecutor) -> None:
+    """Run over all parts, several at a time where that pays."""
+    if (end - start).sum() < WORTH_A_THREAD:
         run(slice(0, len(start)))
-        return
-    middle = int(np.searchsorted(size, size[-1] / 2))
-    other = pool.submit(run, slice(0, middle))
-    run(slice(middle, len(start)))
-    other.result()
+    else:
+        share(run, end - start, pool)
 
 
 def stretch(first: np.ndarray, last: np.ndarray) -> np.ndarray:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from sfumato.core.compiled import workers
 from sfumato.core.lattice import lattice
 from sfumato.core.policy import TOLERANCE, table_criteria
 from sfumato.core.protocols import Search
@@ -92,7 +92,7 @@ class AttributeSuppression(Search):
         """Search the sets of columns."""
         began = time.perf_counter()
         node, free = _choices(problem)
-        with ThreadPoolExecutor(1) as pool:
+        with workers() as pool:
             walk = Descent(problem, lattice(problem.attributes, {}), pool)
             walk.stop_after(self.seconds, None)
             sets = _Sets(walk)

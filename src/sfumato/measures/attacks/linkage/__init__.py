@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -19,7 +18,6 @@ from sfumato.measures.attacks.result import Attack
 from sfumato.measures.measure import wilson
 
 UNKNOWN = "unknown"
-THREADS = min(4, os.cpu_count() or 1)
 
 
 @dataclass(frozen=True, eq=False)

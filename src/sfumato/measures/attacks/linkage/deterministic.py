@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from sfumato.core.compiled import threads, workers
 from sfumato.core.keys import first_of
 from sfumato.core.wording import percent, quoted
 from sfumato.measures.attacks.classes import Encoded
 from sfumato.measures.attacks.kernels import count_bits, covered
-from sfumato.measures.attacks.linkage import THREADS, LinkedPair, chunks, common_columns, credited, pair_of
+from sfumato.measures.attacks.linkage import LinkedPair, chunks, common_columns, credited, pair_of
 from sfumato.measures.attacks.linkage.covering import CodedPair, code_pair, open_parts
 from sfumato.measures.attacks.result import MOST, Attack
 
@@ -178,8 +178,8 @@ def _count(coded: CodedPair) -> tuple[np.ndarray, np.ndarray]:
         rows, cell = np.zeros(points, np.int64), np.full(points, -1, np.int64)
         bits = (some.point, some.columns, some.part, some.holds, some.begin, some.stop, some.coarse, some.cells)
         given = (*bits, coded.labels, *coded.table, coded.count, rows, cell)
-        with ThreadPoolExecutor(THREADS) as pool:
-            list(pool.map(lambda part, given=given: count_bits(*part, *given), chunks(points, 4 * THREADS)))
+        with workers() as pool:
+            list(pool.map(lambda part, given=given: count_bits(*part, *given), chunks(points, 4 * threads())))
         found += rows[some.of]
         sole = np.where(cell[some.of] >= 0, cell[some.of], sole)
     return found, sole

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.cells import count_cells
+from sfumato.core.compiled import threads, workers
 from sfumato.core.hierarchy import Categories
 from sfumato.core.keys import first_of
 from sfumato.core.label_grammar import says_nothing
@@ -19,7 +19,7 @@ from sfumato.core.parameters import column_names, one_of
 from sfumato.core.wording import percent, quoted
 from sfumato.errors import PolicyError
 from sfumato.measures.attacks.kernels import ABSOLUTE, NAMED, NIL, SAME, SQUARED, bounds, distances, grow, nearest
-from sfumato.measures.attacks.linkage import THREADS, LinkedPair, chunks, common_columns, credited, pair_of
+from sfumato.measures.attacks.linkage import LinkedPair, chunks, common_columns, credited, pair_of
 from sfumato.measures.attacks.result import MOST, Attack
 from sfumato.measures.labels_cover import read_labels
 
@@ -213,11 +213,11 @@ def _nearest(
     tree = (place, count, start, stop, right, *bounds(place, start, stop, right))
     along = grow(queries, spread)[0]  # queries that are close to each other walk the same nodes
     best, ties = np.zeros(len(queries)), np.zeros(len(queries), np.int64)
-    with ThreadPoolExecutor(THREADS) as pool:
+    with workers() as pool:
         list(
             pool.map(
                 lambda part: nearest(queries, along, *part, *tree, *measure, best, ties),
-                chunks(len(queries), 8 * THREADS),
+                chunks(len(queries), 8 * threads()),
             )
         )
     assert pair.truth is not None

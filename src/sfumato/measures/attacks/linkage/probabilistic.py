@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from sfumato.core.compiled import threads, workers
 from sfumato.core.keys import first_of
 from sfumato.core.parameters import share_of
 from sfumato.core.wording import percent, quoted
 from sfumato.errors import PolicyError
 from sfumato.measures.attacks.classes import Encoded
 from sfumato.measures.attacks.kernels import best_cells, patterns
-from sfumato.measures.attacks.linkage import THREADS, LinkedPair, chunks, common_columns, credited, pair_of
+from sfumato.measures.attacks.linkage import LinkedPair, chunks, common_columns, credited, pair_of
 from sfumato.measures.attacks.linkage.covering import CodedPair, code_pair, sum_covering
 from sfumato.measures.attacks.matching import TIE
 from sfumato.measures.attacks.result import MOST, Attack
@@ -271,8 +271,8 @@ def _best(pair: LinkedPair, coded: CodedPair, model: AgreementModel, rows: np.nd
     there = there[np.argsort(of[there], kind="stable")]
     known = own[there], np.searchsorted(of[there], np.arange(len(points) + 1)), np.zeros(len(there))
     cost, ties, sole = np.zeros(len(points)), np.zeros(len(points), np.int64), np.zeros(len(points), np.int64)
-    with ThreadPoolExecutor(THREADS) as pool:
-        parts = chunks(len(points), 8 * THREADS)
+    with workers() as pool:
+        parts = chunks(len(points), 8 * threads())
         list(pool.map(lambda part: best_cells(*part, cells, coded.count, cost, ties, sole, *known, *given), parts))
     hit = np.zeros(len(rows), np.bool_)
     hit[there] = known[2] <= cost[of[there]] + TIE
