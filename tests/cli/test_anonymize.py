@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -63,6 +64,12 @@ def test_a_k_for_each_set_of_columns(run: Run, patients: Path, tmp_path: Path) -
     assert run("verify", "out0/data.csv", "--require", "k-anonymity 30 quasi=age,zip", "--quasi", "age,zip").code == 1
     done = run("anonymize", patients, "--quasi", "age,sex", *given, *asked, "-o", "none")
     assert (done.code, 'is for the column "zip", which is not quasi-identifying' in done.err) == (2, True)
+
+
+def test_how_far_refined_still_improves(run: Run, patients: Path) -> None:
+    asked = run("anonymize", patients, *FLAGS, "--search", "refined rounds=8", "-o", "out")
+    assert re.search(r"the second half of its rounds lowered the loss by [0-9.]+%", asked.out), asked
+    assert "second half" not in run("anonymize", patients, *FLAGS, "-o", "other").out
 
 
 def test_labels(run: Run, patients: Path, tmp_path: Path) -> None:

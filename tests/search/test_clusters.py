@@ -189,9 +189,12 @@ def test_refined_is_never_worse_than_its_start(start: str) -> None:
 
 def test_refined_keeps_on_improving() -> None:
     frame = table(3, 400)
-    losses = [release(frame, sf.Refined(rounds=n), sf.KAnonymity(4)).solution.verdict.loss for n in (1, 10, 60)]
-    assert losses[2] < losses[0]
+    found = [release(frame, sf.Refined(rounds=n), sf.KAnonymity(4)).solution for n in (1, 10, 30, 60)]
+    losses = [solution.verdict.loss for solution in found]
+    assert losses[3] < losses[0]
     assert losses == sorted(losses, reverse=True)
+    assert found[0].improving is None
+    assert 0 < found[3].improving == pytest.approx(losses[2] / losses[3] - 1)
 
 
 def test_the_same_seed_gives_the_same_classes_and_another_may_not() -> None:

@@ -248,6 +248,8 @@ def show(
     had, finer = found.solution.verdict.loss, found.solution.as_ranges
     if finer is not None and finer < (1 - MUCH) * had:
         say(f"  ranges of their own would lose about {percent(1 - finer / had)} less: --labels ranges prints them")
+    if found.solution.improving is not None and not manifest["policy"]["chosen"]:
+        say(f"  the second half of its rounds lowered the loss by {percent(found.solution.improving)}")
     if chosen := manifest["policy"]["chosen"]:
         say(f"  picked because {chosen['why']}")
         say(f"  runner-up {chosen['runner_up']}")

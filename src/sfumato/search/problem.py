@@ -98,7 +98,8 @@ class Solution(Described):
     """A recoding and what it comes to. `kept` says which cells stay; `bound` is a loss that nothing can be below;
     `choice` is there where the search was picked and not asked for; `as_ranges` is about what the same classes would
     lose if numbers and dates printed as ranges, where they print labels of hierarchies; `preference` is what the search
-    compares it with others by, the loss where it is empty, the least first."""
+    compares it with others by, the loss where it is empty, the least first; `improving`, where a search goes on as long
+    as it is let, is the share of the loss by which it still fell in the second half of its rounds."""
 
     recoding: Levels | Columns | Partition
     verdict: Verdict
@@ -111,6 +112,7 @@ class Solution(Described):
     choice: Choice | None = None
     as_ranges: float | None = None
     preference: tuple[float, ...] = ()
+    improving: float | None = None
     proven: str | None = None  # what else is proven to be least, such as the cells that are blanked
 
     @property

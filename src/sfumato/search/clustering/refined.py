@@ -61,7 +61,8 @@ class Refined(Search):
     blocks, iterated and, on wide columns, Mondrian.
     `rounds`: how many; `seconds`: until then; with neither, as many rounds as take a second or two on Adult. `labels`:
     as `auto` takes them. Rows that the first search
-    suppressed come back where that loses less. Never worse than the first search.
+    suppressed come back where that loses less. Never worse than the first search. `improving` of the solution says how
+    far it still improves: by what share of the loss the second half of the rounds lowered it.
     """
 
     code: ClassVar[str] = "CG_"
@@ -120,6 +121,7 @@ class Refined(Search):
         if rounds is None and self.seconds is None:
             rounds = int(np.clip(WORK // (len(of) * max(1, field.least // 25)), 2, 100))
         checks = done = 0
+        costs = [_cost(field, of)]
         with workers() as pool:
             while rounds is None or done < rounds:
                 spent = time.perf_counter() - began
@@ -127,13 +129,14 @@ class Refined(Search):
                     break
                 problem.progress("refining", done / rounds if rounds else spent / (self.seconds or 1))
                 of, tried = _round(field, of, self.seed * 1_000_003 + done, NEAR[done % len(NEAR)], pool)
+                costs.append(_cost(field, of))
                 checks += tried
                 done += 1
                 if tried == 0:
                     break
         cut = self.seconds is not None and (rounds is None or done < rounds)
         same = not cut and all(first.reproducible for first in firsts)
-        found = settled(field, of, began, checks, reproducible=same)
+        found = replace(settled(field, of, began, checks, reproducible=same), improving=_improving(costs))
         for first in firsts:  # a loss that boxes do not measure may have been lower before
             if first.verdict.satisfied and first.verdict.loss < found.verdict.loss and self._prints(first.recoding):
                 found = replace(first, checks=checks, seconds=found.seconds, reproducible=same, choice=None)
@@ -168,6 +171,13 @@ def _cost(field: Field, of: np.ndarray) -> float:
     """What all rows lose in their boxes."""
     rows = np.bincount(of, weights=field.problem.cells.count)
     return float((field.space.costs(*boxes(field.points, of)) * rows).sum())
+
+
+def _improving(costs: list[float]) -> float | None:
+    """By what share of itself the cost fell in the second half of the rounds; None where there were too few."""
+    if len(costs) < 3 or costs[-1] <= 0:
+        return None
+    return costs[len(costs) // 2] / costs[-1] - 1
 
 
 def _round(field: Field, of: np.ndarray, seed: int, near: int, pool: ThreadPoolExecutor) -> tuple[np.ndarray, int]:
