@@ -23,7 +23,7 @@ POLICIES: dict[str, dict[str, Any]] = {
         "require": K,
         "search": "optimal",
         "suppression": 0.05,
-        "hierarchies": {"age": "intervals:5,10,20", "zip": "redact"},
+        "hierarchies": {"age": "intervals:5,10,20", "zip": "either:redact or redact:left"},
     },
     "levels without suppression": {"require": K, "search": "datafly", "hierarchies": {"zip": "redact:2,4"}},
     "values": {
