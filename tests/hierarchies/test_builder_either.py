@@ -95,8 +95,11 @@ def test_values(column: Column) -> None:
     [
         (["redact:right"], "takes two different hierarchies or more; got redact right"),
         (["flat", flat()], "takes two different hierarchies or more; got flat, flat"),
-        ([], "takes two different hierarchies or more"),
-        ([[("a", "x"), ("x", "*")]], "one file in which a value has two parents"),
+        ([], "takes two different hierarchies or more; got none"),
+        (
+            [[("a", "x"), ("x", "*")]],
+            "got file given rows. Hint: one file is enough where a value has two parents in it",
+        ),
         (
             ["redact:right", "redact:1,3"],
             "either takes one redact of each side; got either redact right or redact right by",

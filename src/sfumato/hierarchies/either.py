@@ -37,11 +37,9 @@ class Either:
             what = "masks of one side print alike: either takes one redact of each side"
             raise PolicyError(what, got=self.describe(), hint="put all steps into one redact")
         if len(set(map(repr, self.alternatives))) < 2:
-            what, allowed = (
-                "either takes two different hierarchies or more",
-                "or one file in which a value has two parents",
-            )
-            raise PolicyError(what, got=", ".join(one.describe() for one in self.alternatives), allowed=allowed)
+            got = ", ".join(one.describe() for one in self.alternatives) or "none"
+            hint = "one file is enough where a value has two parents in it"
+            raise PolicyError("either takes two different hierarchies or more", got=got, hint=hint)
 
     @property
     def codes(self) -> bool:
