@@ -72,6 +72,25 @@ def test_how_far_refined_still_improves(run: Run, patients: Path) -> None:
     assert "second half" not in run("anonymize", patients, *FLAGS, "-o", "other").out
 
 
+def test_a_column_that_is_quasi_identifying_and_sensitive(run: Run, patients: Path, tmp_path: Path) -> None:
+    given = ("--quasi", "age,disease", "--identifying", "name", "--insensitive", "zip,sex", "--sensitive", "disease")
+    asked = ("--k", "2", "--require", "distinct-l-diversity disease 2")
+    done = run("anonymize", patients, *given, *asked, "-o", "out")
+    assert done.code == 0, done.err
+    assert "holds  k-anonymity (k=2) on age, disease" in done.out
+    assert "holds  distinct-l-diversity (attribute=disease, l=2) on age" in done.out
+    assert run("verify", "out").code == 0
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "Quasi-identifying and sensitive" in page
+    assert "quasi=age" in page  # in the command that makes it again
+    told = run("verify", "out/data.csv", "--quasi", "age,disease", "--sensitive", "disease", *asked)
+    assert (told.code, "distinct-l-diversity (attribute=disease, l=2) on age" in told.out) == (0, True)
+    for verb in ("risk", "attack", "report"):
+        assert run(verb, "out").code == 0
+    done = run("anonymize", patients, *given[:-2], *asked, "-o", "none")
+    assert (done.code, 'the column "disease", which must then be sensitive' in done.err) == (2, True)
+
+
 def test_labels(run: Run, patients: Path, tmp_path: Path) -> None:
     for i, flags in enumerate((["--labels", "hierarchy"], ["--search", "mondrian labels=hierarchy"])):
         assert run("anonymize", patients, *FLAGS, *flags, "-o", f"out{i}").code == 0

@@ -172,7 +172,16 @@ def test_every_variant_of_ours_keeps_its_contract() -> None:
 
 
 def test_members_of_a_contract() -> None:
-    assert members(Search) == ["code", "guarantee", "splits", "wildcard", "by_level", "needs", "__call__"]
+    assert members(Search) == [
+        "code",
+        "guarantee",
+        "splits",
+        "wildcard",
+        "counts_labels",
+        "by_level",
+        "needs",
+        "__call__",
+    ]
     assert {"by_label", "cost", "combine"} <= set(members(LossOfLabels))
     assert set(members(LossOfClasses)) - set(members(Loss)) == {"value", "floor"}
     assert {"holds", "audit", "monotonicity"} <= set(members(Criterion))

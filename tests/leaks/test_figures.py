@@ -238,6 +238,22 @@ def test_criteria_for_sets_of_columns_tell_no_originals_apart() -> None:
     assert compared >= 5
 
 
+def test_a_blurred_secret_tells_no_originals_apart() -> None:
+    """A disease that is quasi-identifying and sensitive at once."""
+    compared = 0
+    for case in cases(13, 20 * FUZZ, search="optimal"):
+        own = [sf.KAnonymity(2), sf.DistinctLDiversity("disease", 2)]
+        case = replace(case, asked=case.asked | {"quasi": [*case.asked["quasi"], "disease"], "require": own})
+        made = case.made()
+        cells = [] if made is None else hidden(case, made)
+        if made is None or not cells:
+            continue
+        same, pointed = left(made, others(case, *cells[-1]))
+        assert same == pointed, (case.asked, case.table.to_dict(as_series=False), cells[-1])
+        compared += same
+    assert compared >= 5
+
+
 def test_every_search_and_loss_is_attacked() -> None:
     from sfumato.search import SEARCHES
     from tests.leaks import releases

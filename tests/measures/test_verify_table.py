@@ -195,6 +195,40 @@ def test_a_criterion_is_checked_on_its_set_and_only_there():
         verify_table(table, [["a"]], [KAnonymity(3, quasi=["c"])])
 
 
+@pytest.mark.parametrize(
+    ("labels", "apart"),
+    [
+        (["flu", "HIV", "flu", "HIV"], True),
+        (["flu", None, "flu", None], True),
+        (["[1, 4]", "[5, 9]", "[1, 4]", "[5, 9]"], True),
+        (["[1, 5)", "[5, 9]", "[1, 5)", "[5, 9]"], True),
+        (["[1, 5]", "[5, 9]", "[1, 5]", "[5, 9]"], False),
+        (["[1, 9]", "4", "[1, 9]", "4"], False),
+        (["20-29", "25-34", "20-29", "25-34"], False),
+        ([">= 30", "< 30", ">= 30", "< 30"], True),
+        ([">= 30", "[20, 30]", ">= 30", "[20, 30]"], False),
+        (["[2020-01-01, 2020-06-30]", "2020-03-01", "[2020-01-01, 2020-06-30]", "2020-03-01"], False),
+        (["2020", "2020-03", "2020", "2020-03"], False),
+        (["{flu, HIV}", "HIV", "{flu, HIV}", "HIV"], False),
+        (["{flu, HIV}", "cold", "{flu, HIV}", "cold"], True),
+        (["476**", "4767*", "476**", "4767*"], False),
+        (["476**", "477**", "476**", "477**"], True),
+        (["flu", "*", "flu", "*"], False),
+        (["1", "1.0", "1", "1.0"], False),
+        (["A-B", "A-C", "A-B", "A-C"], True),
+    ],
+)
+def test_labels_of_a_blurred_secret_must_be_apart(labels, apart):
+    table = pl.DataFrame({"a": ["x", "x", "y", "y"], "s": labels})
+    asked = [KAnonymity(1, quasi=["a", "s"]), DistinctLDiversity("s", 2, quasi=["a"])]
+    found = verify_table(table, [["a", "s"]], asked)
+    assert found.promises[-1].holds == apart
+    assert apart or found.promises[-1].note.startswith('labels overlap: two of "s" may stand for the same value')
+    assert verify_table(table, [["a"]], asked[1:]).holds  # released as it is, every value is one
+    if None in labels:
+        assert not verify_table(table, [["a", "s"]], asked, wildcard=True).holds
+
+
 def test_columns_may_have_any_name():
     names = ["class", "size", "value", "n", "q0", "q", "p", "share", "ratio", "distance", "known_q0", "met", "0"]
     table = pl.DataFrame({name: ["x", "x", "y", "y"] for name in names})

@@ -124,6 +124,18 @@ def test_alternatives(tmp_path: Path) -> None:
     assert "either takes two different hierarchies or more" in found[0]
 
 
+def test_a_column_may_be_quasi_identifying_and_sensitive(tmp_path: Path) -> None:
+    text = DESIGN.replace('["age", "zip", "sex"]', '["age", "zip", "sex", "disease"]')
+    policy = check(load(write(tmp_path, text)), COLUMNS)
+    assert policy.roles.quasi == (("age", "zip", "sex", "disease"), ("age", "zip", "sex"))
+    assert policy.roles.sensitive == ("disease",)
+    assert policy.require[1].parameters() == {"attribute": "disease", "l": 3, "quasi": ["age", "zip", "sex"]}
+    (fault,) = faults(tmp_path, text.replace('sensitive = ["disease"]\n', ""))
+    assert 'protects the column "disease", which must then be sensitive; got quasi' in fault
+    (fault,) = faults(tmp_path, text.replace("l = 3", 'l = 3\nquasi = ["disease"]'))
+    assert "whose classes have one label of it" in fault
+
+
 def test_a_reference_is_a_table_or_a_file_beside_the_policy(tmp_path: Path) -> None:
     entry = 'model = "t-closeness"\nattribute = "disease"\nt = 0.2\nreference = '
     (tmp_path / "register.csv").write_text("flu,2\nulcer,1\n")

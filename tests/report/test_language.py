@@ -147,7 +147,9 @@ def test_every_sentence_of_the_internal_report_has_italian_words() -> None:
 def words() -> Iterator[str]:
     """What is named in a report and comes from a table of variants."""
     for name in CRITERIA:
-        yield model({"model": name, "parameters": CRITERIA[name].example.parameters()})
+        parameters = CRITERIA[name].example.parameters()
+        yield model({"model": name, "parameters": parameters})
+        yield model({"model": name, "parameters": parameters | {"quasi": ["age", "zip"]}})
     yield from (called(LOSSES, name) for name in LOSSES)
     yield from (_search(name) for name in SEARCHES if SEARCHES[name].make.__module__.startswith("sfumato."))
     yield from (parse(text).describe() for text in HIERARCHY_SPECS)

@@ -102,6 +102,55 @@ def test_a_set_that_makes_no_sense_is_refused(quasi: Any, over: Any, says: str) 
         release(quasi=quasi, require=[sf.KAnonymity(2, quasi=over)])
 
 
+BOTH = {"quasi": ["age", "zip", "sex", "disease"], "sensitive": ["disease"], "insensitive": ["cost"]}
+
+
+def test_a_column_may_be_quasi_identifying_and_sensitive() -> None:
+    found = release(**BOTH, require=[sf.KAnonymity(2), sf.DistinctLDiversity("disease", 2)])
+    told = [(p["model"], p["quasi"]) for p in found.manifest["promises"]]
+    assert told[0] == ("k-anonymity", tuple(BOTH["quasi"]))
+    assert told[-1] == ("distinct-l-diversity", ("age", "zip", "sex"))
+    assert found.table.group_by("age", "zip", "sex").agg(pl.col("disease").n_unique())["disease"].min() >= 2
+    assert found.table.group_by(BOTH["quasi"]).len()["len"].min() >= 2
+    roles = {column["name"]: column["role"] for column in found.manifest["data"]["columns"]}
+    assert roles["disease"] == "quasi"
+    assert found.manifest["policy"]["sensitive"] == ["disease"]
+    own = {"require": [sf.KAnonymity(2), sf.PersonalLDiversity("disease", "cost", 1)], "insensitive": []}
+    wishes = release({**PEOPLE, "cost": [2] * len(PEOPLE["age"])}, **BOTH | own)
+    assert wishes.table.group_by("age", "zip", "sex").agg(pl.col("disease").n_unique())["disease"].min() >= 2
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"sensitive": []}, '"disease" has 2 roles: quasi and sensitive; it can have one, or be named as both'),
+        ({"require": [sf.KAnonymity(2)]}, '"disease" has 2 roles: quasi and sensitive'),
+        ({"require": [sf.DistinctLDiversity("disease", 2)]}, 'nothing is required over the quasi-identifier "disease"'),
+        (
+            {"require": [sf.KAnonymity(2), sf.TCloseness("disease", 0.4)]},
+            't-closeness looks at the values of "disease"',
+        ),
+        (
+            {"require": [sf.KAnonymity(2), sf.AlphaK(0.5, 1, "disease", ["flu"])]},
+            'alpha-k looks at the values of "disease", which are not released: it is a quasi-identifier; allowed: dist',
+        ),
+        ({"require": [sf.KAnonymity(2), sf.DistinctLDiversity("disease", 2, quasi=["disease", "age"])]}, "one label"),
+        (
+            {"quasi": ["disease"], "insensitive": ["cost", "age", "zip", "sex"]},
+            "from those who know the other quasi-identifiers, and there are none",
+        ),
+        ({"search": "mondrian"}, 'mondrian does not count labels of "disease", .*; allowed: auto, optimal'),
+        ({"search": "samarati"}, "samarati does not count labels"),
+        ({"normalise": ["disease"]}, 'normalise names the column "disease", which is a quasi-identifier too'),
+        ({"numbers": "bounds"}, "numbers and dates must be written as text"),
+    ],
+)
+def test_what_cannot_be_shown_of_a_column_that_is_both_is_refused(more: Any, says: str) -> None:
+    asked = BOTH | {"require": [sf.KAnonymity(2), sf.DistinctLDiversity("disease", 2)]}
+    with pytest.raises(errors.SfumatoError, match=says):
+        release(**asked | more)
+
+
 def test_several_sensitive_attributes() -> None:
     found = release(
         sensitive=["disease", "cost"],

@@ -104,11 +104,10 @@ def _check(place: Path, release: Path | None, internal: bool, replaced: bool, pd
 def _asked(frame: Any, columns: options.ColumnOptions, promises: options.PromiseOptions) -> dict[str, Any]:
     """The checked questions to the table of another tool."""
     from sfumato.core.microdata import encode
-    from sfumato.core.parameters import quasi_sets
     from sfumato.core.policy import sets_required
     from sfumato.criteria import criterion
     from sfumato.errors import PolicyError
-    from sfumato.release.request import roles_of
+    from sfumato.release.request import roles_of, sets_named
 
     faults: list[str] = []
     models = promises.models(faults)
@@ -117,12 +116,13 @@ def _asked(frame: Any, columns: options.ColumnOptions, promises: options.Promise
     built = [criterion(str(model.pop("model")), **model) for model in models]
     if not columns.quasi and not any(one.quasi for one in built):
         raise PolicyError("a file of another tool needs its quasi-identifying columns", hint="give --quasi")
-    sets, asked = sets_required(quasi_sets(options.names(columns.quasi)), built)
-    needed = [name for one in asked for name in one.needs]
-    roles = roles_of(frame, sets, (), options.joined(columns.sensitive) or (), (), None, needed)
+    needed = [name for one in built for name in one.needs]
+    secrets = options.joined(columns.sensitive) or ()
+    roles = roles_of(frame, sets_named(options.names(columns.quasi), built), (), secrets, (), None, needed)
+    sets, asked = sets_required(roles.quasi, built)
     recipes = columns.recipes() or {}
     hierarchies = {name: recipe.build(encode(frame.get_column(name))[0]) for name, recipe in recipes.items()}
-    return {"quasi": roles.quasi, "sensitive": roles.sensitive, "require": asked, "hierarchies": hierarchies or None}
+    return {"quasi": sets, "sensitive": roles.sensitive, "require": asked, "hierarchies": hierarchies or None}
 
 
 def _write(

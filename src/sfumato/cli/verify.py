@@ -98,6 +98,7 @@ def _verify(
         opened.data,
         quasi=[list(names) for names in policy.roles.quasi],
         require=list(policy.require),
+        sensitive=list(policy.roles.sensitive),
         hierarchies=policy.hierarchies or None,
         **more,
     )

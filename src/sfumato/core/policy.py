@@ -94,6 +94,11 @@ class Policy:
         return tuple(dict.fromkeys(name for criterion in self.require for name in criterion.needs))
 
     @property
+    def as_they_are(self) -> tuple[str, ...]:
+        """Those of them that are released as they are; of the others, which are quasi-identifying, labels are."""
+        return tuple(name for name in self.needs if name not in self.columns)
+
+    @property
     def least_size(self) -> int:
         """No class smaller than this satisfies all criteria."""
         return max((criterion.least_size for criterion in self.require), default=1)
@@ -126,7 +131,8 @@ def sets_required(given: Sets, require: Sequence[Any]) -> tuple[Sets, tuple[Any,
 
     Where sets are given, they say which columns are quasi-identifying, and a criterion may name any set of these: it
     becomes a set of the policy. Where none is, the sets are those that criteria name. A criterion that names none holds
-    for every set. A given set for which nothing holds is left out, and each of its columns must then be in another.
+    for every set. A given set for which nothing holds is left out, and each of its columns must then be in another. A
+    criterion about a column that is quasi-identifying itself holds for the sets without that column.
 
     >>> from sfumato.criteria import KAnonymity
     >>> sets_required((("age", "zip", "sex"),), [KAnonymity(9, quasi=["zip", "age"]), KAnonymity(3, quasi=["sex"])])[0]
@@ -143,6 +149,10 @@ def sets_required(given: Sets, require: Sequence[Any]) -> tuple[Sets, tuple[Any,
                 raise ColumnError(what, allowed=", ".join(columns), hint=did_you_mean(name, columns))
         if c.quasi:
             sets.setdefault(frozenset(c.quasi), tuple(sorted(c.quasi, key=columns.index) if columns else c.quasi))
+    require = [one for c in require for one in _of_labels(c, tuple(sets.values()))]
+    for c in require:
+        if c.quasi:
+            sets.setdefault(frozenset(c.quasi), c.quasi)
     named = {frozenset(c.quasi) for c in require if c.quasi}
     if require and all(c.quasi for c in require):
         sets = {key: names for key, names in sets.items() if key in named}
@@ -151,6 +161,28 @@ def sets_required(given: Sets, require: Sequence[Any]) -> tuple[Sets, tuple[Any,
         raise PolicyError(what, hint="add a criterion for a set with it, or leave it out of quasi")
     own = tuple(replace(c, quasi=sets[frozenset(c.quasi)]) if c.quasi else c for c in require)
     return tuple(sets.values()) or given, own
+
+
+def _of_labels(c: Any, sets: Sets) -> list[Any]:
+    """A criterion as it is, or where its attribute is quasi-identifying, for every set, without that attribute: rows of
+    one class would have one label of it."""
+    own = {*c.needs} & {name for names in sets for name in names}
+    if not own:
+        return [c]
+    name = min(own)
+    if c.on_labels is None or own != {c.parameters().get("attribute")}:
+        what = f'{c.model} looks at the values of "{name}", which are not released: it is a quasi-identifier'
+        hint = "of such a column, what is counted are labels, without bounds or references of single values"
+        allowed = "distinct-l-diversity, entropy-l-diversity, recursive-cl-diversity, alpha-k, personal-l-diversity"
+        raise PolicyError(what, allowed=allowed, hint=hint)
+    if name in (c.quasi or ()):
+        what = f'{c.model} of "{name}" is required over a set with this column, whose classes have one label of it'
+        raise PolicyError(what, hint=f'leave "{name}" out of that set')
+    over = [tuple(n for n in names if n != name) for names in ([c.quasi] if c.quasi else sets)]
+    if not all(over):
+        what = f'{c.model} protects "{name}" from those who know the other quasi-identifiers, and there are none'
+        raise PolicyError(what, hint="name others, or make it sensitive only")
+    return [replace(c, quasi=names).on_labels for names in dict.fromkeys(over)]
 
 
 @dataclass(frozen=True)

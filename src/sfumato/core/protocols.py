@@ -122,6 +122,13 @@ class Criterion(Protocol):
         return False
 
     @property
+    def on_labels(self) -> Criterion | None:
+        """What stands for it where its sensitive attribute is quasi-identifying too, so that labels of its values are
+        released and counted. None unless it holds for values wherever it does for labels that each cover some of them.
+        """
+        return None
+
+    @property
     def about_table(self) -> bool:
         """Whether it is a promise about the table as a whole: then it is a `TableCriterion`."""
         return False
@@ -265,6 +272,12 @@ class Search(Protocol):
     @property
     def wildcard(self) -> bool:
         """Whether its release keeps its promise where a missing value matches any value."""
+        return False
+
+    @property
+    def counts_labels(self) -> bool:
+        """Whether it gives each value one label in all rows, and counts the labels of a column that is both
+        quasi-identifying and sensitive."""
         return False
 
     @property

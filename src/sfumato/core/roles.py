@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -136,15 +136,20 @@ class Suggestion:
     why: str
 
 
-def check_roles(columns: Iterable[str], roles: Roles) -> list[str]:
+BOTH = ["quasi", "sensitive"]
+
+
+def check_roles(columns: Iterable[str], roles: Roles, both: Collection[str] = ()) -> list[str]:
     """All that is wrong with the roles for a table with these columns; empty where nothing is.
+
+    Those in `both` may be quasi-identifying and sensitive at once: a criterion is about them.
 
     >>> check_roles(["age", "zip"], Roles(quasi=(("agee", "zip"),)))
     ['quasi names a column "agee" that the table does not have; did you mean "age"?']
     """
     known = Counter(columns)
     faults = [f'the table names the column "{name}" twice' for name, times in known.items() if times > 1]
-    faults += contradictions(roles)
+    faults += contradictions(roles, both)
     for role, names in roles.named():
         for name in dict.fromkeys(names):
             if name not in known:
@@ -153,7 +158,7 @@ def check_roles(columns: Iterable[str], roles: Roles) -> list[str]:
     return faults
 
 
-def contradictions(roles: Roles) -> list[str]:
+def contradictions(roles: Roles, both: Collection[str] = ()) -> list[str]:
     """The faults of the roles that need no table to be seen."""
     faults = []
     if not roles.quasi:
@@ -167,8 +172,9 @@ def contradictions(roles: Roles) -> list[str]:
             given.setdefault(name, []).append(role)
     faults += [
         f'the column "{name}" has {len(several)} roles: {" and ".join(several)}; it can have one'
+        + (", or be named as both, with a criterion about it" if several == BOTH else "")
         for name, several in given.items()
-        if len(several) > 1
+        if len(several) > 1 and not (several == BOTH and name in both)
     ]
     return faults
 

@@ -60,11 +60,15 @@ def normalised(normalise: Any, frame: pl.DataFrame, roles: Roles, hierarchies: I
         return ()
     if listed is not True and (not isinstance(listed, list | tuple) or not all(isinstance(n, str) for n in listed)):
         raise PolicyError("normalise must be True or list columns", got=type(normalise).__name__)
-    names = roles.sensitive if listed is True else tuple(dict.fromkeys(listed))
+    blurred = {name for names in roles.quasi for name in names}
+    names = [name for name in roles.sensitive if name not in blurred] if listed is True else list(dict.fromkeys(listed))
     for name in names if listed is not True else ():
         if name not in roles.sensitive:
             hint = did_you_mean(name, roles.sensitive)
             raise PolicyError(f'normalise names a column "{name}" that is not sensitive', hint=hint)
+        if name in blurred:
+            what = f'normalise names the column "{name}", which is a quasi-identifier too: its labels are released'
+            raise PolicyError(what, hint="bring it to one spelling in the table, and leave it out of normalise")
         if name in hierarchies:
             what = f'normalise names the column "{name}", which has a hierarchy with a spelling of its own'
             raise PolicyError(what, hint="write the table in the spelling of the hierarchy, and leave normalise out")

@@ -10,11 +10,12 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.parameters import is_whole
-from sfumato.core.protocols import ClassesView, Flags, HistogramView, Monotonicity, Side
+from sfumato.core.protocols import ClassesView, Criterion, Flags, HistogramView, Monotonicity, Side
 from sfumato.core.wording import count
 from sfumato.criteria.audit import SLACK, Finding, Groups, bounds_frame, rounded
 from sfumato.criteria.by_value import ByValue, bounds_of, check_per, values_in
 from sfumato.criteria.model import TOLERANCE, Model, check_column, check_integer, check_quasi, check_real, is_text
+from sfumato.criteria.of_labels import OfLabels
 from sfumato.criteria.search_distance import most_rows, run_maxima, run_of
 from sfumato.errors import PolicyError
 
@@ -66,6 +67,11 @@ class AlphaK(Model):
     def named_values(self) -> tuple[str, ...]:
         """The values to guard, and those with an alpha of their own."""
         return tuple(dict.fromkeys((*(self.values or ()), *values_in(self.per))))
+
+    @property
+    def on_labels(self) -> Criterion | None:
+        """The values of a label are no more frequent than it is; a guarded value may be behind any label."""
+        return OfLabels(self, quasi=self.quasi) if self.values is None and self.per is None else None
 
     @property
     def least_size(self) -> int:

@@ -8,10 +8,11 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
+from sfumato.core.protocols import ClassesView, Criterion, Flags, Monotonicity, Side
 from sfumato.criteria.audit import Finding, Groups
 from sfumato.criteria.by_value import ASKS_MORE, ByValue, bounds_of, check_per, values_in
 from sfumato.criteria.model import Model, check_column, check_integer, check_quasi
+from sfumato.criteria.of_labels import OfLabels
 from sfumato.criteria.search_distance import run_maxima
 
 
@@ -56,6 +57,11 @@ class DistinctLDiversity(Model):
     def named_values(self) -> tuple[str, ...]:
         """The values with an l of their own."""
         return values_in(self.per)
+
+    @property
+    def on_labels(self) -> Criterion | None:
+        """Labels that differ have values that differ; a value with an l of its own may be behind any label."""
+        return OfLabels(self, quasi=self.quasi) if self.per is None else None
 
     @property
     def least_size(self) -> int:

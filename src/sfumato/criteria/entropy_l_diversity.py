@@ -10,10 +10,11 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.parameters import LARGEST
-from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
+from sfumato.core.protocols import ClassesView, Criterion, Flags, Monotonicity, Side
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
 from sfumato.criteria.by_value import ASKS_MORE, ByValue, bounds_of, check_per, values_in
 from sfumato.criteria.model import TOLERANCE, Model, check_column, check_quasi, check_real
+from sfumato.criteria.of_labels import OfLabels
 from sfumato.criteria.search_distance import run_maxima, run_sums
 
 
@@ -55,6 +56,11 @@ class EntropyLDiversity(Model):
     def named_values(self) -> tuple[str, ...]:
         """The values with an l of their own."""
         return values_in(self.per)
+
+    @property
+    def on_labels(self) -> Criterion | None:
+        """Labels are no more varied than their values; a value with an l of its own may be behind any label."""
+        return OfLabels(self, quasi=self.quasi) if self.per is None else None
 
     @property
     def least_size(self) -> int:

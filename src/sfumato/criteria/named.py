@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from sfumato.core.parameters import column_set
 from sfumato.core.registry import Variant
 from sfumato.core.wording import from_flag, scalar
 from sfumato.errors import PolicyError, did_you_mean
@@ -25,6 +26,8 @@ def build(table: Mapping[str, Variant[Any]], name: str, parameters: Mapping[str,
     faults += [f'missing parameter "{f}"' for f, needed in fields.items() if needed and f not in parameters]
     if faults:
         raise PolicyError(f"{name} cannot be built from these parameters", faults, allowed=", ".join(fields))
+    if isinstance(parameters.get("quasi"), list):  # a model of another package may not make a set of it
+        parameters = {**parameters, "quasi": column_set(parameters["quasi"], f"{name}: quasi")}
     try:
         return table[name].make(**parameters)
     except (TypeError, ValueError) as error:  # of a model of another package; ours raise PolicyError

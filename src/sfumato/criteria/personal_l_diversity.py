@@ -8,9 +8,10 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
+from sfumato.core.protocols import ClassesView, Criterion, Flags, Monotonicity, Side
 from sfumato.criteria.audit import Finding, Groups
 from sfumato.criteria.model import Model, check_column, check_integer, check_quasi
+from sfumato.criteria.of_labels import OfLabels
 from sfumato.criteria.personal_k_anonymity import greatest_wishes, released_wishes
 
 
@@ -47,6 +48,11 @@ class PersonalLDiversity(Model):
     def needs(self) -> tuple[str, ...]:
         """The sensitive attribute and the column of wishes."""
         return tuple(dict.fromkeys((self.attribute, self.wish)))
+
+    @property
+    def on_labels(self) -> Criterion:
+        """Labels that differ have values that differ."""
+        return OfLabels(self, quasi=self.quasi)
 
     @property
     def least_size(self) -> int:

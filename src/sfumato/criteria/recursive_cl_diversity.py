@@ -9,9 +9,10 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from sfumato.core.protocols import ClassesView, Flags, HistogramView, Monotonicity, Side
+from sfumato.core.protocols import ClassesView, Criterion, Flags, HistogramView, Monotonicity, Side
 from sfumato.criteria.audit import Finding, Groups, rounded
 from sfumato.criteria.model import TOLERANCE, Model, check_column, check_integer, check_quasi, check_real
+from sfumato.criteria.of_labels import OfLabels
 from sfumato.criteria.search_distance import ROUNDING, run_maxima, run_of, run_sums
 
 
@@ -41,6 +42,11 @@ class RecursiveCLDiversity(Model):
         check_column(self)
         check_real(self, "c", 0, open_below=True)
         check_integer(self, "l", 1)
+
+    @property
+    def on_labels(self) -> Criterion:
+        """The values of a label are rarer than it is."""
+        return OfLabels(self, quasi=self.quasi)
 
     @property
     def least_size(self) -> int:

@@ -144,7 +144,8 @@ def reach_of(
         left_out = (NOT_COUNTED,) if beyond and released is None else ()
         return Reach(rows, asked, sets, uncovered, unprotected, named, left_out=left_out, order=order)
     table = TupleCounts(MemoryTable(released)) if isinstance(released, pl.DataFrame) else released
-    attacks, suggested, skipped = _attacks(table, rows, sets, secrets, unprotected)
+    both = [name for name in roles if name in known and name in protected]  # blurred, and protected where not known
+    attacks, suggested, skipped = _attacks(table, rows, sets, [*secrets, *both], unprotected)
     guarded = [name for name in secrets if name in protected]
     wide = [(*names, *beyond) for names in sets] or [beyond]
     wanted = [(name,) for name in (*beyond, *guarded)] + ([beyond, *wide] if beyond else [])
@@ -199,7 +200,7 @@ def _attacks(
     suggested, left_out = [], []
     for secret in secrets:
         try:
-            seen = [_view(table, names, secret) for names in sets]
+            seen = [_view(table, names, secret) for names in sets if secret not in names]
             for one in seen:
                 tried = attacks_on_classes(one, most=0)
                 found += [{**attack, "quasi": list(one.quasi)} for attack in tried.values()]

@@ -161,7 +161,7 @@ def check(
         if name not in TABLES:
             hint = _elsewhere(name) or did_you_mean(name, TABLES) or f"the tables are {', '.join(TABLES)}"
             faults.tell(f'unknown table "{name}"; {hint}', name)
-    roles = _roles(table, bad, columns, faults, _sets_of_models(draft))
+    roles = _roles(table, bad, columns, faults, *_of_models(draft))
     require = _requirements(draft, faults)
     roles = _protected(roles, require, columns, faults)
     roles, require = _over_sets(roles, require, bad, faults)
@@ -254,27 +254,36 @@ def _elsewhere(key: str) -> str | None:
 
 
 def _roles(
-    table: RolesTable, bad: set[str], columns: Sequence[str] | None, faults: Faults, sets: tuple[tuple[str, ...], ...]
+    table: RolesTable,
+    bad: set[str],
+    columns: Sequence[str] | None,
+    faults: Faults,
+    sets: tuple[tuple[str, ...], ...],
+    attributes: set[str],
 ) -> Roles:
-    """The roles; where no quasi-identifier is named, those of the sets that models are for."""
+    """The roles; where no quasi-identifier is named, those of the `sets` that models are for. A column may be sensitive
+    too where it is among the `attributes` of models."""
     names = ("identifying", "sensitive", "insensitive", "unprotected")
     identifying, sensitive, insensitive, accepted = (tuple(getattr(table, name)) for name in names)
     secrets = (*sensitive, *dict.fromkeys(name for name in accepted if name not in sensitive))
     quasi = tuple(map(tuple, table.quasi)) or sets
     roles = Roles(identifying, quasi, secrets, insensitive, table.weight, accepted, table.rest)
-    for fault in contradictions(roles) if columns is None else check_roles(columns, roles):
+    both = attributes & {*sensitive}
+    for fault in contradictions(roles, both) if columns is None else check_roles(columns, roles, both):
         role = fault.split(" ", 1)[0]
         if role not in bad:  # else told already
             faults.tell(fault, "roles", *([role] if role in ROLES else []))
     return roles
 
 
-def _sets_of_models(draft: Draft) -> tuple[tuple[str, ...], ...]:
-    """The sets of columns that models are for, as they are written; what is no such set is told with its model."""
+def _of_models(draft: Draft) -> tuple[tuple[tuple[str, ...], ...], set[str]]:
+    """The sets of columns that models are for, and the columns they are about, as they are written; what makes no sense
+    is told with its model."""
     written = draft.tables.get("require", [])
-    given = [item.get("quasi") for item in written if isinstance(item, dict)] if isinstance(written, list) else []
-    sets = [tuple(names) for names in given if isinstance(names, list) and all(isinstance(n, str) for n in names)]
-    return tuple(dict.fromkeys(names for names in sets if names))
+    models = [item for item in written if isinstance(item, dict)] if isinstance(written, list) else []
+    given = [names for item in models if isinstance(names := item.get("quasi"), list)]
+    sets = [tuple(names) for names in given if names and all(isinstance(n, str) for n in names)]
+    return tuple(dict.fromkeys(sets)), {name for item in models if isinstance(name := item.get("attribute"), str)}
 
 
 def _requirements(draft: Draft, faults: Faults) -> dict[int, Any]:
@@ -316,7 +325,7 @@ def _protected(roles: Roles, require: Mapping[int, Any], columns: Sequence[str] 
             faults.tell(what, "require", i)
         elif role is None:
             free.append(name)
-        elif role != "sensitive":
+        elif role != "sensitive" and name not in roles.sensitive:
             faults.tell(f'protects the column "{name}", which must then be sensitive; got {role}', "require", i)
     return replace(roles, sensitive=tuple(dict.fromkeys([*roles.sensitive, *free])))
 

@@ -22,7 +22,7 @@ from sfumato.errors import Infeasible, PolicyError, did_you_mean
 from sfumato.losses import LM, NCP, LabelLoss, NonUniformEntropy, Precision
 from sfumato.release.few import FewLabels, few_labels
 from sfumato.release.steps import Cuts, steps_of, with_cuts
-from sfumato.search.problem import Columns, Levels, Partition, Problem, Solution, group_labels, measure
+from sfumato.search.problem import Columns, Levels, Partition, Problem, Solution, counting_labels, group_labels, measure
 
 ENDS = ("rounded", "exact")
 RISE = 0.05  # of the loss of a column, at most, that rounding may cost
@@ -457,6 +457,7 @@ def _sizes(problem: Problem, shown: list[tuple[Labels, np.ndarray]], kept: np.nd
     rest = np.flatnonzero(kept)
     own = problem if kept.all() else replace(problem, cells=problem.cells.take(rest))
     columns = [(labels, label[rest]) for labels, label in shown]
+    own = counting_labels(own, columns)
     groupings = [group_labels(own, columns, members) for members in own.sets]
     if not check(own.policy.criteria, own.cells, groupings).all():
         return np.zeros(0, np.int64)

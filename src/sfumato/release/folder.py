@@ -33,6 +33,7 @@ from sfumato.release.verify import (
     by_wildcards,
     once,
     summary,
+    where_apart,
     where_missing_matches,
 )
 
@@ -125,6 +126,7 @@ def _checked(manifest: Manifest, released: Released, faults: Sequence[str], what
     asked = wanted(manifest)
     found = [*faults, *_shape_faults(manifest, released)]
     promises, classes = [], []
+    known = {name for names in (*manifest.policy.quasi, *(names for _, names in asked)) for name in names}
     for names in dict.fromkeys([*map(once, manifest.policy.quasi), *(names for _, names in asked)]):
         mine = {c: claim for (c, of), claim in asked.items() if of == names}
         absent = [name for name in names if name not in released.columns]
@@ -136,12 +138,14 @@ def _checked(manifest: Manifest, released: Released, faults: Sequence[str], what
         classes.append(summary(groups_of(()).sizes["size"], names))
         matches_of = by_wildcards(groups_of)
         for c, claim in mine.items():
-            if not manifest.policy.wildcard:
-                promises.append(_against(claim, c, names, groups_of(c.needs), what))
+            wildcard, text = manifest.policy.wildcard, groups_of(c.needs).text
+            if not wildcard:
+                one = _against(claim, c, names, groups_of(c.needs), what)
             elif c.wildcard:
-                promises.append(where_missing_matches(_against(claim, c, names, matches_of(c.needs), what)))
+                one = where_missing_matches(_against(claim, c, names, matches_of(c.needs), what))
             else:
-                promises.append(broken(c, names, "it is not defined where a missing value matches any value"))
+                one = broken(c, names, "it is not defined where a missing value matches any value")
+            promises.append(where_apart(one, {n: text[n] for n in c.needs if n in known and n in text}, wildcard))
     found += _size_faults(manifest, classes) + _whole_faults(manifest, released)
     return Verification(released.rows, (_integrity(found, what), *promises), tuple(classes))
 

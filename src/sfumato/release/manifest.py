@@ -82,7 +82,7 @@ def manifest(
     `data` is what is known of where the rows are; `fingerprint` that of the input, keyed; `reading` how
     its file was read where that was not as written; `about` the owner's words.
     """
-    role = dict.fromkeys(policy.columns, "quasi") | dict.fromkeys(roles.sensitive, "sensitive")
+    role = dict.fromkeys(roles.sensitive, "sensitive") | dict.fromkeys(policy.columns, "quasi")
     if roles.weight:
         role[roles.weight] = "weight"
     kinds = {name: kind_of(dtype) for name, dtype in shown.schema.items()}

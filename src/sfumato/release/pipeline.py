@@ -47,6 +47,7 @@ from sfumato.release.request import (
     refuse_changed,
     refuse_empty,
     refuse_hidden,
+    refuse_overlap,
     refuse_own_distribution,
     refuse_split,
     whole_cells,
@@ -151,7 +152,7 @@ def _recoding(engine: Engine, request: Request, to: Folder | Table | None) -> Re
             lambda labels: in_forms(request, micro, labels),
         )  # fmt: skip
     plan = replace(plan, order=request.row_order, rows=rows - solution.verdict.suppressed)
-    overall = {name: distribution(micro, name) for name in policy.needs}
+    overall = {name: distribution(micro, name) for name in policy.as_they_are}
     return Recoding(request, engine, plan, solution, micro, found.cells.codes, overall, spelled)
 
 
@@ -219,7 +220,7 @@ def _verified(table: Engine, engine: Engine, found: Recoding, staged: StagedOutp
     if table.in_memory:
         made: Any = written
         entries, rows = made.frame, made.came_from
-        for name in (name for name in policy.needs if name in found.spelled):
+        for name in (name for name in overall if name in found.spelled):
             overall[name] = respelled(overall[name], found.spelled[name].gather(rows), entries.get_column(name))
         request.report_progress("verifying", None)
     elif found.verification is not None:  # made in parts, where the classes may be too many for one machine
@@ -236,6 +237,7 @@ def _verified(table: Engine, engine: Engine, found: Recoding, staged: StagedOutp
             entries, policy.quasi, policy.require,
             row_counts=often, whole=overall, hierarchies=hierarchies, wildcard=request.wildcard,
         )  # fmt: skip
+    refuse_overlap(policy, verification)
     if not verification.holds or (verification.rows, tuple(written.schema())) != (found.plan.rows, request.released):
         broken = ", ".join(promise.model for promise in verification.promises if not promise.holds)
         what = f"keep {broken}" if broken else "have the rows and columns that it should have"
@@ -243,7 +245,7 @@ def _verified(table: Engine, engine: Engine, found: Recoding, staged: StagedOutp
         raise BrokenPromise(f"the release does not {what}, so it is not released. {why} is a fault of Sfumato")
     if often is not None:
         now = RowTable(entries, {}, {}, often)
-        refuse_changed(overall, {name: now.marginal(name) for name in policy.needs})
+        refuse_changed(overall, {name: now.marginal(name) for name in overall})
     refuse_own_distribution(policy, overall, suppressed)
     release = Release(
         data=staged.data,

@@ -25,6 +25,7 @@ from sfumato.core.spelling import warn_of_spellings
 from sfumato.core.wording import count, quoted
 from sfumato.criteria import CRITERIA, criterion, parse
 from sfumato.criteria.named import protected_by
+from sfumato.criteria.of_labels import OfLabels
 from sfumato.engines.files.forms import ReadWarning
 from sfumato.engines.numbers import FORMS, NumberForms, canonical, number_forms
 from sfumato.engines.order import RANDOM, RowOrder
@@ -45,7 +46,8 @@ from sfumato.hierarchies import parse as parse_hierarchy
 from sfumato.hierarchies.either import MOST, Either
 from sfumato.hierarchies.learned import Learned, have_gaps
 from sfumato.measures.table import SAMPLE, estimate
-from sfumato.search import Automatic, Mondrian, search_name
+from sfumato.release.overlap import OVERLAP
+from sfumato.search import SEARCHES, Automatic, Mondrian, search_name
 from sfumato.search.problem import Choice, Progress, Solution
 
 if TYPE_CHECKING:
@@ -130,8 +132,9 @@ def criteria(require: Any, k: Any = None) -> tuple[Any, ...]:
         require = [require]
     if k is not None:
         require = [criterion("k-anonymity", k=k), *require]
+    asked = [c.of if isinstance(c, OfLabels) else c for c in require]  # of a policy that was made ready before
     found = tuple(
-        parse(c) if isinstance(c, str) else _named(c) if isinstance(c, Mapping) else CRITERIA.value(c) for c in require
+        parse(c) if isinstance(c, str) else _named(c) if isinstance(c, Mapping) else CRITERIA.value(c) for c in asked
     )
     if not found:
         hint = "for example require=[sf.KAnonymity(10)]"
@@ -166,10 +169,11 @@ def roles_of(
         got = f'"{rest}"' if isinstance(rest, str) else type(rest).__name__
         raise PolicyError("rest says what becomes of columns without a role", got=got, allowed=", ".join(REST))
     accepted, needed = column_names(unprotected, "unprotected"), tuple(needed)
+    both = {*column_names(sensitive, "sensitive")} & {*(needed if protected is None else protected)}
     secrets = tuple(dict.fromkeys((*column_names(sensitive, "sensitive"), *needed, *accepted)))
     free = column_names(insensitive, "insensitive")
     roles = Roles(column_names(identifying, "identifying"), quasi_sets(quasi), secrets, free, weight, accepted, rest)
-    faults = check_roles(frame.columns, roles) + [
+    faults = check_roles(frame.columns, roles, both) + [
         f'unprotected names the column "{name}", which a criterion protects'
         for name in accepted
         if name in (needed if protected is None else protected)
@@ -177,6 +181,12 @@ def roles_of(
     if faults:
         raise ColumnError(faults[0]) if len(faults) == 1 else PolicyError("the roles do not fit the table:", faults)
     return roles
+
+
+def sets_named(quasi: Any, require: Iterable[Any]) -> tuple[tuple[str, ...], ...]:
+    """The sets of quasi-identifiers that are given; where none is, those that criteria name."""
+    given = quasi_sets(quasi)
+    return given if any(given) else tuple(dict.fromkeys(c.quasi for c in require if c.quasi)) or given
 
 
 def refuse_empty(frame: pl.DataFrame, names: Iterable[str]) -> None:
@@ -335,7 +345,12 @@ def find_histogram_columns(columns: Collection[str], search: Any, policy: Policy
                 f'{search_name(search)} needs a column "{name}" that is released and not a quasi-identifier',
                 hint=did_you_mean(name, columns),
             )
-    return tuple(dict.fromkeys((*policy.needs, *wanted)))
+    both = [name for name in policy.needs if name not in policy.as_they_are]
+    if both and not search.counts_labels:
+        what = f'{search_name(search)} does not count labels of "{both[0]}", which is both quasi and sensitive'
+        allowed = ", ".join(name for name, one in SEARCHES.items() if one.example.counts_labels)
+        raise PolicyError(what, allowed=allowed, hint="leave search out")
+    return tuple(dict.fromkeys((*policy.as_they_are, *wanted)))
 
 
 def in_forms(
@@ -457,6 +472,16 @@ def refuse_own_distribution(policy: Policy, whole: Mapping[str, Mapping[str, int
             what = f'{c.model}: the reference is the distribution of "{c.needs[0]}" in this very table'
             hint = "take one from outside, or set suppression to 0"
             raise PolicyError(f"{what}, which would give the suppressed rows away", hint=hint)
+
+
+def refuse_overlap(policy: Policy, found: Verification) -> None:
+    """Raise a PolicyError where labels of a column that is quasi-identifying and sensitive may be of the same value."""
+    both = [name for name in policy.needs if name not in policy.as_they_are]
+    for promise in found.promises:
+        name = promise.parameters.get("attribute")
+        if not promise.holds and name in both and (promise.note or "").startswith(OVERLAP):
+            what = f'labels of "{name}" may stand for the same value, so that {promise.model} cannot be shown'
+            raise PolicyError(what, hint="give it a hierarchy whose labels are apart, or use another search")
 
 
 def refuse_hidden(policy: Policy, found: Verification) -> None:

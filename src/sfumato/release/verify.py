@@ -17,6 +17,7 @@ from sfumato.criteria.model import Promise, examined
 from sfumato.engines.protocol import COUNT, Engine
 from sfumato.errors import ColumnError, PolicyError, did_you_mean
 from sfumato.measures.table import DEFAULT_MAX_CELLS, SAMPLE, TupleCounts, estimate
+from sfumato.release.overlap import OVERLAP, overlap
 
 if TYPE_CHECKING:
     from sfumato.core.hierarchy import Hierarchy, Recipe
@@ -155,15 +156,18 @@ def verify_released(
                     hint="verify without wildcard: a missing value is then a value of its own",
                 )
     promises, classes = [], []
+    known = {name for names in sets for name in names}
     for names in sets:
         mine = for_set(require, names)
         groups_of = released.grouped(names, once(name for c in mine for name in c.needs))
         classes.append(summary(groups_of(()).sizes["size"], names))
         if wildcard:
             matches_of = by_wildcards(groups_of, wildcards)
-            promises += [where_missing_matches(examined(c, names, matches_of(c.needs))) for c in mine]
+            found = [where_missing_matches(examined(c, names, matches_of(c.needs))) for c in mine]
         else:
-            promises += [examined(c, names, groups_of(c.needs)) for c in mine]
+            found = [examined(c, names, groups_of(c.needs)) for c in mine]
+        own = [{n: groups_of(c.needs).text[n] for n in c.needs if n in known} for c in mine]
+        promises += [where_apart(*one, wildcard) for one in zip(found, own, strict=True)]
     return Verification(released.rows, tuple(promises), tuple(classes))
 
 
@@ -367,6 +371,17 @@ def where_missing_matches(promise: Promise) -> Promise:
 def for_set(require: Sequence[Any], names: Sequence[str]) -> list[Any]:
     """The criteria that are promised for a set of quasi-identifiers: those for it alone, and those for every set."""
     return [c for c in require if c.quasi is None or set(c.quasi) == set(names)]
+
+
+def where_apart(promise: Promise, blurred: Mapping[str, Iterable[str | None]], wildcard: bool = False) -> Promise:
+    """A promise about columns that are `blurred`, being quasi-identifying too: broken where two of their labels may be
+    of one value. With `wildcard`, a missing label may be of any."""
+    for name, labels in blurred.items():
+        shown = set(labels)
+        if overlap(shown) or (wildcard and None in shown and len(shown) > 1):
+            note = f'{OVERLAP}: two of "{name}" may stand for the same value'
+            return replace(promise, holds=False, note="; ".join(filter(None, (note, promise.note))))
+    return promise
 
 
 def _sets(quasi: Sequence[Sequence[str]], require: Sequence[Any] = ()) -> list[tuple[str, ...]]:

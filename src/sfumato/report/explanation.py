@@ -160,7 +160,9 @@ def _plain(promise: Mapping[str, Any]) -> str:
         return f"whoever looks for a person in it by {who} finds at least {count(k, 'row')} that fit, never one alone."
     if promise.get("model") == "integrity":
         return "the data are not those that the manifest describes. Do not use them."
-    return str(promise.get("sentence") or promise.get("model"))
+    over = [str(name) for name in rows(promise, "parameters", "quasi")]
+    said = str(promise.get("sentence") or promise.get("model"))
+    return f"{said} They look alike in {_named(over)}." if over else said
 
 
 def _constructed(manifest: Manifest) -> str:

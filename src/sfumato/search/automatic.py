@@ -33,6 +33,7 @@ class Automatic(Search):
 
     code: ClassVar[str] = "any"
     guarantee: ClassVar[str] = "as picked"
+    counts_labels: ClassVar[bool] = True  # several sets, which it takes, have one label per value
     keep: str | None = None
     labels: str = "hierarchy"
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 
-from sfumato.core.cells import Cells, Classes, classes_of, count_cells, count_histogram, roll_up
+from sfumato.core.cells import Cells, Classes, Histogram, classes_of, count_cells, count_histogram, roll_up
 from sfumato.core.keys import first_of
 from sfumato.core.labels import Labels, at_level
 from sfumato.core.microdata import Attribute, Microdata, microdata
@@ -230,6 +230,7 @@ def judge(problem: Problem, columns: list[tuple[Labels, np.ndarray]]) -> tuple[n
 
     `columns` holds, per attribute, its labels and the label of each cell.
     """
+    problem = counting_labels(problem, columns)
     cells, policy = problem.cells, problem.policy
     groupings = [group_labels(problem, columns, members) for members in problem.sets]
     kept = check(policy.criteria, cells, groupings)
@@ -258,6 +259,22 @@ def judge(problem: Problem, columns: list[tuple[Labels, np.ndarray]]) -> tuple[n
     satisfied = suppressed <= problem.limit and suppressed < problem.rows
     value, per_attribute = measure(problem, columns, kept, statistics)
     return kept, Verdict(satisfied, suppressed, value, per_attribute), statistics
+
+
+def counting_labels(problem: Problem, columns: list[tuple[Labels, np.ndarray]]) -> Problem:
+    """The problem with histograms of the labels of columns that are quasi-identifying and sensitive at once."""
+    cells, places = problem.cells, {a.name: i for i, a in enumerate(problem.attributes)}
+    found = {}
+    for name in problem.policy.needs:
+        if name in places:
+            labels, label = columns[places[name]]
+            number = same_print(labels)
+            text = dict(zip(number.tolist(), labels.text, strict=True))
+            shown = tuple(text.get(n) for n in range(int(number.max()) + 1))
+            each = np.arange(len(cells) + 1)
+            overall = np.bincount(number[label], weights=cells.count, minlength=len(shown)).astype(np.int64)
+            found[name] = Histogram(each, number[label].astype(np.int32), cells.count, overall, shown)
+    return replace(problem, cells=replace(cells, histograms={**cells.histograms, **found})) if found else problem
 
 
 def group_labels(problem: Problem, columns: list[tuple[Labels, np.ndarray]], members: Any) -> Classes:
@@ -309,10 +326,10 @@ def make_problem(
     >>> len(make_problem(table, Policy((("age", "sex"),), (KAnonymity(2),), 0, LM()), {}, {}).cells)
     2
     """
-    roles = dict.fromkeys(policy.columns, "quasi") | dict.fromkeys(policy.needs, "sensitive")
+    roles = dict.fromkeys(policy.columns, "quasi") | dict.fromkeys(policy.as_they_are, "sensitive")
     micro = microdata(frame, roles, recipes)
     attributes = tuple(micro.attribute(name) for name in policy.columns)
-    cells, _ = counted(micro, policy.columns, policy.needs)
+    cells, _ = counted(micro, policy.columns, policy.as_they_are)
     return Problem(attributes, cells, policy, frame.height, levels, progress)
 
 

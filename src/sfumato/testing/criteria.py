@@ -108,6 +108,21 @@ def check_criterion_suppression(criterion: Any) -> None:
                 assert kept <= len(one) - rows, f"least_suppressed is {rows} of {_shown([one], others)}"
 
 
+def check_criterion_labels(criterion: Any) -> None:
+    """Where what stands for it on labels holds for labels, it holds for the values that they cover."""
+    rng = random.Random("labels")
+    if criterion.on_labels is None or len(criterion.needs) != 1:
+        return
+    for classes, others, tree in _cases(criterion, "labels"):
+        values = sorted({value for one in (*classes, others) for value in one}, key=str)
+        label = {value: rng.choice(values) for value in values}
+        blurred = [[label[value] for value in one] for one in classes]
+        beside = [label[value] for value in others]
+        on_labels = criterion.on_labels.holds(search_side(blurred, beside, tree, criterion.needs))
+        on_values = criterion.holds(search_side(classes, others, tree, criterion.needs))
+        assert not (on_labels & ~on_values).any(), f"holds for labels, not for values: {_shown(classes, others)}"
+
+
 def check_criterion_empty_class(criterion: Any) -> None:
     """A class without rows satisfies nothing, and leaves the others as they are."""
     for classes, others, tree in itertools.islice(_cases(criterion, "empty"), 8):
@@ -154,6 +169,7 @@ CRITERION_CHECKS: tuple[Callable[[Any], None], ...] = (
     check_criterion_declaration,
     check_criterion_sides,
     check_criterion_monotonicity,
+    check_criterion_labels,
     check_criterion_suppression,
     check_criterion_empty_class,
     check_criterion_release,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ from sfumato.release.request import (
     recipes_of,
     refuse_out_of_core,
     roles_of,
+    sets_named,
     warn_of_codes,
     warn_of_unmeasured,
 )
@@ -138,17 +140,19 @@ def anonymize(
     ['[30, 34]', '[30, 34]', '[55, 59]', '[55, 59]']
     """
     parameters.check_progress(progress)
-    sets, promised = sets_required(parameters.quasi_sets(quasi), criteria(require, k))
+    asked = criteria(require, k)
     table = engine_of(data)
     place = destination(to, table)
     with table.snapshot(write=isinstance(place, Table)) as engine:  # writers do not matter
         schema = engine.schema()
         nothing = pl.DataFrame(schema=schema)
-        needed = [name for criterion in promised for name in criterion.needs]
-        protected = protected_by(promised)
+        needed = [name for criterion in asked for name in criterion.needs]
+        protected, named = protected_by(asked), sets_named(quasi, asked)
         roles = roles_of(
-            nothing, sets, identifying, sensitive, insensitive, weight, needed, unprotected, rest, protected
+            nothing, named, identifying, sensitive, insensitive, weight, needed, unprotected, rest, protected
         )
+        sets, promised = sets_required(roles.quasi, asked)
+        roles = replace(roles, quasi=sets)
         released = tuple(name for name in schema if name not in roles.identifying)
         if drop_missing:
             table, engine = dropped_missing(table, engine, roles, drop_missing)
@@ -222,20 +226,21 @@ def verify(
         return signed(verify_manifest(place, enter(data)[0] if store is None else store), place, signer)
     if signer is not None:
         raise PolicyError("signer is for a release with its folder", hint="pass the folder, or manifest")
-    if require is None or (quasi is None and not any(c.quasi for c in criteria(require))):
+    asked = criteria(require) if require is not None else ()
+    if require is None or (quasi is None and not any(c.quasi for c in asked)):
         raise PolicyError("verify needs a release folder, or a table with quasi and require, or with a manifest")
-    sets, promised = sets_required(parameters.quasi_sets(quasi), criteria(require))
     table = engine_of(data) if store is None else store
     nothing = pl.DataFrame(schema=table.schema())
-    needed = [name for criterion in promised for name in criterion.needs]
-    roles = roles_of(nothing, sets, (), sensitive, (), None, needed)
+    needed = [name for criterion in asked for name in criterion.needs]
+    roles = roles_of(nothing, sets_named(quasi, asked), (), sensitive, (), None, needed)
+    sets, promised = sets_required(roles.quasi, asked)
     recipes = recipes_of(nothing, hierarchies)
     if table.in_memory:
         frame = table.sample(table.rows())
         built = {name: recipe.build(encode(frame.get_column(name))[0]) for name, recipe in recipes.items()}
-        found = verify_table(frame, roles.quasi, promised, hierarchies=built, wildcard=wildcard)
+        found = verify_table(frame, sets, promised, hierarchies=built, wildcard=wildcard)
         warn_of_unmeasured(frame, sets, sensitive, promised)
         return found
-    found = verify_store(table, roles.quasi, promised, recipes=recipes, wildcard=wildcard, max_cells=max_cells)
+    found = verify_store(table, sets, promised, recipes=recipes, wildcard=wildcard, max_cells=max_cells)
     warn_of_unmeasured(table, sets, sensitive, promised)
     return found

@@ -177,7 +177,7 @@ def risk(
     found = []
     _warn(source, source.sets(quasi, "risk"), sensitive, options["weight"], household)
     for names in source.sets(quasi, "risk"):
-        secrets = _secrets(source, sensitive, names)
+        secrets = _secrets(source, sensitive, names, source.sets(quasi, "risk"))
         notes: list[str] = []
         asked = {**options, "sensitive": secrets}
         if isinstance(source.table, TupleCounts):
@@ -406,7 +406,7 @@ def attack(
     found = AttackResults()
     for names in sets:
         on = f" on {', '.join(names)}" if len(sets) > 1 else ""
-        secrets = column_names(_secrets(source, sensitive, names), "sensitive")
+        secrets = column_names(_secrets(source, sensitive, names, sets), "sensitive")
         _check_trees(source, hierarchies, secrets)
         tried = attack_summary(table, quasi=names, sensitive=secrets, **given)
         found |= {name + on: entry for name, entry in tried.items()}
@@ -440,9 +440,15 @@ def _who_is_who(external: Any, source: MeasuredTable) -> Any:
     return None
 
 
-def _secrets(source: MeasuredTable, given: Names | None, quasi: Names) -> Names:
-    """The sensitive columns: those given, else those of the release that are not asked about as quasi-identifiers."""
-    return [name for name in source.sensitive if name not in quasi] if given is None else given
+def _secrets(source: MeasuredTable, given: Names | None, quasi: Names, sets: Sets) -> Names:
+    """The sensitive columns: those given, else those of the release, that are not asked about as quasi-identifiers.
+
+    One that is given is left out where other sets are without it: it is quasi-identifying and sensitive at once.
+    """
+    if given is None:
+        return [name for name in source.sensitive if name not in quasi]
+    both = [name for name in column_names(given, "sensitive") if name in quasi and not all(name in s for s in sets)]
+    return [name for name in column_names(given, "sensitive") if name not in both] if both else given
 
 
 def _check_trees(source: MeasuredTable, given: Mapping[str, Any] | None, secrets: Names) -> None:

@@ -21,7 +21,7 @@ from sfumato.engines.protocol import COUNT, Progress
 from sfumato.engines.spark.count import SparkFrame, as_polars
 from sfumato.engines.spark.types import functions, job
 from sfumato.errors import ColumnError, PolicyError, SfumatoError, did_you_mean
-from sfumato.release.verify import Verification, for_set, summary, wide_of
+from sfumato.release.verify import Verification, for_set, summary, where_apart, wide_of
 
 
 def findings(
@@ -162,6 +162,7 @@ def verify_on(
     paths = {name: wide_of(tree) for name, tree in (hierarchies or {}).items()}
     promises: list[Promise] = []
     classes, rows = [], 0
+    known = {name for names in quasi for name in names}
     for names in quasi:
         mine = for_set(require, names)
         looked_at = [name for name in needed if any(name in criterion.needs for criterion in mine)]
@@ -169,7 +170,9 @@ def verify_on(
         sizes = all_sizes(told)
         rows = int(sizes.sum())
         classes.append(summary(sizes, names))
-        promises += joined(told, sizes, names, mine, released, own, paths)
+        kept = joined(told, sizes, names, mine, released, own, paths)
+        blurred = [{n: [value or None for value in released[n]] for n in c.needs if n in known} for c in mine]
+        promises += [where_apart(*one) for one in zip(kept, blurred, strict=True)]
     return Verification(rows, tuple(promises), tuple(classes))
 
 

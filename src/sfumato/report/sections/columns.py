@@ -65,6 +65,8 @@ def _why(manifest: Manifest, column: str, role: str, kind: str) -> Markup | str:
 
 
 def _role(manifest: Manifest, column: str, role: str) -> str:
+    if role == "quasi" and column in rows(manifest, "policy", "sensitive"):
+        return "Quasi-identifying and sensitive"
     sets = quasi(manifest)
     member = [str(i) for i, one in enumerate(sets, 1) if column in one]
     if role != "quasi" or len(sets) < 2 or not member:
@@ -73,19 +75,25 @@ def _role(manifest: Manifest, column: str, role: str) -> str:
 
 
 def _fate(manifest: Manifest, column: str, role: str) -> str:
+    named = sum(look(promise, "parameters", "attribute") == column for promise in promises(manifest))
+    if role == "quasi" and named:
+        return f"{_blurred(manifest, column)}; protected by {count(named, 'promise')}"
     if role == "quasi":
-        level = table(manifest, "solution", "levels").get(column)
-        lost = table(manifest, "solution", "loss_per_attribute").get(column)
-        if level is not None:
-            return f"generalised to level {level}" if level else "as it was"
-        if lost == 0:
-            return "as it was"
-        return "generalised, class by class" if look(manifest, "solution", "recoding") == "partition" else "generalised"
+        return _blurred(manifest, column)
     if role == "sensitive":
-        named = sum(look(promise, "parameters", "attribute") == column for promise in promises(manifest))
         kept = "in one spelling" if column in rows(manifest, "policy", "normalise") else "as it was"
         return f"{kept}; " + (f"protected by {count(named, 'promise')}" if named else "no promise names it")
     return "as it was"
+
+
+def _blurred(manifest: Manifest, column: str) -> str:
+    level = table(manifest, "solution", "levels").get(column)
+    lost = table(manifest, "solution", "loss_per_attribute").get(column)
+    if level is not None:
+        return f"generalised to level {level}" if level else "as it was"
+    if lost == 0:
+        return "as it was"
+    return "generalised, class by class" if look(manifest, "solution", "recoding") == "partition" else "generalised"
 
 
 def losses(manifest: Manifest, exact: Verdict | None = None) -> Markup:

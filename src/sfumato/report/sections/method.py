@@ -104,7 +104,7 @@ def _model(one: Mapping[str, Any]) -> tuple[str, str]:
     name = str(given.pop("model"))
     if name == "k-anonymity" and set(given) == {"k"}:
         return "--k", str(given["k"])
-    values = given.pop("values", None)  # those to guard stand last, without a name
+    values, over = given.pop("values", None), given.pop("quasi", None)  # those to guard stand last, without a name
     maps = {key: given.pop(key) for key in list(given) if isinstance(given[key], Mapping)}
     shown = {key: str(value) for key, value in given.items()}
     words = [shlex.quote(text if values else f"{key}={text}") for key, text in shown.items()]
@@ -112,6 +112,7 @@ def _model(one: Mapping[str, Any]) -> tuple[str, str]:
         listed = [f"{value}={n}" for value, n in of.items()] if len(of) <= MOST_LISTED else [key.upper()]
         words += [shlex.quote(f"{key}={text}") for text in listed]
     words += [shlex.quote(str(value)) for value in values or ()]
+    words += [shlex.quote(f"quasi={as_flag(map(str, over))}")] if isinstance(over, list | tuple) and over else []
     return "--require", " ".join([name, *words])
 
 

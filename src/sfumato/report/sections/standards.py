@@ -11,7 +11,7 @@ from sfumato.core.wording import percent
 from sfumato.errors import SfumatoError
 from sfumato.measures.standards.finding import Check, Profile
 from sfumato.report.charts.svg import mark
-from sfumato.report.manifest import Manifest, look, measured, of_set, quasi, roles_of
+from sfumato.report.manifest import Manifest, look, measured, of_set, quasi, roles_of, rows
 from sfumato.report.markup import Markup, section, tag, text
 from sfumato.report.markup import name as name_
 from sfumato.report.markup import table as html_table
@@ -84,11 +84,12 @@ def profiles(
     table = printed_frame(released)  # the same for rows in memory and those read back from their file
     roles, wildcard = roles_of(manifest, released), look(manifest, "policy", "wildcard") is True
     sets = [names for found in quasi(manifest) if (names := [name for name in found if name in roles])]
+    guarded = {name for name, role in roles.items() if role == "sensitive"} | {*rows(manifest, "policy", "sensitive")}
     found = []
     for standard in sorted(fit, key=lambda name: name != stated):
         verdicts = []
         for names in sets if standard != "hipaa" else [[]]:
-            secrets = [name for name, role in roles.items() if role == "sensitive" and name not in names]
+            secrets = [name for name in roles if name in guarded and name not in names]
             more = {"original": original} if standard == "gdpr" and original is not None else {}
             try:
                 verdicts.append(profile(standard, table, names, secrets, wildcard=wildcard, **more))
@@ -107,8 +108,8 @@ def from_counts(manifest: Manifest) -> tuple[Profile, ...]:
         figures = [look(entry, "smallest"), look(entry, "classes"), look(entry, "risk", "average")]
         if all(isinstance(one, int | float) and one > 0 for one in figures):
             least, classes, average = figures
-            rows = round(classes / average)  # the average risk is classes per row
-            found.append(from_sizes(of_set(manifest, entry), rows, int(least), int(classes), float(average)))
+            released = round(classes / average)  # the average risk is classes per row
+            found.append(from_sizes(of_set(manifest, entry), released, int(least), int(classes), float(average)))
     return (min(found, key=lambda one: one.holds),) if found else ()
 
 

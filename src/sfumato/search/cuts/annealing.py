@@ -36,6 +36,7 @@ class Annealing(Search):
 
     code: ClassVar[str] = "AG_TS"
     guarantee: ClassVar[str] = "heuristic"
+    counts_labels: ClassVar[bool] = True
     seconds: float | None = 10.0
     evaluations: int | None = None
     seed: int = 0

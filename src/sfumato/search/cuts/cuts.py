@@ -321,7 +321,7 @@ class Trials:
             numbers = int(suppressed), int(classes), squares, int(kept_classes), kept_squares
             statistics = ClassStatistics(problem.rows, *numbers, policy.k, problem.limit)
             return value if self.by_label else self._class_loss(statistics), numbers[0]
-        if not self.by_label and len(problem.sets) > 1:
+        if (not self.by_label and len(problem.sets) > 1) or policy.needs != policy.as_they_are:
             verdict = judge(problem, self.space.labels(bits))[1]
             return verdict.loss, verdict.suppressed
         weigh_all(bits[None, :], self.shape, self.sheet, work, -math.inf, np.zeros(1), np.zeros((1, 5)))  # to decode

@@ -33,6 +33,7 @@ class Genetic(Search):
 
     code: ClassVar[str] = "AG_TS"
     guarantee: ClassVar[str] = "heuristic"
+    counts_labels: ClassVar[bool] = True
     seconds: float | None = 10.0
     evaluations: int | None = None
     seed: int = 0

@@ -29,6 +29,7 @@ class Datafly(Search):
 
     code: ClassVar[str] = "AG_TS"
     guarantee: ClassVar[str] = "heuristic"
+    counts_labels: ClassVar[bool] = True
 
     def __call__(self, problem: Problem) -> Solution:
         """Climb the lattice of the problem along one path."""

@@ -38,6 +38,7 @@ class Lightning(Search):
 
     code: ClassVar[str] = "AG_TS"
     guarantee: ClassVar[str] = "heuristic"
+    counts_labels: ClassVar[bool] = True
     seconds: float | None = 10.0
     nodes: int | None = None
     start: str = "both"

@@ -142,6 +142,7 @@ class Optimal(Search):
 
     code: ClassVar[str] = "AG_TS"
     guarantee: ClassVar[str] = "exact"
+    counts_labels: ClassVar[bool] = True
     seconds: float | None = None
     nodes: int | None = None
 

@@ -259,6 +259,9 @@ class LatticeState:
         """The same with several quasi-identifier sets. Kept classes, which take all columns, are told in full only; so
         is what is suppressed where nothing may be."""
         by_size, strict = self.policy.by_size, self.limit == 0
+        if self.policy.needs != self.policy.as_they_are:  # labels are counted, which the cells of the sets do not know
+            _, verdict, statistics = judge(self.problem, level_columns(self.problem, node.tolist()))
+            return verdict.loss, verdict.suppressed, statistics.kept_classes
         if not self.in_full and strict and not by_size and self.best is not None and not self.sets.holds(node):
             return np.inf, 1, 0
         if not self.in_full and self.costs.by_label and (by_size or (strict and self.sets.holds(node))):

@@ -37,6 +37,7 @@ class TupleSuppression(Search):
 
     code: ClassVar[str] = "_TS"
     guarantee: ClassVar[str] = "exact"
+    counts_labels: ClassVar[bool] = True
 
     def __call__(self, problem: Problem) -> Solution:
         """Judge the table as it is."""
@@ -83,6 +84,7 @@ class AttributeSuppression(Search):
 
     code: ClassVar[str] = "_AS"
     guarantee: ClassVar[str] = "exact"
+    counts_labels: ClassVar[bool] = True
     seconds: float | None = None
 
     def __post_init__(self) -> None:

@@ -1,0 +1,105 @@
+"""Whether labels of one column may stand for the same value: ranges, sets, masks and stars are read, words are not."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from decimal import Decimal
+from itertools import combinations, pairwise
+from typing import NamedTuple
+
+from sfumato.core.label_grammar import NUMBER, STAR, read_decade, read_printed, read_range, read_set
+
+DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ].*)?\Z")
+PERIOD = re.compile(r"[0-9]{4}(?:-[0-9]{2})?\Z")
+MOST_PATTERNS = 100
+
+
+OVERLAP = "labels overlap"  # the note of a promise begins with it
+
+
+class Span(NamedTuple):
+    """A range on a line: its ends, and whether they belong to it."""
+
+    low: Decimal | str
+    high: Decimal | str
+    left: bool = True
+    right: bool = True
+
+
+def overlap(labels: Iterable[str | None]) -> bool:
+    """Whether two of the labels overlap, as far as their texts tell. A missing label is a value of its own.
+
+    >>> overlap(["[20, 29]", "[30, 39]", None]), overlap(["[20, 30]", "[30, 39]"]), overlap(["{a, b}", "a"])
+    (False, True, True)
+    >>> overlap(["flu", "*"]), overlap(["476**", "4767*"]), overlap(["2020", "2020-03"]), overlap(["flu", "HIV"])
+    (True, True, True, False)
+    """
+    known = sorted({label for label in labels if label})
+    if len(known) < 2:
+        return False
+    return STAR in known or _on_a_line(known) or _of_sets(known) or _of_masks(known) or _of_periods(known)
+
+
+def _on_a_line(known: list[str]) -> bool:
+    """Ranges of numbers or dates that meet. Where some labels are neither, only those that read as Sfumato prints them
+    are ranges: elsewhere a dash may stand between anything."""
+    spans = [_span(label) for label in known]
+    if None in spans:
+        spans = [span if read_printed(label) else None for label, span in zip(known, spans, strict=True)]
+    for kind in (Decimal, str):
+        line = sorted((s for s in spans if s is not None and isinstance(s.low, kind)), key=lambda s: (s.low, s.high))
+        if any(b.low < a.high or (b.low == a.high and a.right and b.left) for a, b in pairwise(line)):  # type: ignore[operator]
+            return True
+    return False
+
+
+def _span(label: str) -> Span | None:
+    if NUMBER.match(label):
+        return Span(Decimal(label), Decimal(label))
+    if DAY.match(label):
+        return Span(label, label)
+    found = read_range(label) or read_decade(label)
+    if found is None:
+        return None
+    ends = [end for end in (found.low, found.high) if end is not None]
+    if all(NUMBER.match(end) for end in ends):
+        low, high = Decimal(found.low or "-inf"), Decimal(found.high or "inf")
+        return Span(low, high, found.left, found.right) if low <= high else None
+    if all(DAY.match(end) for end in ends) and (found.low or "") <= (found.high or "9"):
+        return Span(found.low or "", found.high or "9999-99", found.left, found.right)
+    return None
+
+
+def _of_sets(known: list[str]) -> bool:
+    """A word that stands in two sets, or in one and alone."""
+    sets = [read_set(label) for label in known]
+    if not any(sets):
+        return False
+    words = Counter(word for label, words in zip(known, sets, strict=True) for word in set(words or [label]))
+    return max(words.values()) > 1
+
+
+def _of_masks(known: list[str]) -> bool:
+    """Labels of one length that agree wherever neither has a star."""
+    if not any(STAR in label for label in known):
+        return False
+    patterns: dict[tuple[int, frozenset[int]], list[str]] = {}
+    for label in known:
+        hidden = frozenset(i for i, letter in enumerate(label) if letter == STAR)
+        patterns.setdefault((len(label), hidden), []).append(label)
+    if len(patterns) > MOST_PATTERNS:
+        return True
+    for (length, a), (other, b) in combinations(patterns, 2):
+        if length == other and (a or b):
+            shown = [i for i in range(length) if i not in a and i not in b]
+            seen = [{tuple(label[i] for i in shown) for label in patterns[length, key]} for key in (a, b)]
+            if seen[0] & seen[1]:
+                return True
+    return False
+
+
+def _of_periods(known: list[str]) -> bool:
+    """A year and a month of it, a month and a day of it."""
+    return any(PERIOD.match(a) and b.startswith(f"{a}-") for a, b in pairwise(known))
