@@ -9,7 +9,7 @@ import argparse
 import os
 from collections.abc import Callable, Sequence
 
-from benchmarks import command_line, measures, mondrian, optimal, peers, searches, threads
+from benchmarks import command_line, first_use, measures, mondrian, optimal, peers, searches, threads
 from benchmarks.figures import Agreement, Comparison, Figure, say
 from benchmarks.machine import facts, yardstick
 from benchmarks.results import document, markdown, merged, save, saved
@@ -21,6 +21,7 @@ GROUPS: dict[str, Callable[[], Sequence[Figure | Comparison | Agreement]]] = {
     "threads": threads.run,
     "measures": measures.run,
     "command line": command_line.run,
+    "first use": first_use.run,
     "peers": peers.run,
 }
 BESIDE_PEERS = ("measures", "peers")  # they are whole only with the peers' interpreter

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -45,6 +46,34 @@ def test_the_cache_is_found_where_numba_keeps_it(tmp_path: Path, monkeypatch: py
     place.mkdir()
     (place / "keys.rank-1.nbi").write_bytes(b"x")
     assert compiled.compiled()
+
+
+def _decorated(tree: ast.Module, *names: str) -> list[ast.FunctionDef]:
+    functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
+    return [f for f in functions if any(isinstance(d, ast.Name) and d.id in names for d in f.decorator_list)]
+
+
+def test_inner_kernels_are_called_by_kernels_only() -> None:
+    """From Python they would crash."""
+    trees = {path: ast.parse(path.read_bytes()) for path in compiled._sources()}
+    inner = {
+        ".".join(("sfumato", *path.relative_to(compiled.ROOT).with_suffix("").parts)): {
+            f.name for f in _decorated(tree, "inner")
+        }
+        for path, tree in trees.items()
+    }
+    assert "side" in inner["sfumato.search.clustering.kernels"]
+    tests = Path(__file__).parents[1]
+    trees |= {p: ast.parse(p.read_bytes()) for p in tests.rglob("*.py") if b"kernels import" in p.read_bytes()}
+    for path, tree in trees.items():
+        known = {f.name for f in _decorated(tree, "inner")}
+        for node in tree.body:
+            if isinstance(node, ast.ImportFrom):
+                known |= {alias.name for alias in node.names} & inner.get(node.module or "", set())
+        within = {id(node) for f in _decorated(tree, "kernel", "inner") for node in ast.walk(f)}
+        outside = (node for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in within)
+        used = {node.id for node in outside}
+        assert not used & known, path
 
 
 @pytest.mark.slow

@@ -24,7 +24,8 @@ ROOT = Path(__file__).parents[1]
 
 def _sources() -> list[Path]:
     """The files that have kernels."""
-    return [path for path in sorted(ROOT.rglob("*.py")) if b"\n@kernel\n" in path.read_bytes()]
+    found = ((path, path.read_bytes()) for path in sorted(ROOT.rglob("*.py")))
+    return [path for path, text in found if b"\n@kernel\n" in text or b"\n@inner\n" in text]
 
 
 def _cache(folder: Path) -> Path:
@@ -52,7 +53,10 @@ def _forget_older(places: Iterable[Path], sources: Sequence[Path]) -> None:
 
 _found = _sources()
 _forget_older({_cache(path.parent) for path in _found}, _found)
-kernel: Callable[..., Any] = numba.njit(cache=True, nogil=True)
+OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "no_cfunc_wrapper": True}
+kernel: Callable[..., Any] = numba.njit(**OPTIONS)
+# Only kernels may call an inner one: without the ways in from Python it compiles sooner, and a call from there crashes.
+inner: Callable[..., Any] = numba.njit(**OPTIONS | {"no_cpython_wrapper": True})
 
 
 def warn_of_compiling(report_progress: Callable[[str, float | None], None]) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.core.compiled import kernel
+from sfumato.core.compiled import inner, kernel
 
 LEAF = 8  # items of a leaf
 DEEPEST = 64  # nodes that wait on a walk: one per level of a tree of halves
 
 
-@kernel
+@inner
 def halve(order: np.ndarray, key: np.ndarray, start: int, stop: int, middle: int) -> None:
     """Arrange order[start:stop] so that no key before `middle` is above one behind it; key[i] belongs to order[i]."""
     low, high = start, stop - 1

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.compiled import kernel
+from sfumato.core.compiled import inner, kernel
 from sfumato.core.keys import EMPTY, SPREAD
 
 FEW = 24  # from this f on the series needs few terms whatever p is
@@ -217,7 +217,7 @@ def refine(
     return found
 
 
-@kernel
+@inner
 def mark_alone(
     code: np.ndarray,
     items: np.ndarray,

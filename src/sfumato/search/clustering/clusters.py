@@ -80,7 +80,9 @@ class ClusterSpace:
 
     def costs(self, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
         """The cost of each box: what a row in it loses, summed over the columns with their weights."""
-        return np.asarray(box_costs(lo, hi, *self.arrays))
+        cost = np.empty(len(lo), np.float32)
+        box_costs(lo, hi, cost, *self.arrays)
+        return cost
 
 
 class _Column:
@@ -269,7 +271,7 @@ def with_rest(field: Field, of: np.ndarray, block: int | None) -> np.ndarray:
     def run(i: int) -> int:
         field.problem.progress("clustering", i / len(ends))
         some = points, order, bounds, ends[i], ends[i + 1], field.least, kind, field.cap, found
-        return int(k_member(*some, shape, table))
+        return k_member(*some, shape, table)
 
     with workers() as pool:
         made = list(pool.map(run, range(len(ends) - 1)))
@@ -298,7 +300,9 @@ def _join(field: Field, of: np.ndarray, left: np.ndarray, window: np.ndarray) ->
     lo, hi = boxes(field.points[inside], of[inside])
     size = np.bincount(of[inside], weights=count[inside]).astype(np.int64)
     of = of.copy()
-    of[left] = to_nearest(field.points, left, window, lo, hi, size, *field.space.arrays)
+    found, cost = np.empty(len(left), np.int64), field.space.costs(lo, hi)
+    to_nearest(field.points, left, window, lo, hi, size, cost, found, *field.space.arrays)
+    of[left] = found
     return of
 
 

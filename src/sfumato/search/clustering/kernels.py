@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.compiled import kernel
+from sfumato.core.compiled import inner, kernel
 
 # A space is two arrays: shape [columns, 5] (size, at, levels, missing, end) and cost. Per column:
 # size > 0: cost[at + lo * size + hi] is the cost of lo..hi;
@@ -15,9 +15,13 @@ from sfumato.core.compiled import kernel
 # costs; -missing is then the number of places.
 
 
-@kernel
-def side(a: int, lo: int, hi: int, shape: np.ndarray, cost: np.ndarray) -> Any:
-    """What lo..hi costs in column a."""
+@inner
+def side(a: int, lo: int, hi: int, other_lo: int, other_hi: int, shape: np.ndarray, cost: np.ndarray) -> Any:
+    """What the range around lo..hi and another one costs in column a."""
+    if other_lo < lo:
+        lo = other_lo
+    if other_hi > hi:
+        hi = other_hi
     size, at = shape[a, 0], shape[a, 1]
     if size > 0:
         return cost[at + lo * size + hi]
@@ -34,61 +38,61 @@ def side(a: int, lo: int, hi: int, shape: np.ndarray, cost: np.ndarray) -> Any:
 
 
 # Boxes are rows of lo and hi, points rows of points, named by number: a slice per call would cost more than the
-# sum itself. A sum stops at `enough`: what comes back is then some cost of at least that.
+# sum itself. A sum stops at `enough`: what comes back is then some cost of at least that. Each is called with the same
+# types everywhere: others would be compiled for once more.
 
 
-@kernel
+@inner
 def grown(lo: Any, hi: Any, c: int, points: Any, i: int, enough: float, shape: np.ndarray, table: np.ndarray) -> Any:
     """The cost of box c once it takes point i in."""
     cost = np.float32(0.0)
     for a in range(lo.shape[1]):
-        cost += side(a, min(lo[c, a], points[i, a]), max(hi[c, a], points[i, a]), shape, table)
+        cost += side(a, lo[c, a], hi[c, a], points[i, a], points[i, a], shape, table)
         if cost >= enough:
             break
     return cost
 
 
-@kernel
+@inner
 def joined(lo: Any, hi: Any, b: int, c: int, enough: float, shape: np.ndarray, table: np.ndarray) -> Any:
     """The cost of the box around boxes b and c."""
     cost = np.float32(0.0)
     for a in range(lo.shape[1]):
-        cost += side(a, min(lo[b, a], lo[c, a]), max(hi[b, a], hi[c, a]), shape, table)
+        cost += side(a, lo[b, a], hi[b, a], lo[c, a], hi[c, a], shape, table)
         if cost >= enough:
             break
     return cost
 
 
-@kernel
+@inner
 def touched(lo: Any, hi: Any, b: int, c: int, enough: float, shape: np.ndarray, table: np.ndarray) -> Any:
     """The least that box b can cost once it holds any point of box c."""
     cost = np.float32(0.0)
     for a in range(lo.shape[1]):
-        cost += side(a, min(lo[b, a], hi[c, a]), max(hi[b, a], lo[c, a]), shape, table)
+        cost += side(a, lo[b, a], hi[b, a], hi[c, a], lo[c, a], shape, table)
         if cost >= enough:
             break
     return cost
 
 
-@kernel
+@inner
 def take_in(lo: Any, hi: Any, c: int, points: Any, i: int) -> None:
     """Grow box c so that it holds point i."""
     for a in range(lo.shape[1]):
-        lo[c, a] = min(lo[c, a], points[i, a])
-        hi[c, a] = max(hi[c, a], points[i, a])
+        if points[i, a] < lo[c, a]:
+            lo[c, a] = points[i, a]
+        if points[i, a] > hi[c, a]:
+            hi[c, a] = points[i, a]
 
 
 @kernel
-def box_costs(lo: np.ndarray, hi: np.ndarray, shape: np.ndarray, table: np.ndarray) -> np.ndarray:
+def box_costs(lo: np.ndarray, hi: np.ndarray, cost: np.ndarray, shape: np.ndarray, table: np.ndarray) -> None:
     """The cost of each box [boxes, columns]."""
-    cost = np.zeros(len(lo), np.float32)
     for c in range(len(lo)):
-        for a in range(lo.shape[1]):
-            cost[c] += side(a, lo[c, a], hi[c, a], shape, table)
-    return cost
+        cost[c] = joined(lo, hi, c, c, np.inf, shape, table)
 
 
-@kernel
+@inner
 def drawn(state: Any) -> tuple[Any, Any]:
     """The next state of a small generator (xorshift64) and a number in 0..1."""
     x = np.uint64(state)
@@ -107,10 +111,9 @@ def seeded(seed: int, number: int) -> Any:
     return (x ^ (x >> np.uint64(31))) | np.uint64(1)
 
 
-@kernel
-def select(values: np.ndarray, k: int) -> Any:
-    """The value that would stand at place k if they were sorted, by Hoare's quickselect; they change places."""
-    low, high = 0, len(values) - 1
+@inner
+def select(values: np.ndarray, low: int, high: int, k: int) -> Any:
+    """The value that would stand at place k if those from low to high were sorted, by Hoare's quickselect."""
     while low < high:
         pivot, i, j = values[(low + high) // 2], low, high
         while i <= j:
@@ -131,76 +134,82 @@ def select(values: np.ndarray, k: int) -> Any:
     return values[k]
 
 
-@kernel
-def halving(lo: Any, hi: Any, order: Any, s: int, e: int, a: int, shape: Any, table: Any) -> tuple[Any, Any]:
+@inner
+def halving(
+    lo: Any, hi: Any, order: Any, spare: Any, s: int, e: int, a: int, shape: Any, table: Any
+) -> tuple[Any, Any]:
     """Where to cut the boxes order[s:e] in column a, about in halves, and what a box saves on average; -1: nowhere."""
     m = e - s
-    step = max(1, m // 1000)
-    some = np.empty((m + step - 1) // step, np.int64)
-    for i in range(len(some)):
+    step = m // 1000 if m >= 2000 else 1
+    some = (m + step - 1) // step
+    least = lo[order[s], a] + hi[order[s], a]
+    for i in range(some):
         c = order[s + i * step]
-        some[i] = lo[c, a] + hi[c, a]
-    cut = select(some, len(some) // 2)
-    least = cut
-    for i in range(len(some)):
-        least = min(least, some[i])
+        spare[s + i] = lo[c, a] + hi[c, a]
+        if spare[s + i] < least:
+            least = spare[s + i]
+    cut = select(spare, s, s + some - 1, s + some // 2)
     if least == cut:
         cut += 1
-    ends = np.empty((2, 2), np.int64)
-    for part in range(2):
-        ends[part, 0] = 2147483647
-        ends[part, 1] = -1
-    size = np.zeros(2, np.int64)
+    low = lo[order[s], a]
+    left_low, left_high, right_low, right_high = low, low, low, low
+    left = right = 0
     for i in range(s, e):
         c = order[i]
-        part = 0 if lo[c, a] + hi[c, a] < cut else 1
-        size[part] += 1
-        ends[part, 0] = min(ends[part, 0], lo[c, a])
-        ends[part, 1] = max(ends[part, 1], hi[c, a])
-    if size[0] == 0 or size[1] == 0:
-        return np.int64(-1), 0.0
-    saved = m * side(a, min(ends[0, 0], ends[1, 0]), max(ends[0, 1], ends[1, 1]), shape, table)
-    for part in range(2):
-        saved -= size[part] * side(a, ends[part, 0], ends[part, 1], shape, table)
-    balance = min(size[0], size[1]) / m
-    return cut, (1e-6 + saved / m) * balance
+        low, high = lo[c, a], hi[c, a]
+        if low + high < cut:
+            if left == 0 or low < left_low:
+                left_low = low
+            if left == 0 or high > left_high:
+                left_high = high
+            left += 1
+        else:
+            if right == 0 or low < right_low:
+                right_low = low
+            if right == 0 or high > right_high:
+                right_high = high
+            right += 1
+    if left == 0 or right == 0:
+        return -1, 0.0
+    saved = m * side(a, left_low, left_high, right_low, right_high, shape, table)
+    saved -= left * side(a, left_low, left_high, left_low, left_high, shape, table)
+    saved -= right * side(a, right_low, right_high, right_low, right_high, shape, table)
+    return cut, (1e-6 + saved / m) * ((left if left < right else right) / m)
 
 
 @kernel
-def blocks(
-    lo: np.ndarray, hi: np.ndarray, limit: int, blur: float, seed: int, shape: np.ndarray, table: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The boxes (points where lo is hi) in an order where blocks of at most `limit` stand together, and their bounds.
-
-    Blocks come of cuts about in halves, in the column where that saves most; `blur` makes the choice random.
-    """
-    n, d = lo.shape
-    order, spare = np.empty(n, np.int64), np.empty(n, np.int64)
-    for i in range(n):
-        order[i] = i
-    first, last = np.empty(n + 2, np.int64), np.empty(n + 2, np.int64)  # a stack: numba compiles lists for seconds
-    bounds = np.empty(n + 2, np.int64)
-    first[0], last[0], bounds[0] = 0, n, 0
+def cut_blocks(
+    lo: np.ndarray,
+    hi: np.ndarray,
+    limit: int,
+    blur: float,
+    seed: int,
+    order: np.ndarray,
+    spare: np.ndarray,
+    ends: np.ndarray,
+    shape: np.ndarray,
+    table: np.ndarray,
+) -> int:
+    """Bring the boxes into the order of `blocks`; ends[0] is then where blocks begin and end, of which so many."""
+    first, last, bounds = ends[1], ends[2], ends[0]  # a stack: numba compiles lists for seconds
+    first[0], last[0], bounds[0] = 0, len(lo), 0
     waiting, made = 1, 1
     state = seeded(seed, np.int64(0))
     while waiting > 0:
         waiting -= 1
         s, e = first[waiting], last[waiting]
-        if e - s <= limit:
-            bounds[made] = e
-            made += 1
-            continue
         most = 0.0
         column = -1
-        middle = np.int64(0)
-        for a in range(d):
-            cut, saved = halving(lo, hi, order, s, e, a, shape, table)
-            state, chance = drawn(state)
-            saved *= 1.0 + blur * chance
-            if cut >= 0 and saved > most:
-                most = saved
-                column = a
-                middle = cut
+        middle = 0
+        if e - s > limit:
+            for a in range(lo.shape[1]):
+                cut, saved = halving(lo, hi, order, spare, s, e, a, shape, table)
+                state, chance = drawn(state)
+                saved *= 1.0 + blur * chance
+                if cut >= 0 and saved > most:
+                    most = saved
+                    column = a
+                    middle = cut
         if column < 0:
             bounds[made] = e
             made += 1
@@ -219,10 +228,22 @@ def blocks(
         first[waiting], last[waiting] = left, e
         first[waiting + 1], last[waiting + 1] = s, left
         waiting += 2
-    return order, bounds[:made].copy()
+    return made
 
 
-@kernel
+def blocks(
+    lo: np.ndarray, hi: np.ndarray, limit: int, blur: float, seed: int, shape: np.ndarray, table: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The boxes (points where lo is hi) in an order where blocks of at most `limit` stand together, and their bounds.
+
+    Blocks come of cuts about in halves, in the column where that saves most; `blur` makes the choice random.
+    """
+    order, spare, ends = np.arange(len(lo)), np.empty(len(lo), np.int64), np.empty((3, len(lo) + 2), np.int64)
+    made = cut_blocks(lo, hi, limit, blur, seed, order, spare, ends, shape, table)
+    return order, ends[0, :made]
+
+
+@inner
 def reach(
     a: int,
     lo: int,
@@ -236,22 +257,170 @@ def reach(
     shape: np.ndarray,
     table: np.ndarray,
 ) -> None:
-    """Add to cost[i] what column a costs once lo..hi reaches column[i]; with was_lo >= 0, less what it did before."""
-    if shape[a, 0] > 0:
-        for place in range(shape[a, 0]):
-            step[place] = side(a, min(lo, place), max(hi, place), shape, table)
+    """Add to cost[i] what column a costs once lo..hi reaches column[i]; with was_lo >= 0, less what it did before.
+
+    Where `step` has room for the places of the column, each place is looked up once.
+    """
+    if 0 < shape[a, 0] <= len(step):
+        for i in range(shape[a, 0]):
+            place = np.int32(i)
+            step[i] = side(a, lo, hi, place, place, shape, table)
             if was_lo >= 0:
-                step[place] -= side(a, min(was_lo, place), max(was_hi, place), shape, table)
+                step[i] -= side(a, was_lo, was_hi, place, place, shape, table)
         for i in range(m):
             cost[i] += step[column[i]]
         return
     for i in range(m):
-        cost[i] += side(a, min(lo, column[i]), max(hi, column[i]), shape, table)
+        place = column[i]
+        more, less = side(a, lo, hi, place, place, shape, table), np.float32(0.0)
         if was_lo >= 0:
-            cost[i] -= side(a, min(was_lo, column[i]), max(was_hi, column[i]), shape, table)
+            less = side(a, was_lo, was_hi, place, place, shape, table)
+        # the last digit tells ties apart, so each caller keeps its order of summing
+        cost[i] = cost[i] + more - less if len(step) > 0 else cost[i] - less + more
+
+
+@inner
+def reach_from(
+    at: int, m: int, rest: np.ndarray, cost: np.ndarray, step: np.ndarray, shape: np.ndarray, table: np.ndarray
+) -> None:
+    """Set cost[i] to what the box around points `at` and i of rest costs."""
+    for i in range(m):
+        cost[i] = 0.0
+    for a in range(len(rest)):
+        v = rest[a, at]
+        reach(a, v, v, np.int32(-1), np.int32(-1), rest[a], m, cost, step, shape, table)
+
+
+@inner
+def extreme(cost: np.ndarray, m: int, sign: float, kind: np.ndarray, seen: np.ndarray, cap: int) -> Any:
+    """The first least cost, with sign -1 the first greatest, among kinds seen less than `cap` times; -1 if none is."""
+    best = np.float32(np.inf)
+    j = -1
+    for i in range(m):
+        if cost[i] * sign < best and seen[kind[i]] < cap:
+            best = cost[i] * sign
+            j = i
+    return j
+
+
+@inner
+def cluster(
+    j: int,
+    k: int,
+    m: int,
+    kept: int,
+    left: np.ndarray,
+    rest: np.ndarray,
+    kind: np.ndarray,
+    cost: np.ndarray,
+    seen: np.ndarray,
+    cap: int,
+    lo: np.ndarray,
+    hi: np.ndarray,
+    step: np.ndarray,
+    number: int,
+    of: np.ndarray,
+    shape: np.ndarray,
+    table: np.ndarray,
+) -> Any:
+    """Take k of the first m points into a cluster, which starts with point j and takes the point that costs least.
+
+    No more than `cap` points of one kind where there is a choice. of[left[i]] becomes the number of the cluster, lo and
+    hi its box; the points left move to the front, and the last one taken stands behind them. cost[i] is kept up to
+    date with the growing box while it has no more than `kept` points: a step touches only the columns in which the box
+    grew. Gives what the last point made it cost.
+    """
+    near = np.float32(0.0)
+    for count in range(k):
+        if count > 0:
+            j = extreme(cost, m, np.float32(1.0), kind, seen, cap)
+            if j < 0:
+                j = extreme(cost, m, np.float32(1.0), kind, seen, k)
+            near = cost[j]
+        of[left[j]] = number
+        seen[kind[j]] += 1
+        m -= 1
+        left[j] = left[m]
+        cost[j] = cost[m]
+        kind[j], kind[m] = kind[m], kind[j]
+        for a in range(len(rest)):
+            v = rest[a, j]
+            rest[a, j], rest[a, m] = rest[a, m], v
+            if count == 0:
+                lo[a] = v
+                hi[a] = v
+            elif v < lo[a] or v > hi[a]:
+                low, high = lo[a], hi[a]
+                if v < low:
+                    lo[a] = v
+                if v > high:
+                    hi[a] = v
+                if count < kept:
+                    reach(a, lo[a], hi[a], low, high, rest[a], m, cost, step, shape, table)
+        if count == 0:
+            reach_from(m, m, rest, cost, step, shape, table)
+    for i in range(m, m + k):
+        seen[kind[i]] = 0
+    return near
+
+
+def cluster_room(columns: int, most: int, kind: np.ndarray, places: int) -> tuple[np.ndarray, ...]:
+    """Room to cluster up to `most` points: left, rest, kind, cost, seen, step."""
+    return (
+        np.empty(most, np.int64),
+        np.empty((columns, most), np.int32),
+        np.zeros(most, np.int64),
+        np.empty(most, np.float32),
+        np.zeros(int(kind.max(initial=0)) + 1, np.int64),
+        np.empty(places, np.float32),
+    )
 
 
 @kernel
+def cluster_blocks(
+    points: np.ndarray,
+    order: np.ndarray,
+    bounds: np.ndarray,
+    first: int,
+    last: int,
+    k: int,
+    kinds: np.ndarray,
+    cap: int,
+    of: np.ndarray,
+    left: np.ndarray,
+    rest: np.ndarray,
+    kind: np.ndarray,
+    cost: np.ndarray,
+    seen: np.ndarray,
+    step: np.ndarray,
+    box: np.ndarray,
+    shape: np.ndarray,
+    table: np.ndarray,
+) -> Any:
+    """`k_member` with room for a block."""
+    clusters = np.int64(0)
+    for b in range(first, last):
+        s = bounds[b]
+        m = bounds[b + 1] - s
+        for i in range(m):
+            point = order[s + i]
+            left[i] = point
+            of[point] = -1
+            if len(kinds) > 0:
+                kind[i] = kinds[point]
+            for a in range(len(rest)):
+                rest[a, i] = points[point, a]
+        at = np.int64(0)
+        while m >= k:
+            reach_from(at, m, rest, cost, step, shape, table)
+            j = extreme(cost, m, np.float32(-1.0), kind, seen, k)
+            cluster(j, k, m, k - 1, left, rest, kind, cost, seen, cap, box[0], box[1], step, clusters, of, shape, table)
+            m -= k
+            at = m
+            clusters += 1
+    return clusters
+
+
 def k_member(
     points: np.ndarray,
     order: np.ndarray,
@@ -269,66 +438,12 @@ def k_member(
 
     of[point] becomes its cluster, numbered from 0 over the blocks; the fewer than k left over in a block get -1. A
     cluster starts with the point farthest from the last one taken, and takes the point that costs least until it has
-    k. No more than `cap` points of one kind where there is a choice. cost[i] is kept up to date with the growing box:
-    a step touches only the columns in which the box grew.
+    k. No more than `cap` points of one kind where there is a choice.
     """
-    d = points.shape[1]
-    lo = np.empty(d, np.int32)
-    hi = np.empty(d, np.int32)
-    step = np.empty(max(shape[:, 0].max(), 1), np.float32)
-    seen = np.zeros(kind.max() + 1 if len(kind) > 0 else 1, np.int64)
-    clusters = 0
-    for b in range(first, last):
-        left = order[bounds[b] : bounds[b + 1]].copy()
-        m = len(left)
-        rest = np.empty((d, m), np.int32)
-        cost = np.empty(m, np.float32)
-        for i in range(m):
-            of[left[i]] = -1
-            for a in range(d):
-                rest[a, i] = points[left[i], a]
-        taken = points[left[0]].copy() if m > 0 else lo
-        while m >= k:
-            cost[:m] = 0.0
-            for a in range(d):
-                reach(a, taken[a], taken[a], -1, -1, rest[a], m, cost, step, shape, table)
-            j = int(np.argmax(cost[:m]))
-            for count in range(k):
-                if count > 0:
-                    near = np.float32(np.inf)
-                    j = -1
-                    for i in range(m):
-                        if cost[i] < near and (cap >= k or seen[kind[left[i]]] < cap):
-                            near = cost[i]
-                            j = i
-                    if j < 0:
-                        j = int(np.argmin(cost[:m]))
-                of[left[j]] = clusters
-                if cap < k:
-                    seen[kind[left[j]]] += 1
-                for a in range(d):
-                    taken[a] = rest[a, j]
-                m -= 1
-                left[j] = left[m]
-                cost[j] = cost[m]
-                for a in range(d):
-                    rest[a, j] = rest[a, m]
-                if count == 0:
-                    cost[:m] = 0.0
-                    for a in range(d):
-                        lo[a] = taken[a]
-                        hi[a] = taken[a]
-                        reach(a, lo[a], hi[a], -1, -1, rest[a], m, cost, step, shape, table)
-                elif count < k - 1:
-                    for a in range(d):
-                        if taken[a] < lo[a] or taken[a] > hi[a]:
-                            low, high = lo[a], hi[a]
-                            lo[a] = min(lo[a], taken[a])
-                            hi[a] = max(hi[a], taken[a])
-                            reach(a, lo[a], hi[a], low, high, rest[a], m, cost, step, shape, table)
-            seen[:] = 0
-            clusters += 1
-    return clusters
+    columns, most = points.shape[1], int(np.diff(bounds[first : last + 1]).max(initial=1))
+    room = cluster_room(columns, most, kind, max(int(shape[:, 0].max()), 1))
+    box = np.empty((2, columns), np.int32)
+    return int(cluster_blocks(points, order, bounds, first, last, k, kind, cap, of, *room, box, shape, table))
 
 
 @kernel
@@ -339,14 +454,15 @@ def to_nearest(
     lo: np.ndarray,
     hi: np.ndarray,
     size: np.ndarray,
+    cost: np.ndarray,
+    found: np.ndarray,
     shape: np.ndarray,
     table: np.ndarray,
-) -> np.ndarray:
-    """Give each loose point to the cluster that it costs least to join, among window[i, 0] to before window[i, 1]."""
-    found = np.empty(len(loose), np.int64)
-    cost = np.empty(len(lo), np.float32)
-    for c in range(len(lo)):
-        cost[c] = joined(lo, hi, c, c, np.float32(np.inf), shape, table)
+) -> None:
+    """Give each loose point to the cluster that it costs least to join, among window[i, 0] to before window[i, 1].
+
+    cost[c] is what the box of a cluster costs.
+    """
     for i in range(len(loose)):
         least = np.float32(np.inf)
         best = window[i, 0]
@@ -357,10 +473,9 @@ def to_nearest(
                 least = grow * (size[c] + 1) - cost[c] * size[c]
                 best = c
         found[i] = best
-        cost[best] = grown(lo, hi, best, points, loose[i], np.float32(np.inf), shape, table)
+        cost[best] = grown(lo, hi, best, points, loose[i], np.inf, shape, table)
         size[best] += 1
         take_in(lo, hi, best, points, loose[i])
-    return found
 
 
 @kernel
@@ -384,7 +499,7 @@ def pair_up(
     spent = np.zeros(len(lo), np.bool_)
     cost = np.empty(len(lo), np.float32)
     for c in order:
-        cost[c] = joined(lo, hi, c, c, np.float32(np.inf), shape, table)
+        cost[c] = joined(lo, hi, c, c, np.inf, shape, table)
     for at in range(n):
         b = order[at]
         if not failing[b] or spent[b]:
@@ -397,7 +512,7 @@ def pair_up(
                 continue
             both = size[b] + size[c]
             own = cost[b] * size[b] + cost[c] * size[c]
-            enough = np.float32((least + own) / both)
+            enough = np.float64(np.float32((least + own) / both))
             grow = joined(lo, hi, b, c, enough, shape, table)
             if grow < enough or best < 0:
                 least = grow * both - own
@@ -407,121 +522,3 @@ def pair_up(
             spent[b] = True
             spent[best] = True
     return into
-
-
-@kernel
-def away(
-    c: int,
-    points: Any,
-    i: int,
-    mean: Any,
-    lo: Any,
-    hi: Any,
-    along: Any,
-    ruler: Any,
-    enough: Any,
-    shape: Any,
-    table: Any,
-) -> Any:
-    """How far a point is from the centre of cluster c: from its mean along a line, from its node along a tree."""
-    far = np.float32(0.0)
-    for a in range(points.shape[1]):
-        if along[a] >= 0:
-            far += abs(ruler[along[a] + points[i, a]] - mean[c, a])
-        else:
-            far += side(a, min(lo[c, a], points[i, a]), max(hi[c, a], points[i, a]), shape, table)
-        if far >= enough:
-            break
-    return far
-
-
-@kernel
-def settle(c: int, points: Any, i: int, size: Any, mean: Any, lo: Any, hi: Any, along: Any, ruler: Any) -> None:
-    """Put a point into cluster c and move its centre."""
-    size[c] += 1
-    for a in range(points.shape[1]):
-        if along[a] >= 0:
-            mean[c, a] += (ruler[along[a] + points[i, a]] - mean[c, a]) / np.float32(size[c])
-        lo[c, a] = min(lo[c, a], points[i, a])
-        hi[c, a] = max(hi[c, a], points[i, a])
-
-
-@kernel
-def one_pass(
-    points: np.ndarray,
-    seeds: np.ndarray,
-    k: int,
-    along: np.ndarray,
-    ruler: np.ndarray,
-    shape: np.ndarray,
-    table: np.ndarray,
-) -> np.ndarray:
-    """The cluster of each point: the nearest centre in one pass; then clusters above k give far points away.
-
-    along[a] is where column a has its coordinates in `ruler`, -1 for a tree.
-    """
-    n, d = points.shape
-    clusters = len(seeds)
-    size = np.zeros(clusters, np.int64)
-    mean = np.zeros((clusters, d), np.float32)
-    lo = np.empty((clusters, d), np.int32)
-    hi = np.empty((clusters, d), np.int32)
-    of = np.full(n, -1)
-    for c in range(clusters):
-        lo[c] = points[seeds[c]]
-        hi[c] = points[seeds[c]]
-        of[seeds[c]] = c
-        settle(c, points, seeds[c], size, mean, lo, hi, along, ruler)
-    for i in range(n):
-        if of[i] >= 0:
-            continue
-        near = np.float32(np.inf)
-        best = 0
-        for c in range(clusters):
-            far = away(c, points, i, mean, lo, hi, along, ruler, near, shape, table)
-            if far < near:
-                near = far
-                best = c
-        of[i] = best
-        settle(best, points, i, size, mean, lo, hi, along, ruler)
-    # the points beyond k of a cluster, the farthest from its centre first, are loose
-    far = np.empty(n, np.float32)
-    for i in range(n):
-        far[i] = away(of[i], points, i, mean, lo, hi, along, ruler, np.float32(np.inf), shape, table)
-    loose = []
-    for i in np.argsort(-far, kind="mergesort"):
-        if size[of[i]] > k:
-            size[of[i]] -= 1
-            of[i] = -1
-            loose.append(i)
-    for c in range(clusters):
-        lo[c] = points[seeds[c]]
-        hi[c] = points[seeds[c]]
-        mean[c] = 0.0
-        size[c] = 0
-    for c in range(clusters):
-        if of[seeds[c]] == c:
-            continue
-        lo[c] = 2147483647
-        hi[c] = -1
-    for i in range(n):
-        if of[i] >= 0:
-            settle(of[i], points, i, size, mean, lo, hi, along, ruler)
-    small = np.int64(0)
-    for c in range(clusters):
-        small += size[c] < k
-    for i in loose:
-        near = np.float32(np.inf)
-        best = -1
-        for c in range(clusters):
-            if small > 0 and size[c] >= k:
-                continue
-            far_off = away(c, points, i, mean, lo, hi, along, ruler, near, shape, table)
-            if far_off < near or best < 0:
-                near = far_off
-                best = c
-        of[i] = best
-        if size[best] == k - 1:
-            small -= 1
-        settle(best, points, i, size, mean, lo, hi, along, ruler)
-    return of

@@ -4,11 +4,131 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
+from sfumato.core.compiled import inner, kernel
 from sfumato.search.clustering.clusters import ClusterSearch, Field
-from sfumato.search.clustering.kernels import blocks, one_pass
+from sfumato.search.clustering.kernels import blocks, side
+
+
+@inner
+def away(
+    c: int,
+    points: Any,
+    i: int,
+    mean: Any,
+    lo: Any,
+    hi: Any,
+    along: Any,
+    ruler: Any,
+    enough: Any,
+    shape: Any,
+    table: Any,
+) -> Any:
+    """How far a point is from the centre of cluster c: from its mean along a line, from its node along a tree."""
+    far = np.float32(0.0)
+    for a in range(points.shape[1]):
+        if along[a] >= 0:
+            far += abs(ruler[along[a] + points[i, a]] - mean[c, a])
+        else:
+            far += side(a, lo[c, a], hi[c, a], points[i, a], points[i, a], shape, table)
+        if far >= enough:
+            break
+    return far
+
+
+@inner
+def settle(c: int, points: Any, i: int, size: Any, mean: Any, lo: Any, hi: Any, along: Any, ruler: Any) -> None:
+    """Put a point into cluster c and move its centre."""
+    size[c] += 1
+    for a in range(points.shape[1]):
+        if along[a] >= 0:
+            mean[c, a] += (ruler[along[a] + points[i, a]] - mean[c, a]) / np.float32(size[c])
+        lo[c, a] = min(lo[c, a], points[i, a])
+        hi[c, a] = max(hi[c, a], points[i, a])
+
+
+@kernel
+def one_pass(
+    points: np.ndarray,
+    seeds: np.ndarray,
+    k: int,
+    along: np.ndarray,
+    ruler: np.ndarray,
+    shape: np.ndarray,
+    table: np.ndarray,
+) -> np.ndarray:
+    """The cluster of each point: the nearest centre in one pass; then clusters above k give far points away.
+
+    along[a] is where column a has its coordinates in `ruler`, -1 for a tree.
+    """
+    n, d = points.shape
+    clusters = len(seeds)
+    size = np.zeros(clusters, np.int64)
+    mean = np.zeros((clusters, d), np.float32)
+    lo = np.empty((clusters, d), np.int32)
+    hi = np.empty((clusters, d), np.int32)
+    of = np.full(n, -1)
+    for c in range(clusters):
+        lo[c] = points[seeds[c]]
+        hi[c] = points[seeds[c]]
+        of[seeds[c]] = c
+        settle(c, points, seeds[c], size, mean, lo, hi, along, ruler)
+    for i in range(n):
+        if of[i] >= 0:
+            continue
+        near = np.float32(np.inf)
+        best = 0
+        for c in range(clusters):
+            far = away(c, points, i, mean, lo, hi, along, ruler, near, shape, table)
+            if far < near:
+                near = far
+                best = c
+        of[i] = best
+        settle(best, points, i, size, mean, lo, hi, along, ruler)
+    # the points beyond k of a cluster, the farthest from its centre first, are loose
+    far = np.empty(n, np.float32)
+    for i in range(n):
+        far[i] = away(of[i], points, i, mean, lo, hi, along, ruler, np.float32(np.inf), shape, table)
+    loose = []
+    for i in np.argsort(-far, kind="mergesort"):
+        if size[of[i]] > k:
+            size[of[i]] -= 1
+            of[i] = -1
+            loose.append(i)
+    for c in range(clusters):
+        lo[c] = points[seeds[c]]
+        hi[c] = points[seeds[c]]
+        mean[c] = 0.0
+        size[c] = 0
+    for c in range(clusters):
+        if of[seeds[c]] == c:
+            continue
+        lo[c] = 2147483647
+        hi[c] = -1
+    for i in range(n):
+        if of[i] >= 0:
+            settle(of[i], points, i, size, mean, lo, hi, along, ruler)
+    small = np.int64(0)
+    for c in range(clusters):
+        small += size[c] < k
+    for i in loose:
+        near = np.float32(np.inf)
+        best = -1
+        for c in range(clusters):
+            if small > 0 and size[c] >= k:
+                continue
+            far_off = away(c, points, i, mean, lo, hi, along, ruler, near, shape, table)
+            if far_off < near or best < 0:
+                near = far_off
+                best = c
+        of[i] = best
+        if size[best] == k - 1:
+            small -= 1
+        settle(best, points, i, size, mean, lo, hi, along, ruler)
+    return of
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.core.compiled import kernel
-from sfumato.search.clustering.kernels import drawn, grown, seeded, side, take_in
+from sfumato.search.clustering.kernels import cluster, cluster_room, drawn, extreme, grown, seeded, side, take_in
 
 
-@kernel
 def neighbourhoods(
     lo: np.ndarray,
     hi: np.ndarray,
     size: np.ndarray,
-    order: np.ndarray,
-    bounds: np.ndarray,
+    members: np.ndarray,
     block: int,
     near: int,
     most: int,
@@ -29,21 +27,38 @@ def neighbourhoods(
     pool[cluster] is the pool's number, from 0, or -1; clusters of more than `most` points stay out. Gives the number of
     pools.
     """
+    visit, free = members.copy(), members[size[members] <= most]
+    room = np.empty(near, np.int64), np.empty(near, np.float32)
+    return int(fill_pools(lo, hi, size, visit, free, block, most, noise, seed, pool, *room, shape, table))
+
+
+@kernel
+def fill_pools(
+    lo: np.ndarray,
+    hi: np.ndarray,
+    size: np.ndarray,
+    visit: np.ndarray,
+    free: np.ndarray,
+    block: int,
+    most: int,
+    noise: float,
+    seed: int,
+    pool: np.ndarray,
+    found: np.ndarray,
+    cost: np.ndarray,
+    shape: np.ndarray,
+    table: np.ndarray,
+) -> int:
+    """`neighbourhoods` of the clusters to visit, in random order, among those that are free."""
     state = seeded(seed, block)
-    members = order[bounds[block] : bounds[block + 1]]
-    m = len(members)
-    visit = np.arange(m)
-    for i in range(m - 1, 0, -1):
+    for i in range(len(visit) - 1, 0, -1):
         state, chance = drawn(state)
-        j = int(chance * (i + 1))
-        visit[i], visit[j] = visit[j], visit[i]
-    free = members[size[members] <= most]
-    left = len(free)
-    found = np.empty(near, np.int64)
-    cost = np.empty(near, np.float32)
+        other = np.int64(chance * (i + 1))
+        visit[i], visit[other] = visit[other], visit[i]
+    left, near = len(free), len(found)
     pools = 0
-    for v in range(m):
-        c = members[visit[v]]
+    for v in range(len(visit)):
+        c = visit[v]
         if pool[c] >= 0 or size[c] > most:
             continue
         have = 0
@@ -52,14 +67,13 @@ def neighbourhoods(
             if e == c:
                 continue
             enough = cost[near - 1] if have == near else np.float32(np.inf)
+            spread = np.float32(1.0)
             if noise > 0.0:
                 state, chance = drawn(state)
                 spread = np.float32(1.0 + noise * chance)
-            else:
-                spread = np.float32(1.0)
             grow = np.float32(0.0)
             for a in range(lo.shape[1]):  # the hot loop: a call of `joined` would double its time
-                grow += side(a, min(lo[c, a], lo[e, a]), max(hi[c, a], hi[e, a]), shape, table)
+                grow += side(a, lo[c, a], hi[c, a], lo[e, a], hi[e, a], shape, table)
                 if grow * spread >= enough:
                     break
             grow *= spread
@@ -89,7 +103,6 @@ def neighbourhoods(
     return pools
 
 
-@kernel
 def recluster(
     points: np.ndarray,
     order: np.ndarray,
@@ -112,20 +125,43 @@ def recluster(
     of[i] is set to the cluster of point order[i] within its pool where that costs less than `old[p]`, and gain[p] to
     what it saves. Otherwise they stay.
     """
-    d = points.shape[1]
-    largest = 0
-    for p in range(len(starts) - 1):
-        largest = max(largest, starts[p + 1] - starts[p])
-    left = np.empty(largest, np.int64)
-    rest = np.empty((d, largest), np.int32)
-    reach = np.empty(largest, np.float32)
-    trial = np.empty(largest, np.int64)
+    columns, largest = points.shape[1], int(np.diff(starts).max(initial=1))
     most = max(largest // k, 1)
-    lo = np.empty((most, d), np.int32)
-    hi = np.empty((most, d), np.int32)
-    size = np.empty(most, np.int64)
-    cost = np.empty(most, np.float64)
-    seen = np.zeros(kind.max() + 1 if len(kind) > 0 else 1, np.int64)
+    lo, hi = np.empty((most, columns), np.int32), np.empty((most, columns), np.int32)
+    room = np.empty(most, np.int64), np.empty(most, np.float64), np.empty(largest, np.int64)
+    rules = k, tries, seed, kind, cap
+    some = cluster_room(columns, largest, kind, 0)
+    recluster_pools(points, order, starts, old, *rules, of, gain, *some, lo, hi, *room, shape, table)
+
+
+@kernel
+def recluster_pools(
+    points: np.ndarray,
+    order: np.ndarray,
+    starts: np.ndarray,
+    old: np.ndarray,
+    k: int,
+    tries: int,
+    seed: int,
+    kinds: np.ndarray,
+    cap: int,
+    of: np.ndarray,
+    gain: np.ndarray,
+    left: np.ndarray,
+    rest: np.ndarray,
+    kind: np.ndarray,
+    reach: np.ndarray,
+    seen: np.ndarray,
+    step: np.ndarray,
+    lo: np.ndarray,
+    hi: np.ndarray,
+    size: np.ndarray,
+    cost: np.ndarray,
+    trial: np.ndarray,
+    shape: np.ndarray,
+    table: np.ndarray,
+) -> None:
+    """`recluster` with room for a pool."""
     for p in range(len(starts) - 1):
         s, e = starts[p], starts[p + 1]
         if e - s < 2 * k:
@@ -135,76 +171,42 @@ def recluster(
         for attempt in range(tries):
             m = e - s
             for i in range(m):
+                point = order[s + i]
                 left[i] = i
-                for a in range(d):
-                    rest[a, i] = points[order[s + i], a]
-            state, chance = drawn(state)
-            j = int(chance * m)
-            groups = 0
+                if len(kinds) > 0:
+                    kind[i] = kinds[point]
+                for a in range(len(rest)):
+                    rest[a, i] = points[point, a]
+            groups = np.int64(0)
             total = 0.0
             while m >= k and total < best:
                 if groups > 0 and attempt % 2 == 0:
-                    j = int(np.argmax(reach[:m]))  # farthest from the last cluster
-                elif groups > 0:
+                    j = extreme(reach, m, np.float32(-1.0), kind, seen, k)  # farthest from the last cluster
+                else:
                     state, chance = drawn(state)
-                    j = int(chance * m)
-                near = np.float32(0.0)
-                for count in range(k):
-                    if count > 0:
-                        near = np.float32(np.inf)
-                        j = -1
-                        for i in range(m):
-                            if reach[i] < near and (cap >= k or seen[kind[order[s + left[i]]]] < cap):
-                                near = reach[i]
-                                j = i
-                        if j < 0:
-                            j = int(np.argmin(reach[:m]))
-                            near = reach[j]
-                    trial[left[j]] = groups
-                    if cap < k:
-                        seen[kind[order[s + left[j]]]] += 1
-                    m -= 1
-                    left[j], left[m] = left[m], left[j]
-                    reach[j] = reach[m]
-                    for a in range(d):
-                        v = rest[a, j]
-                        rest[a, j], rest[a, m] = rest[a, m], v
-                        if count == 0:
-                            lo[groups, a] = v
-                            hi[groups, a] = v
-                        elif v < lo[groups, a] or v > hi[groups, a]:
-                            low, high = lo[groups, a], hi[groups, a]
-                            lo[groups, a] = min(low, v)
-                            hi[groups, a] = max(high, v)
-                            for i in range(m):
-                                w = rest[a, i]
-                                reach[i] -= side(a, min(low, w), max(high, w), shape, table)
-                                reach[i] += side(a, min(lo[groups, a], w), max(hi[groups, a], w), shape, table)
-                    if count == 0:
-                        for i in range(m):
-                            reach[i] = 0.0
-                        for a in range(d):
-                            v = lo[groups, a]
-                            for i in range(m):
-                                reach[i] += side(a, min(v, rest[a, i]), max(v, rest[a, i]), shape, table)
-                seen[:] = 0
+                    j = np.int64(chance * m)
+                near = cluster(
+                    j, k, m, k, left, rest, kind, reach, seen, cap, lo[groups], hi[groups], step, groups, trial, shape,
+                    table,
+                )  # fmt: skip
+                m -= k
                 size[groups] = k
                 cost[groups] = near
-                total += float(near) * k
+                total += np.float64(near) * k
                 groups += 1
             if total >= best:
                 continue
             for i in range(m):
-                least = np.float64(np.inf)
-                g = 0
+                least = np.inf
+                g = np.int64(0)
                 became = 0.0
                 point = order[s + left[i]]
                 for c in range(groups):
-                    grow = grown(lo, hi, c, points, point, np.float32(np.inf), shape, table)
+                    grow = grown(lo, hi, c, points, point, np.inf, shape, table)
                     more = grow * (size[c] + 1) - cost[c] * size[c]
                     if more < least:
                         least = more
-                        g = c
+                        g = np.int64(c)
                         became = grow
                 trial[left[i]] = g
                 total += least

@@ -193,7 +193,8 @@ def _round(field: Field, of: np.ndarray, seed: int, near: int, pool: ThreadPoolE
 
     def gather(block: int) -> int:
         rules = near, LARGE * least, 0.1, seed
-        return int(neighbourhoods(lo, hi, size, order, bounds, block, *rules, pools, *space))
+        members = order[bounds[block] : bounds[block + 1]]
+        return neighbourhoods(lo, hi, size, members, block, *rules, pools, *space)
 
     made = np.array(list(pool.map(gather, range(len(bounds) - 1))))
     if not made.sum():

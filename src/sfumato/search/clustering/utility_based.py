@@ -23,7 +23,7 @@ def farthest(points: Any, order: Any, s: int, e: int, u: int, ahead: Any, shape:
     seed = points[order[u]]
     for a in range(len(seed)):
         for place in range(shape[a, 0]):
-            ahead[a, place] = side(a, min(seed[a], place), max(seed[a], place), shape, table)
+            ahead[a, place] = side(a, seed[a], seed[a], np.int32(place), np.int32(place), shape, table)
     far = np.float32(-1.0)
     at = u
     for i in range(s, e):
@@ -33,7 +33,7 @@ def farthest(points: Any, order: Any, s: int, e: int, u: int, ahead: Any, shape:
             if shape[a, 0] > 0:
                 cost += ahead[a, points[p, a]]
             else:
-                cost += side(a, min(seed[a], points[p, a]), max(seed[a], points[p, a]), shape, table)
+                cost += side(a, seed[a], seed[a], points[p, a], points[p, a], shape, table)
         if cost > far:
             far = cost
             at = i
@@ -71,7 +71,7 @@ def halve(
     v = u
     for _ in range(SEEDING):
         v, u = u, farthest(points, order, s, e, u, ahead, shape, table)
-    if u == v or grown(points, points, order[u], points, order[v], np.float32(np.inf), shape, table) == 0.0:
+    if u == v or grown(points, points, order[u], points, order[v], np.inf, shape, table) == 0.0:
         return e, state  # all points are equal
     order[s], order[u] = order[u], order[s]
     if v == s:
@@ -99,9 +99,9 @@ def halve(
         one = was[0]
         two = was[1]
         if not inside(lo, hi, 0, points, point):
-            one = grown(lo, hi, 0, points, point, np.float32(np.inf), shape, table)
+            one = grown(lo, hi, 0, points, point, np.inf, shape, table)
         if not inside(lo, hi, 1, points, point):
-            two = grown(lo, hi, 1, points, point, np.float32(np.inf), shape, table)
+            two = grown(lo, hi, 1, points, point, np.inf, shape, table)
         gap = (one - was[0]) - (two - was[1])
         to = 0 if gap < 0.0 or (gap == 0.0 and size[0] <= size[1]) else 1
         size[to] += 1
@@ -165,7 +165,7 @@ def adjust(points: np.ndarray, of: np.ndarray, groups: int, k: int, shape: np.nd
         head[g] = i
     cost = np.empty(groups, np.float32)
     for g in range(groups):
-        cost[g] = joined(lo, hi, g, g, np.float32(np.inf), shape, table)
+        cost[g] = joined(lo, hi, g, g, np.inf, shape, table)
     reach = np.empty(n, np.float32)
     who = np.empty(n, np.int64)
     box_lo = np.empty((1, d), np.int32)
@@ -199,7 +199,7 @@ def adjust(points: np.ndarray, of: np.ndarray, groups: int, k: int, shape: np.nd
                 m = 0
                 i = head[h]
                 while i >= 0:
-                    reach[m] = grown(lo, hi, g, points, i, np.float32(np.inf), shape, table)
+                    reach[m] = grown(lo, hi, g, points, i, np.inf, shape, table)
                     who[m] = i
                     m += 1
                     i = link[i]
@@ -207,7 +207,7 @@ def adjust(points: np.ndarray, of: np.ndarray, groups: int, k: int, shape: np.nd
                 box_hi[0] = hi[g]
                 for t in np.argsort(reach[:m])[:want]:
                     take_in(box_lo, box_hi, 0, points, who[t])
-                more = joined(box_lo, box_hi, 0, 0, np.float32(np.inf), shape, table) * k - own
+                more = joined(box_lo, box_hi, 0, 0, np.inf, shape, table) * k - own
                 if more < borrow:
                     borrow = more
                     lender = h
@@ -216,7 +216,7 @@ def adjust(points: np.ndarray, of: np.ndarray, groups: int, k: int, shape: np.nd
             for h in range(max(0, g - NEAR), min(groups, g + NEAR + 1)):
                 if h != g and size[h] > 0:
                     both = size[g] + size[h]
-                    grow = joined(lo, hi, g, h, np.float32(np.inf), shape, table)
+                    grow = joined(lo, hi, g, h, np.inf, shape, table)
                     bound = min(bound, grow * both * SLACK - own - cost[h] * size[h])
             join = bound
             partner = -1
@@ -231,14 +231,14 @@ def adjust(points: np.ndarray, of: np.ndarray, groups: int, k: int, shape: np.nd
                 apart = own + cost[h] * size[h]
                 grow = np.float32(0.0)
                 for a in range(first):  # the hot loop: a call of `joined` would double its time
-                    grow += side(a, min(box_lo[0, a], lo[h, a]), max(box_hi[0, a], hi[h, a]), shape, table)
+                    grow += side(a, box_lo[0, a], box_hi[0, a], lo[h, a], hi[h, a], shape, table)
                 if grow * both > (join + apart) * SLACK:  # a division would cost more
                     continue
                 enough = np.float32((join + apart) / both)
                 for a in range(first, d):
                     if grow >= enough:
                         break
-                    grow += side(a, min(box_lo[0, a], lo[h, a]), max(box_hi[0, a], hi[h, a]), shape, table)
+                    grow += side(a, box_lo[0, a], box_hi[0, a], lo[h, a], hi[h, a], shape, table)
                 if grow < enough or (partner < 0 and bound == np.inf):
                     join = grow * both - apart
                     partner = h
@@ -248,7 +248,7 @@ def adjust(points: np.ndarray, of: np.ndarray, groups: int, k: int, shape: np.nd
                 m = 0
                 i = head[lender]
                 while i >= 0:
-                    reach[m] = grown(lo, hi, g, points, i, np.float32(np.inf), shape, table)
+                    reach[m] = grown(lo, hi, g, points, i, np.inf, shape, table)
                     who[m] = i
                     m += 1
                     i = link[i]
@@ -265,7 +265,7 @@ def adjust(points: np.ndarray, of: np.ndarray, groups: int, k: int, shape: np.nd
                     take_in(lo, hi, to, points, i)
                 size[lender] -= want
                 size[g] += want
-                cost[lender] = joined(lo, hi, lender, lender, np.float32(np.inf), shape, table)
+                cost[lender] = joined(lo, hi, lender, lender, np.inf, shape, table)
             else:
                 i = head[g]
                 while i >= 0:
@@ -280,9 +280,9 @@ def adjust(points: np.ndarray, of: np.ndarray, groups: int, k: int, shape: np.nd
                 size[g] = 0
                 gone += 1
                 head[g] = -1
-                cost[partner] = joined(lo, hi, partner, partner, np.float32(np.inf), shape, table)
+                cost[partner] = joined(lo, hi, partner, partner, np.inf, shape, table)
             if size[g] > 0:
-                cost[g] = joined(lo, hi, g, g, np.float32(np.inf), shape, table)
+                cost[g] = joined(lo, hi, g, g, np.inf, shape, table)
 
 
 @kernel
@@ -314,7 +314,7 @@ def merge_small(
                 continue
             grow = np.float32(0.0)
             for a in range(lo.shape[1]):
-                grow += side(a, min(lo[g, a], lo[h, a]), max(hi[g, a], hi[h, a]), shape, table)
+                grow += side(a, lo[g, a], hi[g, a], lo[h, a], hi[h, a], shape, table)
                 if grow >= least:
                     break
             if grow < least or best < 0:

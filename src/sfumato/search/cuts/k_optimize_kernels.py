@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sfumato.core.compiled import kernel
+from sfumato.core.compiled import inner, kernel
 
 OUT, TAIL, HEAD = 0, 1, 2  # what a place is: no split, a split that may still come, a split that is chosen
 
@@ -76,7 +76,7 @@ def class_cost(rows: int, top: int, rules: SplitRules) -> int:
     return rows * rows if rows >= rules.k else rows * rules.rows
 
 
-@kernel
+@inner
 def cell_cost(rows: int, top: int, rules: SplitRules) -> int:
     """What the rows of a cell cost at least, in any class."""
     return rows - top if rules.labels else rows * max(rows, rules.k)
@@ -136,7 +136,7 @@ def find(cells: np.ndarray, i: int, columns: np.ndarray, into: int, mask: int, w
     return b
 
 
-@kernel
+@inner
 def merge_cells(cells: np.ndarray, d: int, s: int, t: int, w: int, columns: np.ndarray, work: SplitWork) -> int:
     """Move the cells s..t of a class to w and on, merging those that neither head nor tail tells apart."""
     work.clock[0] += 1
@@ -157,7 +157,7 @@ def merge_cells(cells: np.ndarray, d: int, s: int, t: int, w: int, columns: np.n
     return w
 
 
-@kernel
+@inner
 def count_class(
     cells: np.ndarray, d: int, s: int, t: int, columns: np.ndarray, rules: SplitRules, work: SplitWork
 ) -> tuple[int, int]:
@@ -188,7 +188,7 @@ def count_class(
     return top, fine
 
 
-@kernel
+@inner
 def weigh_splits(
     rows: int, state: np.ndarray, columns: np.ndarray, rules: SplitRules, work: SplitWork
 ) -> tuple[int, int]:
@@ -236,7 +236,7 @@ def weigh_splits(
     return suits, misfits
 
 
-@kernel
+@inner
 def bound_class(
     cells: np.ndarray, d: int, s: int, t: int, columns: np.ndarray, rules: SplitRules, work: SplitWork
 ) -> int:
@@ -314,7 +314,7 @@ def settle(
     return BestSplits(bound + fixed, fine + fixed, cost + fixed, fixed, suppressed, w, keep)
 
 
-@kernel
+@inner
 def split_classes(
     cells: np.ndarray, begin: np.ndarray, first: int, last: int, cell: int, a: int, place: int
 ) -> tuple[int, int]:
@@ -336,7 +336,7 @@ def split_classes(
     return w, keep
 
 
-@kernel
+@inner
 def taller(array: np.ndarray) -> np.ndarray:
     """A copy with room for twice as many rows."""
     grown = np.empty((2 * array.shape[0], array.shape[1]), array.dtype)

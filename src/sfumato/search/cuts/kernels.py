@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sfumato.core.compiled import kernel
+from sfumato.core.compiled import inner, kernel
 from sfumato.core.keys import EMPTY, LARGEST_KEY, SPREAD
 
 NO_SUM, MEAN, SUM, GEOMETRIC, MAXIMUM = -1, 0, 1, 2, 3  # how the losses of the columns are put together
@@ -140,7 +140,7 @@ def decode(bits: np.ndarray, shape: CutShape, work: CutWork) -> None:
         work.x[a] = total
 
 
-@kernel
+@inner
 def combine(x: np.ndarray, rows: int, gone: float, weight: np.ndarray, aggregate: int) -> float:
     """The loss over all columns, as LabelLoss.combine; a share `gone` of the rows is taken as suppressed, at 1 each."""
     whole = heaviest = 0.0
@@ -301,7 +301,7 @@ def weigh_all(
         value[b] = weigh(bits[b], shape, sheet, work, bar, found[b])
 
 
-@kernel
+@inner
 def toggle(bits: np.ndarray, b: int, moves: Moves) -> None:
     """Split at a bit, with all the splits that this needs; or, where it is split, merge all below it."""
     if bits[b]:

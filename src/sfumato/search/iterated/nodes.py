@@ -89,12 +89,12 @@ def next_node(
                 if rows[s] < least:
                     continue
                 if number[s] == -1:
-                    when = 0
+                    when = np.int64(0)
                     if step > 0:
                         c = 0.0
                         for a in range(columns):
                             c += cost[cost_at[a, nodes[b, a]] + codes[a, cell[i]]]
-                        when = int(c / step)
+                        when = np.int64(c / step)
                     if when <= due:
                         number[s] = classes
                         classes += 1

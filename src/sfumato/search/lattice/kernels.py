@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from sfumato.core.compiled import kernel
+from sfumato.core.compiled import inner, kernel
 from sfumato.core.keys import FREE, LARGEST_KEY, SCATTER
 
 WIDEST = np.uint64(LARGEST_KEY)
@@ -17,7 +19,7 @@ def group_room(cells: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.empty(cells, np.uint64), np.zeros(max(TABLE, 4 * cells), np.int64), np.empty(places, np.uint64)
 
 
-@kernel
+@inner
 def hash_slots(slot: np.ndarray, cells: int, keys: np.ndarray) -> int:
     """Replace the key of each of the first cells by its place in a hash table of the keys; how many places it has."""
     places = 16
@@ -46,7 +48,7 @@ def group_cells(
     slot: np.ndarray,
     rows: np.ndarray,
     keys: np.ndarray,
-) -> int:
+) -> Any:
     """Give each of the first cells the slot of its class at a node, and each slot its rows; how many slots.
 
     The label of a cell in the fused column g is maps[map_at[g] + fused[g, cell]], of map_size[g] labels. Keys are
@@ -65,7 +67,7 @@ def group_cells(
             for i in range(cells):
                 slot[i] += np.uint64(maps[at + np.uint64(fused[g, i])]) * domain
         domain *= size
-    slots = int(domain) if domain <= np.uint64(len(rows)) else hash_slots(slot, cells, keys)
+    slots = np.int64(domain) if domain <= np.uint64(len(rows)) else hash_slots(slot, cells, keys)
     rows[:slots] = 0
     for i in range(cells):
         rows[slot[i]] += count[i]
@@ -103,7 +105,7 @@ def check_nodes(
         for j in range(slots):
             n = rows[j]
             if n > 0:
-                square = float(n) * n
+                square = np.float64(n) * n
                 found[b, 1] += 1
                 found[b, 2] += square
                 if n < least:
@@ -147,10 +149,14 @@ def drop_small_classes(
 
 
 @kernel
-def raise_boxes(floor: np.ndarray, stride: np.ndarray, lows: np.ndarray, highs: np.ndarray, values: np.ndarray) -> None:
-    """For each b, raise floor to at least values[b] at every node between the corners lows[b] and highs[b]."""
+def raise_boxes(
+    floor: np.ndarray, stride: np.ndarray, lows: np.ndarray, highs: np.ndarray, values: np.ndarray, at: np.ndarray
+) -> None:
+    """For each b, raise floor to at least values[b] at every node between the corners lows[b] and highs[b].
+
+    `at` is room for a node.
+    """
     d = len(stride)
-    at = np.empty(d, np.int64)
     for b in range(len(values)):
         if values[b] <= 0:
             continue

@@ -287,7 +287,7 @@ class LatticeState:
             return
         here = nodes - self.least
         bottom = np.zeros_like(here)
-        raise_boxes(self.floor, self.stride, bottom, here, floor.astype(np.float64))
+        raise_boxes(self.floor, self.stride, bottom, here, floor.astype(np.float64), np.empty_like(self.stride))
         if len(self.loss_floor) and self.one_set:
             cost = [
                 self.policy.loss.floor(
@@ -296,7 +296,7 @@ class LatticeState:
                 for f in found
             ]
             top = np.broadcast_to(self.greatest - self.least, here.shape).copy()
-            raise_boxes(self.loss_floor, self.stride, here, top, np.array(cost, dtype=np.float64))
+            raise_boxes(self.loss_floor, self.stride, here, top, np.array(cost, np.float64), np.empty_like(self.stride))
 
     def infeasible(self, finished: bool = True, what: str | None = None, hint: str = GENERALISE) -> Infeasible:
         """Why there is no solution, with the node that came nearest."""

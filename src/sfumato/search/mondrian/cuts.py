@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sfumato.core.compiled import kernel
+from sfumato.core.compiled import inner, kernel
 from sfumato.search.clustering.kernels import drawn, seeded
 from sfumato.search.mondrian.rounds import weighted_median
 
@@ -57,7 +57,7 @@ class CutRules(NamedTuple):
     seed: int = 0
 
 
-@kernel
+@inner
 def longest_of(start: np.ndarray, end: np.ndarray) -> Any:
     """The most cells that a part has."""
     longest = np.int64(0)
@@ -66,7 +66,7 @@ def longest_of(start: np.ndarray, end: np.ndarray) -> Any:
     return longest
 
 
-@kernel
+@inner
 def most_values(shape: PartShape) -> Any:
     """The most values that a column has."""
     most = np.int64(0)
@@ -293,7 +293,7 @@ def children_of(
     return kids, kind
 
 
-@kernel
+@inner
 def sides_of(
     code: np.ndarray, n: np.ndarray, cut: int, take: int, side_of: np.ndarray, side: np.ndarray
 ) -> tuple[Any, Any]:

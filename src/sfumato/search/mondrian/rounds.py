@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.compiled import kernel
+from sfumato.core.compiled import inner, kernel
 
 
-@kernel
+@inner
 def weighted_median(
     code: np.ndarray, n: np.ndarray, low: int, high: int, rank: int, hist: np.ndarray
 ) -> tuple[Any, Any, Any]:

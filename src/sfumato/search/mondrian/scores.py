@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sfumato.core.compiled import kernel
+from sfumato.core.compiled import inner, kernel
 from sfumato.search.mondrian.cuts import (
     BALANCED,
     BEST,
@@ -48,7 +48,7 @@ class Goal(NamedTuple):
     node_high: np.ndarray
 
 
-@kernel
+@inner
 def ncp_of(shape: PartShape, a: int, low: int, high: int) -> Any:
     """NCP of the places low to high of a column."""
     if low == high:
@@ -70,7 +70,7 @@ def reach(goal: Goal, shape: PartShape, a: int, low: int, high: int) -> tuple[An
     return np.int64(goal.node_low[at]), np.int64(goal.node_high[at])
 
 
-@kernel
+@inner
 def cost_of_sides(
     cells: PartCells,
     shape: PartShape,
@@ -128,7 +128,7 @@ def cost_of_sides(
     return total
 
 
-@kernel
+@inner
 def class_cost(
     cells: PartCells,
     goal: Goal,
@@ -162,7 +162,7 @@ def class_cost(
     return total
 
 
-@kernel
+@inner
 def sweep_ncp(
     cells: PartCells, shape: PartShape, s: int, order: np.ndarray, upto: np.ndarray, forth: bool, out: np.ndarray
 ) -> None:
@@ -181,7 +181,7 @@ def sweep_ncp(
                 out[i] += share * (upto[i] if forth else upto[size - 1] - (upto[i - 1] if i > 0 else 0))
 
 
-@kernel
+@inner
 def sweep_classes(
     cells: PartCells,
     goal: Goal,
@@ -208,7 +208,7 @@ def sweep_classes(
         out[i] += bits[upto[i] if forth else upto[size - 1] - (upto[i - 1] if i > 0 else 0)] - spread
 
 
-@kernel
+@inner
 def sweep_queries(
     cells: PartCells,
     shape: PartShape,
@@ -264,7 +264,7 @@ FEW = 48  # cells that are sorted by insertion
 SLIGHT = 1e-9  # a gain below this share of the rows is none
 
 
-@kernel
+@inner
 def sort_cells(code: np.ndarray, low: int, high: int, hist: np.ndarray, order: np.ndarray, spare: np.ndarray) -> None:
     """The order of cells by place, equal ones as they stand: by counting, digit by digit where the range is long."""
     size = len(code)
@@ -312,7 +312,7 @@ def even(n: np.ndarray, side: np.ndarray, rows: int, least: int) -> Any:
     return left >= least and rows - left >= least
 
 
-@kernel
+@inner
 def keep_best(
     score: float,
     off: int,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.core.cells import classes_of, count_cells
-from sfumato.core.compiled import kernel
+from sfumato.core.compiled import inner, kernel
 from sfumato.core.keys import SPREAD
 from sfumato.core.labels import Labels, at_level
 from sfumato.core.policy import holds
@@ -301,7 +301,7 @@ def ranked(key: np.ndarray) -> np.ndarray:
     return order
 
 
-@kernel
+@inner
 def weight_of_bits(bits: int, weight: np.ndarray) -> float:
     """The weight of a set of columns."""
     total = 0.0
@@ -352,7 +352,7 @@ def nearest_by_boxes(
     alone = np.zeros(len(lo))
     for o in range(len(lo)):
         for a in range(lo.shape[1]):
-            alone[o] += side(a, lo[o, a], hi[o, a], shape, table)
+            alone[o] += side(a, lo[o, a], hi[o, a], lo[o, a], hi[o, a], shape, table)
     found = np.full(len(failing), -1, np.int64)
     for i in range(len(failing)):
         c = failing[i]
@@ -363,7 +363,7 @@ def nearest_by_boxes(
             rows, spent = size[c] + size[o], size[c] * alone[c] + size[o] * alone[o]
             both = 0.0
             for a in range(lo.shape[1]):
-                both += side(a, min(lo[c, a], lo[o, a]), max(hi[c, a], hi[o, a]), shape, table)
+                both += side(a, lo[c, a], hi[c, a], lo[o, a], hi[o, a], shape, table)
                 if rows * both - spent > best:
                     break
             cost = rows * both - spent

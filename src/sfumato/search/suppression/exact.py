@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.core.compiled import kernel
+from sfumato.core.compiled import inner, kernel
 from sfumato.search.suppression.cells import ranked
 
 
@@ -61,7 +61,7 @@ def best_classes(codes: np.ndarray, weight: np.ndarray, least: int) -> np.ndarra
     return of
 
 
-@kernel
+@inner
 def repair_price(
     codes: np.ndarray, blank: np.ndarray, fixed: np.ndarray, weight: np.ndarray, least: int, r: int
 ) -> float:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.core.compiled import kernel
+from sfumato.core.compiled import inner, kernel
 from sfumato.core.parameters import one_of
 from sfumato.core.protocols import Search
 from sfumato.losses import LM, NCP, Precision
@@ -25,7 +25,7 @@ def apart(points: np.ndarray, u: int, v: int, enough: float, shape: np.ndarray, 
     far = np.float32(0.0)
     for c in range(points.shape[1]):
         if len(shape):
-            far += side(c, min(points[u, c], points[v, c]), max(points[u, c], points[v, c]), shape, table)
+            far += side(c, points[u, c], points[u, c], points[v, c], points[v, c], shape, table)
         elif points[u, c] != points[v, c]:
             far += np.float32(1.0)
         if far >= enough:
@@ -33,7 +33,7 @@ def apart(points: np.ndarray, u: int, v: int, enough: float, shape: np.ndarray, 
     return far
 
 
-@kernel
+@inner
 def find_root(above: np.ndarray, v: int) -> int:
     """The tree of a row: union-find with halving."""
     while above[v] != v:
@@ -204,7 +204,7 @@ def _part(u: int, v: int, to: np.ndarray, start: np.ndarray) -> None:
             break
 
 
-@kernel
+@inner
 def _gather(
     u: int, size: int, least: int, parent: np.ndarray, weight: np.ndarray, order: np.ndarray, leaves: np.ndarray
 ) -> None:

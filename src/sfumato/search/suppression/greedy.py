@@ -8,13 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.core.compiled import kernel
+from sfumato.core.compiled import inner, kernel
 from sfumato.core.protocols import Search
 from sfumato.search.problem import Problem, Solution
 from sfumato.search.suppression.cells import blanked, in_blocks
 
 
-@kernel
+@inner
 def best_ball(
     codes: np.ndarray, c: int, rows: np.ndarray, left: np.ndarray, least: int, far: np.ndarray
 ) -> tuple[float, int]:
@@ -85,7 +85,7 @@ def cover(codes: np.ndarray, start: np.ndarray, least: int) -> tuple[np.ndarray,
     return of, balls
 
 
-@kernel
+@inner
 def _take_ball(
     radius: int,
     far: np.ndarray,
