@@ -109,15 +109,17 @@ class AlphaK(Model):
             found &= run_maxima(over.astype(np.int64), histogram.start) == 0
         return found
 
-    def least_suppressed(self, classes: ClassesView) -> np.ndarray:
-        """A guarded value has at most a share alpha of the rows that stay."""
-        histogram = classes.histogram(self.attribute)
+    def largest_shares(self, histogram: HistogramView) -> np.ndarray:
+        """The largest share of a class that each value may have."""
         cap = np.full(len(histogram.overall), self.alpha)
         if self.values is not None:
             cap[~self._guarded(histogram)] = 1.0
-        if self.per is not None:
-            cap = np.minimum(cap, bounds_of(self, histogram.text, 1))
-        return np.asarray(classes.size - most_rows(classes.size, histogram, cap))
+        return cap if self.per is None else np.minimum(cap, bounds_of(self, histogram.text, 1))
+
+    def least_suppressed(self, classes: ClassesView) -> np.ndarray:
+        """A guarded value has at most a share alpha of the rows that stay."""
+        histogram = classes.histogram(self.attribute)
+        return np.asarray(classes.size - most_rows(classes.size, histogram, self.largest_shares(histogram)))
 
     def _guarded(self, histogram: HistogramView) -> Flags:
         """Which values are guarded."""

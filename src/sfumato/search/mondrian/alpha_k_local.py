@@ -12,13 +12,17 @@ import numpy as np
 from sfumato.core.cells import Histogram, classes_of
 from sfumato.core.keys import first_of
 from sfumato.core.labels import of_nodes
-from sfumato.core.policy import holds
+from sfumato.core.policy import TOLERANCE, holds
 from sfumato.core.protocols import Search
+from sfumato.criteria import AlphaK, KAnonymity
 from sfumato.errors import PolicyError
+from sfumato.search.mondrian.alpha_k_kernels import specialise
 from sfumato.search.problem import Partition, Problem, Solution, by_class, check_root, judge, split_cells
 
 Children = tuple[list[np.ndarray], np.ndarray, bool]  # those that satisfy, the other rows, whether these satisfy
 DENSE = 1 << 16  # counts of values by class that are held at once
+ROOM = 1 << 22  # the same, of all nodes of a column, in a kernel
+AT_ONCE = 50_000_000  # rows that the kernel looks at before it can be interrupted
 GIVEN_BACK = 4  # times the least size: rows that children give back one by one before a whole child does
 
 
@@ -47,37 +51,83 @@ class AlphaKLocal(Search):
         check_root(problem)
         problem = by_class(problem)
         cut, split = split_cells(problem, problem.rows + 1)
-        tree = _Tree(cut)
-        top = np.array([a.ladder.height for a in problem.attributes])
-        waiting = deque([(np.arange(len(cut.cells)), top, frozenset[int](), dict[int, Children]())])
-        of = np.zeros(len(cut.cells), np.int64)
-        levels: list[np.ndarray] = []
-        done = checks = 0
-        while waiting:
-            rows, level, stuck, known = waiting.popleft()
-            problem.progress("specialising", done / len(of))
-            column, parts, left = tree.specialise(rows, level, stuck, known)
-            checks += 1
-            if column is None:
-                of[rows] = len(levels)
-                levels.append(level)
-                done += len(rows)
-                continue
-            below = level.copy()
-            below[column] -= 1
-            if len(parts) == 1 and not len(left):  # the same rows: what is known of the other columns stays so
-                known.pop(column)
-                waiting.append((parts[0], below, stuck, known))
-                continue
-            waiting.extend((part, below, stuck, {}) for part in parts)
-            if len(left):
-                waiting.append((left, level, stuck | {column}, {}))
-        partition = tree.partition(of, np.stack(levels))
+        most = _largest_shares(cut)
+        of, levels, checks = _by_criteria(cut) if most is None else _by_shares(cut, most)
+        partition = _partition(cut, of, levels)
         seconds = time.perf_counter() - began
         labels = [partition.labels[a.name] for a in problem.attributes]
         kept, verdict, _ = judge(cut, [(label, label.of[partition.class_of_cell]) for label in labels])
         recoding = Partition(partition.class_of_cell, partition.labels, split)
         return Solution(recoding, verdict, kept, False, checks, seconds)
+
+
+def _largest_shares(problem: Problem) -> np.ndarray | None:
+    """The largest share of a class that each sensitive value may have, where the policy asks for that and for sizes
+    only, and the counts of all values under all nodes of a column have room."""
+    require, histograms = problem.policy.require, list(problem.cells.histograms.values())
+    guards = [c for c in require if isinstance(c, AlphaK)]
+    if len(histograms) != 1 or not guards or not all(isinstance(c, AlphaK | KAnonymity) for c in require):
+        return None
+    nodes = max(len(a.categories) for a in problem.attributes)
+    if nodes * len(histograms[0].overall) > ROOM or len(problem.attributes) > 60:
+        return None
+    return np.asarray(np.min([c.largest_shares(histograms[0]) for c in guards], axis=0) + TOLERANCE)
+
+
+def _by_shares(problem: Problem, most: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """The class of each row and the levels of each class, by a kernel that knows sizes and shares."""
+    cells, least = problem.cells, max(problem.policy.least_size, 1)
+    (histogram,) = cells.histograms.values()
+    columns, n = cells.codes.shape
+    ladders = [a.ladder.of for a in problem.attributes]
+    nodes, node_at, start = [], np.zeros((columns, max(len(ladder) for ladder in ladders)), np.int64), 0
+    for i, ladder in enumerate(ladders):
+        node_at[i, : len(ladder)] = start + np.arange(len(ladder)) * ladder.shape[1]
+        nodes.append(ladder.reshape(-1).astype(np.int64))
+        start += ladder.size
+    widest = np.array([int(ladder.max()) + 1 for ladder in ladders])
+    queue, levels = np.zeros((n // least + 3, columns + 3), np.int64), np.zeros((n // least + 1, columns), np.int64)
+    queue[0] = [0, n, 0, *(a.ladder.height for a in problem.attributes)]
+    state, rows, of = np.array([0, 1, 0, 0]), np.arange(n), np.zeros(n, np.int64)
+    room = np.empty((3, n), np.int64), np.zeros((11, max(columns, widest.max(), len(most))), np.int64)
+    counts = np.zeros(int(widest.max()) * len(most), np.int64), np.zeros(widest.max(), np.bool_)
+    table = cells.codes.astype(np.int64), np.concatenate(nodes), node_at, widest
+    value = histogram.value[histogram.start[:-1]].astype(np.int64)
+    rules = least, most, GIVEN_BACK * least, AT_ONCE
+    while state[1]:
+        problem.progress("specialising", None)
+        specialise(*table, value, *rules, state, rows, queue, of, levels, *room, *counts)
+    return of, levels[: state[2]], int(state[3])
+
+
+def _by_criteria(problem: Problem) -> tuple[np.ndarray, np.ndarray, int]:
+    """The class of each row and the levels of each class, by any criteria."""
+    tree = _Tree(problem)
+    top = np.array([a.ladder.height for a in problem.attributes])
+    waiting = deque([(np.arange(len(problem.cells)), top, frozenset[int](), dict[int, Children]())])
+    of = np.zeros(len(problem.cells), np.int64)
+    levels: list[np.ndarray] = []
+    done = checks = 0
+    while waiting:
+        rows, level, stuck, known = waiting.popleft()
+        problem.progress("specialising", done / len(of))
+        column, parts, left = tree.specialise(rows, level, stuck, known)
+        checks += 1
+        if column is None:
+            of[rows] = len(levels)
+            levels.append(level)
+            done += len(rows)
+            continue
+        below = level.copy()
+        below[column] -= 1
+        if len(parts) == 1 and not len(left):  # the same rows: what is known of the other columns stays so
+            known.pop(column)
+            waiting.append((parts[0], below, stuck, known))
+            continue
+        waiting.extend((part, below, stuck, {}) for part in parts)
+        if len(left):
+            waiting.append((left, level, stuck | {column}, {}))
+    return of, np.stack(levels), checks
 
 
 class _Tree:
@@ -182,13 +232,14 @@ class _Tree:
             break
         return next((row for row in tried if self._satisfied(part[part != row])), None)
 
-    def partition(self, of: np.ndarray, levels: np.ndarray) -> Partition:
-        """The classes with a node of each hierarchy as labels."""
-        first, labels = first_of(of, len(levels)), {}
-        for i, a in enumerate(self.problem.attributes):
-            label = self.ladders[i][levels[:, i], self.cells.codes[i, first]]
-            labels[a.name] = of_nodes(a, levels[:, i], label)
-        return Partition(of.astype(np.int32), labels)
+
+def _partition(problem: Problem, of: np.ndarray, levels: np.ndarray) -> Partition:
+    """The classes with a node of each hierarchy as labels."""
+    first, labels = first_of(of, len(levels)), {}
+    for i, a in enumerate(problem.attributes):
+        label = a.ladder.of[levels[:, i], problem.cells.codes[i, first]]
+        labels[a.name] = of_nodes(a, levels[:, i], label)
+    return Partition(of.astype(np.int32), labels)
 
 
 class _Parts:
