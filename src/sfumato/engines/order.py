@@ -8,7 +8,7 @@ where a row stood in the input, nobody can tell from where it stands in the rele
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,7 @@ PLACES, MOST = 4, 10**11  # digits after the point, and bound, of others that ar
 TENS = 10 ** np.arange(DIGITS + 1)
 CANONICAL, RANDOM, INPUT = "canonical", "random", "input"
 ORDERS = (CANONICAL, RANDOM, INPUT)
+Ranks = tuple[np.ndarray, int]  # the rank of each row's printed text in a column, the greatest for missing, and a bound
 
 
 class RowOrderWarning(UserWarning):
@@ -60,10 +61,10 @@ class RowOrder:
     quasi: tuple[str, ...] = ()
     seed: int | None = field(default=None, repr=False)
 
-    def places(self, table: pl.DataFrame) -> np.ndarray:
-        """Which row of a table comes first, second and so on."""
+    def places(self, table: pl.DataFrame, ranks: Mapping[str, Ranks] | None = None) -> np.ndarray:
+        """Which row of a table comes first, second and so on; `ranks` of columns where they are known."""
         if self.name == CANONICAL:
-            return arrangement(table, sorted_by(table.columns, self.quasi))
+            return arrangement(table, sorted_by(table.columns, self.quasi), ranks)
         if self.name == RANDOM:
             return np.random.default_rng(self.seed).permutation(table.height)
         return np.arange(table.height)
@@ -80,13 +81,15 @@ def sorted_by(columns: Iterable[str], quasi: Iterable[str]) -> list[str]:
     return [*first, *(name for name in there if name not in first)]
 
 
-def arrangement(frame: pl.DataFrame, by: Sequence[str]) -> np.ndarray:
+def arrangement(frame: pl.DataFrame, by: Sequence[str], ranks: Mapping[str, Ranks] | None = None) -> np.ndarray:
     """The positions of the rows in canonical order; `by` are all columns, as `sorted_by` gives them.
+
+    `ranks` of some columns are known: their values all print differently, and none is the empty text.
 
     >>> arrangement(pl.DataFrame({"age": ["[30, 40]", None, "[20, 30)"], "cost": [1, 2, 3]}), ["age", "cost"]).tolist()
     [2, 0, 1]
     """
-    return pl.Series(_key(frame, by)).arg_sort().to_numpy()  # rows with the same number are alike
+    return pl.Series(_key(frame, by, ranks or {})).arg_sort().to_numpy()  # rows with the same number are alike
 
 
 def numbered(frame: pl.DataFrame, by: Sequence[str]) -> np.ndarray:
@@ -95,15 +98,16 @@ def numbered(frame: pl.DataFrame, by: Sequence[str]) -> np.ndarray:
     >>> numbered(pl.DataFrame({"cost": [20, 10, 20]}), ["cost"]).tolist()
     [1, 0, 1]
     """
-    return _dense(pl.Series(_key(frame, by)))[0]
+    return _dense(pl.Series(_key(frame, by, {})))[0]
 
 
-def _key(frame: pl.DataFrame, by: Sequence[str]) -> np.ndarray:
+def _key(frame: pl.DataFrame, by: Sequence[str], ranks: Mapping[str, Ranks]) -> np.ndarray:
     """One number per row, in the order of the rows: numbers sort ten times faster than texts."""
     columns = [frame.get_column(name) for name in by]
     key, domain = np.zeros(frame.height, np.int64), 1
-    for column in (*columns, *(tie for column in columns if (tie := _tie(column)) is not None)):
-        for code, size in _ranks(column):
+    ties = (tie for column in columns if column.name not in ranks and (tie := _tie(column)) is not None)
+    for column in (*columns, *ties):
+        for code, size in [ranks[column.name]] if column.name in ranks else _ranks(column):
             if domain * size >= LARGEST_KEY:  # a wider number would wrap
                 key, domain = _dense(pl.Series(key))
             if domain * size >= LARGEST_KEY:

@@ -14,6 +14,7 @@ from sfumato.core.microdata import Attribute, Microdata
 from sfumato.core.printed import plain_values, printed
 from sfumato.engines.memory.table import forget_others
 from sfumato.engines.numbers import NumberForms
+from sfumato.engines.order import Ranks
 from sfumato.engines.protocol import LABEL, Plan
 from sfumato.hierarchies.dates import Dates
 from sfumato.hierarchies.redact import Redact
@@ -27,14 +28,14 @@ def recode(
     cell_of_row: np.ndarray,
     columns: tuple[str, ...],
     part: bool = False,
-) -> tuple[np.ndarray, dict[str, pl.Series]]:
-    """The rows that stay, in input order, and the released column of each quasi-identifier.
+) -> tuple[np.ndarray, dict[str, pl.Series], dict[str, Ranks]]:
+    """The rows that stay, in input order, the released column of each quasi-identifier, and of texts their ranks.
 
     A column in which nothing was blurred keeps its type; the others become text. With `part` the rows are some of a
     table that is released as a whole: labels may name values that other rows of it have.
     """
     rows = np.flatnonzero(solution.kept[cell_of_row]) if not solution.kept.all() else np.arange(len(cell_of_row))
-    released = {}
+    released, ranks = {}, {}
     for name in columns:
         attribute = micro.attribute(name)
         if isinstance(solution.recoding, Partition):
@@ -44,14 +45,21 @@ def recode(
         else:
             labels, number = global_labels(attribute, solution.recoding), micro.codes[name][rows]
             words = texts_of_labels(labels, number)
-        if _unblurred(attribute, words, labels.of[number], micro.codes[name][rows]):
-            as_it_is = pl.DataFrame({name: plain_values(frame.get_column(name).gather(rows))})
+        label = labels.of[number]
+        own = frame.get_column(name)
+        if own.dtype != pl.String and _unblurred(attribute, words, label, micro.codes[name][rows]):
+            as_it_is = pl.DataFrame({name: plain_values(own.gather(rows))})
             released[name] = forget_others(as_it_is).get_column(name)
-        else:
-            used = np.bincount(number, minlength=len(labels.of)) > 0  # what no kept row has must not be in memory
-            text = [words[label] if there else None for label, there in zip(labels.of, used, strict=True)]
-            released[name] = pl.Series(name, text, dtype=pl.String).gather(number)
-    return rows, released
+            continue
+        used = np.flatnonzero(np.bincount(label, minlength=len(words)))  # what no kept row has must not be in memory
+        texts = sorted({text for i in used if (text := words[i]) is not None})  # nor in an order of theirs
+        place = {text: i for i, text in enumerate(texts)}
+        rank = np.full(len(words), len(texts), np.int64)
+        rank[used] = [len(texts) if (text := words[i]) is None else place[text] for i in used]
+        released[name] = pl.Series(name, [*texts, None], dtype=pl.String).gather(rank[label])
+        if "" not in place:
+            ranks[name] = rank[label], len(texts) + 1
+    return rows, released, ranks
 
 
 def _unblurred(attribute: Attribute, words: list[str | None], label: np.ndarray, code: np.ndarray) -> bool:
@@ -186,7 +194,7 @@ def plan_of(
     labels as they are read off what is written in their place, and what that is.
     """
     names = list(keys)
-    entries, labels = recode(counted, micro, solution, of_entry, columns)
+    entries, labels, _ = recode(counted, micro, solution, of_entry, columns)
     labels, forms = (labels, NumberForms()) if in_forms is None else in_forms(labels)
     stay = counted.select(list(dict.fromkeys((*names, *columns))))
     if len(entries) < counted.height:

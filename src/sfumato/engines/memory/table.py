@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import compress
 from pathlib import Path
@@ -131,7 +131,7 @@ class MemoryTable(Engine):
         """The rows as the plan says; `data` is a frame of the kind that came in."""
         report_progress("recoding", None)
         table, rows = self._recoded(plan)
-        table = forget_others(table)
+        table = forget_others(table, plan.ranks)
         untouched = [column for column in table.columns if column not in plan.labels]
         released = MemoryTable(table, rows)
         written = plan.numbers.write(table) if plan.numbers.form else table
@@ -150,7 +150,7 @@ class MemoryTable(Engine):
         table = pl.DataFrame(columns)
         if plan.order.name == INPUT:
             return table, rows
-        places = plan.order.places(table)
+        places = plan.order.places(table, plan.ranks)
         return table[places], rows[places]
 
     def kept(self, data: Any) -> MemoryTable:
@@ -330,10 +330,15 @@ def _from_narwhals(data: Any) -> pl.DataFrame:
         raise wrong from None
 
 
-def forget_others(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame alone: rows that were left out must not come along in the buffers of texts or in enumerations."""
+def forget_others(frame: pl.DataFrame, known: Container[str] = ()) -> pl.DataFrame:
+    """The frame alone: rows that were left out must not come along in the buffers of texts or in enumerations.
+
+    Of columns that are known no other texts do.
+    """
     reduced = []
     for series in frame.iter_columns():
+        if series.name in known:
+            continue
         if series.dtype == pl.String:
             reduced.append((series + "x").str.strip_suffix("x"))  # the one way that copies only what is there
         if isinstance(series.dtype, pl.Enum):

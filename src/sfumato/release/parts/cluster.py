@@ -227,7 +227,7 @@ def blur(task: Task, leaf: int, rows: pl.DataFrame) -> Blurred:
             "mondrian found classes that satisfy the policy one by one, but not as they print",
             closest={"suppressed": solution.verdict.suppressed},
         )
-    _, released = recode(table, micro, solution, cell_of_row, policy.columns, part=True)
+    _, released, _ = recode(table, micro, solution, cell_of_row, policy.columns, part=True)
     labels = {name: printed(column)[extra:] for name, column in released.items()}
     plain = [name for name, column in released.items() if column.dtype == task.schema[name]]
     return Blurred(labels, rows.height, cost_of(problem, solution), plain)
