@@ -248,6 +248,22 @@ def test_verify_in_buckets_is_verify(spark: Any, table: pl.DataFrame) -> None:
         )
 
 
+def test_verify_in_buckets_knows_the_set_of_each_criterion(spark: Any, table: pl.DataFrame) -> None:
+    frame = table.with_columns(pl.col("age") // 10)
+    require = [
+        sf.KAnonymity(2),
+        sf.KAnonymity(3, quasi=["town"]),
+        sf.DistinctLDiversity("disease", 2, quasi=["age", "member"]),
+        sf.DistinctLDiversity("town", 1, quasi=["age"]),  # which is quasi-identifying too
+    ]
+    for towns in (frame["town"], pl.Series("town", ["*", "476"] * frame.height).head(frame.height)):
+        now = frame.with_columns(towns)
+        mine = verify_on(sent(spark, now), [["age", "member"]], require, bucket=500)
+        assert mine == verify_table(now, [["age", "member"]], require)
+        assert [p.quasi for p in mine.promises[-2:]] == [("age",), ("age",)]
+    assert mine.promises[-1].note.startswith("labels overlap")
+
+
 def test_verify_names_what_it_cannot_do(spark: Any, table: pl.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     there = sent(spark, table)
     with pytest.raises(PolicyError, match="needs a hierarchy"):

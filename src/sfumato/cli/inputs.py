@@ -320,7 +320,7 @@ def known(folder: Path) -> dict[str, Any]:
 
     manifest = read_manifest(folder)
     weight = next((column.name for column in manifest.data.columns if column.role == "weight"), None)
-    k = next((c.bound for c, _ in wanted(manifest) if c.model == "k-anonymity"), None)
+    k = max((c.bound for c, _ in wanted(manifest) if c.model == "k-anonymity"), default=None)
     return {"quasi": manifest.policy.quasi, "sensitive": manifest.policy.sensitive, "weight": weight, "k": k}
 
 

@@ -98,7 +98,7 @@ def _of_folder(folder: Path, most: int) -> MeasuredTable:
         sensitive=tuple(policy.sensitive),
         weight=next((name for name, role in roles.items() if role == "weight"), None),
         wildcard=policy.wildcard,
-        k=next((c.k for c, _ in wanted(manifest) if isinstance(c, KAnonymity)), None),
+        k=max((c.k for c, _ in wanted(manifest) if isinstance(c, KAnonymity)), default=None),
         untouched=tuple(name for name, role in roles.items() if role != "quasi" and name in table.columns),
         order=manifest.data.order,
         came_from=None if manifest.input is None else manifest.input.rows,

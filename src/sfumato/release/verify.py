@@ -143,7 +143,7 @@ def verify_released(
     wildcards: Sequence[str] = (),
 ) -> Verification:
     """The same of rows in memory, or of distinct tuples that were counted."""
-    sets = _sets(quasi, require)
+    sets = sets_checked(quasi, require)
     for name in [name for names in sets for name in names] + [name for c in require for name in c.needs]:
         if name not in released.columns:
             raise ColumnError(f'the table has no column "{name}"', hint=did_you_mean(name, released.columns))
@@ -384,7 +384,7 @@ def where_apart(promise: Promise, blurred: Mapping[str, Iterable[str | None]], w
     return promise
 
 
-def _sets(quasi: Sequence[Sequence[str]], require: Sequence[Any] = ()) -> list[tuple[str, ...]]:
+def sets_checked(quasi: Sequence[Sequence[str]], require: Sequence[Any] = ()) -> list[tuple[str, ...]]:
     """The sets given, and those that criteria name, each once."""
     flat: list[Any] = [quasi] if isinstance(quasi, str) else list(quasi)
     sets = [flat] if flat and all(isinstance(name, str) for name in flat) else flat  # one set, given bare

@@ -481,7 +481,7 @@ def _source(data: Any, most: int = DEFAULT_MAX_CELLS) -> MeasuredTable:
         sensitive=data.roles.sensitive,
         weight=data.roles.weight,
         wildcard=data.request.wildcard,
-        k=next((int(c.parameters()["k"]) for c in data.policy.require if c.model == "k-anonymity"), None),
+        k=max((int(c.parameters()["k"]) for c in data.policy.require if c.model == "k-anonymity"), default=None),
         hierarchies=data.hierarchies,
     )
     if data.in_memory:

@@ -21,7 +21,7 @@ from sfumato.engines.protocol import COUNT, Progress
 from sfumato.engines.spark.count import SparkFrame, as_polars
 from sfumato.engines.spark.types import functions, job
 from sfumato.errors import ColumnError, PolicyError, SfumatoError, did_you_mean
-from sfumato.release.verify import Verification, for_set, summary, where_apart, wide_of
+from sfumato.release.verify import Verification, for_set, sets_checked, summary, where_apart, wide_of
 
 
 def findings(
@@ -154,7 +154,7 @@ def verify_on(
     if report_progress is not None:
         report_progress("verifying", None)
     needed = list(dict.fromkeys(name for criterion in require for name in criterion.needs))
-    for name in (*(name for names in quasi for name in names), *needed):
+    for name in (*(name for names in sets_checked(quasi, require) for name in names), *needed):
         if name not in table.schema:
             raise ColumnError(f'the table has no column "{name}"', hint=did_you_mean(name, table.schema))
     released = {name: distribution_on(table, name) for name in needed}
@@ -162,8 +162,9 @@ def verify_on(
     paths = {name: wide_of(tree) for name, tree in (hierarchies or {}).items()}
     promises: list[Promise] = []
     classes, rows = [], 0
-    known = {name for names in quasi for name in names}
-    for names in quasi:
+    sets = sets_checked(quasi, require)
+    known = {name for names in sets for name in names}
+    for names in sets:
         mine = for_set(require, names)
         looked_at = [name for name in needed if any(name in criterion.needs for criterion in mine)]
         told = _audited(table, list(names), looked_at, mine, {**released, **own}, paths, bucket)
