@@ -167,6 +167,8 @@ PLACES = sf.wide(
         (PLACES, ["Bonn"] * 2 + ["Oslo"] * 2, ["Bonn", "Bonn", "Oslo", "Oslo"], 1),
         ("dates:day,year", ["2020-01-01"] * 3 + ["2020-02-01"], ["2020-01-01"] * 3 + ["2020-02-01 03:00"], None),
         ("intervals:2,4", [20, 20, 22, 23], [21, 20, 22, 20], 2),
+        ("icd10", ["J45", "J45", "E11", "E11"], ["J45.1", "J45", "E11", "E11.7"], 1),
+        ("nuts", ["IT", "DE2", "IT", "DE2"], ["ITC", "DE21", "ITC4", "DE2"], 2),
     ],
 )
 def test_the_level_of_a_column_tells_no_more_than_its_labels(

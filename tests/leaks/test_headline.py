@@ -134,6 +134,22 @@ def test_the_worst_attack_has_its_baseline(release: sf.Release) -> None:
     assert worst["success"] > worst["baseline"]
 
 
+def test_a_secret_that_is_quasi_identifying_is_attacked_by_all_others() -> None:
+    """Over age alone it is diverse, and whoever knows age and zip finds it."""
+    table = {"age": [30] * 20 + [40] * 20, "zip": (["1"] * 10 + ["2"] * 10) * 2}
+    release = sf.anonymize(
+        table | {"disease": (["flu"] * 10 + ["HIV"] * 10) * 2},
+        quasi=["age", "zip", "disease"],
+        sensitive=["disease"],
+        require=[sf.KAnonymity(5), sf.DistinctLDiversity("disease", 2, quasi=["age"])],
+        search="optimal",
+        hierarchies={"disease": "flat", "zip": "flat"},
+    )
+    worst = release.reach.worst
+    assert worst is not None
+    assert (worst["name"], worst["success"], worst["quasi"]) == ("homogeneity", 1, ["age", "zip"])
+
+
 def test_a_large_table_says_what_was_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sfumato.measures.reach.COUNTED", 10)
     found = register(300).reach

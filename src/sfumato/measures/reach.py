@@ -200,7 +200,8 @@ def _attacks(
     suggested, left_out = [], []
     for secret in secrets:
         try:
-            seen = [_view(table, names, secret) for names in sets if secret not in names]
+            others = dict.fromkeys(tuple(name for name in names if name != secret) for names in sets)
+            seen = [_view(table, names, secret) for names in others if names]
             for one in seen:
                 tried = attacks_on_classes(one, most=0)
                 found += [{**attack, "quasi": list(one.quasi)} for attack in tried.values()]

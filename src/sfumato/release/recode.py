@@ -18,6 +18,7 @@ from sfumato.engines.order import Ranks
 from sfumato.engines.protocol import LABEL, Plan
 from sfumato.hierarchies.dates import Dates
 from sfumato.hierarchies.redact import Redact
+from sfumato.hierarchies.templates.template import Template
 from sfumato.search.problem import Columns, Levels, Partition, Solution
 
 
@@ -93,6 +94,8 @@ def level_told(attribute: Attribute, recipe: Recipe, dtype: pl.DataType, shown: 
         return 0 if shown <= {*attribute.categories.text} - {STAR} else None
     if shown == {tree.labels[-1][0]}:
         return tree.height
+    if isinstance(recipe, Template) and (told := recipe.level_of(shown)) is not None:
+        return told
     covers = {}  # of every value in the hierarchy the released label above it, where there is one
     for level, labels in enumerate(tree.labels):
         if shown <= set(labels):

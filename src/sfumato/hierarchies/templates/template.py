@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -56,6 +56,22 @@ class Template:
             )
         levels = [by_label(labels) for labels in zip(*paths, strict=True)]
         return replace(grow(categories.name, leaves_of(categories), levels), codes=True)
+
+    def level_of(self, labels: Iterable[str | None]) -> int | None:
+        """The highest level at which labels may stand that are codes as well as groups of them, as J45 is of J45.1;
+        None where one of them is no code.
+
+        Which of both a row had is not told by its label, so nothing else may tell it.
+
+        >>> from sfumato.hierarchies.templates.icd10 import icd10
+        >>> icd10().level_of(["J45", "E11"]), icd10().level_of(["J45", "E11.7"]), icd10().level_of(["J40-J47"])
+        (1, 0, None)
+        """
+        paths = {label: self.path(label) for label in labels if label is not None}
+        if None in paths.values():
+            return None
+        alike = [[step == label for step in path or ()] + [False] for label, path in paths.items()]
+        return min((steps.index(False) for steps in alike), default=0)
 
     def describe(self) -> str:
         """Its name."""
