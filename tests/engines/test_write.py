@@ -4,16 +4,17 @@ import csv
 import datetime as dt
 import hashlib
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.core.printed import printed_frame
-from sfumato.engines.files.bytes import FORMATS, read_back, sha256, write_table
+from sfumato.core.printed import coded, printed_frame
+from sfumato.engines.files.bytes import FORMATS, read_back, sha256, text_of, write_table
 from sfumato.engines.files.read import read
-from sfumato.engines.guard import guard
+from sfumato.engines.guard import guard, guarded_frame
 from sfumato.errors import ColumnError, EmptyTable, OutputError, ReadError
 from tests.fuzz import examples
 
@@ -229,3 +230,20 @@ def test_sha256(tmp_path):
     assert sha256(tmp_path / "t") == hashlib.sha256(b"abc").hexdigest()
     with pytest.raises(ReadError, match="cannot be read"):
         sha256(tmp_path / "u")
+
+
+@pytest.mark.parametrize(("format", "separator"), [("csv", ","), ("tsv", "\t")])
+def test_texts_held_as_numbers_are_written_as_texts(tmp_path, format, separator):
+    words = ["=1+1", None, "", "a,b", 'say "hi"', "line\nbreak", "\r", " x ", "'=1", "-5", "a\tb", "plain"]
+    rng = np.random.default_rng(1)
+    wide = pl.DataFrame({f"c{i}": [words[j] for j in rng.integers(0, len(words), 500)] for i in range(7)})
+    wide = wide.with_columns(pl.Series("real", rng.normal(size=500)), pl.Series("whole", rng.integers(-9, 9, 500)))
+    for table in (wide, wide.select("c0")):
+        held = pl.DataFrame([coded(column) for column in table.iter_columns()])
+        assert held.schema["c0"] == pl.Enum(sorted(word for word in words if word is not None))
+        for name, frame in (("texts", table), ("numbers", held)):
+            write_table(frame, tmp_path / name, format)
+        written = (tmp_path / "texts").read_bytes()
+        header = (separator.join(table.columns) + "\n").encode()
+        assert written == header + bytes(text_of(guarded_frame(table), separator))
+        assert (tmp_path / "numbers").read_bytes() == written

@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from sfumato.core.label_grammar import NUMBER
+from sfumato.core.printed import tuple_keys
 from sfumato.errors import PolicyError
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -76,10 +77,10 @@ class Finding:
 class Groups:
     """Released rows grouped by the printed text of their quasi-identifiers.
 
-    `keys` holds that text, a column per quasi-identifier; `text` the printed sensitive attributes; both null where a
-    cell is missing. `given` maps an attribute to its counts in the table before suppression, where they are known,
-    `hierarchies` to its hierarchy; `outside` are attributes whose distribution was given from outside. With
-    `row_counts` an entry stands for so many rows: distinct tuples, counted.
+    `keys` holds that text, a column per quasi-identifier, `text` the printed sensitive attributes, null where a cell is
+    missing; keys may be an Enum of texts. `given` maps an attribute to its counts in the table before suppression,
+    where they are known, `hierarchies` to its hierarchy; `outside` are attributes whose distribution was given from
+    outside. With `row_counts` an entry stands for so many rows: distinct tuples, counted.
     """
 
     keys: pl.DataFrame
@@ -101,16 +102,15 @@ class Groups:
     def _grouped(self, frame: pl.DataFrame, on: list[str], name: str) -> pl.DataFrame:
         """Rows per group of equal entries."""
         if self.row_counts is None:
+            frame = frame.sort(on) if len(on) == 1 else frame  # numbers are sorted faster than hashed
             return frame.group_by(on).agg(pl.len().cast(pl.Int64).alias(name))
         counted = frame.with_columns(self.row_counts.cast(pl.Int64).alias(name))
         return counted.group_by(on).agg(pl.col(name).sum())
 
     @cached_property
     def _codes(self) -> pl.DataFrame:
-        """The key columns as integers, equal where the texts are, null where missing: those group faster."""
-        return self.keys.select(
-            pl.nth(i).cast(pl.Categorical).to_physical().alias(f"q{i}") for i in range(self.keys.width)
-        )
+        """The key columns as few integers, equal where all texts are: those group faster."""
+        return tuple_keys(self.keys.get_columns())
 
     @cached_property
     def _classes(self) -> pl.DataFrame:
@@ -222,6 +222,13 @@ class WildcardGroups(Groups):
     Tuples are taken by the pattern of what they know. A tuple of pattern P meets one of pattern Q where they agree on
     what both know, which is an equality join on P & Q; the patterns Q with the same P & Q are joined together.
     """
+
+    @cached_property
+    def _codes(self) -> pl.DataFrame:
+        """The key columns as integers, equal where the texts are, null where missing."""
+        return self.keys.select(
+            pl.nth(i).cast(pl.String).cast(pl.Categorical).to_physical().alias(f"q{i}") for i in range(self.keys.width)
+        )
 
     def _meetings(self, tuples: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, list[tuple[list[str], pl.DataFrame]]]]:
         """For each pattern its tuples, and for each set of columns both know the tuples of the patterns they meet."""

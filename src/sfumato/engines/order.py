@@ -8,25 +8,22 @@ where a row stood in the input, nobody can tell from where it stands in the rele
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from sfumato.core.printed import plain, printed
+from sfumato.core.printed import FEW, LARGEST_KEY, SEEN, plain, printed
 from sfumato.errors import PolicyError, did_you_mean, warn
 
-LARGEST_KEY = 1 << 62  # a number of several codes: one above it could wrap, and merge tuples that differ
-SEEN, FEW = 4096, 3072  # values that tell whether a column has few different ones, and how many are few
 LONG = 40  # bytes of texts that are compared as numbers
 DIGITS = 17  # of whole numbers that are compared as numbers
 PLACES, MOST = 4, 10**11  # digits after the point, and bound, of others that are
 TENS = 10 ** np.arange(DIGITS + 1)
 CANONICAL, RANDOM, INPUT = "canonical", "random", "input"
 ORDERS = (CANONICAL, RANDOM, INPUT)
-Ranks = tuple[np.ndarray, int]  # the rank of each row's printed text in a column, the greatest for missing, and a bound
 
 
 class RowOrderWarning(UserWarning):
@@ -61,10 +58,10 @@ class RowOrder:
     quasi: tuple[str, ...] = ()
     seed: int | None = field(default=None, repr=False)
 
-    def places(self, table: pl.DataFrame, ranks: Mapping[str, Ranks] | None = None) -> np.ndarray:
-        """Which row of a table comes first, second and so on; `ranks` of columns where they are known."""
+    def places(self, table: pl.DataFrame) -> np.ndarray:
+        """Which row of a table comes first, second and so on."""
         if self.name == CANONICAL:
-            return arrangement(table, sorted_by(table.columns, self.quasi), ranks)
+            return arrangement(table, sorted_by(table.columns, self.quasi))
         if self.name == RANDOM:
             return np.random.default_rng(self.seed).permutation(table.height)
         return np.arange(table.height)
@@ -81,15 +78,13 @@ def sorted_by(columns: Iterable[str], quasi: Iterable[str]) -> list[str]:
     return [*first, *(name for name in there if name not in first)]
 
 
-def arrangement(frame: pl.DataFrame, by: Sequence[str], ranks: Mapping[str, Ranks] | None = None) -> np.ndarray:
+def arrangement(frame: pl.DataFrame, by: Sequence[str]) -> np.ndarray:
     """The positions of the rows in canonical order; `by` are all columns, as `sorted_by` gives them.
-
-    `ranks` of some columns are known: their values all print differently, and none is the empty text.
 
     >>> arrangement(pl.DataFrame({"age": ["[30, 40]", None, "[20, 30)"], "cost": [1, 2, 3]}), ["age", "cost"]).tolist()
     [2, 0, 1]
     """
-    return pl.Series(_key(frame, by, ranks or {})).arg_sort().to_numpy()  # rows with the same number are alike
+    return pl.Series(_key(frame, by)).arg_sort().to_numpy()  # rows with the same number are alike
 
 
 def numbered(frame: pl.DataFrame, by: Sequence[str]) -> np.ndarray:
@@ -98,16 +93,15 @@ def numbered(frame: pl.DataFrame, by: Sequence[str]) -> np.ndarray:
     >>> numbered(pl.DataFrame({"cost": [20, 10, 20]}), ["cost"]).tolist()
     [1, 0, 1]
     """
-    return _dense(pl.Series(_key(frame, by, {})))[0]
+    return _dense(pl.Series(_key(frame, by)))[0]
 
 
-def _key(frame: pl.DataFrame, by: Sequence[str], ranks: Mapping[str, Ranks]) -> np.ndarray:
+def _key(frame: pl.DataFrame, by: Sequence[str]) -> np.ndarray:
     """One number per row, in the order of the rows: numbers sort ten times faster than texts."""
     columns = [frame.get_column(name) for name in by]
     key, domain = np.zeros(frame.height, np.int64), 1
-    ties = (tie for column in columns if column.name not in ranks and (tie := _tie(column)) is not None)
-    for column in (*columns, *ties):
-        for code, size in [ranks[column.name]] if column.name in ranks else _ranks(column):
+    for column in (*columns, *(tie for column in columns if (tie := _tie(column)) is not None)):
+        for code, size in _ranks(column):
             if domain * size >= LARGEST_KEY:  # a wider number would wrap
                 key, domain = _dense(pl.Series(key))
             if domain * size >= LARGEST_KEY:
@@ -121,11 +115,12 @@ def _key(frame: pl.DataFrame, by: Sequence[str], ranks: Mapping[str, Ranks]) -> 
 def _ranks(column: pl.Series) -> Iterator[tuple[np.ndarray, int]]:
     """Per value a number in the order of the printed texts of the column, the greatest for missing, and a bound of the
     numbers; of long texts that of their first letters, of the next ones, and so on."""
-    few, dtype = column.head(SEEN).n_unique() <= FEW, column.dtype
+    dtype = column.dtype
     if isinstance(dtype, pl.Enum):
         rank = _table(dtype.categories)
         yield rank[column.to_physical().cast(pl.UInt32).fill_null(len(rank) - 1).to_numpy()], len(rank)
         return
+    few = column.head(SEEN).n_unique() <= FEW
     text = isinstance(dtype, pl.String | pl.Categorical)
     if not few and (decimals := _decimals(column)) is not None:
         yield decimals

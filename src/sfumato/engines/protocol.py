@@ -15,7 +15,7 @@ import polars as pl
 
 from sfumato.core.printed import refuse_unprintable
 from sfumato.engines.numbers import NumberForms, NumberWriter
-from sfumato.engines.order import ORDERS, Ranks, RowOrder
+from sfumato.engines.order import ORDERS, RowOrder
 from sfumato.errors import ColumnError, OutputError, TooManyCells
 
 RESERVED_PREFIX = "sfumato: "  # column names that start so are ours
@@ -34,8 +34,7 @@ class Plan:
     tuples of `keys` whose rows are left out. Columns that are `unchanged` keep values and type. Values are matched in
     their plain form (see `plain`), and a missing value matches a missing value. Rows are released in `order`,
     as many as `rows` where that is known. For rows in memory, `taken` are those that stay and `labels` their
-    columns; those with `ranks` hold no other texts than theirs, in the order of these. `numbers` says what is not
-    written as labels.
+    columns. `numbers` says what is not written as labels.
     """
 
     columns: tuple[str, ...]
@@ -48,7 +47,6 @@ class Plan:
     rows: int | None = None
     taken: np.ndarray | None = None
     labels: Mapping[str, pl.Series] = field(default_factory=dict)
-    ranks: Mapping[str, Ranks] = field(default_factory=dict)
     numbers: NumberForms = field(default_factory=NumberForms)
 
     def number_labels(self) -> dict[str, pl.Series]:

@@ -19,7 +19,7 @@ import polars as pl
 from sfumato.core.hierarchy import Hierarchy, Recipe
 from sfumato.core.label_grammar import DECIMAL, STAR, WHOLE, read_set
 from sfumato.core.policy import ClassStatistics
-from sfumato.core.printed import printed
+from sfumato.core.printed import printed, tuple_keys
 from sfumato.hierarchies.dates import Dates, days_of
 from sfumato.hierarchies.learned import Learned
 from sfumato.hierarchies.redact import Redact
@@ -219,8 +219,11 @@ def released_column(
     column: pl.Series, row_counts: pl.Series | None, recipe: Recipe | None, tree: Hierarchy | None, wildcard: bool
 ) -> ReleasedColumn:
     """The labels of a released column; with `row_counts` an entry stands for so many rows."""
-    rows = pl.lit(1, pl.Int64) if row_counts is None else row_counts.cast(pl.Int64)
-    table = pl.DataFrame({"label": printed(column)}).with_columns(rows.alias("rows"))
+    if row_counts is None:
+        table = column.alias("label").value_counts(name="rows")
+    else:
+        table = pl.DataFrame({"label": column, "rows": row_counts})
+    table = table.with_columns(printed(table.get_column("label")), pl.col("rows").cast(pl.Int64))
     table = table.group_by("label").agg(pl.col("rows").sum()).sort("label", nulls_last=True)
     label, count = table.get_column("label"), table.get_column("rows").to_numpy()
     return ReleasedColumn(column.name, label, count, recipe, tree, wildcard)
@@ -228,9 +231,9 @@ def released_column(
 
 def class_counts(frame: pl.DataFrame, row_counts: pl.Series | None, names: Iterable[str]) -> dict[int, int]:
     """How many classes there are of each size, by these columns together."""
-    keys = pl.DataFrame([printed(frame.get_column(name)).alias(f"q{i}") for i, name in enumerate(names)])
+    of = tuple_keys([frame.get_column(name) for name in names])
     rows = pl.lit(1, pl.Int64) if row_counts is None else row_counts.cast(pl.Int64)
-    sizes = keys.with_columns(size=rows).group_by(keys.columns).agg(pl.col("size").sum()).get_column("size")
+    sizes = of.with_columns(size=rows).group_by(of.columns).agg(pl.col("size").sum()).get_column("size")
     return dict(sizes.value_counts(name="classes").sort("size").iter_rows())
 
 

@@ -142,12 +142,10 @@ def _recoding(engine: Engine, request: Request, to: Folder | Table | None) -> Re
     chosen = {a.name: a for a in found.attributes}  # each with the one of its hierarchies that was chosen
     micro = replace(micro, schema=tuple(chosen.get(a.name, a) for a in micro.schema))
     if engine.in_memory:
-        taken, texts, ranks = recode(entries, micro, solution, found.of_entry, policy.columns)
-        labels, forms = in_forms(request, micro, texts)
+        taken, labels = recode(entries, micro, solution, found.of_entry, policy.columns)
+        labels, forms = in_forms(request, micro, labels)
         own = [engine.sample(rows).get_column(name).gather(taken) for name in request.normalised]
-        labels |= one_spelling(own, policy.require)
-        ranks = {name: rank for name, rank in ranks.items() if labels[name] is texts[name]}
-        plan = Plan(request.released, taken=taken, labels=labels, ranks=ranks, numbers=forms)
+        plan = Plan(request.released, taken=taken, labels=labels | one_spelling(own, policy.require), numbers=forms)
     else:
         plan = plan_of(
             entries, micro, solution, found.of_entry, policy.columns, found.keys, request.released,

@@ -11,10 +11,9 @@ from sfumato.core.hierarchy import Recipe
 from sfumato.core.label_grammar import STAR, range_text
 from sfumato.core.labels import Labels, at_level
 from sfumato.core.microdata import Attribute, Microdata
-from sfumato.core.printed import plain_values, printed
+from sfumato.core.printed import as_text, plain_values, printed, text_column, with_texts
 from sfumato.engines.memory.table import forget_others
 from sfumato.engines.numbers import NumberForms
-from sfumato.engines.order import Ranks
 from sfumato.engines.protocol import LABEL, Plan
 from sfumato.hierarchies.dates import Dates
 from sfumato.hierarchies.redact import Redact
@@ -29,14 +28,15 @@ def recode(
     cell_of_row: np.ndarray,
     columns: tuple[str, ...],
     part: bool = False,
-) -> tuple[np.ndarray, dict[str, pl.Series], dict[str, Ranks]]:
-    """The rows that stay, in input order, the released column of each quasi-identifier, and of texts their ranks.
+) -> tuple[np.ndarray, dict[str, pl.Series]]:
+    """The rows that stay, in input order, and the released column of each quasi-identifier.
 
-    A column in which nothing was blurred keeps its type; the others become text. With `part` the rows are some of a
-    table that is released as a whole: labels may name values that other rows of it have.
+    A column in which nothing was blurred keeps its type; the others become text, as an Enum unless the column was one.
+    With `part` the rows are some of a table that is released as a whole: labels may name
+    values that other rows of it have.
     """
     rows = np.flatnonzero(solution.kept[cell_of_row]) if not solution.kept.all() else np.arange(len(cell_of_row))
-    released, ranks = {}, {}
+    released = {}
     for name in columns:
         attribute = micro.attribute(name)
         if isinstance(solution.recoding, Partition):
@@ -46,21 +46,14 @@ def recode(
         else:
             labels, number = global_labels(attribute, solution.recoding), micro.codes[name][rows]
             words = texts_of_labels(labels, number)
-        label = labels.of[number]
-        own = frame.get_column(name)
-        if own.dtype != pl.String and _unblurred(attribute, words, label, micro.codes[name][rows]):
-            as_it_is = pl.DataFrame({name: plain_values(own.gather(rows))})
+        dtype = frame.schema[name]
+        if dtype != pl.String and _unblurred(attribute, words, labels.of[number], micro.codes[name][rows]):
+            as_it_is = pl.DataFrame({name: plain_values(frame.get_column(name).gather(rows))})
             released[name] = forget_others(as_it_is).get_column(name)
-            continue
-        used = np.flatnonzero(np.bincount(label, minlength=len(words)))  # what no kept row has must not be in memory
-        texts = sorted({text for i in used if (text := words[i]) is not None})  # nor in an order of theirs
-        place = {text: i for i, text in enumerate(texts)}
-        rank = np.full(len(words), len(texts), np.int64)
-        rank[used] = [len(texts) if (text := words[i]) is None else place[text] for i in used]
-        released[name] = pl.Series(name, [*texts, None], dtype=pl.String).gather(rank[label])
-        if "" not in place:
-            ranks[name] = rank[label], len(texts) + 1
-    return rows, released, ranks
+        else:  # what no kept row has must not be in memory
+            made = text_column(name, words, labels.of[number])
+            released[name] = as_text(made) if isinstance(dtype, pl.Enum) else made
+    return rows, released
 
 
 def _unblurred(attribute: Attribute, words: list[str | None], label: np.ndarray, code: np.ndarray) -> bool:
@@ -197,7 +190,8 @@ def plan_of(
     labels as they are read off what is written in their place, and what that is.
     """
     names = list(keys)
-    entries, labels, _ = recode(counted, micro, solution, of_entry, columns)
+    entries, labels = recode(counted, micro, solution, of_entry, columns)
+    labels = with_texts(pl.DataFrame(labels), counted.schema).to_dict()
     labels, forms = (labels, NumberForms()) if in_forms is None else in_forms(labels)
     stay = counted.select(list(dict.fromkeys((*names, *columns))))
     if len(entries) < counted.height:

@@ -16,6 +16,7 @@ from sfumato.core.hierarchy import Recipe, bind_hierarchy
 from sfumato.core.microdata import Attribute, Microdata, encode
 from sfumato.core.parameters import path_of
 from sfumato.core.policy import Policy
+from sfumato.core.printed import released_types, with_texts
 from sfumato.core.protocols import Search
 from sfumato.core.registry import field_values
 from sfumato.core.roles import Roles
@@ -65,7 +66,7 @@ class Release(Described):
     verification: Verification
     request: Request
     engine: Engine  # of the table that it was made from
-    entries: pl.DataFrame  # the released rows; out of core their distinct tuples
+    entries: pl.DataFrame  # the released rows, few texts as an Enum; out of core their distinct tuples
     row_counts: pl.Series | None  # out of core, how many rows have each of them
     microdata: Microdata
     cell_codes: np.ndarray  # codes of each cell, as in `Cells`
@@ -98,11 +99,13 @@ class Release(Described):
         """Whether its rows are in memory."""
         return self.engine.in_memory
 
-    @property
+    @cached_property
     def table(self) -> pl.DataFrame:
         """The released rows, as Polars; a PolicyError where they are not in memory."""
         self._needs_rows()
-        return self.entries
+        if isinstance(self.data, pl.DataFrame) and not self.numbers.form:
+            return self.data
+        return with_texts(self.entries, self.engine.schema())
 
     @property
     def original(self) -> pl.DataFrame:
@@ -120,7 +123,7 @@ class Release(Described):
         """The released table as the verbs take it: the folder that it is in, or where it was kept."""
         if self.engine.keeps is not None and "file" not in self.place:
             if self.in_memory:
-                return self.engine.kept(self.entries)
+                return self.engine.kept(self.table)
             kept: Engine = labelled(self.engine.kept(self.data), self.numbers)
             return kept
         assert self.path is not None
@@ -189,11 +192,17 @@ class Release(Described):
                 entries, policy.quasi, policy.require,
                 row_counts=often, whole=self.whole, hierarchies=paths, wildcard=self.request.wildcard,
             )  # fmt: skip
-        schema = dict(entries.schema) if self.in_memory else {n: self.request.schema[n] for n in self.request.released}
-        if not self.in_memory:
+        if self.in_memory:
+            schema = released_types(entries.schema, self.engine.schema())
+        else:
+            schema = {n: self.request.schema[n] for n in self.request.released}
             middles = [name for name, form in self.numbers.form.items() if form == "midpoint"]
             schema |= {n: self.numbers.columns(n, entries.get_column(n)).schema["0"] for n in middles}
-        sizes = class_counts(entries, often, policy.columns)
+        classes = self.verification.classes
+        if [one["quasi"] for one in classes] == [list(policy.columns)]:
+            sizes = {int(size): number for size, number in classes[0]["sizes"].items()}
+        else:
+            sizes = class_counts(entries, often, policy.columns)
         return Shown(schema, columns, sizes, Audit(found), self.solution.verdict.suppressed, self.whole, paths)
 
     @cached_property
@@ -263,6 +272,8 @@ class Release(Described):
         itself, by Chromium.
         """
         table, report_progress = self.location, progress or quiet
+        if self.in_memory and format != "xlsx":  # which has numbers where texts are
+            table = self.engine.kept(self.entries)
         if isinstance(table, Path):
             raise OutputError(f"the release is in {table} already", hint="copy the folder")
         if internal_report is not None and not self.in_memory:
@@ -282,7 +293,7 @@ class Release(Described):
             published = {**self.manifest, "data": {**staged.describe(), **own}}
             counts = None if self.in_memory else self._counted_again(staged.written, report_progress)
             reach = self.reach if counts is None else reach_from(published, counts)
-            page = report(published, self.table if counts is None else None, reach, self.standards)
+            page = report(published, self.entries if counts is None else None, reach, self.standards)
             self.check_folder(staged.publish(published, page, pdf_of(page) if pdf else None), counts)
             if internal_report is not None:
                 exact, hierarchies = self.solution.verdict, self.hierarchies

@@ -18,7 +18,7 @@ from sfumato.core.hierarchy import Categories, HierarchyNote, leaves_of
 from sfumato.core.microdata import Microdata, encode
 from sfumato.core.parameters import column_names, known_columns, mapping, one_of, quasi_sets, yes_or_no
 from sfumato.core.policy import Policy
-from sfumato.core.printed import printed
+from sfumato.core.printed import printed, with_texts
 from sfumato.core.registry import field_values
 from sfumato.core.roles import REST, K, Roles, Undecided, check_roles, digits_of, undecided
 from sfumato.core.spelling import warn_of_spellings
@@ -360,6 +360,7 @@ def in_forms(
     asked = request.numbers
     if asked == "text":
         return labels, NumberForms()
+    labels = with_texts(pl.DataFrame(labels), request.schema).to_dict()
     columns = {name: micro.attribute(name).categories for name in labels}
     kinds = {name: "text" if zoned(c.text[0]) else c.kind for name, c in columns.items()}  # bounds have no time zone
     forms = number_forms(asked, labels, kinds, secret_seed(request.seed))

@@ -298,9 +298,15 @@ class RowTable:
             self._text[name] = printed(self.table.get_column(name))
         return self._text[name]
 
+    def _key(self, name: str) -> pl.Series:
+        """The same; an Enum as it is, whose texts are printed already."""
+        column = self.table.get_column(name)
+        listed = isinstance(column.dtype, pl.Enum) and "" not in column.dtype.categories
+        return column if listed else self._printed(name)
+
     def grouped(self, names: Sequence[str], attributes: Sequence[str]) -> GroupsOf:
         """One grouping, for all attributes."""
-        keys = pl.DataFrame([self._printed(name) for name in names])
+        keys = pl.DataFrame([self._key(name) for name in names])
         groups = Groups(keys, {a: self._printed(a) for a in attributes}, self.whole, self.hierarchies, self.row_counts)
         return lambda needs: groups
 
@@ -409,7 +415,8 @@ def wide_of(hierarchy: Hierarchy | Wide) -> Wide:
 
 
 def _starred(keys: pl.DataFrame, wildcards: Sequence[str]) -> pl.DataFrame:
-    return keys.select(pl.when(~pl.all().is_in(list(wildcards))).then(pl.all())) if wildcards else keys
+    text = pl.all().cast(pl.String)
+    return keys.select(pl.when(~text.is_in(list(wildcards))).then(text)) if wildcards else keys
 
 
 def once(names: Iterable[str]) -> tuple[str, ...]:

@@ -476,7 +476,7 @@ def _source(data: Any, most: int = DEFAULT_MAX_CELLS) -> MeasuredTable:
     if not isinstance(data, Release):
         return source_of(data, most)
     known = MeasuredTable(
-        table=data.entries,
+        table=data.table if data.in_memory else data.entries,
         quasi=data.policy.quasi,
         sensitive=data.roles.sensitive,
         weight=data.roles.weight,

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import polars as pl
 
-from sfumato.core.printed import printed_frame, refuse_unprintable
+from sfumato.core.printed import FieldTexts, printed_frame, refuse_unprintable
 from sfumato.engines.atomic import HINT, atomic_file, atomic_folder, check_target, is_full, no_space
 from sfumato.engines.files.delimited import TextDialect, decode, load, parse, records
 from sfumato.engines.files.read import read_parquet, read_xlsx, write_xlsx
-from sfumato.engines.guard import guard_names, guarded_frame, unguard_names, unguarded_frame
+from sfumato.engines.guard import guard_names, guarded_text, unguard_names, unguarded_frame
 from sfumato.errors import EmptyTable, OutputError, ReadError, did_you_mean
 
 __all__ = ["FORMATS", "GUARDED", "atomic_file", "atomic_folder", "check_target", "read_back", "sha256", "write_table"]
@@ -98,8 +98,26 @@ def sha256(path: str | Path) -> str:
 def _write_delimited(frame: pl.DataFrame, path: Path, separator: str) -> None:
     with path.open("wb") as file:
         file.write(_header(frame.columns, separator).encode())
+        # a lone missing value must not become a blank line, which readers skip
+        texts = FieldTexts.of(
+            frame, separator, partial(_field, separator=separator, missing='""' if frame.width == 1 else "")
+        )
         for low in range(0, frame.height, SLICE):
-            file.write(text_of(guarded_frame(frame.slice(low, SLICE)), separator))
+            buffer = io.BytesIO()
+            texts.rows(low, SLICE).write_csv(buffer, include_header=False, separator=separator, quote_style="never")
+            file.write(buffer.getbuffer())
+
+
+def _field(column: pl.Series, separator: str, missing: str) -> pl.Series:
+    """A column as it stands in a delimited file: guarded, and quoted where it has to be, as `text_of` has it."""
+    text = guarded_text(column)
+    if not isinstance(column.dtype, pl.String | pl.Categorical):
+        return text.fill_null(missing)  # no number, day or time has a sign that is quoted
+    special = text.str.contains_any(['"', separator, "\n", "\r"])
+    if special.any():
+        quoted = '"' + text.str.replace_all('"', '""', literal=True) + '"'
+        text = quoted.zip_with(special, text)
+    return text.fill_null(missing)
 
 
 def text_of(text: pl.DataFrame, separator: str) -> memoryview:

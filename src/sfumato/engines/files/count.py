@@ -18,11 +18,10 @@ import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from sfumato.core.printed import known, plain
+from sfumato.core.printed import LARGEST_KEY, known, plain
 from sfumato.engines.atomic import hold, why
 from sfumato.engines.callbacks import called, patiently
 from sfumato.engines.files.source import FileSource
-from sfumato.engines.order import LARGEST_KEY
 from sfumato.engines.protocol import COUNT, RESERVED_PREFIX, Progress, refuse_many
 from sfumato.errors import ColumnError, OutputError, PolicyError, ReadError, SfumatoError
 

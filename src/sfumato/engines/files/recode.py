@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from sfumato.core.printed import plain
-from sfumato.engines.order import LARGEST_KEY, Codes, ranks
+from sfumato.core.printed import LARGEST_KEY, plain
+from sfumato.engines.order import Codes, ranks
 from sfumato.engines.protocol import LABEL, Plan
 from sfumato.errors import ReadError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import compress
 from pathlib import Path
@@ -17,7 +17,7 @@ import polars as pl
 
 from sfumato.core.fingerprint import fingerprint
 from sfumato.core.parameters import weights_of
-from sfumato.core.printed import known, plain, refuse_unprintable
+from sfumato.core.printed import coded, known, plain, refuse_unprintable, with_texts
 from sfumato.engines.files.bytes import FORMATS, write_table
 from sfumato.engines.files.count import singled
 from sfumato.engines.files.read import how_read, read, read_table
@@ -128,13 +128,14 @@ class MemoryTable(Engine):
     def release(
         self, plan: Plan, name: str | None, overwrite: bool, report_progress: Progress
     ) -> Iterator[MemoryTable]:
-        """The rows as the plan says; `data` is a frame of the kind that came in."""
+        """The rows as the plan says, few texts as an Enum of these; `data` is a frame of the kind that came in."""
         report_progress("recoding", None)
         table, rows = self._recoded(plan)
-        table = forget_others(table, plan.ranks)
+        table = forget_others(table)
         untouched = [column for column in table.columns if column not in plan.labels]
         released = MemoryTable(table, rows)
-        written = plan.numbers.write(table) if plan.numbers.form else table
+        written = with_texts(table, self.frame.schema)
+        written = plan.numbers.write(written) if plan.numbers.form else written
         released.data = leave(written, self.data, self.kind, rows, untouched)
         yield released
 
@@ -146,11 +147,12 @@ class MemoryTable(Engine):
         columns = {}
         for name in plan.columns:
             own = self.frame.get_column(name)
-            columns[name] = plan.labels.get(name, own if every else own.gather(rows))
+            column = plan.labels[name] if name in plan.labels else own if every else own.gather(rows)
+            columns[name] = column if isinstance(own.dtype, pl.Enum) else coded(column)
         table = pl.DataFrame(columns)
         if plan.order.name == INPUT:
             return table, rows
-        places = plan.order.places(table, plan.ranks)
+        places = plan.order.places(table)
         return table[places], rows[places]
 
     def kept(self, data: Any) -> MemoryTable:
@@ -330,19 +332,14 @@ def _from_narwhals(data: Any) -> pl.DataFrame:
         raise wrong from None
 
 
-def forget_others(frame: pl.DataFrame, known: Container[str] = ()) -> pl.DataFrame:
-    """The frame alone: rows that were left out must not come along in the buffers of texts or in enumerations.
-
-    Of columns that are known no other texts do.
-    """
+def forget_others(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame alone: rows that were left out must not come along in the buffers of texts or in enumerations."""
     reduced = []
     for series in frame.iter_columns():
-        if series.name in known:
-            continue
         if series.dtype == pl.String:
             reduced.append((series + "x").str.strip_suffix("x"))  # the one way that copies only what is there
         if isinstance(series.dtype, pl.Enum):
-            used = set(series.unique())
-            values = [value for value in series.dtype.categories if value in used]
-            reduced.append(series.cast(pl.String).cast(pl.Enum(values)))
+            values = series.dtype.categories.gather(series.to_physical().unique().drop_nulls().sort())
+            if len(values) < len(series.dtype.categories):
+                reduced.append(series.cast(pl.String).cast(pl.Enum(values.to_list())))
     return frame.with_columns(reduced)

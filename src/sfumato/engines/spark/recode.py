@@ -12,7 +12,8 @@ from typing import Any
 
 import polars as pl
 
-from sfumato.engines.order import LARGEST_KEY, sorted_by
+from sfumato.core.printed import LARGEST_KEY
+from sfumato.engines.order import sorted_by
 from sfumato.engines.protocol import LABEL, RESERVED_PREFIX, Plan
 from sfumato.engines.spark.count import SparkFrame
 from sfumato.engines.spark.types import MARK, functions

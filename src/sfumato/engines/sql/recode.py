@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from sfumato.core.printed import printed
-from sfumato.engines.order import LARGEST_KEY
+from sfumato.core.printed import LARGEST_KEY, printed
 from sfumato.engines.protocol import LABEL, Plan
 from sfumato.engines.sql.types import SqlColumn, SqlDialect
 

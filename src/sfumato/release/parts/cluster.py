@@ -15,7 +15,7 @@ import polars as pl
 
 from sfumato.core.cells import Cells
 from sfumato.core.policy import Policy, Verdict, label_losses
-from sfumato.core.printed import printed
+from sfumato.core.printed import printed, with_texts
 from sfumato.engines.protocol import COUNT, RESERVED_PREFIX
 from sfumato.engines.spark.count import SparkFrame, as_polars
 from sfumato.engines.spark.types import MARK, functions, job
@@ -227,7 +227,8 @@ def blur(task: Task, leaf: int, rows: pl.DataFrame) -> Blurred:
             "mondrian found classes that satisfy the policy one by one, but not as they print",
             closest={"suppressed": solution.verdict.suppressed},
         )
-    _, released, _ = recode(table, micro, solution, cell_of_row, policy.columns, part=True)
+    _, coded = recode(table, micro, solution, cell_of_row, policy.columns, part=True)
+    released = with_texts(pl.DataFrame(coded), table.schema).to_dict()
     labels = {name: printed(column)[extra:] for name, column in released.items()}
     plain = [name for name, column in released.items() if column.dtype == task.schema[name]]
     return Blurred(labels, rows.height, cost_of(problem, solution), plain)

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.parameters import known_columns
-from sfumato.core.printed import printed
+from sfumato.core.printed import as_text, printed, printed_frame
 from sfumato.core.wording import number
 from sfumato.errors import SfumatoError
 from sfumato.losses import LOSSES
@@ -107,7 +107,8 @@ def _shape(column: pl.Series, role: str) -> ColumnShape:
 
 def _numbers(column: pl.Series) -> pl.Series | None:
     """The numbers of a column with so many of them that counting each takes time; else None."""
-    if column.head(MANY).n_unique() < MANY // 4 or not (column.dtype == pl.String or column.dtype.is_numeric()):
+    column = column if (few := column.head(MANY).n_unique() < MANY // 4) else as_text(column)
+    if few or not (column.dtype == pl.String or column.dtype.is_numeric()):
         return None
     text = column.str.strip_chars() if column.dtype == pl.String else column
     value = text.cast(pl.Float64, strict=False).fill_nan(None)
@@ -138,8 +139,10 @@ def _telling(shape: ColumnShape) -> tuple[bool, float]:
 
 
 def _heat(released: pl.DataFrame, down: str, across: str) -> Heat | None:
-    cells = pl.DataFrame({"a": printed(released.get_column(down)), "b": printed(released.get_column(across))})
-    counts = cells.group_by("a", "b").agg(n=pl.len())
+    cells = pl.DataFrame({"a": released.get_column(down), "b": released.get_column(across)})
+    counts = cells.group_by("a", "b").agg(n=pl.len())  # values that print alike are together below
+    counts = printed_frame(counts.select("a", "b")).with_columns(counts.get_column("n"))
+    counts = counts.group_by("a", "b").agg(pl.col("n").sum())
     sides, weights, codes = [], [], []
     for key, most in zip(("a", "b"), SIDE, strict=True):
         whole = counts.group_by(key).agg(pl.col("n").sum()).sort(["n", key], descending=[True, False], nulls_last=True)
