@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.printed import coded, printed_frame
-from sfumato.engines.files.bytes import FORMATS, read_back, sha256, text_of, write_table
+from sfumato.engines.files.bytes import FORMATS, read_back, read_runs, sha256, text_of, write_table
 from sfumato.engines.files.read import read
 from sfumato.engines.guard import guard, guarded_frame
 from sfumato.errors import ColumnError, EmptyTable, OutputError, ReadError
@@ -247,3 +247,51 @@ def test_texts_held_as_numbers_are_written_as_texts(tmp_path, format, separator)
         header = (separator.join(table.columns) + "\n").encode()
         assert written == header + bytes(text_of(guarded_frame(table), separator))
         assert (tmp_path / "numbers").read_bytes() == written
+
+
+ROWS = ["1,a", "1,a", "1,a", '2,"b, c"', '2,"b, c"', "3,", "3,", "3,"]
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        ("\n".join(["x,y", *ROWS]) + "\n", 3),
+        ("\n".join(["x,y", *ROWS]), 3),  # no line feed at the end
+        ("\n".join(['"x","y, z"', *ROWS]) + "\n", 3),
+        ("\n".join(["x,y", *["x,y"] * 4]) + "\n", 1),  # rows like the header
+        ("\n".join(["x,y", *["1,é"] * 4]) + "\n", 1),
+        ("\n".join(["x", *['""'] * 4]) + "\n", 1),
+        ("\n".join(["x,y", "'=1,a", "'=1,a", "-5,a", "-5,a"]) + "\n", 2),
+        ("\n".join(["x,y", "1,a", "2,a", "3,a", "3,a"]) + "\n", None),  # no shorter
+        ("\n".join(["x,y", *['1,"a\nb"'] * 4]) + "\n", None),
+        ("\n".join(["x,y", *['1,"\na"', '1,"\na"'] * 2]) + "\n", None),
+        ("\n".join(["x,y", '1,"\n\n\n\n\n\n\n', '"']) + "\n", None),
+        ("\n".join(['"x\n\n\n\n\n\n",y', *ROWS[:3]]) + "\n", None),
+        ("\n".join(["x,y", *ROWS]).replace("\n", "\r\n"), None),
+        ("\n".join(["x,y", "1,a", "1,a", "", "1,a", "1,a"]) + "\n\n", None),
+        ("x,y\n", None),
+        ("x,y", None),
+    ],
+)
+def test_runs_of_equal_lines_are_the_rows_of_a_file(tmp_path, text, short):
+    path = tmp_path / "t.csv"
+    path.write_bytes(text.encode())
+    every = read_back(path)
+    frame, often = read_runs(path)
+    assert (None if often is None else len(often)) == short
+    rows = frame if often is None else frame[np.repeat(np.arange(frame.height), often)]
+    assert rows.equals(every)
+
+
+@pytest.mark.parametrize(
+    "text", [b"x,y\n1,a\n1,a\n1,a\n1,a,b\n", b'x,y\n1,a\n1,a\n1,a\n1,"a"b"\n', b"x,y\n1,\xff\n1,\xff"]
+)
+def test_runs_name_the_line_at_fault(tmp_path, text):
+    path = tmp_path / "t.csv"
+    path.write_bytes(text)
+    found = []
+    for read_file in (read_back, read_runs):
+        with pytest.raises(ReadError) as error:
+            read_file(path)
+        found.append(str(error.value))
+    assert found[0] == found[1]

@@ -59,7 +59,7 @@ def verify_folder(path: str | Path, most: int = EVERY) -> Verification:
     ReadError
         There is no manifest, it is malformed, or the data file is missing, unreadable or outside of the folder.
     """
-    from sfumato.engines.files.bytes import read_back, sha256
+    from sfumato.engines.files.bytes import read_runs, sha256
 
     folder = Path(path)
     manifest = read_manifest(folder)
@@ -80,10 +80,10 @@ def verify_folder(path: str | Path, most: int = EVERY) -> Verification:
             counts = TupleCounts(labelled(streamed, data.forms), most)
             released: Released = CountedTable(counts, whole, hierarchies)
             return _checked(manifest, released, faults, "data file")
-        table = read_back(place, data.format, data.guarded)
+        table, often = read_runs(place, data.format, data.guarded)
         faults += data.forms.faults(table)
         table = data.forms.read(table)
-        released = RowTable(table, whole, hierarchies)
+        released = RowTable(table, whole, hierarchies, often)
         if data.order == CANONICAL and not is_canonical(table, sorted_by(table.columns, _quasi(manifest))):
             faults.append(UNSORTED)
     except InputError:

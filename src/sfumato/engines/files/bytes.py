@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from sfumato.core.printed import FieldTexts, printed_frame, refuse_unprintable
@@ -20,6 +21,7 @@ from sfumato.errors import EmptyTable, OutputError, ReadError, did_you_mean
 __all__ = ["FORMATS", "GUARDED", "atomic_file", "atomic_folder", "check_target", "read_back", "sha256", "write_table"]
 
 GUARDED = frozenset({"csv", "tsv", "xlsx"})  # formats that spreadsheets open
+SEPARATORS = {"csv": ",", "tsv": "\t"}
 SLICE = 1 << 18  # rows at a time, to bound memory
 
 
@@ -63,19 +65,56 @@ def read_back(path: str | Path, format: str = "csv", guarded: bool = True) -> pl
 
     Nothing is guessed: what comes back is `printed_frame` of what was written. `guarded=False` leaves apostrophes.
     """
+    return _read_back(Path(path), format, guarded, FORMATS[format][1] if format in FORMATS else None)
+
+
+def read_runs(path: str | Path, format: str = "csv", guarded: bool = True) -> tuple[pl.DataFrame, pl.Series | None]:
+    """The same, rows that are alike and follow one another once, and how many they are; None: every row is there."""
     path = Path(path)
-    if format not in FORMATS:
+    if format in SEPARATORS and path.is_file() and (runs := _runs(load(path))) is not None:
+        try:
+            frame = _read_back(path, format, guarded, partial(_parsed, runs[0], separator=SEPARATORS[format]))
+        except ReadError:  # which has to name a line of the file
+            return read_back(path, format, guarded), None
+        if frame.height == len(runs[1]):
+            return frame, runs[1]
+    return read_back(path, format, guarded), None
+
+
+def _read_back(path: Path, format: str, guarded: bool, reader: Callable[[Path], pl.DataFrame] | None) -> pl.DataFrame:
+    if reader is None:
         hint = did_you_mean(format, FORMATS)
         raise ReadError(f'format "{format}" is unknown', allowed=", ".join(FORMATS), hint=hint)
     if not path.is_file():
         raise ReadError(f"{path} does not exist")
-    frame = FORMATS[format][1](path)
+    frame = reader(path)
     if guarded and format in GUARDED:
         names = unguard_names(frame.columns)
         _refuse_twice(names, path)
         frame = unguarded_frame(frame)
         frame.columns = names
     return frame
+
+
+def _runs(text: bytes) -> tuple[bytes, pl.Series] | None:
+    """A delimited text with each line once that follows itself, and how often it does, below the header; None where
+    that is no shorter, or a line may be no row."""
+    start = text.find(b"\n") + 1
+    if not start or start == len(text) or b"\r" in text or b"\0" in text:
+        return None
+    try:
+        line = pl.read_csv(text, separator="\0", quote_char=None, infer_schema=False).to_series()
+    except pl.exceptions.PolarsError:
+        return None
+    new = np.append(0, np.flatnonzero((line[1:] != line[:-1]).fill_null(True).to_numpy()) + 1)
+    if line.null_count() or 2 * len(new) > len(line) or len(line) != text.count(b"\n") - text.endswith(b"\n"):
+        return None
+    once = line.gather(new)
+    if (once.str.count_matches('"', literal=True) % 2 > 0).any() or text.count(
+        b'"', 0, start
+    ) % 2:  # a field of two lines
+        return None
+    return text[:start] + once.str.join("\n")[0].encode(), pl.Series(np.diff(new, append=len(line)))
 
 
 def sha256(path: str | Path) -> str:
@@ -138,7 +177,11 @@ def _header(names: list[str], separator: str) -> str:
 
 
 def _read_delimited(path: Path, separator: str) -> pl.DataFrame:
-    text, encoding = decode(load(path), path.name)
+    return _parsed(load(path), path, separator)
+
+
+def _parsed(data: bytes, path: Path, separator: str) -> pl.DataFrame:
+    text, encoding = decode(data, path.name)
     if encoding != "utf-8":
         raise ReadError(f"{path.name} is not a file that Sfumato wrote", got=f"encoding {encoding}", allowed="utf-8")
     end = text.find(b"\n")
@@ -166,8 +209,10 @@ def _read_parquet(path: Path) -> pl.DataFrame:
 
 
 FORMATS: dict[str, tuple[Callable[[pl.DataFrame, Path], None], Callable[[Path], pl.DataFrame]]] = {
-    "csv": (partial(_write_delimited, separator=","), partial(_read_delimited, separator=",")),
-    "tsv": (partial(_write_delimited, separator="\t"), partial(_read_delimited, separator="\t")),
+    **{
+        f: (partial(_write_delimited, separator=s), partial(_read_delimited, separator=s))
+        for f, s in SEPARATORS.items()
+    },
     "parquet": (_write_parquet, _read_parquet),
     "xlsx": (write_xlsx, read_xlsx),
 }

@@ -15,7 +15,7 @@ import polars.selectors as cs
 
 from sfumato.engines.atomic import HINT, is_full, no_space, why
 from sfumato.engines.callbacks import Pulled, called
-from sfumato.engines.files.bytes import SLICE, text_of, write_table
+from sfumato.engines.files.bytes import SEPARATORS, SLICE, text_of, write_table
 from sfumato.engines.files.count import CHANGED
 from sfumato.engines.guard import guarded_frame
 from sfumato.engines.numbers import NumberWriter
@@ -169,7 +169,6 @@ def _resized(frames: Iterable[pl.DataFrame], size: int) -> Iterator[pl.DataFrame
         yield pl.concat(held)
 
 
-SEPARATORS = {"csv": ",", "tsv": "\t"}
 FORMATS = ("csv", "tsv", "parquet")
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import polars as pl
 
-from sfumato.engines.files.bytes import text_of, write_table
-from sfumato.engines.files.write import SEPARATORS, refuse_format
+from sfumato.engines.files.bytes import SEPARATORS, text_of, write_table
+from sfumato.engines.files.write import refuse_format
 from sfumato.engines.guard import guarded_text, unguard, unguard_names
 from sfumato.engines.protocol import COUNT, Progress
 from sfumato.engines.spark.count import LARGEST, SparkFrame
