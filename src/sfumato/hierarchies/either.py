@@ -13,6 +13,7 @@ from sfumato.core.hierarchy import Categories, Hierarchy, HierarchyNote, Recipe,
 from sfumato.core.label_grammar import STAR
 from sfumato.errors import HierarchyError, PolicyError
 from sfumato.hierarchies.file import File
+from sfumato.hierarchies.flat import Flat
 from sfumato.hierarchies.learned import Learned
 from sfumato.hierarchies.redact import Redact
 from sfumato.hierarchies.rows import choices_in, rows_of_way, source
@@ -51,11 +52,15 @@ class Either:
         return self.alternatives[0].build(categories)
 
     def told_by(self, labels: Iterable[str | None], categories: Categories) -> Recipe:
-        """The first of them that prints these labels: which was chosen is told by the labels, or not at all."""
+        """The first of them that prints these labels: which was chosen is told by the labels, or not at all.
+
+        What `flat` prints the others print too, and whether a label of theirs is a value is not told: it comes last.
+        """
+        listed = sorted(self.alternatives, key=lambda one: isinstance(one, Flat))
         shown = {label for label in labels if label is not None and label != STAR}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", HierarchyNote)
-            return next((one for one in self.alternatives if _prints(one, shown, categories)), self.alternatives[0])
+            return next((one for one in listed if _prints(one, shown, categories)), listed[0])
 
     def describe(self) -> str:
         """A few words for the manifest."""
