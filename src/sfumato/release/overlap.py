@@ -33,6 +33,8 @@ def overlap(labels: Iterable[str | None]) -> bool:
 
     >>> overlap(["[20, 29]", "[30, 39]", None]), overlap(["[20, 30]", "[30, 39]"]), overlap(["{a, b}", "a"])
     (False, True, True)
+    >>> overlap(["[20, 29]", "25", "unknown"]), overlap(["[20, 29]", "35", "unknown"]), overlap(["01", "1", "A1"])
+    (True, False, False)
     >>> overlap(["flu", "*"]), overlap(["476**", "4767*"]), overlap(["2020", "2020-03"]), overlap(["flu", "HIV"])
     (True, True, True, False)
     """
@@ -44,10 +46,13 @@ def overlap(labels: Iterable[str | None]) -> bool:
 
 def _on_a_line(known: list[str]) -> bool:
     """Ranges of numbers or dates that meet. Where some labels are neither, only those that read as Sfumato prints them
-    are ranges: elsewhere a dash may stand between anything."""
+    are ranges, and numbers and days beside such: elsewhere a dash may stand between anything."""
     spans = [_span(label) for label in known]
     if None in spans:
-        spans = [span if read_printed(label) else None for label, span in zip(known, spans, strict=True)]
+        ranges = any(map(read_printed, known))
+        single = [ranges and span is not None and span.low == span.high for span in spans]
+        plain = zip(known, spans, single, strict=True)
+        spans = [span if alone or read_printed(label) else None for label, span, alone in plain]
     for kind in (Decimal, str):
         line = sorted((s for s in spans if s is not None and isinstance(s.low, kind)), key=lambda s: (s.low, s.high))
         if any(b.low < a.high or (b.low == a.high and a.right and b.left) for a, b in pairwise(line)):  # type: ignore[operator]
