@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -74,3 +75,52 @@ def _plain(text, quote, columns):
     if any(len(row) != columns for row in rows):
         return None
     return [tuple(cell or None for cell in row) for row in rows[1:]]
+
+
+CELLS = ['"a"', '"b, "', '"c, ""d"""', '""', '" e"', '"f\n\ng"', "h", "", '"i\r\n\r\nj"', '"k,l"', '", "', '""""']
+ODD = ["", "", "\r", "  ", '""', "x", ",,", ", , ", '"a" ,b,c', 'a,b"c"']
+
+
+def texts(number: int) -> list[bytes]:
+    """Small files with quotes, blank lines, spaces after commas, and now and then a line that is none of a table."""
+    rng = np.random.default_rng(7)
+    found = []
+    for _ in range(number):
+        spaces = ["", " ", "  "] if rng.random() < 0.1 else [" " if rng.random() < 0.5 else ""]
+        cells = CELLS if rng.random() < 0.5 else CELLS[:1] + CELLS[6:8] if rng.random() < 0.5 else ["u", "v", ""]
+        lines = []
+        for _ in range(int(rng.integers(1, 6))):
+            lines.append(("," + str(rng.choice(spaces))).join(rng.choice(cells, 3)))
+            if rng.random() < 0.3:
+                lines.append(str(rng.choice(ODD if rng.random() < 0.3 else ["", "\r"])))
+        end = "\r\n" if rng.random() < 0.2 else "\n"
+        found.append((end.join([str(rng.choice(["", end])) + "a,b,c", *lines]) + str(rng.choice(["", end]))).encode())
+    return found
+
+
+def test_blank_lines_spaces_and_quotes_read_as_by_the_slow_way(monkeypatch):
+    slow = []
+    by_python = module._by_python
+    monkeypatch.setattr(module, "_by_python", lambda *given: (slow.append(1), by_python(*given))[1])
+
+    def found(text: bytes, spaces: bool) -> object:
+        try:
+            return parse(text, TextDialect(",", '"', True, spaces, ("a", "b", "c")), "t.csv").rows()
+        except ReadError as error:
+            return str(error)
+
+    asked = [(text, spaces) for text in texts(400) for spaces in (False, True)]
+    quick = [found(*one) for one in asked]
+    assert len(slow) < 520  # of 800
+    monkeypatch.setattr(module, "_by_counts", lambda *_: None)
+    monkeypatch.setattr(module, "_by_scan", lambda *_: None)
+    for one, rows in zip(asked, quick, strict=True):
+        assert rows == found(*one), one
+
+
+def test_a_blank_line_among_rows_of_missing_values_is_read_slowly_and_right():
+    dialect = TextDialect(",", '"', True, False, ("a", "b"))
+    assert parse(b'a,b\n"1",2\n\n,\n', dialect, "t.csv").rows() == [("1", "2"), (None, None)]
+    assert parse(b"a,b\n1,2\n\n,\n", dialect, "t.csv").rows() == [("1", "2"), (None, None)]
+    with pytest.raises(ReadError, match="line 4 has 1 field"):  # the blank line does not make up for it
+        parse(b"a,b\n,\n\nx\n", dialect, "t.csv")

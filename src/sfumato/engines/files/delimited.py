@@ -256,31 +256,30 @@ NEWLINE, RETURN = 10, 13
 
 @dataclass(frozen=True)
 class Lines:
-    """What a scan found: `regular` where every line has its fields, none is blank and all quotes are in place."""
+    """What a scan found: `regular` where every line has its fields, none is blank and all quotes are in place.
+
+    `short` are the places of lines of one field, where all others are regular; `opened` is how many quotes open a field
+    right after a separator.
+    """
 
     rows: int
     regular: bool
+    short: Sequence[int] = ()
+    opened: int = 0
 
 
 def scan(text: bytes, separator: str, quote: str | None, columns: int) -> Lines:
-    """Check that every line has as many fields as there are columns.
+    """Check that every line of a text in UTF-8 has as many fields as there are columns.
 
-    Parameters
-    ----------
-    text
-        The file in UTF-8. A line ends at a line feed outside quotes.
-    separator, quote
-        One ASCII character each; None where quotes have no meaning.
-    columns
-        How many fields a line should have.
+    A line ends at a line feed outside quotes. Separator and quote are one ASCII character each; quote is None where
+    quotes have no meaning.
 
-    Examples
-    --------
     >>> scan(b"a,b\\n1,2\\n3\\n", ",", None, 2).regular
     False
     """
+    opened = 0
     if quote is not None and quote.encode() in text:
-        ends, stray = _ends_quoted(text, ord(separator), ord(quote))
+        ends, stray, opened = _ends_quoted(text, ord(separator), ord(quote))
     else:
         ends, stray = _ends(text, ord(separator)), False
     if text and not text.endswith(b"\n"):
@@ -289,7 +288,12 @@ def scan(text: bytes, separator: str, quote: str | None, columns: int) -> Lines:
     regular = not stray and ends.size == rows * columns and bool(ends.reshape(-1, columns)[:, -1].all())
     if regular and columns == 1:
         regular = not (text.startswith((b"\n", b"\r\n")) or b"\n\n" in text or b"\n\r\n" in text)
-    return Lines(rows, regular)
+    short: Sequence[int] = ()
+    if not stray and not regular and columns > 1:
+        fields = np.diff(np.flatnonzero(ends), prepend=-1)
+        if ((fields == 1) | (fields == columns)).all():
+            short = np.flatnonzero(fields == 1).tolist()
+    return Lines(rows, regular, short, opened)
 
 
 def _ends(text: bytes, separator: int) -> np.ndarray:
@@ -303,30 +307,33 @@ def _ends(text: bytes, separator: int) -> np.ndarray:
     return np.concatenate(found) if found else np.zeros(0, bool)
 
 
-def _ends_quoted(text: bytes, separator: int, quote: int) -> tuple[np.ndarray, bool]:
-    """The same outside quotes, and whether a quote stands where it neither opens nor closes a field."""
+def _ends_quoted(text: bytes, separator: int, quote: int) -> tuple[np.ndarray, bool, int]:
+    """The same outside quotes, whether a quote stands where it neither opens nor closes a field, and how many open one
+    right after a separator."""
     buffer = np.frombuffer(text, np.uint8)
-    found, inside, stray = [], False, False
+    found, inside, stray, opened = [], False, False, 0
     for low in range(0, buffer.size, CHUNK):
         view = buffer[max(low - 1, 0) : low + CHUNK + 1]  # one byte of context on either side
         if low == 0:
             view = np.append(np.uint8(NEWLINE), view)
         if low + CHUNK >= buffer.size:
             view = np.append(view, np.uint8(NEWLINE))
-        newline, mark = view == NEWLINE, view == quote
-        edge = newline | (view == separator) | mark
+        newline, mark, between = view == NEWLINE, view == quote, view == separator
+        edge = newline | between | mark
         closes = edge[2:] | (view[2:] == RETURN)
-        # one byte per structural character: 1 quote, 2 line feed, 4 a field may open here, 8 a field may close here
+        # one byte per structural character: 1 quote, 2 line feed, 4 a field may open here, 8 a field may close here,
+        # 16 a separator stands before it
         code = mark.view(np.uint8)[1:-1] | (newline.view(np.uint8)[1:-1] << 1)
-        code |= (edge.view(np.uint8)[:-2] << 2) | (closes.view(np.uint8) << 3)
+        code |= (edge.view(np.uint8)[:-2] << 2) | (closes.view(np.uint8) << 3) | (between.view(np.uint8)[:-2] << 4)
         code = code[edge[1:-1]]
         quotes = (code & 1).view(bool)
         state = np.logical_xor.accumulate(quotes) ^ inside  # inside quotes; a doubled quote closes and opens again
         allowed = code & (np.uint8(8) >> state.view(np.uint8))
         stray |= bool((quotes & (allowed == 0)).any())
+        opened += int(np.count_nonzero((code & 17 == 17) & state))
         found.append(((code & 2) > 0)[~(quotes | state)])
         inside = bool(state[-1]) if state.size else inside
-    return np.concatenate(found), stray or inside
+    return np.concatenate(found), stray or inside, opened
 
 
 HEAD = 1 << 16  # bytes looked at to guess the dialect
@@ -381,6 +388,8 @@ def check_skip(skip: int | None) -> None:
 
 def skip_lines(text: bytes, lines: int, name: str) -> bytes:
     """The text below so many lines."""
+    if not lines:
+        return text
     rest = text.split(b"\n", lines)
     if len(rest) <= lines or not rest[-1].strip():
         raise ReadError(f"{name} has nothing below the {lines} lines that are skipped")
@@ -418,39 +427,23 @@ def decode(data: bytes, name: str, encoding: str | None = None) -> tuple[bytes, 
 def parse(text: bytes, dialect: TextDialect, name: str) -> pl.DataFrame:
     """The table of a delimited text: every column text, verbatim; an empty cell is missing; blank lines are skipped.
 
-    In a file of one column a blank line is refused: it may be a missing value, or nothing.
+    In a file of one column a blank line is refused: it may be a missing value, or nothing. The text is in UTF-8 without
+    byte order mark; `name` is the file's, for messages.
 
-    Parameters
-    ----------
-    text
-        UTF-8 without byte order mark.
-    dialect
-        How it is written.
-    name
-        The file's name, for messages.
-
-    Examples
-    --------
     >>> parse(b"a,b\\n01,\\n", sniff("a,b\\n01,\\n"), "x.csv").rows()
     [('01', None)]
     """
     single = len(dialect.names) == 1
     if text.endswith(b"\r" if single else (b"\n\n", b"\n\r\n", b"\r")):
         text = text.rstrip(b"\r\n") + b"\n"
+    body = text if single else text.lstrip(b"\r\n")  # in the text lines are counted
     quoted = dialect.quote is not None and dialect.quote.encode() in text
-    if not quoted and not single and (frame := _by_counts(text, dialect, name)) is not None:
+    if not quoted and not single and (frame := _by_counts(body, dialect, name)) is not None:
         return frame
-    lines = scan(text, dialect.separator, dialect.quote, len(dialect.names))
-    if not lines.regular and not quoted and not single:
-        full = _without_blank_lines(text)
-        if (again := scan(full, dialect.separator, None, len(dialect.names))).regular:
-            text, lines = full, again
-    packed = text.startswith(b"x\x01")  # Polars would take it for compressed
-    slowly = not lines.regular or (quoted and dialect.skip_spaces) or _doubled(text) or packed
-    if slowly:
+    frame = _by_scan(body, dialect, name, quoted)
+    slowly = frame is None
+    if frame is None:
         frame = _by_python(text, dialect, name)
-    else:
-        frame = _by_polars(text, dialect, name, lines.rows - dialect.header)
     if dialect.skip_spaces:
         frame = frame.with_columns(pl.all().str.strip_chars_start(" "))
     if quoted or slowly or dialect.skip_spaces:
@@ -468,7 +461,7 @@ def _by_counts(text: bytes, dialect: TextDialect, name: str) -> pl.DataFrame | N
     separators, lines = (sum(np.count_nonzero(c == b) for c in chunks) for b in (ord(dialect.separator), NEWLINE))
     rows, each = int(lines) + (not text.endswith(b"\n")), len(dialect.names) - 1
     last = text[text.rfind(b"\n", 0, -1) + 1 :].count(dialect.separator.encode())  # where Polars lets one more pass
-    if separators != rows * each or last != each or _doubled(text) or text.startswith(b"x\x01"):
+    if separators != rows * each or last != each or _unfit(text):
         return None
     try:
         frame = _by_polars(text, dialect, name, rows - dialect.header)
@@ -480,16 +473,32 @@ def _by_counts(text: bytes, dialect: TextDialect, name: str) -> pl.DataFrame | N
     return frame
 
 
-def _doubled(text: bytes) -> bool:
-    """Whether a carriage return follows another: one byte is found ten times as fast as two."""
-    return b"\r" in text and b"\r\r" in text
+def _by_scan(text: bytes, dialect: TextDialect, name: str, quoted: bool) -> pl.DataFrame | None:
+    """The table of a text every line of which has its fields or is blank, or None."""
+    mark, spaced = (dialect.quote or "").encode(), 0
+    if quoted and dialect.skip_spaces:
+        between = dialect.separator.encode()
+        if between + mark in text:
+            return None  # then it cannot be told which of them were spaced
+        before, text = len(text), text.replace(between + b" " + mark, between + mark)
+        spaced = before - len(text)
+    lines = scan(text, dialect.separator, dialect.quote, len(dialect.names))
+    if lines.opened != spaced and quoted and dialect.skip_spaces:  # a space that was taken out is part of a value
+        return None
+    if not (lines.regular or lines.short) or _unfit(text):
+        return None
+    frame = _by_polars(text, dialect, name, lines.rows - dialect.header)
+    blank = frame.select(pl.all_horizontal(pl.all().is_null())).to_series() if lines.short else None
+    if blank is None:
+        return frame
+    at = np.flatnonzero(blank.to_numpy()) + dialect.header
+    return frame.filter(~blank) if np.array_equal(at, lines.short) else None  # the slow way tells the line
 
 
-def _without_blank_lines(text: bytes) -> bytes:
-    text = text.replace(b"\r\n", b"\n").lstrip(b"\n")
-    while b"\n\n" in text:
-        text = text.replace(b"\n\n", b"\n")
-    return text
+def _unfit(text: bytes) -> bool:
+    """Whether Polars would take a text for compressed, or a carriage return follows another: one byte is found ten
+    times as fast as two."""
+    return text.startswith((b"x\x01", b"\n", b"\r")) or (b"\r" in text and b"\r\r" in text)
 
 
 def _by_polars(text: bytes, dialect: TextDialect, name: str, rows: int) -> pl.DataFrame:
