@@ -63,11 +63,13 @@ def test_inner_kernels_are_called_by_kernels_only() -> None:
         for path, tree in trees.items()
     }
     assert "side" in inner["sfumato.search.clustering.kernels"]
-    tests = Path(__file__).parents[1]
-    trees |= {p: ast.parse(p.read_bytes()) for p in tests.rglob("*.py") if b"kernels import" in p.read_bytes()}
+    words = [module.rsplit(".", 1)[1].encode() + b" import" for module, names in inner.items() if names]
+    for path in (*compiled.ROOT.rglob("*.py"), *Path(__file__).parents[1].rglob("*.py")):
+        if any(word in path.read_bytes() for word in words):
+            trees[path] = ast.parse(path.read_bytes())
     for path, tree in trees.items():
         known = {f.name for f in _decorated(tree, "inner")}
-        for node in tree.body:
+        for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom):
                 known |= {alias.name for alias in node.names} & inner.get(node.module or "", set())
         within = {id(node) for f in _decorated(tree, "kernel", "inner") for node in ast.walk(f)}

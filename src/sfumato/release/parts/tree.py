@@ -210,7 +210,7 @@ class Sample:
             return None
         column, cut, take = np.array([-1]), np.array([0]), np.array([0])
         if self.goal is not None:
-            choose(room, shape, rules, self.goal, start, end, wait, column, cut, take)
+            choose(room, shape, rules, *self.goal, start, end, wait, column, cut, take)
         low, high, rank = np.empty(d, np.int64), np.empty(d, np.int64), np.empty(d, np.int64)
         look(room, shape, 0, len(room.n), rules, low, high, np.empty(d), rank)
         longest = int(shape.values.max()) + 1

@@ -75,7 +75,7 @@ def most_values(shape: PartShape) -> Any:
     return most
 
 
-@kernel
+@inner
 def meet(shape: PartShape, a: int, low: int, high: int) -> Any:
     """The lowest level at which two places stand under one node."""
     level, base, values = 0, shape.tree_at[a], shape.values[a]
@@ -110,7 +110,7 @@ def look(
         if lo == hi:
             wide[a] = -1.0
         elif shape.levels[a] > 0:
-            wide[a] = shape.width[shape.tree_at[a] + meet(shape, a, lo, hi) * shape.values[a] + lo]
+            wide[a] = shape.width[shape.tree_at[a] + meet(shape, a, np.int64(lo), np.int64(hi)) * shape.values[a] + lo]
         elif hi == shape.missing[a]:
             wide[a] = 1.0
         elif shape.span[a] > 0:

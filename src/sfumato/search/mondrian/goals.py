@@ -12,7 +12,7 @@ from sfumato.core.microdata import Attribute
 from sfumato.errors import PolicyError, did_you_mean
 from sfumato.search.mondrian.cuts import PartShape
 from sfumato.search.mondrian.parts import OrderedColumn
-from sfumato.search.mondrian.scores import GAIN, NCP, WORKLOAD, Goal
+from sfumato.search.mondrian.scores import ClassBits, Goal, Workload
 from sfumato.search.problem import Problem
 
 EPOCH = datetime.date(1970, 1, 1)
@@ -27,11 +27,8 @@ def goal_of(
     queries: Sequence[Mapping[str, Any]] | None,
 ) -> Goal | None:
     """The score that `dimension` asks for, or None where columns are tried by width or as they come."""
-    whole, text = np.zeros(0, np.int64), np.zeros(0, np.int32)
-    nothing = whole, text, whole, 0, np.zeros(0)
-    no_query = np.zeros((0, len(columns)), np.bool_), np.zeros((0, 0), np.int32), whole, text, text, text
     if dimension == "ncp":
-        return Goal(NCP, *nothing, *no_query)
+        return Goal()
     if dimension == "gain":
         histogram = problem.cells.histograms.get(str(class_attribute))
         if histogram is None:
@@ -39,9 +36,9 @@ def goal_of(
         x = np.arange(problem.rows + 1, dtype=np.float64)
         bits = x * np.log2(np.maximum(x, 1))
         classes = len(histogram.overall)
-        return Goal(GAIN, histogram.start, histogram.value, histogram.count, classes, bits, *no_query)
+        return Goal(gain=ClassBits(histogram.start, histogram.value, histogram.count, classes, bits))
     if dimension == "workload":
-        return Goal(WORKLOAD, *nothing, *_answers(columns, shape, queries or ()))
+        return Goal(workload=Workload(*_answers(columns, shape, queries or ())))
     return None
 
 

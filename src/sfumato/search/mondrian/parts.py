@@ -253,7 +253,7 @@ class FreeParts(Parts):
             fixed = self.room, self.shape, self.rules
             own = start[part], end[part], skip[part], column[part], cut[part], take[part]
             if self.goal is not None:
-                choose(*fixed, self.goal, *own)
+                choose(*fixed, *self.goal, *own)
             cut_parts(*fixed, *own, kids[part], self.first, self.last)
 
         _share(run, start, end, pool)

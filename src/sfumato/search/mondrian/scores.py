@@ -27,25 +27,38 @@ from sfumato.search.mondrian.cuts import (
     sides_of,
 )
 
-NCP, GAIN, WORKLOAD = 0, 1, 2
 FAR = 2**31 - 1
 
 
-class Goal(NamedTuple):
-    """What is scored. Arrays that the kind of score does not use are empty."""
+class ClassBits(NamedTuple):
+    """The classes of the rows, and what it takes to tell them."""
 
-    kind: int
     start: np.ndarray  # classes of the rows of each cell: runs of (value, how often)
     value: np.ndarray
     often: np.ndarray
     classes: int
     bits: np.ndarray  # x log2 x of whole numbers
+
+
+class Workload(NamedTuple):
+    """Queries, and the places that they match."""
+
     asks: np.ndarray  # [queries, columns]: whether the query looks at the column
     match: np.ndarray  # [queries, flat]: how many places below one match, of column a from match_at[a]
     match_at: np.ndarray
     edges: np.ndarray  # flat: at how many places up to one the answer of some query changes
     node_low: np.ndarray  # first and last place of each node, flat as the tree
     node_high: np.ndarray
+
+
+class Goal(NamedTuple):
+    """What is scored: bits about classes, rows that queries touch, or with neither the NCP.
+
+    Kernels take the two apart: what looks at one that is None is not compiled.
+    """
+
+    gain: ClassBits | None = None
+    workload: Workload | None = None
 
 
 @inner
@@ -61,8 +74,8 @@ def ncp_of(shape: PartShape, a: int, low: int, high: int) -> Any:
     return (shape.position[at + high] - shape.position[at + low] + shape.more[a]) / shape.whole[a]
 
 
-@kernel
-def reach(goal: Goal, shape: PartShape, a: int, low: int, high: int) -> tuple[Any, Any]:
+@inner
+def reach(goal: Workload, shape: PartShape, a: int, low: int, high: int) -> tuple[Any, Any]:
     """The places that the label over low to high covers: those of a node where the column has a tree."""
     if shape.levels[a] == 0:
         return np.int64(low), np.int64(high)
@@ -74,7 +87,8 @@ def reach(goal: Goal, shape: PartShape, a: int, low: int, high: int) -> tuple[An
 def cost_of_sides(
     cells: PartCells,
     shape: PartShape,
-    goal: Goal,
+    gain: ClassBits | None,
+    workload: Workload | None,
     s: int,
     size: int,
     side: np.ndarray,
@@ -94,8 +108,8 @@ def cost_of_sides(
     if split >= 0:
         rows[0] += left
         rows[1] -= left
-    if goal.kind == GAIN:
-        return class_cost(cells, goal, s, size, side, kids, split, left, rows, classes)
+    if gain is not None:
+        return class_cost(cells, gain, s, size, side, kids, split, left, rows, classes)
     total = 0.0
     for a in range(d):
         for j in range(kids):
@@ -109,18 +123,18 @@ def cost_of_sides(
         if split >= 0:
             v = cells.codes[a, s + split]
             low[0, a], high[0, a] = min(low[0, a], v), max(high[0, a], v)
-        if goal.kind == NCP:
+        if workload is None:
             for j in range(kids):
                 total += rows[j] * shape.weight[a] * ncp_of(shape, a, low[j, a], high[j, a])
-    if goal.kind == WORKLOAD:
+    if workload is not None:
         for j in range(kids):
-            for q in range(len(goal.asks)):
+            for q in range(len(workload.asks)):
                 touched = True
                 for a in range(d):
-                    if goal.asks[q, a]:
-                        first, last = reach(goal, shape, a, low[j, a], high[j, a])
-                        at = goal.match_at[a]
-                        if goal.match[q, at + last + 1] == goal.match[q, at + first]:
+                    if workload.asks[q, a]:
+                        first, last = reach(workload, shape, a, low[j, a], high[j, a])
+                        at = workload.match_at[a]
+                        if workload.match[q, at + last + 1] == workload.match[q, at + first]:
                             touched = False
                             break
                 if touched:
@@ -131,7 +145,7 @@ def cost_of_sides(
 @inner
 def class_cost(
     cells: PartCells,
-    goal: Goal,
+    goal: ClassBits,
     s: int,
     size: int,
     side: np.ndarray,
@@ -184,7 +198,7 @@ def sweep_ncp(
 @inner
 def sweep_classes(
     cells: PartCells,
-    goal: Goal,
+    goal: ClassBits,
     s: int,
     order: np.ndarray,
     upto: np.ndarray,
@@ -212,7 +226,7 @@ def sweep_classes(
 def sweep_queries(
     cells: PartCells,
     shape: PartShape,
-    goal: Goal,
+    goal: Workload,
     s: int,
     order: np.ndarray,
     upto: np.ndarray,
@@ -302,7 +316,7 @@ def sort_cells(code: np.ndarray, low: int, high: int, hist: np.ndarray, order: n
             return
 
 
-@kernel
+@inner
 def even(n: np.ndarray, side: np.ndarray, rows: int, least: int) -> Any:
     """Whether both sides of a strict cut have enough rows for it to be scored by position."""
     left = np.int64(0)
@@ -345,7 +359,8 @@ def choose(
     cells: PartCells,
     shape: PartShape,
     rules: CutRules,
-    goal: Goal,
+    gain: ClassBits | None,
+    workload: Workload | None,
     start: np.ndarray,
     end: np.ndarray,
     skip: np.ndarray,
@@ -372,9 +387,14 @@ def choose(
     side_of, node_side = np.empty(most, np.int32), np.empty(most, np.int32)
     node_rows, side_rows = np.empty(most, np.int64), np.empty(tallest, np.int64)
     lows, highs = np.empty((tallest, d), np.int64), np.empty((tallest, d), np.int64)
-    classes = np.empty((tallest, goal.classes), np.int64)
+    kinds = queries = nothing
+    if gain is not None:
+        kinds = np.int64(gain.classes)
+    if workload is not None:
+        queries = np.int64(len(workload.asks))
+    classes = np.empty((tallest, kinds), np.int64)
     sweep = rules.how == BEST
-    since = np.empty(len(goal.asks), np.int64)
+    since = np.empty(queries, np.int64)
     ups = np.empty(longest if sweep else 0, np.int64)
     left_costs, right_costs = np.empty(len(ups), np.float64), np.empty(len(ups), np.float64)
     scores, tried = np.empty(TRIES, np.float64), np.empty((TRIES, 4), np.int64)
@@ -391,10 +411,11 @@ def choose(
         look(cells, shape, s, e, rules, low, high, wide, rank)
         side[:size] = 0
         near = SLIGHT * rows
-        bar = (
-            cost_of_sides(cells, shape, goal, s, size, side, one, none, nothing, side_rows, lows, highs, classes) - near
+        whole = cost_of_sides(
+            cells, shape, gain, workload, s, size, side, one, none, nothing, side_rows, lows, highs, classes
         )
-        wanted, found = min(skip[p] + 1, TRIES), 0
+        bar = whole - near
+        wanted, found = min(skip[p] + 1, TRIES), nothing
         least = max(rules.least, rows // UNEVEN)
         for r in range(d):
             a = rank[r]
@@ -412,11 +433,11 @@ def choose(
                 )
             for o in range(options):
                 split, left = sides_of(code, n, cuts[o], takes[o], side_of, side)
-                swept = sweep and goal.kind != WORKLOAD and not shape.multiway[a] and takes[o] == 0
+                swept = sweep and workload is None and not shape.multiway[a] and takes[o] == 0
                 if swept and even(n, side, rows, least):
                     continue  # it is among the positions scored below
                 total = cost_of_sides(
-                    cells, shape, goal, s, size, side, kids, split, left, side_rows, lows, highs, classes
+                    cells, shape, gain, workload, s, size, side, kids, split, left, side_rows, lows, highs, classes
                 )
                 if total < bar:
                     off = abs(rows - 2 * side_rows[0])
@@ -432,19 +453,21 @@ def choose(
             before[:] = 0.0
             after[:] = 0.0
             for forth, out in ((True, before), (False, after)):
-                if goal.kind == NCP:
-                    sweep_ncp(cells, shape, s, order, upto, forth, out)
-                elif goal.kind == GAIN:
-                    sweep_classes(cells, goal, s, order, upto, forth, classes[0], out)
+                if gain is not None:
+                    sweep_classes(cells, gain, s, order, upto, forth, classes[0], out)
+                elif workload is not None:
+                    sweep_queries(cells, shape, workload, s, order, upto, forth, since, out)
                 else:
-                    sweep_queries(cells, shape, goal, s, order, upto, forth, since, out)
+                    sweep_ncp(cells, shape, s, order, upto, forth, out)
             for i in range(size - 1):
                 v, w = np.int64(code[order[i]]), np.int64(code[order[i + 1]])
                 total = before[i] + after[i + 1]
                 if v == w or total >= bar or upto[i] < least or rows - upto[i] < least:
                     continue
-                if goal.kind == WORKLOAD and goal.edges[goal.match_at[a] + v] == goal.edges[goal.match_at[a] + w]:
-                    continue
+                if workload is not None:
+                    first = workload.match_at[a]
+                    if workload.edges[first + v] == workload.edges[first + w]:
+                        continue
                 found = keep_best(total, abs(rows - 2 * upto[i]), a, w, nothing, near, wanted, found, scores, tried)
         if found > skip[p]:
             column[p], cut[p], take[p] = tried[skip[p], 0], tried[skip[p], 1], tried[skip[p], 2]
