@@ -259,9 +259,9 @@ def reach(
 ) -> None:
     """Add to cost[i] what column a costs once lo..hi reaches column[i]; with was_lo >= 0, less what it did before.
 
-    Where `step` has room for the places of the column, each place is looked up once.
+    Where the costs of all ranges are tabled, each place is looked up once.
     """
-    if 0 < shape[a, 0] <= len(step):
+    if shape[a, 0] > 0:
         for i in range(shape[a, 0]):
             place = np.int32(i)
             step[i] = side(a, lo, hi, place, place, shape, table)
@@ -271,12 +271,9 @@ def reach(
             cost[i] += step[column[i]]
         return
     for i in range(m):
-        place = column[i]
-        more, less = side(a, lo, hi, place, place, shape, table), np.float32(0.0)
+        cost[i] += side(a, lo, hi, column[i], column[i], shape, table)
         if was_lo >= 0:
-            less = side(a, was_lo, was_hi, place, place, shape, table)
-        # the last digit tells ties apart, so each caller keeps its order of summing
-        cost[i] = cost[i] + more - less if len(step) > 0 else cost[i] - less + more
+            cost[i] -= side(a, was_lo, was_hi, column[i], column[i], shape, table)
 
 
 @inner

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.core.compiled import kernel
-from sfumato.search.clustering.kernels import cluster, cluster_room, drawn, extreme, grown, seeded, side, take_in
+from sfumato.search.clustering.kernels import cluster_room, drawn, extreme, grown, seeded, side, take_in
 
 
 def neighbourhoods(
@@ -130,7 +130,7 @@ def recluster(
     lo, hi = np.empty((most, columns), np.int32), np.empty((most, columns), np.int32)
     room = np.empty(most, np.int64), np.empty(most, np.float64), np.empty(largest, np.int64)
     rules = k, tries, seed, kind, cap
-    some = cluster_room(columns, largest, kind, 0)
+    some = cluster_room(columns, largest, kind, 0)[:-1]
     recluster_pools(points, order, starts, old, *rules, of, gain, *some, lo, hi, *room, shape, table)
 
 
@@ -152,7 +152,6 @@ def recluster_pools(
     kind: np.ndarray,
     reach: np.ndarray,
     seen: np.ndarray,
-    step: np.ndarray,
     lo: np.ndarray,
     hi: np.ndarray,
     size: np.ndarray,
@@ -185,11 +184,47 @@ def recluster_pools(
                 else:
                     state, chance = drawn(state)
                     j = np.int64(chance * m)
-                near = cluster(
-                    j, k, m, k, left, rest, kind, reach, seen, cap, lo[groups], hi[groups], step, groups, trial, shape,
-                    table,
-                )  # fmt: skip
-                m -= k
+                near = np.float32(0.0)
+                for count in range(k):  # as `cluster` does: a call of it would take half as long again
+                    if count > 0:
+                        near = np.float32(np.inf)
+                        j = -1
+                        for i in range(m):
+                            if reach[i] < near and seen[kind[i]] < cap:
+                                near = reach[i]
+                                j = i
+                        if j < 0:
+                            j = extreme(reach, m, np.float32(1.0), kind, seen, k)
+                            near = reach[j]
+                    trial[left[j]] = groups
+                    seen[kind[j]] += 1
+                    m -= 1
+                    left[j] = left[m]
+                    reach[j] = reach[m]
+                    kind[j], kind[m] = kind[m], kind[j]
+                    for a in range(len(rest)):
+                        v = rest[a, j]
+                        rest[a, j] = rest[a, m]
+                        if count == 0:
+                            lo[groups, a] = v
+                            hi[groups, a] = v
+                        elif v < lo[groups, a] or v > hi[groups, a]:
+                            low, high = lo[groups, a], hi[groups, a]
+                            lo[groups, a] = min(low, v)
+                            hi[groups, a] = max(high, v)
+                            for i in range(m):
+                                w = rest[a, i]
+                                reach[i] -= side(a, low, high, w, w, shape, table)
+                                reach[i] += side(a, lo[groups, a], hi[groups, a], w, w, shape, table)
+                    if count == 0:
+                        for i in range(m):
+                            reach[i] = 0.0
+                        for a in range(len(rest)):
+                            v = lo[groups, a]
+                            for i in range(m):
+                                reach[i] += side(a, v, v, rest[a, i], rest[a, i], shape, table)
+                for i in range(m, m + k):
+                    seen[kind[i]] = 0
                 size[groups] = k
                 cost[groups] = near
                 total += np.float64(near) * k
