@@ -137,6 +137,51 @@ def test_the_disease_of_a_suppressed_person_does_not_follow(criterion: Any) -> N
     assert tried >= 3
 
 
+def test_whether_a_search_ended_before_its_limit_does_not_follow() -> None:
+    """How many nodes there are depends on the day of birth that is blurred."""
+    born = ["1980-06-11"] * 4 + ["1992-06-11"] * 5
+    table = {
+        "born": born,
+        "town": ["Delft"] + ["Bonn"] * 8,
+        "zip": ["476", "51", "5102", "4767", "4767", "4767", "4767", "51", "51"],
+        "disease": ["cold", "ulcer", "flu", "ulcer", "ulcer", "flu", "ulcer", "flu", "ulcer"],
+    }
+    options = {
+        "quasi": ["born", "town", "zip", "disease"],
+        "require": sf.KAnonymity(2),
+        "loss": "precision",
+        "suppression": 0.5,
+        "search": sf.Lightning(seconds=None, nodes=60),
+        "hierarchies": {"zip": "redact:1,3", "disease": "redact:right"},
+    }
+    case = Case("", pl.DataFrame(table), options)
+    made, other = case.made(), case.with_cell(0, "born", "1980-01-11").made()
+    assert made is not None
+    assert other is not None
+    assert made.key == other.key
+    assert made.release.solution.optimal is not other.release.solution.optimal
+    assert made.document == other.document
+
+
+def test_groups_are_not_learned_by_a_secret_that_is_blurred() -> None:
+    """Jobs whose people have like diseases were put together, more finely than the released diseases tell."""
+    jobs, found = ["baker", "driver", "clerk", "lawyer"], []
+    for ill in (("baker", "driver"), ("baker", "clerk")):
+        rows = [
+            (job, sex, d)
+            for job in jobs
+            for sex in "fm"
+            for d in (("HIV", "hepatitis") if job in ill else ("flu", "cold"))
+        ]
+        table = pl.DataFrame(rows * 3, schema=["job", "sex", "disease"], orient="row")
+        release = sf.anonymize(
+            table, quasi=["job", "sex", "disease"], sensitive=["disease"], search="optimal", levels={"job": 1},
+            require=[sf.KAnonymity(2), sf.DistinctLDiversity("disease", 1)], hierarchies={"disease": "flat"},
+        )  # fmt: skip
+        found.append(sorted(set(release.table["job"])))
+    assert found[0] == found[1]
+
+
 def test_whether_a_better_release_exists_does_not_follow() -> None:
     """Whether OLA is the optimum depends on losses of the original, a blurred age among them."""
     born = ["1981-06-11"] * 4 + ["1980-06-11"] + ["1981-06-11"] * 3 + ["1980-06-11", "1981-06-11", "1980-06-11"]

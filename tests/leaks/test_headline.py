@@ -148,6 +148,9 @@ def test_a_secret_that_is_quasi_identifying_is_attacked_by_all_others() -> None:
     worst = release.reach.worst
     assert worst is not None
     assert (worst["name"], worst["success"], worst["quasi"]) == ("homogeneity", 1, ["age", "zip"])
+    attacks = {name: found["success"] for name, found in sf.attack(release).items() if "homogeneity" in name}
+    assert attacks == {"homogeneity on age": 0, "homogeneity on age, zip": 1}
+    assert {"age", "zip"} in [set(found["quasi"]) for found in sf.risk(release)["sets"]]
 
 
 def test_a_large_table_says_what_was_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:

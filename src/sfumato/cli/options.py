@@ -310,11 +310,18 @@ def _lay_over(tables: dict[str, Any], require: Sequence[Mapping[str, Any]]) -> d
     written = tables.get("require", [])
     if not require or not isinstance(written, list):
         return {}
-    same = {(item.get("model"), item.get("attribute")) for item in require}
-    kept = [i for i in written if not isinstance(i, dict) or (i.get("model"), i.get("attribute")) not in same]
+    same = set(map(_about, require))
+    kept = [item for item in written if not isinstance(item, dict) or _about(item) not in same]
     tables["require"] = [*kept, *map(dict, require)]
-    flags = ["--k" if item["model"] == "k-anonymity" else f"--require {item['model']}" for item in require]
+    plain = [item["model"] == "k-anonymity" and "quasi" not in item for item in require]
+    flags = ["--k" if k else f"--require {item['model']}" for item, k in zip(require, plain, strict=True)]
     return {("require", len(kept) + i): flag for i, flag in enumerate(flags)}
+
+
+def _about(item: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What a model is about: one of the flags takes the place of one of the file about the same."""
+    quasi = item.get("quasi")
+    return item.get("model"), item.get("attribute"), frozenset(map(str, quasi)) if isinstance(quasi, list) else quasi
 
 
 def models(k: int | None, require: Sequence[str], faults: list[str]) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
@@ -264,8 +264,12 @@ def microdata(
     hierarchies: Mapping[str, Any],
     weights: np.ndarray | None = None,
     row_counts: np.ndarray | None = None,
+    secret: Collection[str] = (),
 ) -> Microdata:
-    """Encode the columns named in `roles`; `hierarchies` maps a column to its recipe, `row_counts` weigh the rows."""
+    """Encode the columns named in `roles`; `hierarchies` maps a column to its recipe, `row_counts` weigh the rows.
+
+    No groups of values are learned by the columns in `secret`.
+    """
     schema: list[Attribute] = []
     codes: dict[str, np.ndarray] = {}
     for name, role in roles.items():
@@ -280,7 +284,7 @@ def microdata(
             schema.append(Attribute(name, role, categories, recipe.build(categories), recipe=recipe))
     rows = frame.height if row_counts is None else int(row_counts.sum())
     listed = {name: kind.categories.to_list() for name, kind in frame.schema.items() if isinstance(kind, pl.Enum)}
-    return Microdata(rows, tuple(_arranged(schema, codes, row_counts, listed)), codes, weights, row_counts)
+    return Microdata(rows, tuple(_arranged(schema, codes, row_counts, listed, secret)), codes, weights, row_counts)
 
 
 def _arranged(
@@ -288,10 +292,12 @@ def _arranged(
     codes: dict[str, np.ndarray],
     row_counts: np.ndarray | None,
     listed: Mapping[str, list[str]],
+    secret: Collection[str],
 ) -> list[Attribute]:
     """The attributes; quasi-identifiers of texts without a hierarchy in an order in which neighbours are alike.
 
-    `codes` are changed with them. Similarity is by the other quasi-identifiers: what others may know of people anyhow.
+    `codes` are changed with them. Similarity is by the other quasi-identifiers: what others may know of people anyhow,
+    but not by those in `secret`, which are sensitive too.
     `listed` are the values of columns whose type has an order: it is theirs, unless it is the alphabet's.
     """
     quasi = [a for a in schema if a.role == "quasi"]
@@ -302,7 +308,7 @@ def _arranged(
     found: dict[str, Attribute] = {}
     for a in loose:
         texts, total = leaves_of(a.categories), len(a.categories)
-        others = [group for b, group in zip(quasi, binned, strict=True) if b is not a]
+        others = [group for b, group in zip(quasi, binned, strict=True) if b is not a and b.name not in secret]
         coded = codes_of(texts, a.categories.count, a.learner.digits)
         order = None if coded is not None else _own_order(texts, listed.get(a.name, []))
         order, sequence = order or word_order(texts, a.learner.digits), "words"

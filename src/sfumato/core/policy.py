@@ -158,7 +158,8 @@ def sets_required(given: Sets, require: Sequence[Any]) -> tuple[Sets, tuple[Any,
         sets = {key: names for key, names in sets.items() if key in named}
     if left := [name for name in columns if not any(name in key for key in sets)]:
         what = f'nothing is required over the quasi-identifier "{left[0]}": every criterion is for other columns'
-        raise PolicyError(what, hint="add a criterion for a set with it, or leave it out of quasi")
+        hint = "add k-anonymity, which is for all of them, or a criterion for a set with it, or leave it out of quasi"
+        raise PolicyError(what, hint=hint)
     own = tuple(replace(c, quasi=sets[frozenset(c.quasi)]) if c.quasi else c for c in require)
     return tuple(sets.values()) or given, own
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from datetime import datetime, time, timedelta
 from decimal import Decimal
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
 from sfumato.core.label_grammar import NUMBER, STAR, read_decade, read_printed, read_range, read_set
+from sfumato.hierarchies.dates import days_of
 
 DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ].*)?\Z")
-PERIOD = re.compile(r"[0-9]{4}(?:-[0-9]{2})?\Z")
 MOST_PATTERNS = 100
 
 
@@ -37,6 +38,12 @@ def overlap(labels: Iterable[str | None]) -> bool:
     (True, False, False)
     >>> overlap(["flu", "*"]), overlap(["476**", "4767*"]), overlap(["2020", "2020-03"]), overlap(["flu", "HIV"])
     (True, True, True, False)
+    >>> overlap(["2020s", "2021-03-01"]), overlap(["2020-Q1", "2020-02"]), overlap(["2020-W07", "2020-02-12"])
+    (True, True, True)
+    >>> overlap(["[2020-01-01, 2020-01-31]", "2020-01"]), overlap(["2020-03-01", "2020-03-01 10:00"])
+    (True, True)
+    >>> overlap(["2020-Q1", "2020-Q2", "2021"]), overlap(["[2020-01-01, 2020-02-01)", "2020-02"])
+    (False, False)
     """
     known = sorted({label for label in labels if label})
     if len(known) < 2:
@@ -106,5 +113,24 @@ def _of_masks(known: list[str]) -> bool:
 
 
 def _of_periods(known: list[str]) -> bool:
-    """A year and a month of it, a month and a day of it."""
-    return any(PERIOD.match(a) and b.startswith(f"{a}-") for a, b in pairwise(known))
+    """Periods that meet: a year and a month of it, a quarter or a range of days and a day of it, a day and a time."""
+    spans = sorted(span for label in known if (span := _period(label)) is not None)
+    return any(after[0] <= before[1] for before, after in pairwise(spans))
+
+
+def _period(label: str) -> tuple[datetime, datetime] | None:
+    """The first and the last moment of a period, of a range of days, or of a time."""
+    found = read_range(label)
+    if found is not None and found.low and found.high and DAY.match(found.low) and DAY.match(found.high):
+        first, last = days_of(found.low[:10]), days_of(found.high[:10])
+        if first is None or last is None:
+            return None
+        end = datetime.combine(last[1], time.max if found.right else time.min)
+        return datetime.combine(first[0], time.min), end if found.right else end - timedelta(microseconds=1)
+    if (days := days_of(label)) is not None:
+        return datetime.combine(days[0], time.min), datetime.combine(days[1], time.max)
+    try:
+        moment = datetime.fromisoformat(label).replace(tzinfo=None) if DAY.match(label) else None
+    except ValueError:
+        return None
+    return None if moment is None else (moment, moment)

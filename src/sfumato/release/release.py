@@ -50,6 +50,7 @@ from sfumato.report.sections.standards import profiles
 from sfumato.search import OLA, TupleSuppression, search_name
 from sfumato.search.problem import Levels, Partition, Progress, Solution, quiet
 
+LIMITS = {"seconds", "nodes", "evaluations"}  # that a search ended before one of them follows from hidden values too
 BY_LOSS = (OLA, TupleSuppression)  # that no better one exists follows from losses of the original, if rows may go
 
 
@@ -209,12 +210,13 @@ class Release(Described):
     def manifest(self) -> dict[str, Any]:
         """What is published beside the data; of rows in memory `save` adds the file and its hash."""
         solution, choice, asked = self.solution, self.solution.choice, self.request
+        by_loss = bool(self.policy.suppression) and isinstance(self.search, BY_LOSS)
         method = Method(
             search={"name": search_name(self.search), **_given(self.search)},
             chosen=None if choice is None else (choice.why, choice.runner_up),
             recoding=type(solution.recoding).__name__.lower(),
             levels=self._levels(),
-            optimal=solution.optimal and not (self.policy.suppression and isinstance(self.search, BY_LOSS)),
+            optimal=solution.optimal and not by_loss and not LIMITS & _given(self.search).keys(),
             proven=solution.proven,
             reproducible=solution.reproducible,
             wildcard=asked.wildcard,

@@ -156,8 +156,8 @@ def limits(search: Any, name: str, *of: str) -> None:
 def refuse_unprunable(problem: Problem, search: str) -> None:
     """Refuse criteria that a search cannot prune by: with suppression, those that are not closed under supersets."""
     allowed = ("superset", "merge") if problem.limit == 0 else ("superset",)
-    wrong = [c.model for c in problem.policy.require if c.monotonicity not in allowed]
-    never = [c.model for c in problem.policy.require if c.monotonicity == "none"]
+    wrong = list(dict.fromkeys(c.model for c in problem.policy.require if c.monotonicity not in allowed))
+    never = list(dict.fromkeys(c.model for c in problem.policy.require if c.monotonicity == "none"))
     if never:
         raise PolicyError(
             f"{search} prunes the lattice, which {', '.join(never)} does not allow",

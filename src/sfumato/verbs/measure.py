@@ -176,8 +176,9 @@ def risk(
     before = None if original is None else source_of(in_memory(original, "interval disclosure")).frame("it")
     found = []
     _warn(source, source.sets(quasi, "risk"), sensitive, options["weight"], household)
-    for names in source.sets(quasi, "risk"):
-        secrets = _secrets(source, sensitive, names, source.sets(quasi, "risk"))
+    sets = _with_blurred(source, source.sets(quasi, "risk"), sensitive)
+    for names in sets:
+        secrets = _secrets(source, sensitive, names, sets)
         notes: list[str] = []
         asked = {**options, "sensitive": secrets}
         if isinstance(source.table, TupleCounts):
@@ -403,7 +404,7 @@ def attack(
     }
     sets = source.sets(quasi, "attack")
     _warn(source, sets, sensitive)
-    found = AttackResults()
+    sets, found = _with_blurred(source, sets, sensitive), AttackResults()
     for names in sets:
         on = f" on {', '.join(names)}" if len(sets) > 1 else ""
         secrets = column_names(_secrets(source, sensitive, names, sets), "sensitive")
@@ -438,6 +439,15 @@ def _who_is_who(external: Any, source: MeasuredTable) -> Any:
     if external.height == rows_of(source.table) and not in_order(external, source):
         return "unknown"  # as many rows, in another order
     return None
+
+
+def _with_blurred(source: MeasuredTable, sets: Sets, sensitive: Names | None) -> Sets:
+    """The sets, and without each column that is sensitive too, which those attack who know the rest of a set."""
+    secrets = source.sensitive if sensitive is None else column_names(sensitive, "sensitive")
+    if sensitive is not None and not source.quasi:  # of a table that is no release, they are as they are asked for
+        return sets
+    rest = [tuple(name for name in names if name != secret) for names in sets for secret in secrets if secret in names]
+    return tuple(dict.fromkeys((*map(tuple, sets), *filter(None, rest))))
 
 
 def _secrets(source: MeasuredTable, given: Names | None, quasi: Names, sets: Sets) -> Names:
