@@ -61,8 +61,8 @@ class Refined(Search):
     blocks, iterated and, on wide columns, Mondrian.
     `rounds`: how many; `seconds`: until then; with neither, as many rounds as take a second or two on Adult. `labels`:
     as `auto` takes them. Rows that the first search
-    suppressed come back where that loses less. Never worse than the first search. `improving` of the solution says how
-    far it still improves: by what share of the loss the second half of the rounds lowered it.
+    suppressed come back where that loses less. Never worse than the first search. With rounds or seconds, `improving` of
+    the solution says how far it still improves: by what share of the loss the second half of the rounds lowered it.
     """
 
     code: ClassVar[str] = "CG_"
@@ -121,7 +121,8 @@ class Refined(Search):
         if rounds is None and self.seconds is None:
             rounds = int(np.clip(WORK // (len(of) * max(1, field.least // 25)), 2, 100))
         checks = done = 0
-        costs = [_cost(field, of)]
+        watched = self.rounds is not None or self.seconds is not None
+        costs = [_cost(field, of)] if watched else []
         with workers() as pool:
             while rounds is None or done < rounds:
                 spent = time.perf_counter() - began
@@ -129,7 +130,8 @@ class Refined(Search):
                     break
                 problem.progress("refining", done / rounds if rounds else spent / (self.seconds or 1))
                 of, tried = _round(field, of, self.seed * 1_000_003 + done, NEAR[done % len(NEAR)], pool)
-                costs.append(_cost(field, of))
+                if watched:
+                    costs.append(_cost(field, of))
                 checks += tried
                 done += 1
                 if tried == 0:
