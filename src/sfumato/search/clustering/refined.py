@@ -60,9 +60,9 @@ class Refined(Search):
     loses least and satisfies the policy stays. `start`: the search to improve on; without one, the best of k-member in
     blocks, iterated and, on wide columns, Mondrian.
     `rounds`: how many; `seconds`: until then; with neither, as many rounds as take a second or two on Adult. `labels`:
-    as `auto` takes them. Rows that the first search
-    suppressed come back where that loses less. Never worse than the first search. With rounds or seconds, `improving` of
-    the solution says how far it still improves: by what share of the loss the second half of the rounds lowered it.
+    as `auto` takes them. Rows that the first search suppressed come back where that loses less. Never worse than the
+    first search. With rounds or seconds, `improving` of the solution says how far it still improves: by what share of
+    the loss the second half of the rounds lowered it.
     """
 
     code: ClassVar[str] = "CG_"
