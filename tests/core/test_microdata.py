@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 import pytest
 
 import sfumato as sf
+from sfumato.core.fingerprint import fingerprint
 from sfumato.core.microdata import encode
+from sfumato.core.printed import coded
 
 
 @pytest.mark.parametrize(
@@ -23,3 +26,30 @@ def test_codes_are_never_blurred_to_ranges() -> None:
         for search in ("mondrian", "auto"):
             release = sf.anonymize(table, quasi=["plz"], k=8, search=search, hierarchies=hierarchies)
             assert not release.table.get_column("plz").str.contains(r"[\[<>]").any()
+
+
+def test_texts_held_as_numbers_encode_as_texts_do() -> None:
+    rng = np.random.default_rng(1)
+    for words in (
+        ["b", "a", None],
+        ["10", "9", "1e1", None],
+        ["10", "9"],
+        ["", "x", "a"],
+        ["2020-01-02", "2019-05-06"],
+    ):
+        column = pl.Series("s", [words[i] for i in rng.integers(0, len(words), 200)], dtype=pl.String)
+        for as_text in (False, True):
+            (plain, codes), (held, same) = encode(column, as_text), encode(column, as_text, coded(column))
+            assert (plain.text, plain.kind, plain.count.tolist()) == (held.text, held.kind, held.count.tolist())
+            assert codes.dtype == same.dtype
+            assert codes.tolist() == same.tolist()
+
+
+def test_the_fingerprint_of_texts_held_as_numbers_is_theirs() -> None:
+    words = ["a", 'say "x"', None, "", "b,c", "d\ne"]
+    rng = np.random.default_rng(1)
+    table = pl.DataFrame({f"c{i}": [words[j] for j in rng.integers(0, 6, 99)] for i in range(4)})
+    table = table.with_columns(pl.Series("real", rng.normal(size=99)), pl.Series('"n', rng.integers(0, 9, 99)))
+    held = table.with_columns(coded(column) for column in table.iter_columns())
+    assert fingerprint(held, b"key") == fingerprint(table, b"key") == fingerprint(table.rechunk(), b"key")
+    assert fingerprint(held.head(0), b"key") == fingerprint(table.head(0), b"key") != fingerprint(table, b"key")

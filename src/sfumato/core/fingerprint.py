@@ -12,7 +12,7 @@ from tempfile import mkstemp
 
 import polars as pl
 
-from sfumato.core.printed import printed_frame
+from sfumato.core.printed import FieldTexts, printed, printed_frame
 
 CELLS = 1 << 22  # printed at a time, to bound memory
 
@@ -53,16 +53,26 @@ def _make_key(path: Path) -> None:
 
 
 def fingerprint(frame: pl.DataFrame, secret: bytes | None) -> str | None:
-    """HMAC-SHA256 of the column names and printed values, in order."""
+    """HMAC-SHA256 of the column names and printed values, in order: of their lines in a CSV file, all quoted."""
     if secret is None:
         return None
     mac = hmac.new(secret, digestmod=hashlib.sha256)
+    mac.update(printed_frame(frame.clear()).write_csv(quote_style="always").encode())
+    listed = sum(isinstance(dtype, pl.Enum) for dtype in frame.dtypes)
+    texts = FieldTexts.of(frame, ",", _quoted) if 2 * listed > frame.width else None
     step = max(1, CELLS // max(1, frame.width))
-    for low in range(0, max(1, frame.height), step):
+    for low in range(0, frame.height, step):
         text = io.BytesIO()
-        printed_frame(frame.slice(low, step)).write_csv(text, include_header=low == 0, quote_style="always")
+        if texts is None:
+            printed_frame(frame.slice(low, step)).write_csv(text, include_header=False, quote_style="always")
+        else:
+            texts.rows(low, step).write_csv(text, include_header=False, quote_style="never")
         mac.update(text.getbuffer())
     return "hmac-sha256:" + mac.hexdigest()
+
+
+def _quoted(column: pl.Series) -> pl.Series:
+    return ('"' + printed(column).str.replace_all('"', '""', literal=True) + '"').fill_null('""')
 
 
 def secret_seed(seed: int | None) -> int:

@@ -132,15 +132,19 @@ class Microdata:
         return next(a for a in self.schema if a.name == name)
 
 
-def encode(series: pl.Series, as_text: bool = False) -> tuple[Categories, np.ndarray]:
+def encode(series: pl.Series, as_text: bool = False, coded: pl.Series | None = None) -> tuple[Categories, np.ndarray]:
     """The categories of a column and the code of each row.
 
     Codes follow the sorted values; missing values (null, NaN, the empty string) take the last code. Values that print
-    the same are the same value: what is released is the printed form. With `as_text` digits are no numbers.
+    the same are the same value: what is released is the printed form. With `as_text` digits are no numbers. `coded` is
+    a column of texts as an Enum of these, sorted.
     """
     name = series.name
-    series = printed(series) if as_text else _plain(series)
-    distinct, codes = _ranked(series)
+    if coded is None or "" in (listed := coded.dtype.categories):  # type: ignore[attr-defined]
+        distinct, codes = _ranked(printed(series) if as_text else _plain(series))
+    else:
+        distinct = listed.extend_constant(None, 1) if coded.null_count() else listed
+        codes = coded.to_physical().cast(pl.Int32).fill_null(len(listed)).to_numpy()
     known = distinct.drop_nulls()
     kind, order, place = ("text", np.arange(len(known)), None) if as_text else _sorted(known)
     text: list[Any] = (
@@ -265,16 +269,19 @@ def microdata(
     weights: np.ndarray | None = None,
     row_counts: np.ndarray | None = None,
     secret: Collection[str] = (),
+    coded: Mapping[str, pl.Series] | None = None,
 ) -> Microdata:
     """Encode the columns named in `roles`; `hierarchies` maps a column to its recipe, `row_counts` weigh the rows.
 
-    No groups of values are learned by the columns in `secret`.
+    No groups of values are learned by the columns in `secret`. `coded` are columns of texts as Enums of these, where
+    they are known.
     """
     schema: list[Attribute] = []
     codes: dict[str, np.ndarray] = {}
     for name, role in roles.items():
         recipe = hierarchies.get(name)
-        categories, codes[name] = encode(frame.get_column(name), as_text=reads_codes(frame.get_column(name), recipe))
+        as_text, known = reads_codes(frame.get_column(name), recipe), (coded or {}).get(name)
+        categories, codes[name] = encode(frame.get_column(name), as_text, known)
         if row_counts is not None:
             often = np.bincount(codes[name], weights=row_counts, minlength=len(categories)).astype(np.int64)
             categories = replace(categories, count=often)

@@ -102,6 +102,11 @@ class Engine(Protocol):
     called: ClassVar[str] = "a table in files"
     reading: Mapping[str, Any] = MappingProxyType({})  # how a file was read, where not as written: no values
 
+    @property
+    def coded(self) -> Mapping[str, pl.Series]:
+        """Columns of few texts as Enums of these, sorted, where rows are in memory."""
+        return {}
+
     def schema(self) -> dict[str, pl.DataType]:
         """Column to type, in order."""
 

@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property
 from itertools import compress
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -58,6 +59,12 @@ class MemoryTable(Engine):
         self.reading = reading or (how_read(data) if isinstance(data, pl.DataFrame) else {})
         self.data, self.came_from = data, came_from
 
+    @cached_property
+    def coded(self) -> dict[str, pl.Series]:
+        """The columns of few texts, as an Enum of these."""
+        found = (coded(column) for column in self.frame.iter_columns() if column.dtype == pl.String)
+        return {column.name: column for column in found if column.dtype != pl.String}
+
     def missing(self, columns: Sequence[str]) -> tuple[int, int]:
         """How many rows have a missing value in one of the columns, and how many rows there are."""
         return int((~self._known(columns)).sum()), self.frame.height
@@ -99,7 +106,8 @@ class MemoryTable(Engine):
 
     def fingerprint(self, secret: bytes | None) -> str | None:
         """HMAC-SHA256 of the column names and printed values, in order."""
-        return fingerprint(self.given, secret)
+        every = self.given is self.frame
+        return fingerprint(self.given.with_columns(self.coded.values()) if every else self.given, secret)
 
     def count(
         self, columns: Sequence[str], report_progress: Progress, most: int = sys.maxsize, work: Path | None = None
@@ -146,9 +154,9 @@ class MemoryTable(Engine):
         rows, every = plan.taken, len(plan.taken) == self.frame.height
         columns = {}
         for name in plan.columns:
-            own = self.frame.get_column(name)
+            own = self.coded.get(name, self.frame.get_column(name))
             column = plan.labels[name] if name in plan.labels else own if every else own.gather(rows)
-            columns[name] = column if isinstance(own.dtype, pl.Enum) else coded(column)
+            columns[name] = column if isinstance(self.frame.schema[name], pl.Enum) else coded(column)
         table = pl.DataFrame(columns)
         if plan.order.name == INPUT:
             return table, rows
@@ -339,7 +347,10 @@ def forget_others(frame: pl.DataFrame) -> pl.DataFrame:
         if series.dtype == pl.String:
             reduced.append((series + "x").str.strip_suffix("x"))  # the one way that copies only what is there
         if isinstance(series.dtype, pl.Enum):
-            values = series.dtype.categories.gather(series.to_physical().unique().drop_nulls().sort())
-            if len(values) < len(series.dtype.categories):
-                reduced.append(series.cast(pl.String).cast(pl.Enum(values.to_list())))
+            values, used = series.dtype.categories, series.to_physical().unique().drop_nulls().sort()
+            if len(used) < len(values):
+                number = np.zeros(len(values), np.uint32)
+                number[used.to_numpy()] = np.arange(len(used))
+                kept = pl.Series(series.name, number).gather(series.to_physical())
+                reduced.append(kept.cat.to(pl.Enum(values.gather(used).to_list())))
     return frame.with_columns(reduced)
