@@ -11,19 +11,10 @@ from sfumato.criteria.model import Model
 
 
 @dataclass(frozen=True)
-class ClassSizeBound(Model):
-    """Every class has so many records that the table satisfies another criterion, which no class alone can break.
-
-    It asks for more than that criterion does: one class with fewer records may be made up for by others.
-
-    >>> from sfumato.criteria.average_risk import AverageRisk
-    >>> ClassSizeBound(AverageRisk(0.05)).least_size
-    20
-    """
+class StandIn(Model):
+    """What a search holds classes to in the place of another criterion, whose promise it is."""
 
     of: Any
-
-    monotonicity: ClassVar[Monotonicity] = "superset"
 
     @property
     def model(self) -> str:
@@ -41,6 +32,29 @@ class ClassSizeBound(Model):
         found: float | int = self.of.bound
         return found
 
+    def sentence(self) -> str:
+        """The promise of the other, in words."""
+        return str(self.of.sentence())
+
+    def audit(self, groups: Groups) -> Finding:
+        """What the released rows say about the other."""
+        found: Finding = self.of.audit(groups)
+        return found
+
+
+@dataclass(frozen=True)
+class ClassSizeBound(StandIn):
+    """Every class has so many records that the table satisfies another criterion, which no class alone can break.
+
+    It asks for more than that criterion does: one class with fewer records may be made up for by others.
+
+    >>> from sfumato.criteria.average_risk import AverageRisk
+    >>> ClassSizeBound(AverageRisk(0.05)).least_size
+    20
+    """
+
+    monotonicity: ClassVar[Monotonicity] = "superset"
+
     @property
     def least_size(self) -> int:
         """With so many records in every class, the other holds."""
@@ -50,18 +64,9 @@ class ClassSizeBound(Model):
         """None of its own."""
         return {}
 
-    def sentence(self) -> str:
-        """The promise of the other, in words."""
-        return str(self.of.sentence())
-
     def holds(self, classes: ClassesView) -> Flags:
         """Which classes have enough records."""
         found: Flags = classes.size >= self.least_size
-        return found
-
-    def audit(self, groups: Groups) -> Finding:
-        """What the released rows say about the other."""
-        found: Finding = self.of.audit(groups)
         return found
 
 

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.core.protocols import ClassesView, Criterion, Flags, Side
-from sfumato.criteria.audit import Finding, Groups
-from sfumato.criteria.model import Model
+from sfumato.criteria.class_size_bound import StandIn
 
 
 @dataclass(frozen=True)
-class OfLabels(Model):
+class OfLabels(StandIn):
     """Another criterion, held to by the labels of its attribute; the set that it is for has not that attribute in it.
 
     Generalising other columns merges classes, and generalising the attribute makes its labels fewer: it is closed under
@@ -22,24 +21,6 @@ class OfLabels(Model):
     >>> made.monotonicity, made.parameters()
     ('none', {'attribute': 'disease', 'l': 3, 'quasi': ['age']})
     """
-
-    of: Any
-
-    @property
-    def model(self) -> str:
-        """That of the other."""
-        return str(self.of.model)
-
-    @property
-    def bounded_by(self) -> str:
-        """That of the other."""
-        return str(self.of.bounded_by)
-
-    @property
-    def bound(self) -> float | int:
-        """That of the other."""
-        found: float | int = self.of.bound
-        return found
 
     @property
     def side(self) -> Side:
@@ -72,16 +53,7 @@ class OfLabels(Model):
         own = {} if self.quasi is None else {"quasi": list(self.quasi)}
         return {**self.of.parameters(), **own}
 
-    def sentence(self) -> str:
-        """The promise of the other, in words."""
-        return str(self.of.sentence())
-
     def holds(self, classes: ClassesView) -> Flags:
         """Which classes satisfy it, by histograms of labels."""
         found: Flags = self.of.holds(classes)
-        return found
-
-    def audit(self, groups: Groups) -> Finding:
-        """What the released rows say."""
-        found: Finding = self.of.audit(groups)
         return found
