@@ -37,6 +37,7 @@ QUICK = {
 }
 KINDS: dict[str, Any] = {name: QUICK.get(name, name) for name in SEARCHES} | {
     "mondrian, labels": sf.Mondrian(labels="hierarchy"),
+    "mondrian, random": sf.Mondrian(dimension="random", seed=3),
     "blanked, wildcard": sf.MinimalSuppression(rule="wildcard"),
     "iterated, ranges": sf.Iterated(labels="ranges"),
 }

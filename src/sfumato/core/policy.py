@@ -95,8 +95,13 @@ class Policy:
 
     @property
     def as_they_are(self) -> tuple[str, ...]:
-        """Those of them that are released as they are; of the others, which are quasi-identifying, labels are."""
+        """Those of them that are released as they are; of the others, which are `both`, labels are."""
         return tuple(name for name in self.needs if name not in self.columns)
+
+    @property
+    def both(self) -> tuple[str, ...]:
+        """Those of them that are quasi-identifying too."""
+        return tuple(name for name in self.needs if name in self.columns)
 
     @property
     def least_size(self) -> int:

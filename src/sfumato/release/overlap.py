@@ -21,10 +21,10 @@ OVERLAP = "labels overlap"  # the note of a promise begins with it
 
 
 class Span(NamedTuple):
-    """A range on a line: its ends, and whether they belong to it."""
+    """A range of numbers: its ends, and whether they belong to it."""
 
-    low: Decimal | str
-    high: Decimal | str
+    low: Decimal
+    high: Decimal
     left: bool = True
     right: bool = True
 
@@ -44,6 +44,10 @@ def overlap(labels: Iterable[str | None]) -> bool:
     (True, True)
     >>> overlap(["2020-Q1", "2020-Q2", "2021"]), overlap(["[2020-01-01, 2020-02-01)", "2020-02"])
     (False, False)
+    >>> overlap(["[2020-03-01 08:00, 2020-03-01 09:00]", "[2020-03-01 10:00, 2020-03-01 11:00]"])
+    False
+    >>> overlap(["< 2020-03-01", "2020-02-29"]), overlap(["< 2020-03-01", "2020-03-01"])
+    (True, False)
     """
     known = sorted({label for label in labels if label})
     if len(known) < 2:
@@ -52,36 +56,26 @@ def overlap(labels: Iterable[str | None]) -> bool:
 
 
 def _on_a_line(known: list[str]) -> bool:
-    """Ranges of numbers or dates that meet. Where some labels are neither, only those that read as Sfumato prints them
-    are ranges, and numbers and days beside such: elsewhere a dash may stand between anything."""
+    """Ranges of numbers that meet. Where some labels are neither, only those that read as Sfumato prints them are
+    ranges, and numbers beside such: elsewhere a dash may stand between anything."""
     spans = [_span(label) for label in known]
     if None in spans:
         ranges = any(map(read_printed, known))
         single = [ranges and span is not None and span.low == span.high for span in spans]
         plain = zip(known, spans, single, strict=True)
         spans = [span if alone or read_printed(label) else None for label, span, alone in plain]
-    for kind in (Decimal, str):
-        line = sorted((s for s in spans if s is not None and isinstance(s.low, kind)), key=lambda s: (s.low, s.high))
-        if any(b.low < a.high or (b.low == a.high and a.right and b.left) for a, b in pairwise(line)):  # type: ignore[operator]
-            return True
-    return False
+    line = sorted(span for span in spans if span is not None)
+    return any(b.low < a.high or (b.low == a.high and a.right and b.left) for a, b in pairwise(line))
 
 
 def _span(label: str) -> Span | None:
     if NUMBER.match(label):
         return Span(Decimal(label), Decimal(label))
-    if DAY.match(label):
-        return Span(label, label)
     found = read_range(label) or read_decade(label)
-    if found is None:
+    if found is None or not all(NUMBER.match(end) for end in (found.low, found.high) if end is not None):
         return None
-    ends = [end for end in (found.low, found.high) if end is not None]
-    if all(NUMBER.match(end) for end in ends):
-        low, high = Decimal(found.low or "-inf"), Decimal(found.high or "inf")
-        return Span(low, high, found.left, found.right) if low <= high else None
-    if all(DAY.match(end) for end in ends) and (found.low or "") <= (found.high or "9"):
-        return Span(found.low or "", found.high or "9999-99", found.left, found.right)
-    return None
+    low, high = Decimal(found.low or "-inf"), Decimal(found.high or "inf")
+    return Span(low, high, found.left, found.right) if low <= high else None
 
 
 def _of_sets(known: list[str]) -> bool:
@@ -119,14 +113,24 @@ def _of_periods(known: list[str]) -> bool:
 
 
 def _period(label: str) -> tuple[datetime, datetime] | None:
-    """The first and the last moment of a period, of a range of days, or of a time."""
+    """The first and the last moment of a period, of a day or a time, or of a range of them, which may be open."""
     found = read_range(label)
-    if found is not None and found.low and found.high and DAY.match(found.low) and DAY.match(found.high):
-        first, last = days_of(found.low[:10]), days_of(found.high[:10])
-        if first is None or last is None:
-            return None
-        end = datetime.combine(last[1], time.max if found.right else time.min)
-        return datetime.combine(first[0], time.min), end if found.right else end - timedelta(microseconds=1)
+    ends = [] if found is None else [end for end in (found.low, found.high) if end is not None]
+    if found is None or not ends or not all(map(DAY.match, ends)):
+        return _moments(label)
+    low = (datetime.min, datetime.min) if found.low is None else _moments(found.low)
+    high = (datetime.max, datetime.max) if found.high is None else _moments(found.high)
+    if low is None or high is None:
+        return None
+    least = timedelta(microseconds=1)
+    try:
+        return low[0] if found.left else low[1] + least, high[1] if found.right else high[0] - least
+    except OverflowError:
+        return None
+
+
+def _moments(label: str) -> tuple[datetime, datetime] | None:
+    """The first and the last moment of a period, a day or a time."""
     if (days := days_of(label)) is not None:
         return datetime.combine(days[0], time.min), datetime.combine(days[1], time.max)
     try:

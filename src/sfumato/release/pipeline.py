@@ -133,9 +133,8 @@ def _recoding(engine: Engine, request: Request, to: Folder | Table | None) -> Re
     wanted = dict.fromkeys(policy.columns, "quasi") | dict.fromkeys(request.histogram_columns, "sensitive")
     weights = parameters.weights_of(entries, request.roles.weight) if engine.in_memory else None
     recipes = learned_without(request, policy.limit(rows) / rows)
-    secret = [name for name in policy.needs if name in policy.columns]
     held = {name: column for name, column in engine.coded.items() if name not in spelled}
-    micro = microdata(entries, wanted, recipes, weights, None if often is None else often.to_numpy(), secret, held)
+    micro = microdata(entries, wanted, recipes, weights, None if often is None else often.to_numpy(), policy.both, held)
     refuse_order(request.normalised, micro, policy.require)
     apart = {*policy.columns, *request.roles.identifying}  # by name: a column may be called "*"
     others = pl.DataFrame([c for c in entries if c.name not in apart]) if engine.in_memory else None

@@ -273,9 +273,8 @@ class Release(Described):
         of the folder, for its owner's eyes: the comparison with the original. With `pdf`, each report is printed beside
         itself, by Chromium.
         """
-        table, report_progress = self.location, progress or quiet
-        if self.in_memory and format != "xlsx":  # which has numbers where texts are
-            table = self.engine.kept(self.entries)
+        coded = self.in_memory and format != "xlsx"  # which has numbers where texts are
+        table, report_progress = self.engine.kept(self.entries) if coded else self.location, progress or quiet
         if isinstance(table, Path):
             raise OutputError(f"the release is in {table} already", hint="copy the folder")
         if internal_report is not None and not self.in_memory:

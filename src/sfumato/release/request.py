@@ -345,9 +345,8 @@ def find_histogram_columns(columns: Collection[str], search: Any, policy: Policy
                 f'{search_name(search)} needs a column "{name}" that is released and not a quasi-identifier',
                 hint=did_you_mean(name, columns),
             )
-    both = [name for name in policy.needs if name not in policy.as_they_are]
-    if both and not search.counts_labels:
-        what = f'{search_name(search)} does not count labels of "{both[0]}", which is both quasi and sensitive'
+    if policy.both and not search.counts_labels:
+        what = f'{search_name(search)} does not count labels of "{policy.both[0]}", which is both quasi and sensitive'
         allowed = ", ".join(name for name, one in SEARCHES.items() if one.example.counts_labels)
         raise PolicyError(what, allowed=allowed, hint="leave search out")
     return tuple(dict.fromkeys((*policy.as_they_are, *wanted)))
@@ -477,10 +476,9 @@ def refuse_own_distribution(policy: Policy, whole: Mapping[str, Mapping[str, int
 
 def refuse_overlap(policy: Policy, found: Verification) -> None:
     """Raise a PolicyError where labels of a column that is quasi-identifying and sensitive may be of the same value."""
-    both = [name for name in policy.needs if name not in policy.as_they_are]
     for promise in found.promises:
         name = promise.parameters.get("attribute")
-        if not promise.holds and name in both and (promise.note or "").startswith(OVERLAP):
+        if not promise.holds and name in policy.both and (promise.note or "").startswith(OVERLAP):
             what = f'labels of "{name}" may stand for the same value, so that {promise.model} cannot be shown'
             raise PolicyError(what, hint="give it a hierarchy whose labels are apart, or use another search")
 

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from sfumato.core.cells import Cells, Classes, roll_up
-from sfumato.core.compiled import share, threads
+from sfumato.core.compiled import share
 from sfumato.core.labels import at_level
 from sfumato.core.lattice import Lattice
 from sfumato.core.policy import TOLERANCE, ClassStatistics, class_statistics, kept_classes
@@ -320,7 +320,7 @@ class IncrementalChecker(NodeChecker):
         super().__init__(ladders, cells, range(len(cells.codes)))
         self.tops = np.array([len(at) - 1 for at in ladders.at])
         self.here, self.groups = self.tops, 1
-        self.pair = np.zeros((threads(), 2, len(cells)), np.int32)  # per thread: the class and the code of each cell
+        self.of = np.zeros(len(cells), np.int32)  # the class of each cell
         self.tables = np.concatenate([np.arange(len(cells), dtype=np.int32), ladders.flat])
         self.seen: OrderedDict[bytes, tuple[np.ndarray, int]] = OrderedDict()
         self.found = np.zeros((0, 5))  # what the last check found
@@ -333,7 +333,7 @@ class IncrementalChecker(NodeChecker):
         self.seen[node.tobytes()] = known
         while len(self.seen) > min(max(REMEMBERED // len(self.cells), 4), MOST):
             self.seen.popitem(last=False)
-        self.pair[:, 0], self.groups, self.here = known[0], known[1], node.copy()
+        self.of, self.groups, self.here = known[0], known[1], node.copy()
 
     def _from_above(self, node: np.ndarray) -> tuple[np.ndarray, int]:
         for a in np.flatnonzero(node < self.tops):
@@ -355,7 +355,7 @@ class IncrementalChecker(NodeChecker):
     def classes(self, node: np.ndarray) -> Classes:
         """The classes of a node that differs from the one stood on in at most one attribute."""
         a = int(np.argmax(node != self.here))
-        return self._split(self.pair[0, 0], self.groups, a, int(node[a]))
+        return self._split(self.of, self.groups, a, int(node[a]))
 
     def check(
         self, nodes: np.ndarray, least: int, limit: int, gaps: np.ndarray, gap_at: np.ndarray, pool: ThreadPoolExecutor
@@ -369,7 +369,8 @@ class IncrementalChecker(NodeChecker):
         size = np.array([[self.groups, self.ladders.size[a][i]] for a, i in zip(changed, level, strict=True)])
 
         def run(part: slice, thread: int) -> None:
-            room, pair = group_room(cells), self.pair[thread]
+            room, pair = group_room(cells), np.empty((2, cells), np.int32)
+            pair[0] = self.of
             for b in range(len(nodes))[part]:
                 pair[1] = self.cells.codes[changed[b]]
                 one = slice(b, b + 1)
