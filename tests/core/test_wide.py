@@ -39,10 +39,13 @@ def released(table: Any) -> sf.Release:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Of the processor, not of the clock: the machine may be busy."""
-    began = time.process_time()
-    work()
-    return time.process_time() - began
+    """Of the processor, not of the clock, and the less of two: the machine may be busy."""
+    taken = []
+    for _ in range(2):
+        began = time.process_time()
+        work()
+        taken.append(time.process_time() - began)
+    return min(taken)
 
 
 def anonymizing_pandas(table: pl.DataFrame, folder: Path) -> Callable[[], object]:

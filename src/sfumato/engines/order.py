@@ -104,6 +104,8 @@ def _key(frame: pl.DataFrame, by: Sequence[str]) -> np.ndarray:
         for code, size in _ranks(column):
             if domain * size >= LARGEST_KEY:  # a wider number would wrap
                 key, domain = _dense(pl.Series(key))
+                if domain > frame.height:  # each row has a number of its own: no further column moves it
+                    return key
             if domain * size >= LARGEST_KEY:
                 code, size = _dense(pl.Series(code))
             key *= size
@@ -242,6 +244,8 @@ def is_canonical(text: pl.DataFrame, by: Sequence[str]) -> bool:
         if (wrong & alike).any():
             return False
         alike &= before.eq_missing(after)
+        if not alike.any():
+            break
     return True
 
 

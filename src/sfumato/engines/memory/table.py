@@ -154,9 +154,10 @@ class MemoryTable(Engine):
         rows, every = plan.taken, len(plan.taken) == self.frame.height
         columns = {}
         for name in plan.columns:
-            own = self.coded.get(name, self.frame.get_column(name))
+            given = self.frame.get_column(name)
+            own = self.coded.get(name, given)
             column = plan.labels[name] if name in plan.labels else own if every else own.gather(rows)
-            columns[name] = column if isinstance(self.frame.schema[name], pl.Enum) else coded(column)
+            columns[name] = column if isinstance(given.dtype, pl.Enum) else coded(column)
         table = pl.DataFrame(columns)
         if plan.order.name == INPUT:
             return table, rows
