@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
+import sfumato as sf
 from sfumato.engines.memory.table import enter, forget_others, leave
 from sfumato.errors import ColumnError, EmptyTable, InputError
 
@@ -87,6 +89,29 @@ def test_faults_of_a_dict():
         enter({"a": 5})
     with pytest.raises(ColumnError, match='"1"'):
         enter({1: [1], "1": [2]})
+
+
+@pytest.mark.parametrize("kind", ["polars", "lazy", "dict", "pandas", "arrow"])
+def test_a_frame_changed_after_the_release_does_not_change_it(kind):
+    """What leaves is made when it is asked for: of what was verified, not of what stands in the frame by then."""
+    table = pl.DataFrame({"age": [30, 30, 41, 41], "town": ["Rome", "Rome", "Oslo", "Oslo"], "n": [1, 2, 3, 4]})
+    given = {
+        "polars": table.clone(), "lazy": table.lazy(), "dict": table.to_dict(as_series=False),
+        "pandas": table.to_pandas(), "arrow": table.to_arrow(),
+    }[kind]  # fmt: skip
+    release = sf.anonymize(given, quasi=["age", "town"], insensitive=["n"], require=sf.KAnonymity(2))
+    if kind == "polars":
+        given[0, "town"], given[0, "age"], given[0, "n"] = "Bern", 99, 99
+    elif kind == "dict":
+        given["town"][0], given["age"][0], given["n"][0] = "Bern", 99, 99
+    elif kind == "pandas":
+        given.loc[0] = [99, "Bern", 99]
+    found = release.data.collect() if kind == "lazy" else release.data
+    found = pd.DataFrame(found) if kind == "dict" else found if kind == "pandas" else found.to_pandas()
+    assert sorted(found["n"]) == [1, 2, 3, 4]
+    assert sorted(found["town"]) == ["Oslo", "Oslo", "Rome", "Rome"]
+    assert sorted(found["age"]) == [30, 30, 41, 41]
+    assert release.data is release.data
 
 
 def test_an_enumeration_forgets_what_no_row_has():

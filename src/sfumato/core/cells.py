@@ -85,7 +85,7 @@ def count_cells(
     """The one GROUP BY: cells of the coded columns, and the cell of each row, which counts `row_counts` times."""
     cell_of_row, cells = rank_tuples(codes, sizes, len(codes[0]))
     first = first_of(cell_of_row, cells)
-    table = np.stack([np.asarray(code, dtype=np.int32)[first] for code in codes])
+    table = np.stack([np.asarray(code)[first].astype(np.int32) for code in codes])
     return Cells(tuple(names), table, tally(cell_of_row, cells, row_counts), tuple(sizes)), cell_of_row
 
 

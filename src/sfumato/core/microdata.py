@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.hierarchy import Categories, Hierarchy, LevelMap, Recipe, bind_hierarchy, leaves_of, says_codes
+from sfumato.core.keys import narrow
 from sfumato.core.printed import plain_values, printed
 from sfumato.hierarchies.learned import Learned
 from sfumato.hierarchies.similar import MOST_VALUES, grouped, similar_order
@@ -123,7 +124,7 @@ class Microdata:
 
     rows: int
     schema: tuple[Attribute, ...]
-    codes: Mapping[str, np.ndarray]  # int32 per row
+    codes: Mapping[str, np.ndarray]  # a small whole number per row
     weights: np.ndarray | None = field(default=None)
     row_counts: np.ndarray | None = None
 
@@ -137,14 +138,16 @@ def encode(series: pl.Series, as_text: bool = False, coded: pl.Series | None = N
 
     Codes follow the sorted values; missing values (null, NaN, the empty string) take the last code. Values that print
     the same are the same value: what is released is the printed form. With `as_text` digits are no numbers. `coded` is
-    a column of texts as an Enum of these, sorted.
+    a column of texts as an Enum of these, sorted: its codes may be of fewer bytes.
     """
     name = series.name
     if coded is None or "" in (listed := coded.dtype.categories):  # type: ignore[attr-defined]
         distinct, codes = _ranked(printed(series) if as_text else _plain(series))
     else:
-        distinct = listed.extend_constant(None, 1) if coded.null_count() else listed
-        codes = coded.to_physical().cast(pl.Int32).fill_null(len(listed)).to_numpy()
+        physical, distinct = coded.to_physical(), listed
+        if coded.null_count():
+            physical, distinct = physical.cast(pl.Int32).fill_null(len(listed)), listed.extend_constant(None, 1)
+        codes = physical.to_numpy()
     known = distinct.drop_nulls()
     kind, order, place = ("text", np.arange(len(known)), None) if as_text else _sorted(known)
     text: list[Any] = (
@@ -154,7 +157,7 @@ def encode(series: pl.Series, as_text: bool = False, coded: pl.Series | None = N
         rank = np.empty(len(distinct), np.int32)
         rank[order] = np.arange(len(order), dtype=np.int32)
         rank[len(order) :] = len(order)
-        codes = rank[codes]
+        codes = (rank if coded is None else narrow(rank, len(rank)))[codes]
     if len(known) < len(distinct):
         text.append(None)
         place = None if place is None else np.append(place, np.nan)
@@ -281,7 +284,8 @@ def microdata(
     for name, role in roles.items():
         recipe = hierarchies.get(name)
         as_text, known = reads_codes(frame.get_column(name), recipe), (coded or {}).get(name)
-        categories, codes[name] = encode(frame.get_column(name), as_text, known)
+        categories, code = encode(frame.get_column(name), as_text, known)
+        codes[name] = narrow(code, len(categories))
         if row_counts is not None:
             often = np.bincount(codes[name], weights=row_counts, minlength=len(categories)).astype(np.int64)
             categories = replace(categories, count=often)
@@ -311,7 +315,7 @@ def _arranged(
     loose = [a for a in quasi if a.hierarchy is None and a.kind == "text" and len(leaves_of(a.categories)) > 2]
     if not loose:
         return schema
-    binned = [(group[codes[a.name]], n) for a in quasi for group, n in [grouped(a.categories)]]
+    binned = [(narrow(group, n)[codes[a.name]], n) for a in quasi for group, n in [grouped(a.categories)]]
     found: dict[str, Attribute] = {}
     for a in loose:
         texts, total = leaves_of(a.categories), len(a.categories)
@@ -329,7 +333,7 @@ def _arranged(
         standing = np.array([*(order or range(len(texts))), *range(len(texts), total)])
         rank = np.empty(total, np.int32)
         rank[standing] = np.arange(total, dtype=np.int32)
-        codes[a.name] = rank[codes[a.name]]
+        codes[a.name] = narrow(rank, total)[codes[a.name]]
         text, count = tuple(a.categories.text[i] for i in standing), a.categories.count[standing]
         found[a.name] = replace(a, categories=replace(a.categories, text=text, count=count, sequence=sequence))
     return [found.get(a.name, a) for a in schema]

@@ -111,7 +111,7 @@ class StagedOutput:
 
     written: StagedRelease
     describe: Callable[[], Mapping[str, Any]]
-    data: Any
+    data: Callable[[], Any]
     folder: Path | None = None  # under its temporary name
 
     def publish(self, manifest: Mapping[str, Any], page: str, pdf: bytes | None = None) -> Path:
@@ -136,14 +136,14 @@ def stage_release(
         with atomic_folder(target, to.overwrite) as folder:
             file = folder / NAMES[format]
             written = engine.recode(plan, file, format, report_progress)
-            yield StagedOutput(written, lambda: _of_file(file, format), target / file.name, folder)
+            yield StagedOutput(written, lambda: _of_file(file, format), lambda: target / file.name, folder)
         return
     name, overwrite = (None, False) if to is None else (to.name, to.overwrite)
     beside: AbstractContextManager[Path | None]
     beside = nullcontext() if target is None else atomic_folder(target, overwrite)
     # the folder gets its name after the database has committed: it never tells of a table that is not there
     with beside as folder, engine.release(plan, name, overwrite, report_progress) as kept:
-        yield StagedOutput(kept, lambda: kept.place, kept.data, folder)
+        yield StagedOutput(kept, lambda: kept.place, lambda: kept.data, folder)
 
 
 def _of_file(file: Path, format: str) -> dict[str, Any]:

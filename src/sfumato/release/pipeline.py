@@ -249,7 +249,7 @@ def _verified(table: Engine, engine: Engine, found: Recoding, staged: StagedOutp
         refuse_changed(overall, {name: now.marginal(name) for name in overall})
     refuse_own_distribution(policy, overall, suppressed)
     release = Release(
-        data=staged.data,
+        make=staged.data,
         solution=found.solution,
         verification=verification,
         request=request,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -62,7 +62,7 @@ class Release(Described):
     a cluster. `path` is the folder, where there is one. What was made in memory has its rows in `table`.
     """
 
-    data: Any
+    make: Callable[[], Any]
     solution: Solution
     verification: Verification
     request: Request
@@ -79,6 +79,11 @@ class Release(Described):
     fingerprint: str | None = None  # of the original, where it is out of core
     told: Shown | None = None  # what the released rows show, where only a cluster can tell
     counts: TupleCounts | None = None  # of what was written, for the report
+
+    @cached_property
+    def data(self) -> Any:
+        """What leaves, made when it is first asked for."""
+        return self.make()
 
     @property
     def policy(self) -> Policy:

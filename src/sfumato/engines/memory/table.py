@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from itertools import compress
@@ -57,7 +57,13 @@ class MemoryTable(Engine):
         self.frame, self.kind = enter(data)
         self.given = self.frame  # all rows, whichever are left out
         self.reading = reading or (how_read(data) if isinstance(data, pl.DataFrame) else {})
-        self.data, self.came_from = data, came_from
+        self.make: Callable[[], Any] = lambda: data
+        self.came_from = came_from
+
+    @cached_property
+    def data(self) -> Any:
+        """What its user has: of a release a frame of the kind that came in, made when it is first asked for."""
+        return self.make()
 
     @cached_property
     def coded(self) -> dict[str, pl.Series]:
@@ -141,10 +147,16 @@ class MemoryTable(Engine):
         table, rows = self._recoded(plan)
         table = forget_others(table)
         untouched = [column for column in table.columns if column not in plan.labels]
-        released = MemoryTable(table, rows)
-        written = with_texts(table, self.frame.schema)
-        written = plan.numbers.write(written) if plan.numbers.form else written
-        released.data = leave(written, self.data, self.kind, rows, untouched)
+        released, types = MemoryTable(table, rows), self.frame.schema
+
+        def make() -> Any:
+            written = with_texts(table, types)
+            written = plan.numbers.write(written) if plan.numbers.form else written
+            return leave(written, self.data, self.kind, rows, untouched)
+
+        released.make = make
+        if self.kind in ("pandas", "arrow"):  # it takes columns from the frame that came in, which may be changed later
+            _ = released.data
         yield released
 
     def _recoded(self, plan: Plan) -> tuple[pl.DataFrame, np.ndarray]:

@@ -62,7 +62,7 @@ def recoding_in_parts(engine: Engine, request: Request) -> Recoding:
         cell_codes=np.zeros((len(request.policy.columns), 0), np.int32),
         overall=found.whole,
         spelled={},
-        staged=StagedOutput(SparkKept(found.data, found.place), lambda: found.place, found.data),
+        staged=StagedOutput(SparkKept(found.data, found.place), lambda: found.place, lambda: found.data),
         shown=_shown(found, request),
         verification=found.verification,
     )
