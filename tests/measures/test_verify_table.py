@@ -304,7 +304,7 @@ def test_one_set_may_be_given_bare():
 def test_it_shares_no_code_with_the_search():
     code = (
         "import sys, sfumato.release.verify, sfumato.engines.files.bytes\n"
-        "searching = ('cells', 'kernels', 'policy', 'lattice', 'search', 'recode', 'microdata')\n"
+        "searching = ('core.cells', 'core.keys', 'core.policy', 'core.lattice', 'search', 'release.recode')\n"
         "loaded = [m for m in sys.modules if m.startswith(tuple('sfumato.' + s for s in searching))]\n"
         "assert not loaded, loaded\n"
         "assert 'numba' not in sys.modules\n"

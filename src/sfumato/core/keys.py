@@ -123,15 +123,6 @@ def rank_keys(key: np.ndarray, domain: int) -> tuple[np.ndarray, np.ndarray]:
     return keys[: rank_sorted(keys, order, of)].astype(np.int64), of
 
 
-def narrow(codes: np.ndarray, values: int) -> np.ndarray:
-    """Codes of so many values in as few bytes as hold them.
-
-    >>> narrow(np.array([0, 255]), 256).dtype, narrow(np.array([0, 256]), 257).dtype
-    (dtype('uint8'), dtype('uint16'))
-    """
-    return codes.astype(np.uint8 if values <= 1 << 8 else np.uint16 if values <= 1 << 16 else np.int32, copy=False)
-
-
 def rank_tuples(codes: Iterable[np.ndarray], sizes: Iterable[int], rows: int) -> tuple[np.ndarray, int]:
     """The group of each row under some columns of codes, in lexicographic order, and the number of groups.
 

@@ -13,7 +13,6 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.hierarchy import Categories, Hierarchy, LevelMap, Recipe, bind_hierarchy, leaves_of, says_codes
-from sfumato.core.keys import narrow
 from sfumato.core.printed import plain_values, printed
 from sfumato.hierarchies.learned import Learned
 from sfumato.hierarchies.similar import MOST_VALUES, grouped, similar_order
@@ -163,6 +162,15 @@ def encode(series: pl.Series, as_text: bool = False, coded: pl.Series | None = N
         place = None if place is None else np.append(place, np.nan)
     count = np.bincount(codes, minlength=len(text)).astype(np.int64)
     return Categories(name, kind, tuple(text), place, count), codes
+
+
+def narrow(codes: np.ndarray, values: int) -> np.ndarray:
+    """Codes of so many values in as few bytes as hold them.
+
+    >>> narrow(np.array([0, 255]), 256).dtype, narrow(np.array([0, 256]), 257).dtype
+    (dtype('uint8'), dtype('uint16'))
+    """
+    return codes.astype(np.uint8 if values <= 1 << 8 else np.uint16 if values <= 1 << 16 else np.int32, copy=False)
 
 
 def reads_codes(series: pl.Series, recipe: object) -> bool:

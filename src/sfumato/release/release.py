@@ -171,8 +171,8 @@ class Release(Described):
             except SfumatoError:  # the table is gone, or nobody may read it any more
                 return reach_from(self.manifest, None)
         return reach_of(
-            self.table,
-            roles={name: self.roles.role(name) or "insensitive" for name in self.table.columns},
+            self.entries,
+            roles={name: self.roles.role(name) or "insensitive" for name in self.entries.columns},
             quasi=self.policy.quasi,
             promises=[asdict(promise) for promise in self.verification.promises],
             accepted=self.roles.unprotected,

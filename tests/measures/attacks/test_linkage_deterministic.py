@@ -106,13 +106,16 @@ def test_what_the_attacker_does_not_know_fits_anything() -> None:
     assert candidates(release, table)["candidates"].to_list() == [1, 2, 1]
 
 
-def fits(label: str | None, value: str) -> bool | None:
-    """Whether a label covers a value, read without a line of ours; None where it is a text of its own."""
+def fits(label: str | None, value: str, known: set[str]) -> bool | None:
+    """Whether a label covers a value, read without a line of ours; None where it is a text of its own, as a range is
+    where no value is a number."""
     if label is None or label == "*" or label == value:
         return True
     if label.startswith("{"):
         return value in label[1:-1].split(", ")
     if label.startswith("["):
+        if not any(map(str.isdigit, known)):
+            return None
         low, high = map(int, label[1:-1].split(", "))
         return value.isdigit() and low <= int(value) <= high
     if label.endswith("*"):
@@ -129,12 +132,12 @@ def candidate_rows(release: pl.DataFrame, table: pl.DataFrame, truth: list[int] 
         telling = {
             label
             for label in labels
-            if label not in (None, "*") and (label.startswith("{") or any(fits(label, value) for value in known))
+            if label not in (None, "*") and (label.startswith("{") or any(fits(label, value, known) for value in known))
         }
         of_people = {(labels[t], v) for t, v in zip(truth, values, strict=True) if t >= 0} if truth else set()
         for i, value in enumerate(values):
             for row, label in enumerate(labels):
-                covers = value is None or fits(label, value)
+                covers = value is None or fits(label, value, known)
                 if covers is None and label in known:
                     covers = False
                 elif covers is None:
