@@ -93,7 +93,7 @@ def numbered(frame: pl.DataFrame, by: Sequence[str]) -> np.ndarray:
     >>> numbered(pl.DataFrame({"cost": [20, 10, 20]}), ["cost"]).tolist()
     [1, 0, 1]
     """
-    return _dense(pl.Series(_key(frame, by)))[0]
+    return dense_ranks(pl.Series(_key(frame, by)))[0]
 
 
 def _key(frame: pl.DataFrame, by: Sequence[str]) -> np.ndarray:
@@ -103,11 +103,11 @@ def _key(frame: pl.DataFrame, by: Sequence[str]) -> np.ndarray:
     for column in (*columns, *(tie for column in columns if (tie := _tie(column)) is not None)):
         for code, size in _ranks(column):
             if domain * size >= LARGEST_KEY:  # a wider number would wrap
-                key, domain = _dense(pl.Series(key))
+                key, domain = dense_ranks(pl.Series(key))
                 if domain > frame.height:  # each row has a number of its own: no further column moves it
                     return key
             if domain * size >= LARGEST_KEY:
-                code, size = _dense(pl.Series(code))
+                code, size = dense_ranks(pl.Series(code))
             key *= size
             key += code
             domain *= size
@@ -128,7 +128,7 @@ def _ranks(column: pl.Series) -> Iterator[tuple[np.ndarray, int]]:
         yield decimals
         return
     if not few and text:
-        yield from map(_dense, _words(printed(column)))
+        yield from map(dense_ranks, _words(printed(column)))
         return
     # the others are printed once for each value that there is
     values = printed(column) if text else column.to_frame("v").select(plain("v", dtype)).to_series()
@@ -149,7 +149,7 @@ def _table(known: pl.Series) -> np.ndarray:
     return rank
 
 
-def _dense(values: pl.Series) -> tuple[np.ndarray, int]:
+def dense_ranks(values: pl.Series) -> tuple[np.ndarray, int]:
     """Per value its rank among those that differ, the last for missing, and how many ranks there are."""
     rank = values.rank("dense").cast(pl.Int64)
     most = int(rank.max() or 0)  # type: ignore[arg-type]

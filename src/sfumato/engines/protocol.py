@@ -31,10 +31,10 @@ class Plan:
 
     `columns` are released, in this order. `maps` gives a column's label per value: the column, and `LABEL + column`.
     `cells` gives the labels per tuple of `keys`; rows whose tuple is not in it are left out. `suppressed_keys` are
-    tuples of `keys` whose rows are left out. Columns that are `unchanged` keep values and type. Values are matched in
-    their plain form (see `plain`), and a missing value matches a missing value. Rows are released in `order`,
-    as many as `rows` where that is known. For rows in memory, `taken` are those that stay and `labels` their
-    columns. `numbers` says what is not written as labels.
+    tuples of `keys` whose rows are left out. Columns that are `unchanged` keep values and type; `values` has all values
+    of some of them. Values are matched in their plain form (see `plain`), and a missing value matches a missing value.
+    Rows are released in `order`, as many as `rows` where that is known. For rows in memory, `taken` are those that stay
+    and `labels` their columns. `numbers` says what is not written as labels.
     """
 
     columns: tuple[str, ...]
@@ -43,6 +43,7 @@ class Plan:
     maps: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     cells: pl.DataFrame | None = None
     suppressed_keys: pl.DataFrame | None = None
+    values: Mapping[str, pl.Series] = field(default_factory=dict)
     order: RowOrder = field(default_factory=RowOrder)
     rows: int | None = None
     taken: np.ndarray | None = None

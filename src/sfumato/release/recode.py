@@ -212,7 +212,8 @@ def plan_of(
         rest = counted.select(name).unique().join(pairs, on=name, how="anti", nulls_equal=True)
         maps[name] = pl.concat([pairs, rest.with_columns(pl.lit(None, pl.String).alias(LABEL + name))])
     gone = counted.select(names)[np.flatnonzero(~solution.kept[of_entry])].unique()
-    return Plan(tuple(released), tuple(names), same, maps, None, gone if gone.height else None, numbers=forms)
+    values = {name: counted.get_column(name).unique() for name in same}
+    return Plan(tuple(released), tuple(names), same, maps, None, gone if gone.height else None, values, numbers=forms)
 
 
 def _same(values: pl.Series, labels: pl.Series) -> bool:

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import polars as pl
 
 from sfumato.engines.order import sorted_by
-from sfumato.engines.protocol import COUNT, Plan
+from sfumato.engines.protocol import COUNT, RESERVED_PREFIX, Plan
 from sfumato.engines.sql.connect import STORED, TableName
 from sfumato.engines.sql.link import Link
 from sfumato.engines.sql.recode import CODE, KEY, PLACE, TEXT, VALUE, Staged
 from sfumato.engines.sql.types import SqlColumn, SqlDialect, frame_of, quoted
+
+ORDER = RESERVED_PREFIX + "order "
 
 
 def fetched(link: Link, dialect: SqlDialect, query: str, columns: Sequence[SqlColumn]) -> Iterator[pl.DataFrame]:
@@ -117,6 +119,7 @@ def created(
 ) -> list[str]:
     """The statements that make the released table."""
     said = {name: staged.labels.get(name) or columns[name].kept(name in plan.unchanged) for name in plan.columns}
+    said |= {f"{ORDER}{i}": key for i, key in enumerate(staged.order)}
     listed = ", ".join(f"{expression} AS {quoted(name)}" for name, expression in said.items())
     written = _written(plan, columns, staged, dialect)
     outer = ", ".join(f"{value} AS {quoted(name)}" for name, (value, _) in written.items())
@@ -154,11 +157,19 @@ def _sorted(plan: Plan, columns: Mapping[str, SqlColumn], staged: Staged, dialec
     """What released rows, named q, are sorted by: where a row lies in a table must not tell where it lay before.
 
     Texts compare byte by byte and whole numbers by their digits; other values, which databases print in other ways than
-    Sfumato, as values and then, where those are equal and yet differ, as the database prints them.
+    Sfumato, as values and then, where those are equal and yet differ, as the database prints them. What has ranks in
+    this order is sorted by them.
     """
-    keys = []
-    for name in sorted_by(plan.columns, plan.order.quasi):
+    keys = [f"q.{quoted(f'{ORDER}{i}')}" for i in range(len(staged.order))]
+    for name in sorted_by(plan.columns, plan.order.quasi)[len(staged.ranked) :]:
         value, text = f"q.{quoted(name)}", dialect.same_text.format(f"q.{quoted(name)}")
-        alone = name in staged.labels or columns[name].dtype == pl.String or columns[name].dtype.is_integer()
-        keys += [text] if alone else [value, text]
+        dtype = pl.String() if name in staged.labels else columns[name].dtype
+        if dtype == pl.String or dtype.is_integer():
+            keys.append(text)
+        elif dtype.is_float():  # zeros are equal, and print differently
+            keys += [value, dialect.below.format(value, text)]
+        elif dtype.is_temporal() or dtype == pl.Boolean:
+            keys.append(value)
+        else:
+            keys += [value, text]
     return "ORDER BY " + ", ".join(f"{key} NULLS LAST" for key in keys)

@@ -11,10 +11,12 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from sfumato.core.printed import LARGEST_KEY, printed
+from sfumato.engines.order import dense_ranks, sorted_by
 from sfumato.engines.protocol import LABEL, Plan
 from sfumato.engines.sql.types import SqlColumn, SqlDialect
 
-VALUE, MISSING, CODE, TEXT, KEY, PLACE = "value", "missing", "code", "label", "key", "place"
+VALUE, MISSING, CODE, TEXT, KEY, PLACE, RANK = "value", "missing", "code", "label", "key", "place", "rank"
+MANY = 100_000  # values of a column: more are sorted by as fast as they are joined
 
 
 class Staged:
@@ -22,20 +24,25 @@ class Staged:
 
     `tables` are to be staged under their numbers, `joins` and `where` follow after FROM, and `labels` has an
     expression for each column that is blurred. `numbers` are tables of labels and of what is written in their place.
+    Where rows are to be `sorted`, `order` are whole numbers in the order of the first columns that released rows are
+    sorted by, which `ranked` names: numbers sort three times faster than texts.
     """
 
-    def __init__(self, plan: Plan, columns: Mapping[str, SqlColumn], dialect: SqlDialect) -> None:
+    def __init__(self, plan: Plan, columns: Mapping[str, SqlColumn], dialect: SqlDialect, sorted: bool = False) -> None:
         self.columns, self.dialect = columns, dialect
         self.tables: list[pl.DataFrame] = []
         self.joins: list[str] = []
         self.where: list[str] = []
         self.labels: dict[str, str] = {}
+        self._coded: dict[str, int] = {}  # the tables of the values of columns
+        self._values = {name: v.to_frame(name) for name, v in plan.values.items() if len(v) <= MANY}
+        self._classes: dict[str, tuple[int, str]] = {}  # of columns with a label per class, where that is
         tuples = plan.suppressed_keys if plan.cells is None else plan.cells
         keys = [] if tuples is None else list(plan.keys)
         codes: dict[str, pl.DataFrame] = {}
         said: dict[str, str] = {}
         for name in dict.fromkeys((*keys, *plan.maps)):
-            source = plan.maps.get(name, tuples)
+            source = plan.maps.get(name, self._values.get(name, tuples))
             assert source is not None
             texts = [pl.col(LABEL + name).cast(pl.String).alias(TEXT)] if name in plan.maps else []
             found = source.select(pl.col(name).alias(VALUE), *texts).unique(VALUE, maintain_order=True)
@@ -51,6 +58,10 @@ class Staged:
                 made = made.with_columns(printed(s) for s in made.iter_columns() if s.dtype.is_temporal())
             made.columns = [TEXT, *(f"{TEXT} {i}" for i in range(made.width - 1))]
             self.numbers[name] = self._add(made)
+        self.order: list[str] = []
+        self.ranked: list[str] = []
+        if sorted:
+            self._rank_columns(plan)
 
     def _add(self, table: pl.DataFrame) -> str:
         self.tables.append(table)
@@ -67,7 +78,7 @@ class Staged:
         table = table.with_columns(
             column.sent(table.get_column(VALUE)), pl.col(VALUE).is_null().cast(pl.Int32).alias(MISSING)
         )
-        number = len(self.tables)
+        number = self._coded[name] = len(self.tables)
         alias = self._add(table)
         # an outer join on the value as it is: no planner takes it for one that finds few rows
         self._join(alias, f"{alias}.{VALUE} = {column.value()}", False)
@@ -121,6 +132,48 @@ class Staged:
             self._join(texts, f"{texts}.{PLACE} = {alias}.{PLACE}", True)
             for i, name in enumerate(blurred):
                 self.labels[name.removeprefix(LABEL)] = f'{texts}."{TEXT} {i}"'
+                self._classes[name.removeprefix(LABEL)] = len(self.tables) - 1, f"{TEXT} {i}"
+
+    def _rank_columns(self, plan: Plan) -> None:
+        """Make the numbers that released rows are sorted by, as far as the values of columns are known."""
+        domain = LARGEST_KEY
+        for name in sorted_by(plan.columns, plan.order.quasi):
+            if (found := self._rank(name, plan)) is None:
+                return
+            rank, size = found
+            if domain * size >= LARGEST_KEY:  # a wider number would wrap: begin another
+                self.order.append(rank)
+                domain = size
+            else:
+                self.order[-1] = f"({self.order[-1]} * {size} + {rank})"
+                domain *= size
+            self.ranked.append(name)
+
+    def _rank(self, name: str, plan: Plan) -> tuple[str, int] | None:
+        """The rank of what is released of a column, as an expression, and how many ranks there are."""
+        if name in self._classes:
+            number, text = self._classes[name]
+            rank, size = dense_ranks(self.tables[number].get_column(text))
+            self.tables[number] = self.tables[number].with_columns(pl.Series(f"{RANK} {text}", rank))
+            return f's{number}."{RANK} {text}"', size
+        known = name in self._values or (plan.cells is not None and name in plan.keys)
+        if name not in plan.maps and not (known and name in plan.unchanged):
+            return None
+        if name not in self._coded:
+            values = self._values[name].rename({name: VALUE}).with_row_index(CODE).cast({CODE: pl.Int64})
+            self._code(name, values, False)
+        number, column = self._coded[name], self.columns[name]
+        table = self.tables[number]
+        if name in plan.maps:
+            given = table.get_column(TEXT)
+        else:  # as `_sorted` compares them
+            given = table.get_column(VALUE).cast(column.dtype)
+            given = printed(given) if column.dtype.is_integer() else given
+        rank, size = dense_ranks(given)
+        self.tables[number] = table.with_columns(pl.Series(RANK, rank))
+        missing = table.select(MISSING).with_columns(pl.Series(RANK, rank)).filter(pl.col(MISSING) == 1)
+        absent = missing.item(0, RANK) if missing.height else "NULL"
+        return f"CASE WHEN {column.plain()} IS NULL THEN {absent} ELSE s{number}.{RANK} END", size
 
 
 def _looked_up(values: pl.Series, table: pl.DataFrame, by: str, found: str) -> pl.Series:

@@ -21,7 +21,8 @@ class SqlDialect:
     """How a kind of database names, compares and samples.
 
     `same_text` compares texts letter by letter, whatever the collation of their column. `nan` is true of a number that
-    is not one, `zero` makes either zero the positive one. `hashed` is a number of 64 bits from the MD5 of a text.
+    is not one, `zero` makes either zero the positive one; `below` sorts both, by their value and text. `hashed` is a
+    number of 64 bits from the MD5 of a text.
     `folds`: names that differ in case only are one name. `guesses`: the driver takes the type of a column from its
     first rows. `one_snapshot` begins a transaction that sees all tables as they are at one moment; None: nobody knows.
     """
@@ -31,6 +32,7 @@ class SqlDialect:
     same_text: str = "CAST({} AS VARCHAR)"
     nan: str | None = "{0} <> {0}"
     zero: str = "ABS({})"
+    below: str = "CASE WHEN {0} = 0 THEN {1} END"
     inner: str = "JOIN"
     temporary: str = ""
     start: tuple[str, ...] = ()
@@ -55,10 +57,11 @@ DUCKDB = SqlDialect(
     "duckdb",
     same_text='CAST({} AS VARCHAR) COLLATE "binary"',
     nan="isnan({0})",
+    below="NOT signbit({0})",
     temporary="temp.",
     start=("SET TimeZone = 'UTC'",),
     sample="WHERE hash(rowid) % {step} = 0",
-    hashed="md5_number_lower({})",
+    hashed="CAST(md5_number({}) >> 64 AS UBIGINT)",  # md5_number_lower takes three times as long
     folds=True,
     one_snapshot=(),
 )

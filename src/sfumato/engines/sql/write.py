@@ -104,7 +104,7 @@ def released(
         with driver_errors(OutputError, f'the table "{name}" cannot be made', link.disks):
             place, replaces = target(link, dialect, source, name, overwrite)
             report_progress("recoding rows", None)
-            staged = prepared(link, dialect, source, known, plan, counted)
+            staged = prepared(link, dialect, source, known, plan, counted, sorted=True)
             if replaces:
                 link.run(f"DROP TABLE {place.written}")
             for statement in created(place, source, plan, known, staged, dialect):
@@ -132,11 +132,17 @@ def begin(link: Link, dialect: SqlDialect, write: bool) -> None:
 
 
 def prepared(
-    link: Link, dialect: SqlDialect, source: TableName, known: Mapping[str, SqlColumn], plan: Plan, counted: int | None
+    link: Link,
+    dialect: SqlDialect,
+    source: TableName,
+    known: Mapping[str, SqlColumn],
+    plan: Plan,
+    counted: int | None,
+    sorted: bool = False,
 ) -> Staged:
     """The tables of the plan staged, for a table that has as many rows as when it was counted."""
     if counted is not None and every(link, source) != counted:
         raise ReadError(CHANGED, hint="run it again")
-    staged = Staged(plan, known, dialect)
+    staged = Staged(plan, known, dialect, sorted)
     stage(link, dialect, staged)
     return staged
