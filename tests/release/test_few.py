@@ -53,6 +53,11 @@ def test_without_it_labels_overlap_and_lose_less(name: str) -> None:
     assert not free.manifest["policy"]["tidy"]
 
 
+def test_a_search_that_prints_ranges_goes_on_to() -> None:
+    given = {"hierarchies": {"age": sf.intervals(10, 20)}, "search": sf.Mondrian(labels="ranges")}
+    assert released(**given, tidy=False).table.equals(released(**given).table)
+
+
 def test_given_hierarchies_are_what_is_released() -> None:
     trees = {"age": sf.intervals(10, 20), "born": sf.dates("year", "decade")}
     for more in ({}, {"tidy": False}, {"search": "mondrian"}):

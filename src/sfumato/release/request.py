@@ -324,7 +324,7 @@ def adjusted(search: Any, keep: Any, labels: Any, tidy: Any = None) -> tuple[Any
     by_itself = isinstance(search, Automatic) and search.labels == "hierarchy" and labels is None
     neat = by_itself if tidy is None else tidy
     if labels is None and tidy is not None and "labels" in field_values(search):
-        labels = "hierarchy" if tidy else "given"
+        labels = "hierarchy" if tidy else "given" if search.labels == "hierarchy" else None
     asked = {name: value for name, value in (("keep", keep), ("labels", labels)) if value is not None}
     for name in asked:
         if name not in field_values(search):

@@ -1,7 +1,8 @@
 """Local search refinement: near classes are taken apart and their rows clustered anew while the loss falls.
 
 The moves are those of large neighbourhood search (Shaw, CP 1998: ruin and recreate), which contain the moves, swaps and
-unions of rows between near classes.
+unions of rows between near classes. Where rounds or seconds are given, some that lose more are taken at first, as in
+simulated annealing (Schrimpf et al., J. Comput. Phys. 159, 2000), and what lost least of all is kept.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from sfumato.search.clustering.clusters import (
     Field,
     boxes,
     check,
+    class_order,
     dense,
     lay_out,
     mended,
@@ -40,6 +42,9 @@ from sfumato.search.mondrian.mondrian import Mondrian
 from sfumato.search.problem import Columns, Levels, Partition, Problem, Solution, along_hierarchy, level_columns, limits
 
 NEAR = (2, 3, 4, 6)  # how many clusters join one in a round, round by round
+WIDE = (3, 4, 6)  # the same where rounds or seconds are given
+HEAT = 0.05  # by what share a neighbourhood may lose more than before, then, at first
+COLD = 0.9  # the share of the rounds or seconds after which none may
 TRIES = 4  # times that the rows of a neighbourhood are clustered anew in a round
 LARGE = 3  # times the least size: larger clusters stay out of the rounds
 BLOCK = 2000  # rows that are clustered together where a first search left them
@@ -57,7 +62,8 @@ class Refined(Search):
     """Improve the classes of another search by clustering near ones anew while the loss falls (CG_, heuristic).
 
     In a round every class and a few classes near it are taken apart and their rows clustered anew, several times; what
-    loses least and satisfies the policy stays. `start`: the search to improve on; without one, the best of k-member in
+    loses least and satisfies the policy stays. The first of given rounds or seconds may lose a little more than before,
+    so as to lose less in the end. `start`: the search to improve on; without one, the best of k-member in
     blocks, iterated and, on wide columns, Mondrian.
     `rounds`: how many; `seconds`: until then; with neither, as many rounds as take a second or two on Adult. `labels`:
     as `auto` takes them. Rows that the first search suppressed come back where that loses less. Never worse than the
@@ -122,23 +128,32 @@ class Refined(Search):
             rounds = int(np.clip(WORK // (len(of) * max(1, field.least // 25)), 2, 100))
         checks = done = 0
         watched = self.rounds is not None or self.seconds is not None
-        costs = [_cost(field, of)] if watched else []
+        costs: list[float] = []
+        best, least, near, heat = of, np.inf, WIDE if watched else NEAR, 0.0
         with workers() as pool:
             while rounds is None or done < rounds:
                 spent = time.perf_counter() - began
                 if self.seconds is not None and spent > self.seconds:
                     break
-                problem.progress("refining", done / rounds if rounds else spent / (self.seconds or 1))
-                of, tried = _round(field, of, self.seed * 1_000_003 + done, NEAR[done % len(NEAR)], pool)
+                share = max(done / rounds if rounds else 0.0, spent / self.seconds if self.seconds else 0.0)
+                problem.progress("refining", share)
                 if watched:
-                    costs.append(_cost(field, of))
+                    heat = HEAT * max(0.0, 1 - share / COLD) ** 2
+                before = of
+                of, cost, tried = _round(field, of, self.seed * 1_000_003 + done, near[done % len(near)], heat, pool)
+                best, least = (before, cost) if cost < least else (best, least)
+                costs.append(least)
                 checks += tried
                 done += 1
                 if tried == 0:
                     break
+        costs.append(min(cost := _cost(field, of), least))
+        best = of if cost <= least else best
         cut = self.seconds is not None and (rounds is None or done < rounds)
         same = not cut and all(first.reproducible for first in firsts)
-        found = replace(settled(field, of, began, checks, reproducible=same), improving=_improving(costs))
+        found = replace(
+            settled(field, best, began, checks, reproducible=same), improving=_improving(costs) if watched else None
+        )
         for first in firsts:  # a loss that boxes do not measure may have been lower before
             if first.verdict.satisfied and first.verdict.loss < found.verdict.loss and self._prints(first.recoding):
                 found = replace(first, checks=checks, seconds=found.seconds, reproducible=same, choice=None)
@@ -182,14 +197,19 @@ def _improving(costs: list[float]) -> float | None:
     return costs[len(costs) // 2] / costs[-1] - 1
 
 
-def _round(field: Field, of: np.ndarray, seed: int, near: int, pool: ThreadPoolExecutor) -> tuple[np.ndarray, int]:
-    """One round: the clusters, and how many neighbourhoods were clustered anew."""
+def _round(
+    field: Field, of: np.ndarray, seed: int, near: int, heat: float, pool: ThreadPoolExecutor
+) -> tuple[np.ndarray, float, int]:
+    """One round: the clusters, what all rows lost before, and how many neighbourhoods were clustered anew; with `heat`
+    they may lose more."""
     space, least = field.space.arrays, field.least
     clusters = int(of.max()) + 1
     count = field.problem.cells.count
-    size = np.bincount(of, weights=count, minlength=clusters).astype(np.int64)
-    size[of[field.whole]] = 1 << 40  # equal rows that are a class of their own stay so
     lo, hi = boxes(field.points, of)
+    size = np.bincount(of, weights=count, minlength=clusters).astype(np.int64)
+    each = field.space.costs(lo, hi)
+    total = float((each * size).sum())
+    size[of[field.whole]] = 1 << 40  # equal rows that are a class of their own stay so
     order, bounds = blocks(lo, hi, LOCAL, 1.0, seed, *space)
     pools = np.full(clusters, -1)
 
@@ -200,29 +220,27 @@ def _round(field: Field, of: np.ndarray, seed: int, near: int, pool: ThreadPoolE
 
     made = np.array(list(pool.map(gather, range(len(bounds) - 1))))
     if not made.sum():
-        return of, 0
+        return of, total, 0
     block_of = np.empty(clusters, np.int64)
     block_of[order] = np.repeat(np.arange(len(made)), np.diff(bounds))
     number = np.where(pools >= 0, pools + (np.cumsum(made) - made)[block_of], -1)
-    cost = np.bincount(number + 1, weights=field.space.costs(lo, hi) * size * (number >= 0), minlength=made.sum() + 1)[
-        1:
-    ]
+    cost = np.bincount(number + 1, weights=each * size * (number >= 0), minlength=made.sum() + 1)[1:]
     of_point = number[of]
     inside = np.flatnonzero(of_point >= 0)
-    inside = inside[np.argsort(of_point[inside], kind="stable")]
+    inside = inside[class_order(of_point[inside])]
     starts = np.searchsorted(of_point[inside], np.arange(made.sum() + 1))
     found, gain = np.full(len(inside), -1), np.zeros(made.sum())
 
     def again(part: slice) -> None:
         first, last = starts[part.start], starts[part.stop]
-        some = inside[first:last], starts[part.start : part.stop + 1] - first, cost[part]
+        some = inside[first:last], starts[part.start : part.stop + 1] - first, cost[part] * (1 + heat)
         rules = least, TRIES, seed + part.start
         recluster(field.points, *some, *rules, field.kind, field.cap, found[first:last], gain[part], *space)
 
     ends = np.linspace(0, made.sum(), 1 + min(8, int(made.sum()))).astype(int)
     list(pool.map(again, [slice(a, b) for a, b in pairwise(ends.tolist())]))
     better = gain > 0
-    return _accepted(field, of, inside, of_point[inside], found, better), int(made.sum())
+    return _accepted(field, of, inside, of_point[inside], found, better), total, int(made.sum())
 
 
 def _accepted(
