@@ -130,7 +130,11 @@ def test_what_streaming_cannot_do_is_told_with_the_other_faults(run: Run, parts:
         (("in/0.parquet", "p.toml", *FLAGS), ["a policy file stands alone"]),
         (("in/*.csv", *FLAGS, "-o", "out"), ["error: no file matches in/*.csv\n"]),
         (("in/", *FLAGS, "--max-cells", "3", "-o", "out"), ["--max-cells 3", '"age"']),
-        (("in/", *FLAGS, "--search", "refined", "--k", "20", "-o", "out"), ["different labels", "--search mondrian"]),
+        (
+            ("in/", *FLAGS, "--search", "refined", "--k", "20", "-o", "out"),
+            ["different labels", "--row-key id", "--search mondrian"],
+        ),
+        (("in/", *FLAGS, "--row-key", "nam", "-o", "out"), ["--row-key: ", 'no column "nam"', '"name"']),
         (("nofolder/*.parquet", *FLAGS, "-o", "out"), ["error: no file matches nofolder/*.parquet\n"]),
         (("in/0.parquet", "all.csv", *FLAGS, "-o", "out"), ["all.csv"]),
     ],
@@ -143,6 +147,17 @@ def test_refusals(run: Run, parts: Path, tmp_path: Path, arguments: tuple[str, .
     assert all(word in done.err for word in words), done.err
     assert "fault of Sfumato" not in done.err
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_rows_with_equal_values_are_dealt_by_a_key(run: Run, parts: Path, tmp_path: Path) -> None:
+    done = run("anonymize", "in/", *FLAGS, "--search", "refined", "--k", "20", "--row-key", "name", "-o", "out")
+    assert done.code == 0, done.err
+    assert manifest(tmp_path / "out")["policy"]["row_key"] == ["name"]
+    assert run("verify", "out").code == 0
+    (tmp_path / "p.toml").write_text(policy_text().replace("[roles]\n", '[roles]\nrow_key = ["name"]\n'))
+    again = run("anonymize", "p.toml", "--input", "in/", "--search", "refined", "--k", "20", "-o", "again")
+    assert again.code == 0, again.err
+    assert manifest(tmp_path / "again")["policy"]["row_key"] == ["name"]
 
 
 def test_a_policy_file(run: Run, parts: Path, tmp_path: Path) -> None:

@@ -266,6 +266,29 @@ def test_nothing_that_is_published_out_of_core_tells_originals_apart() -> None:
             assert same == pointed
 
 
+@pytest.mark.slow
+def test_rows_dealt_by_a_key_tell_no_originals_apart() -> None:
+    """Searches that split cells, out of core: what is published is what would be of a table in memory."""
+    searches = ("refined", "k-member", "greedy-suppression", sf.Mondrian(relaxed=True), "auto")
+    compared = 0
+    for number, case in enumerate(cases(13, 10 * FUZZ, search="mondrian")):
+        asked = {**case.asked, "search": searches[number % 5], "identifying": ["id"]}
+        here = Case(case.name, case.table.with_row_index("id"), asked)
+        stored = replace(here, asked=asked | {"row_key": ["id"]}, stored=True)
+        made, local = stored.made(), here.made()
+        if made is None or local is None:
+            continue
+        document = json.loads(made.document)
+        assert document["policy"].pop("row_key") == ["id"]
+        assert document == json.loads(local.document)
+        cells = [cell for cell in hidden(here, local) if cell[1] != "id"]
+        if cells:
+            same, pointed = left(made, others(stored, *cells[number % len(cells)]))
+            assert same == pointed
+            compared += same
+    assert compared >= 5
+
+
 def test_criteria_for_sets_of_columns_tell_no_originals_apart() -> None:
     """Each k of its own, and a secret that is protected for one set only."""
     compared = 0

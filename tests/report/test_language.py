@@ -67,6 +67,7 @@ def pages(folder: Path) -> Iterator[str]:
     """Public reports of several kinds."""
     yield report(MANIFEST)
     yield report({**MANIFEST, "input": {"rows": 20_000, "reading": READING}})
+    yield report({**MANIFEST, "policy": {**MANIFEST["policy"], "row_key": ["id", "visit"]}})
     yield report(two_sets(copy.deepcopy(MANIFEST)))
     made = sf.anonymize(TABLE, **ASKED, **DRAWN, profile="clinical", about={"suggested": ["age"]})
     yield report(made.manifest, made.table)

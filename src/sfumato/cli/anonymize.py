@@ -32,6 +32,9 @@ def anonymize(
     unprotected: Annotated[
         options.Texts, option("--unprotected", "Sensitive columns that nothing protects, on purpose.", ROLES, "A,B")
     ] = None,
+    row_key: Annotated[
+        options.Texts, option("--row-key", "Columns that tell rows of an out-of-core table apart.", ROLES, "A,B")
+    ] = None,
     promises: options.PromiseOptions,
     suppression: options.Suppression = None,
     search: Annotated[
@@ -98,6 +101,7 @@ def anonymize(
     given: dict[tuple[str | int, ...], Any] = {
         **roles.keys(faults),
         ("roles", "unprotected"): options.joined(unprotected),
+        ("roles", "row_key"): options.joined(row_key),
         ("search", "method"): options.named(search, "method", SEARCHES, "--search", faults),
         ("search", "keep"): keep,
         ("search", "labels"): labels,

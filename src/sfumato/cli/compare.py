@@ -172,7 +172,7 @@ def run(
             every = MemoryTable(data)
             fewer = dropped_missing(every, every, base.roles, drop)[0]
             data = fewer.sample(fewer.rows())
-        for name in ("order", "require", "unprotected", "profile", "tidy", "numbers", "about"):
+        for name in ("order", "row_key", "require", "unprotected", "profile", "tidy", "numbers", "about"):
             keywords.pop(name)
         for name, key in (("method", "search"), ("loss", "loss"), ("suppression", "suppression")):
             rest = [getattr(other({("search", name): value}), key) for value in lists[name][1:]]

@@ -75,8 +75,8 @@ def _quoted(column: pl.Series) -> pl.Series:
     return ('"' + printed(column).str.replace_all('"', '""', literal=True) + '"').fill_null('""')
 
 
-def secret_seed(seed: int | None) -> int:
+def secret_seed(seed: int | None, of: str = "shuffle") -> int:
     """A seed of a random order that nobody can derive from the published one: else the order could be undone."""
     secret = key() or secrets.token_bytes(32)
     given = secrets.token_hex(16) if seed is None else str(seed)
-    return int.from_bytes(hmac.new(secret, f"shuffle {given}".encode(), hashlib.sha256).digest()[:8], "big")
+    return int.from_bytes(hmac.new(secret, f"{of} {given}".encode(), hashlib.sha256).digest()[:8], "big")

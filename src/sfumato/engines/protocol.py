@@ -16,11 +16,13 @@ import polars as pl
 from sfumato.core.printed import refuse_unprintable
 from sfumato.engines.numbers import NumberForms, NumberWriter
 from sfumato.engines.order import ORDERS, RowOrder
-from sfumato.errors import ColumnError, OutputError, TooManyCells
+from sfumato.errors import ColumnError, OutputError, ReadError, TooManyCells
 
 RESERVED_PREFIX = "sfumato: "  # column names that start so are ours
 COUNT = RESERVED_PREFIX + "rows"  # the column of counts
 LABEL = RESERVED_PREFIX + "label of "  # stands before a column's name where its label stands beside its value
+PIECE = RESERVED_PREFIX + "piece"  # the column of pieces, where rows of a tuple go to several classes
+FETCHING = "reading row keys"
 
 Progress = Callable[[str, float | None], None]
 
@@ -31,10 +33,12 @@ class Plan:
 
     `columns` are released, in this order. `maps` gives a column's label per value: the column, and `LABEL + column`.
     `cells` gives the labels per tuple of `keys`; rows whose tuple is not in it are left out. `suppressed_keys` are
-    tuples of `keys` whose rows are left out. Columns that are `unchanged` keep values and type; `values` has all values
-    of some of them. Values are matched in their plain form (see `plain`), and a missing value matches a missing value.
-    Rows are released in `order`, as many as `rows` where that is known. For rows in memory, `taken` are those that stay
-    and `labels` their columns. `numbers` says what is not written as labels.
+    tuples of `keys` whose rows are left out. With `dealt`, rows of some tuples have different labels: it has the
+    `PIECE` of each of these rows, by `keys` and `row_key`, other rows have piece 0, and `cells` has a tuple per piece.
+    Columns that are `unchanged` keep values and type; `values` has all values of some of them. Values are matched in
+    their plain form (see `plain`), and a missing value matches a missing value. Rows are released in `order`, as many
+    as `rows` where that is known. For rows in memory, `taken` are those that stay and `labels` their columns. `numbers`
+    says what is not written as labels.
     """
 
     columns: tuple[str, ...]
@@ -44,11 +48,18 @@ class Plan:
     cells: pl.DataFrame | None = None
     suppressed_keys: pl.DataFrame | None = None
     values: Mapping[str, pl.Series] = field(default_factory=dict)
+    row_key: tuple[str, ...] = ()
+    dealt: pl.DataFrame | None = None
     order: RowOrder = field(default_factory=RowOrder)
     rows: int | None = None
     taken: np.ndarray | None = None
     labels: Mapping[str, pl.Series] = field(default_factory=dict)
     numbers: NumberForms = field(default_factory=NumberForms)
+
+    @property
+    def cell_keys(self) -> tuple[str, ...]:
+        """The columns that tell `cells` apart."""
+        return self.keys if self.dealt is None else (*self.keys, PIECE)
 
     def number_labels(self) -> dict[str, pl.Series]:
         """The labels of the columns that other columns are written in the place of, as any engine can join these."""
@@ -149,6 +160,10 @@ class Engine(Protocol):
 
     def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
         """For each set of columns how many rows have values of them, in their plain form, that no other row has."""
+
+    def fetch(self, plan: Plan, report_progress: Progress) -> pl.DataFrame:
+        """The one map, of some rows: those that the plan releases, in memory, in any order."""
+        raise ReadError(f"{self.called} has its rows at hand")
 
     def recode(self, plan: Plan, file: Path, format: str, report_progress: Progress) -> StagedRelease:
         """The one map: write the rows as the plan says into a file, or into a folder of parts of that name."""

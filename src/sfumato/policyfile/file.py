@@ -45,7 +45,7 @@ from sfumato.release.destination import Folder
 from sfumato.release.destination import Table as NewTable
 
 ASKED = ("require", "search", "loss", "suppression", "hierarchies", "levels", "ends", "numbers", "tidy", "seed",
-         "order", "normalise", "drop_missing", "profile", "about")  # fmt: skip
+         "order", "normalise", "drop_missing", "row_key", "profile", "about")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,7 @@ class PolicyFile:
     order: str
     normalise: bool | list[str]
     drop_missing: bool | list[str]
+    row_key: list[str]
     ends: str
     numbers: str | dict[str, str]
     tidy: bool | None
@@ -162,6 +163,9 @@ def check(
             hint = _elsewhere(name) or did_you_mean(name, TABLES) or f"the tables are {', '.join(TABLES)}"
             faults.tell(f'unknown table "{name}"; {hint}', name)
     roles = _roles(table, bad, columns, faults, *_of_models(draft))
+    for name in table.row_key:
+        if columns is not None and name not in columns:
+            faults.meant(f'the table has no column "{name}"', name, columns, "roles", "row_key")
     require = _requirements(draft, faults)
     roles = _protected(roles, require, columns, faults)
     roles, require = _over_sets(roles, require, bad, faults)
@@ -196,6 +200,7 @@ def check(
         levels=levels,
         normalise=table.normalise,
         drop_missing=table.drop_missing,
+        row_key=table.row_key,
         about=about,
         output=None if output.path is None else draft.folder / output.path,
         format=output.format or format,

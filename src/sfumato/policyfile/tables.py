@@ -111,6 +111,7 @@ class RolesTable(PolicyTable):
     rest: Literal["refuse", "release"] = "refuse"
     normalise: bool | list[str] = False
     drop_missing: bool | list[str] = False
+    row_key: list[str] = []
 
 
 class SearchTable(PolicyTable):

@@ -70,6 +70,7 @@ class Method:
     normalise: tuple[str, ...]  # sensitive columns in one spelling per value
     order: str  # of the released rows
     loss: Mapping[str, Any]  # its name and parameters
+    row_key: tuple[str, ...] = ()  # columns by which rows with equal values are dealt to classes, out of core
 
 
 def manifest(
@@ -113,6 +114,7 @@ def manifest(
             "tidy": policy.tidy,
             **({"normalise": list(method.normalise)} if method.normalise else {}),
             **({"profile": policy.profile} if policy.profile else {}),
+            **({"row_key": list(method.row_key)} if method.row_key else {}),
         },
         "seed": seed,
         "input": {"rows": before, "fingerprint": fingerprint, **({"reading": dict(reading)} if reading else {})},

@@ -25,10 +25,11 @@ from sfumato.core.spelling import one_spelling, refuse_order, respelled
 from sfumato.engines.atomic import PREFIX
 from sfumato.engines.labelled import labelled
 from sfumato.engines.order import numbered
-from sfumato.engines.protocol import COUNT, Engine, Plan
+from sfumato.engines.protocol import COUNT, PIECE, Engine, Plan
 from sfumato.errors import BrokenPromise, EmptyTable, TooManyCells
 from sfumato.hierarchies.either import Either
 from sfumato.measures.table import TupleCounts
+from sfumato.release.dealing import Pieces, dealt, pieces_of, refuse_split, whole_cells
 from sfumato.release.destination import Folder, StagedOutput, Table, folder_of, refuse_row_order, stage_release
 from sfumato.release.ends import loss_as_ranges, with_ends
 from sfumato.release.manifest import Shown
@@ -49,8 +50,6 @@ from sfumato.release.request import (
     refuse_hidden,
     refuse_overlap,
     refuse_own_distribution,
-    refuse_split,
-    whole_cells,
 )
 from sfumato.release.verify import RowTable, Verification, verify_table
 from sfumato.report import report
@@ -142,6 +141,10 @@ def _recoding(engine: Engine, request: Request, to: Folder | Table | None) -> Re
     check_solution(solution := found.solution, request.search, policy, rows)
     chosen = {a.name: a for a in found.attributes}  # each with the one of its hierarchies that was chosen
     micro = replace(micro, schema=tuple(chosen.get(a.name, a) for a in micro.schema))
+    counted, of_entry, keys, pieces = entries, found.of_entry, found.keys, found.pieces
+    if pieces is not None:
+        entries, micro = pieces.entries(counted), pieces.microdata(micro)
+        of_entry, keys = pieces.first, (*keys, PIECE)
     if engine.in_memory:
         taken, labels = recode(entries, micro, solution, found.of_entry, policy.columns)
         labels, forms = in_forms(request, micro, labels)
@@ -149,9 +152,11 @@ def _recoding(engine: Engine, request: Request, to: Folder | Table | None) -> Re
         plan = Plan(request.released, taken=taken, labels=labels | one_spelling(own, policy.require), numbers=forms)
     else:
         plan = plan_of(
-            entries, micro, solution, found.of_entry, policy.columns, found.keys, request.released,
+            entries, micro, solution, of_entry, policy.columns, keys, request.released,
             lambda labels: in_forms(request, micro, labels),
         )  # fmt: skip
+        if pieces is not None:
+            plan = dealt(engine, plan, pieces, counted, solution.kept, request.row_key, request.seed, report_progress)
     plan = replace(plan, order=request.row_order, rows=rows - solution.verdict.suppressed)
     overall = {name: distribution(micro, name) for name in policy.as_they_are}
     return Recoding(request, engine, plan, solution, micro, found.cells.codes, overall, spelled)
@@ -160,27 +165,29 @@ def _recoding(engine: Engine, request: Request, to: Folder | Table | None) -> Re
 @dataclass(frozen=True, eq=False)
 class SearchedCells:
     """Cells, the cell of each counted tuple, the columns that tell cells apart, the quasi-identifiers, each with the
-    hierarchy that was chosen for it, and the solution."""
+    hierarchy that was chosen for it, the solution, and the pieces of counted tuples that are cut."""
 
     cells: Cells
     of_entry: np.ndarray
     keys: tuple[str, ...]
     attributes: tuple[Attribute, ...]
     solution: Solution
+    pieces: Pieces | None = None
 
 
 def solve(request: Request, micro: Microdata, rows: pl.DataFrame | None, report_progress: Progress) -> SearchedCells:
     """Count cells from the entries and search.
 
-    `rows` are the released columns of a table in memory: its rows alone can be dealt to several classes, by what else
-    is released of them.
+    `rows` are the released columns of a table in memory, whose rows are dealt to several classes by what else is
+    released of them; those of other tables are by their row key.
     """
     method, policy, histogram_columns = request.search, request.policy, request.histogram_columns
     began = time.perf_counter()
-    picks = isinstance(method, Automatic) and rows is None
+    whole = rows is None and not request.row_key  # rows of a cell cannot be told apart
+    picks = isinstance(method, Automatic) and whole
     jointly = bool(histogram_columns) and method.splits and not picks
     cells, of_entry = counted(micro, policy.columns, histogram_columns, jointly)
-    if rows is None and not picks:
+    if whole and not picks:
         small = (cells.count > 1) & (cells.count < max(c.least_size for c in policy.require))
         if method.splits and not isinstance(method, Mondrian) and small.any():
             refuse_split(method)  # before it has cut millions of cells into rows
@@ -199,16 +206,21 @@ def solve(request: Request, micro: Microdata, rows: pl.DataFrame | None, report_
     else:
         solution = search(problem)
     solution = solution if choice is None else replace(solution, choice=choice)
+    pieces = None
     if isinstance(solution.recoding, Partition) and (split := solution.recoding.split) is not None:
         if rows is None:
-            refuse_split(method)
-        alike = numbered(rows, rows.columns) if rows.width else np.zeros(len(of_entry), np.int64)
-        cells, of_entry = apply_split(cells, split), deal(of_entry, split, alike)
+            pieces = pieces_of(of_entry, solution)
+            if whole and pieces.number.any():
+                refuse_split(method)
+        else:
+            alike = numbered(rows, rows.columns) if rows.width else np.zeros(len(of_entry), np.int64)
+            of_entry = deal(of_entry, split, alike)
+        cells = apply_split(cells, split)
         problem = Problem(attributes, cells, policy, micro.rows, request.levels)
     solution = with_ends(problem, solution)
-    solution = replace(solution, as_ranges=loss_as_ranges(problem, solution))
+    solution = replace(solution, as_ranges=loss_as_ranges(problem, solution), seconds=solution.seconds + counting)
     keys = request.counted_by if jointly else policy.columns
-    return SearchedCells(cells, of_entry, keys, attributes, replace(solution, seconds=solution.seconds + counting))
+    return SearchedCells(cells, of_entry, keys, attributes, solution, pieces)
 
 
 def _verified(table: Engine, engine: Engine, found: Recoding, staged: StagedOutput, path: Path | None) -> Release:

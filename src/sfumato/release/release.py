@@ -228,6 +228,7 @@ class Release(Described):
             normalise=asked.normalised,
             order=asked.order,
             loss={"name": loss_name(self.policy.loss), **self.policy.loss.parameters()},
+            row_key=asked.row_key,
         )
         figures = losses(self.shown, self.policy)
         mark = self.engine.fingerprint(key()) if self.in_memory else self.fingerprint

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -47,8 +47,8 @@ from sfumato.hierarchies.either import MOST, Either
 from sfumato.hierarchies.learned import Learned, have_gaps
 from sfumato.measures.table import SAMPLE, estimate
 from sfumato.release.overlap import OVERLAP
-from sfumato.search import SEARCHES, Automatic, Mondrian, search_name
-from sfumato.search.problem import Choice, Progress, Solution
+from sfumato.search import SEARCHES, Automatic, search_name
+from sfumato.search.problem import Progress, Solution
 
 if TYPE_CHECKING:
     from sfumato.release.verify import Verification
@@ -107,6 +107,7 @@ class Request:
     report_progress: Progress
     about: Mapping[str, Any] = field(default_factory=dict)  # what the release is about, in its owner's words
     numbers: str | Mapping[str, str] = "text"  # what ranges are written as
+    row_key: tuple[str, ...] = ()  # columns that tell the rows of an out-of-core table apart
 
     @property
     def counted_by(self) -> tuple[str, ...]:
@@ -571,21 +572,3 @@ def dropped_missing(table: Engine, engine: Engine, roles: Roles, given: bool | S
     warn(ReadWarning(what))
     fewer = engine.without_missing(columns, gone)
     return fewer if table is engine else table.without_missing(columns, gone), fewer
-
-
-def refuse_split(method: Any) -> NoReturn:
-    """Raise a PolicyError for a search that cuts cells."""
-    raise PolicyError(
-        f"{search_name(method)} gives rows with equal values different labels, "
-        "which an out-of-core table does not allow: its rows have no order to deal them in",
-        hint=HINT,
-    )
-
-
-def whole_cells(choice: Choice, labels: str) -> Choice:
-    """What was picked, or Mondrian where that gives rows with equal values different labels."""
-    if not choice.search.splits:
-        return choice
-    mondrian = Mondrian(cut="best", dimension="ncp", labels=labels)
-    why = "rows with equal values get equal labels, as an out-of-core table needs"
-    return Choice(mondrian, why, "optimal: one label per value of a column in all rows, more loss")

@@ -24,6 +24,7 @@ from sfumato.losses import loss as parse_loss
 from sfumato.measures.standards import profile_named
 from sfumato.measures.table import DEFAULT_MAX_CELLS
 from sfumato.release.about import about_of
+from sfumato.release.dealing import check_row_key
 from sfumato.release.destination import Table, destination
 from sfumato.release.ends import ends_named
 from sfumato.release.folder import verify_folder, verify_manifest
@@ -65,6 +66,7 @@ def anonymize(
     normalise: bool | Names = False,
     drop_missing: bool | Names = False,
     unprotected: Names = (),
+    row_key: Names = (),
     k: int | None = None,
     require: Iterable[Any] | Any = (),
     search: Any = "auto",
@@ -100,6 +102,8 @@ def anonymize(
     normalise: sensitive columns, or True for all of them, whose values count as one and are released in one spelling
         where they differ only by case, blanks, Unicode form or as `1` and `1.0`.
     drop_missing: leave rows out that have a missing value in a quasi-identifier, or in one of the columns named.
+    row_key: of an out-of-core table, columns that together tell its rows apart, such as a number of each. Searches that
+        give rows with equal values different labels, as the default does where it can, deal them by it.
     k: for k-anonymity: everybody looks like at least k - 1 others. require: further criteria, such as
         `EntropyLDiversity("disease", 3)`, or their shell form, such as "entropy-l-diversity disease 3".
     search, loss: a name or a value; "auto" picks the search, and `solution.choice` says why. keep: what "auto" shall
@@ -183,6 +187,7 @@ def anonymize(
             report_progress=progress or quiet,
             about=about_of(about, schema),
             numbers=forms,
+            row_key=check_row_key(row_key, engine) if row_key else (),
         )
         return make_release(table, engine, request, place)
 

@@ -29,7 +29,7 @@ from sfumato.verbs import anonymize
 __all__ = ["Anonymizer"]
 
 UNSEEN = ("refuse", "suppress", "generalise")
-NOT_HERE = ("data", "to", "max_cells", "numbers")  # of tables out of core, and of what is no label
+NOT_HERE = ("data", "to", "max_cells", "row_key", "numbers")  # of tables out of core, and of what is no label
 OPTIONS = tuple(name for name in inspect.signature(anonymize).parameters if name not in NOT_HERE)
 OF_SEARCH = ("search", "keep", "labels", "tidy", "loss", "suppression", "levels", "ends", "hierarchies", "k", "require")
 OF_REPORT = ("profile", "about", "drop_missing")

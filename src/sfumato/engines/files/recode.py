@@ -10,7 +10,7 @@ import polars as pl
 
 from sfumato.core.printed import LARGEST_KEY, plain
 from sfumato.engines.order import Codes, ranks
-from sfumato.engines.protocol import LABEL, Plan
+from sfumato.engines.protocol import LABEL, PIECE, Plan
 from sfumato.errors import ReadError
 
 DENSE = 1 << 22  # positions of a table that is worth its memory for any number of entries
@@ -64,10 +64,12 @@ class Mapper:
 
     def __init__(self, plan: Plan, schema: Mapping[str, pl.DataType]) -> None:
         self.plan, self.keys = plan, list(plan.keys)
-        touched = dict.fromkeys((*plan.keys, *plan.unchanged, *plan.maps))
+        touched = dict.fromkeys((*plan.keys, *plan.row_key, *plan.unchanged, *plan.maps))
         self.plain = [plain(name, schema[name]) for name in touched]
         self.gone = None if plan.suppressed_keys is None else Tuples(plan.suppressed_keys.select(self.keys))
-        self.cells = None if plan.cells is None else Tuples(plan.cells.select(self.keys))
+        self.cells = None if plan.cells is None else Tuples(plan.cells.select(plan.cell_keys))
+        self.dealt = None if plan.dealt is None else Tuples(plan.dealt.drop(PIECE))
+        self.piece = None if plan.dealt is None else plan.dealt.get_column(PIECE).extend_constant(0, 1)
         beside = () if plan.cells is None else [s for s in plan.cells.iter_columns() if s.name.startswith(LABEL)]
         self.labels = {series.name.removeprefix(LABEL): _Labels.of(series) for series in beside}
         self.maps = {name: _Map(frame, name) for name, frame in plan.maps.items()}
@@ -88,6 +90,8 @@ class Mapper:
         made: dict[str, pl.Series] = {}
         if self.gone is not None:
             rows, level, _ = _kept(rows, level, self.gone(level) == self.gone.absent)
+        if self.dealt is not None and self.piece is not None:
+            level = level.with_columns(self.piece.gather(self.dealt(level)))
         if self.cells is not None:
             place = self.cells(level)
             rows, level, place = _kept(rows, level, place != self.cells.absent, place)

@@ -20,7 +20,7 @@ from sfumato.engines.files.forms import Forms, ReadWarning, skip_note
 from sfumato.engines.files.recode import Mapper
 from sfumato.engines.files.source import BLOCK, sources, unchanged, written
 from sfumato.engines.files.write import write
-from sfumato.engines.protocol import COUNT, Engine, Plan, Progress, reading_without
+from sfumato.engines.protocol import COUNT, FETCHING, Engine, Plan, Progress, reading_without
 from sfumato.errors import ColumnError, EmptyTable, ReadError, warn
 
 PIECES = 8  # places of a table that a sample is taken from
@@ -163,22 +163,31 @@ class FileTable(Engine):
         with unchanged(self.files):
             return singled(self.frame, sets)
 
+    def fetch(self, plan: Plan, report_progress: Progress) -> pl.DataFrame:
+        """The rows that the plan releases, in memory."""
+        ticker = Ticker(report_progress, FETCHING, self.rows())
+        with unchanged(self.files):
+            return stream(self._mapped(Mapper(plan, self.files[0].schema), ticker))
+
     def recode(self, plan: Plan, file: Path, format: str, report_progress: Progress) -> ScannedFile:
         """Write the rows as the plan says."""
-        schema = self.files[0].schema
-        apply = Mapper(plan, schema)
-        needed = [name for name in schema if name in {*plan.keys, *plan.columns}]
-        ticker = Ticker(report_progress, "recoding rows", self.rows())
+        apply = Mapper(plan, self.files[0].schema)
+        rows = self._mapped(apply, Ticker(report_progress, "recoding rows", self.rows()))
+        with unchanged(self.files):  # columns of text are known by their place, which a new file may give to others
+            write(rows, file, format, plan.order, apply.labelled, plan.number_writer())
+        return ScannedFile(file, format)
+
+    def _mapped(self, apply: Mapper, ticker: Ticker) -> pl.LazyFrame:
+        """The rows as a plan says, yet to be read."""
+        plan, schema = apply.plan, self.files[0].schema
+        needed = [name for name in schema if name in {*plan.keys, *plan.row_key, *plan.columns}]
 
         def mapped(frame: pl.DataFrame) -> pl.DataFrame:
             with called():
                 ticker(frame.height)
                 return apply(frame)
 
-        rows = self.frame.select(needed).map_batches(mapped, streamable=True, schema=apply.schema(schema))
-        with unchanged(self.files):  # columns of text are known by their place, which a new file may give to others
-            write(rows, file, format, plan.order, apply.labelled, plan.number_writer())
-        return ScannedFile(file, format)
+        return self.frame.select(needed).map_batches(mapped, streamable=True, schema=apply.schema(schema))
 
     @cached_property
     def frame(self) -> pl.LazyFrame:

@@ -14,7 +14,7 @@ import polars as pl
 
 from sfumato.core.printed import LARGEST_KEY
 from sfumato.engines.order import sorted_by
-from sfumato.engines.protocol import LABEL, RESERVED_PREFIX, Plan
+from sfumato.engines.protocol import LABEL, PIECE, RESERVED_PREFIX, Plan
 from sfumato.engines.spark.count import SparkFrame
 from sfumato.engines.spark.types import MARK, functions
 
@@ -94,16 +94,21 @@ UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 def mapped(table: SparkFrame, plan: Plan) -> Any:
     """The rows that a plan releases, yet to be run."""
     F, place = functions(table.rows), table.place
-    made = {name: F.col("plain " + place[name]) for name in dict.fromkeys((*plan.keys, *plan.unchanged, *plan.maps))}
+    touched = dict.fromkeys((*plan.keys, *plan.row_key, *plan.unchanged, *plan.maps))
+    made = {name: F.col("plain " + place[name]) for name in touched}
     rows = table.rows.select("*", *(table.plain(name).alias("plain " + place[name]) for name in made))
     there = [name for name in plan.columns if name in place]  # labels may be read off other columns
     released = {name: made[name] if name in plan.unchanged else F.col(place[name]) for name in there}
     if plan.suppressed_keys is not None:
         rows, _ = joined(table, rows, plan.suppressed_keys, {name: made[name] for name in plan.keys}, "left_anti")
     if plan.cells is not None:
-        keys = {name: made[name] for name in plan.keys}
+        if plan.dealt is not None:
+            told = {name: made[name] for name in (*plan.keys, *plan.row_key)}
+            rows, found = joined(table, rows, plan.dealt, told, "left")
+            made[PIECE] = F.coalesce(found[PIECE], F.lit(0))
+        keys = {name: made[name] for name in plan.cell_keys}
         cells, classes = numbered(plan.cells)
-        if (packed := pack(cells, plan.keys)) is not None:
+        if (packed := pack(cells, plan.cell_keys)) is not None:
             key = F.lit(0)
             for name, codes in packed.codes.items():
                 rows, found = joined(table, rows, codes, {name: made[name]}, "inner")

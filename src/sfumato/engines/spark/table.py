@@ -15,8 +15,8 @@ import polars as pl
 
 from sfumato.core.label_grammar import DECIMAL
 from sfumato.engines.order import CANONICAL
-from sfumato.engines.protocol import Engine, Plan, Progress, reading_without, refuse_names
-from sfumato.engines.spark.count import SparkFrame
+from sfumato.engines.protocol import FETCHING, LABEL, Engine, Plan, Progress, reading_without, refuse_names
+from sfumato.engines.spark.count import SparkFrame, as_polars
 from sfumato.engines.spark.recode import mapped
 from sfumato.engines.spark.types import functions, job
 from sfumato.engines.spark.write import SparkKept, SparkParts, checkpointed, write_parts
@@ -138,6 +138,14 @@ class SparkTable(Engine):
     def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
         """For each set of columns how many rows have values of them that no other row has."""
         return self._table.singled(sets)
+
+    def fetch(self, plan: Plan, report_progress: Progress) -> pl.DataFrame:
+        """The rows that the plan releases, in memory."""
+        report_progress(FETCHING, None)
+        labelled = dict.fromkeys(() if plan.cells is None else plan.cells.columns, pl.String())
+        types = {name: labelled.get(LABEL + name) or self._table.schema[name] for name in plan.columns}
+        with job(self._table.spark, "the cluster could not read the table"):
+            return as_polars(mapped(self._table, plan).toArrow(), types)
 
     def recode(self, plan: Plan, file: Path, format: str, report_progress: Progress) -> SparkParts:
         """Have the cluster write the rows as the plan says, as parts in a folder that all machines see."""

@@ -12,7 +12,7 @@ import polars as pl
 
 from sfumato.core.printed import LARGEST_KEY, printed
 from sfumato.engines.order import dense_ranks, sorted_by
-from sfumato.engines.protocol import LABEL, Plan
+from sfumato.engines.protocol import LABEL, PIECE, Plan
 from sfumato.engines.sql.types import SqlColumn, SqlDialect
 
 VALUE, MISSING, CODE, TEXT, KEY, PLACE, RANK = "value", "missing", "code", "label", "key", "place", "rank"
@@ -39,16 +39,24 @@ class Staged:
         self._classes: dict[str, tuple[int, str]] = {}  # of columns with a label per class, where that is
         tuples = plan.suppressed_keys if plan.cells is None else plan.cells
         keys = [] if tuples is None else list(plan.keys)
+        dealt = plan.dealt
         codes: dict[str, pl.DataFrame] = {}
         said: dict[str, str] = {}
-        for name in dict.fromkeys((*keys, *plan.maps)):
-            source = plan.maps.get(name, self._values.get(name, tuples))
+        for name in dict.fromkeys((*keys, *plan.row_key, *plan.maps)):
+            source = dealt if name in plan.row_key else plan.maps.get(name, self._values.get(name, tuples))
             assert source is not None
             texts = [pl.col(LABEL + name).cast(pl.String).alias(TEXT)] if name in plan.maps else []
             found = source.select(pl.col(name).alias(VALUE), *texts).unique(VALUE, maintain_order=True)
             codes[name] = found.with_row_index(CODE).cast({CODE: pl.Int64})
             # a row whose value was not counted has no label: it stays behind, and the rows will not add up
             said[name] = self._code(name, codes[name], name in plan.maps)
+        if dealt is not None:
+            key, expression = self._packed(dealt, [*keys, *plan.row_key], codes, said, False)
+            alias = self._add(pl.DataFrame({KEY: key, PLACE: dealt.get_column(PIECE).cast(pl.Int64)}))
+            self._join(alias, f"{alias}.{KEY} = {expression}", False)
+            every = range(int(dealt.get_column(PIECE).to_numpy().max()) + 1)
+            codes[PIECE] = pl.DataFrame({VALUE: every, CODE: every})
+            keys, said[PIECE] = [*keys, PIECE], f"COALESCE({alias}.{PLACE}, 0)"
         if tuples is not None:
             self._match(tuples, keys, codes, said, plan.cells is not None)
         self.numbers: dict[str, str] = {}
@@ -101,18 +109,7 @@ class Staged:
         stay: bool,
     ) -> None:
         """Join the tuples: rows that have one stay, with its labels, or do not."""
-        key, expression, domain = pl.repeat(0, tuples.height, dtype=pl.Int64, eager=True), "", 1
-        for name in keys:
-            size = codes[name].height
-            if domain * size >= LARGEST_KEY:  # a wider key would wrap: number the tuples so far
-                so_far = pl.DataFrame({KEY: key}).unique(maintain_order=True).with_row_index(PLACE)
-                alias = self._add(so_far.select(KEY, pl.col(PLACE).cast(pl.Int64)))
-                self._join(alias, f"{alias}.{KEY} = {expression}", stay)
-                key = _looked_up(key, so_far, KEY, PLACE)
-                expression, domain = f"{alias}.{PLACE}", so_far.height
-            key = key * size + _looked_up(tuples.get_column(name), codes[name], VALUE, CODE)
-            expression = f"({expression} * {size} + {said[name]})" if expression else said[name]
-            domain *= size
+        key, expression = self._packed(tuples, keys, codes, said, stay)
         table = pl.DataFrame({KEY: key})
         if not stay:
             alias = self._add(table.unique())
@@ -174,6 +171,29 @@ class Staged:
         missing = table.select(MISSING).with_columns(pl.Series(RANK, rank)).filter(pl.col(MISSING) == 1)
         absent = missing.item(0, RANK) if missing.height else "NULL"
         return f"CASE WHEN {column.plain()} IS NULL THEN {absent} ELSE s{number}.{RANK} END", size
+
+    def _packed(
+        self,
+        tuples: pl.DataFrame,
+        keys: Sequence[str],
+        codes: Mapping[str, pl.DataFrame],
+        said: Mapping[str, str],
+        stay: bool,
+    ) -> tuple[pl.Series, str]:
+        """One number per tuple, and the expression that gives the same number of a row; `stay`: rows without go."""
+        key, expression, domain = pl.repeat(0, tuples.height, dtype=pl.Int64, eager=True), "", 1
+        for name in keys:
+            size = codes[name].height
+            if domain * size >= LARGEST_KEY:  # a wider key would wrap: number the tuples so far
+                so_far = pl.DataFrame({KEY: key}).unique(maintain_order=True).with_row_index(PLACE)
+                alias = self._add(so_far.select(KEY, pl.col(PLACE).cast(pl.Int64)))
+                self._join(alias, f"{alias}.{KEY} = {expression}", stay)
+                key = _looked_up(key, so_far, KEY, PLACE)
+                expression, domain = f"{alias}.{PLACE}", so_far.height
+            key = key * size + _looked_up(tuples.get_column(name), codes[name], VALUE, CODE)
+            expression = f"({expression} * {size} + {said[name]})" if expression else said[name]
+            domain *= size
+        return key, expression
 
 
 def _looked_up(values: pl.Series, table: pl.DataFrame, by: str, found: str) -> pl.Series:

@@ -19,12 +19,13 @@ from sfumato.engines.callbacks import Pulled
 from sfumato.engines.files.table import ScannedFile
 from sfumato.engines.files.write import write
 from sfumato.engines.order import CANONICAL, RANDOM
-from sfumato.engines.protocol import COUNT, Engine, Plan, Progress, reading_without, refuse_many
+from sfumato.engines.protocol import COUNT, FETCHING, Engine, Plan, Progress, reading_without, refuse_many
 from sfumato.engines.sql.connect import TableName, lacking, place, refuse_unwritable
 from sfumato.engines.sql.connect import columns as columns_of
 from sfumato.engines.sql.connect import table as table_of
 from sfumato.engines.sql.count import count, every, exported, fetched, sample, singled, total
 from sfumato.engines.sql.link import AdbcLink, Link, driver_errors
+from sfumato.engines.sql.recode import Staged
 from sfumato.engines.sql.types import SqlColumn, SqlDialect, named
 from sfumato.engines.sql.write import KeptTable, begin, prepared, released, target
 from sfumato.errors import EmptyTable, OutputError, PolicyError, ReadError
@@ -166,17 +167,32 @@ class Database(Engine):
         with self._link() as link:
             return [singled(link, self._table, [self._columns[name] for name in names]) for names in sets]
 
+    def fetch(self, plan: Plan, report_progress: Progress) -> pl.DataFrame:
+        """The rows that the plan releases, in memory."""
+        report_progress(FETCHING, None)
+        with self._one_link() as link:
+            staged, frames, _ = self._exported(link, plan)
+            found = pl.concat(list(frames))
+            for number in range(len(staged.tables)):  # others are staged under these names
+                link.run(f"DROP TABLE {self._place.dialect.staged(number)}")
+        return found
+
     def recode(self, plan: Plan, file: Path, format: str, report_progress: Progress) -> ScannedFile:
         """Export the released rows into a file, as they come from the database."""
-        dialect, known = self._place.dialect, self._columns
         report_progress("recoding rows", None)
         with self._one_link() as link:
-            staged = prepared(link, dialect, self._table, known, plan, self._before)
-            query = exported(self._table, plan, known, staged)
-            released = [_label(name, dialect) if name in staged.labels else known[name] for name in plan.columns]
-            frames = _reporting(fetched(link, dialect, query, released), report_progress, self._counted or self._rows)
+            _, frames, released = self._exported(link, plan)
+            frames = _reporting(frames, report_progress, self._counted or self._rows)
             _write(frames, link, {c.name: c.dtype for c in released}, file, format, plan)
         return ScannedFile(file, format)
+
+    def _exported(self, link: Link, plan: Plan) -> tuple[Staged, Iterator[pl.DataFrame], list[SqlColumn]]:
+        """The staged tables of a plan, and the rows that it releases as they come, of these columns."""
+        dialect, known = self._place.dialect, self._columns
+        staged = prepared(link, dialect, self._table, known, plan, self._before)
+        query = exported(self._table, plan, known, staged)
+        released = [_label(name, dialect) if name in staged.labels else known[name] for name in plan.columns]
+        return staged, fetched(link, dialect, query, released), released
 
     def check_target(self, name: str, overwrite: bool) -> None:
         """Raise an OutputError where a release cannot be made under that name: to be asked before any work."""

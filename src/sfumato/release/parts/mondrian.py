@@ -26,6 +26,7 @@ from sfumato.engines.spark.types import CHANGED, functions, job
 from sfumato.engines.spark.write import checkpointed
 from sfumato.errors import BrokenPromise, EmptyTable, Infeasible, OutputError, PolicyError, ReadError, SfumatoError
 from sfumato.losses import LM
+from sfumato.release.dealing import refuse_split
 from sfumato.release.few import few_labels
 from sfumato.release.parts.cluster import (
     LEAF,
@@ -43,7 +44,7 @@ from sfumato.release.parts.cluster import (
 from sfumato.release.parts.domain import Domain, Stat, as_classes, domain_of, nothing, pose_part, stats_of, whole_stat
 from sfumato.release.parts.tree import PartTree, Sample, branches, grow, settle
 from sfumato.release.parts.verify import INSTALLED, distribution_on, verify_on
-from sfumato.release.request import check_size, distribution, hierarchies_of, refuse_changed, refuse_split
+from sfumato.release.request import HINT, check_size, distribution, hierarchies_of, refuse_changed
 from sfumato.release.verify import Verification
 from sfumato.search import Automatic, Mondrian, search_name
 from sfumato.search.problem import Choice, Problem, along_hierarchy, check_root, quiet
@@ -353,7 +354,7 @@ def spread(method: Any, policy: Policy, levels: Mapping[str, Any] | None = None)
     if not isinstance(method, Mondrian):
         raise _too_many(f"search {search_name(method)}")
     if method.relaxed:
-        refuse_split(method)
+        refuse_split(method, HINT)
     if method.categories == "optimised":
         raise PolicyError(
             "mondrian: an order of categories by the rows of all parts is not known in any of them",

@@ -38,6 +38,8 @@ def command(manifest: Manifest) -> tuple[str, list[str]]:
             parts.append((f"--{role}", as_flag(named)))
     if dropped := [str(name) for name in rows(manifest, "input", "reading", "drop_missing", "columns")]:
         parts.append(("--drop-missing-in", as_flag(dropped)))
+    if key := [str(name) for name in rows(policy, "row_key")]:
+        parts.append(("--row-key", as_flag(key)))
     columns = [column for column in rows(manifest, "data", "columns") if isinstance(column, Mapping)]
     parts += [("--weight", str(column.get("name"))) for column in columns if column.get("role") == "weight"]
     flags, unwritten = _hierarchies(table(policy, "hierarchies"))
@@ -161,9 +163,17 @@ def method(manifest: Manifest) -> Markup:
         ("Without a hierarchy", _ungrouped(manifest)),
         ("Ends of ranges", ENDS.get(str(look(manifest, "policy", "ends")))),
         ("Numbers are written as", join([FORMS[form] for form in _forms(manifest) if form in FORMS], ", ") or None),
+        ("Rows with equal values", _dealt(rows(manifest, "policy", "row_key"))),
         ("Suppression allowed", _limit(look(manifest, "policy", "suppression"))),
     ]
     return section("method", "Method and parameters", facts(pairs, "record"), _hierarchy_lines(manifest))
+
+
+def _dealt(row_key: Sequence[Any]) -> Markup | None:
+    """How rows of an out-of-core table with equal values get different labels."""
+    if not row_key:
+        return None
+    return join(["may have different labels: dealt by ", names(row_key), ", in an order that is secret"])
 
 
 def _ungrouped(manifest: Manifest) -> str | None:
