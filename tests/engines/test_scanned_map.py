@@ -48,6 +48,14 @@ def test_codes_tell_values_apart_and_know_missing_and_unknown(name: str) -> None
     assert some(values).to_list() == wanted
 
 
+def test_many_texts_have_the_codes_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    known, values = pl.Series(["b", "ß", "a", None, "日本"]), pl.Series(["ß", "", "a", "aa", None, "z", "日本", "B"])
+    few = Codes(known)(values)
+    monkeypatch.setattr("sfumato.engines.order.LISTED", 2)
+    assert Codes(known).kind is None
+    assert Codes(known)(values).equals(few)
+
+
 @pytest.mark.parametrize("known", [[-3, 0, 9], [2**63 - 2, 2**63 - 1], [-(2**63)], [0, 2**40], []])
 def test_codes_of_whole_numbers_beside_and_far_from_the_known_ones(known: list[int]) -> None:
     values = [*known, -4, -1, 10, 2**63 - 1, -(2**63), None]

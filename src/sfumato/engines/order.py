@@ -250,6 +250,7 @@ def is_canonical(text: pl.DataFrame, by: Sequence[str]) -> bool:
 
 
 SPAN = 1 << 18  # between the least and the greatest of whole numbers that are ranked by a table
+LISTED = 1 << 16  # texts that are ranked by an Enum of them
 ENDS = 1 << 62  # whole numbers beyond it are beside the ends of 64 bits
 WHOLE = (pl.Boolean, pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)  # what 64 bits hold
 
@@ -261,7 +262,8 @@ class Codes:
         self.known = values.drop_nulls().unique().sort()
         self.missing, self.unknown = len(self.known), len(self.known) + 1
         self.size = len(self.known) + 2
-        self.kind = pl.Enum(self.known) if values.dtype == pl.String else None
+        # a cast to an Enum takes time for each of its texts
+        self.kind = pl.Enum(self.known) if values.dtype == pl.String and len(self.known) <= LISTED else None
         physical = self.known.to_physical()
         self.whole = physical.cast(pl.Int64) if physical.dtype in WHOLE else None
         self.near = None if self.whole is None else _Near.of(self.whole, self.unknown)
