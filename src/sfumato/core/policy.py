@@ -221,17 +221,20 @@ def kept_classes(criteria: Sequence[Criterion], classes: Classes) -> np.ndarray:
     that it does not depend on the order of the classes. The least size that stays is found by bisection: a criterion
     that holds without the classes below a size holds without those below a larger one, while any are left.
     """
-    good = holds(criteria, classes)
-    whole = table_criteria(criteria)
-    if not whole or not good.any() or all(c.holds_table(classes.size[good]) for c in whole):
+    return kept_in_table(table_criteria(criteria), classes.size, holds(criteria, classes))
+
+
+def kept_in_table(whole: Sequence[Any], size: np.ndarray, good: np.ndarray) -> np.ndarray:
+    """Which of the good classes stay, by criteria about the table of these."""
+    if not whole or not good.any() or all(c.holds_table(size[good]) for c in whole):
         return good
-    steps = np.unique(classes.size[good])
+    steps = np.unique(size[good])
     low, high = 0, len(steps)  # from steps[low] on it fails; at the end, no class is left
     while high - low > 1:
         middle = (low + high) // 2
-        rest = classes.size[good & (classes.size >= steps[middle])]
+        rest = size[good & (size >= steps[middle])]
         low, high = (low, middle) if all(c.holds_table(rest) for c in whole) else (middle, high)
-    return good & (classes.size >= steps[high]) if high < len(steps) else np.zeros_like(good)
+    return good & (size >= steps[high]) if high < len(steps) else np.zeros_like(good)
 
 
 def check(criteria: Sequence[Sequence[Criterion]], cells: Cells, groupings: Sequence[Classes]) -> np.ndarray:

@@ -12,7 +12,7 @@ from sfumato.core.protocols import ClassesView, Flags, HistogramView, Monotonici
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
 from sfumato.criteria.by_value import ByValue, against, check_reference, values_in
 from sfumato.criteria.model import TOLERANCE, Model, check_choice, check_column, check_quasi, check_real
-from sfumato.criteria.search_distance import most_rows, run_maxima, run_of
+from sfumato.criteria.search_distance import most_rows, within_shares
 
 KINDS = ("basic", "enhanced")
 
@@ -72,11 +72,8 @@ class BetaLikeness(Model):
     def holds(self, classes: ClassesView) -> Flags:
         """Which classes satisfy it."""
         histogram, q, bound = self._bounds(classes)
-        with np.errstate(all="ignore"):  # a value that the whole table lacks gains infinitely
-            gain = histogram.count / (classes.size[run_of(histogram.start)] * q[histogram.value]) - 1
-            over = gain > (bound + TOLERANCE * (1 + bound))[histogram.value]
-        found: Flags = (run_maxima(over.astype(np.int64), histogram.start) == 0) & (classes.size > 0)
-        return found
+        most = (1 + bound) * (1 + TOLERANCE) * q  # 0 for a value that the whole table lacks, which gains infinitely
+        return within_shares(classes.size, histogram, np.full(len(q), -1.0), most)
 
     def least_suppressed(self, classes: ClassesView) -> np.ndarray:
         """A value has at most (1 + beta) q of the rows that stay."""

@@ -12,7 +12,7 @@ import polars as pl
 from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
 from sfumato.criteria.audit import Finding, Groups, rounded
 from sfumato.criteria.model import TOLERANCE, Model, check_choice, check_column, check_quasi, check_real
-from sfumato.criteria.search_distance import ROUNDING, most_rows, run_maxima, run_of
+from sfumato.criteria.search_distance import ROUNDING, most_rows, run_maxima, within_shares
 
 ABSENT = ("violates", "skipped")
 
@@ -62,15 +62,12 @@ class DeltaDisclosure(Model):
     def holds(self, classes: ClassesView) -> Flags:
         """Which classes satisfy it."""
         histogram = classes.histogram(self.attribute)
-        overall = histogram.overall.astype(np.float64)
-        n = classes.size[run_of(histogram.start)]
-        with np.errstate(divide="ignore"):
-            ratio = histogram.count * overall.sum() / (n * overall[histogram.value])
+        q = histogram.overall / histogram.overall.sum()
         # strict, so rounding must not let a tie pass: the tolerance is taken off, not added
-        over = ~(np.abs(np.log2(ratio)) < self.delta - TOLERANCE * (1 + self.delta))
-        found: Flags = (run_maxima(over.astype(np.int64), histogram.start) == 0) & (classes.size > 0)
+        factor = 2.0 ** min(self.delta - TOLERANCE * (1 + self.delta), 64.0)
+        found: Flags = within_shares(classes.size, histogram, q / factor, q * factor)
         if self.absent == "violates":
-            found &= np.diff(histogram.start) >= np.count_nonzero(overall)
+            found &= np.diff(histogram.start) >= np.count_nonzero(q)
         return found
 
     def least_suppressed(self, classes: ClassesView) -> np.ndarray:

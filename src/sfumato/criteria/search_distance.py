@@ -9,7 +9,7 @@ import numpy as np
 from sfumato.core.protocols import HistogramView
 
 ROUNDING = 1e-9  # of bounds, which may be too low but not too high
-STEPS = 8  # towards the most rows that a class can keep; each is a bound
+STEPS = 4  # towards the most rows that a class can keep; each is a bound
 
 
 def run_sums(x: np.ndarray, start: np.ndarray) -> np.ndarray:
@@ -54,23 +54,44 @@ def most_rows(size: np.ndarray, histogram: HistogramView, cap: np.ndarray, share
     """How many rows of each class can stay at most where, of the n that stay, those of value v count up to cap[v] n,
     and what counts must be a `share` of n.
 
-    n is at most the sum of min(count, cap n) divided by the share, for any n from above: this is repeated.
+    n is at most the sum of min(count, cap n) divided by the share, for any n from above: those that count in full, and
+    n times the caps of the others. This is solved for n, and repeated.
 
     >>> from sfumato.testing.classes import search_side
     >>> classes = search_side([["x", "x", "x", "x", "y"]])
     >>> most_rows(classes.size, classes.histogram("s"), np.array([0.5, 0.5])).tolist()
     [2]
     """
-    of = run_of(histogram.start)
-    count, limit = histogram.count, cap[histogram.value]
-    most = size.astype(np.float64)
+    most, rest = size.astype(np.float64), np.arange(len(size))
+    of, start, count, limit = run_of(histogram.start), histogram.start, histogram.count, cap[histogram.value]
     for _ in range(STEPS):
-        counted = run_sums(np.minimum(count, limit * most[of]), histogram.start)
-        less = np.minimum(most, np.floor(counted / share * (1 + ROUNDING) + ROUNDING))
-        if (less == most).all():
+        capped = limit * most[of] < count
+        full, caps = run_sums(count * ~capped, start), run_sums(limit * capped, start)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            less = np.floor(full / (share - caps) * (1 + ROUNDING) + ROUNDING)
+        lower = (caps < share) & (less < most[rest])
+        if not lower.any():
             break
-        most = less
+        most[rest[lower]] = less[lower]
+        if 4 * np.count_nonzero(lower) < 3 * len(rest):  # the others are where they stay
+            width = np.diff(start)
+            inside = np.repeat(lower, width)
+            start = np.concatenate([[0], np.cumsum(width[lower])])
+            rest, of, count, limit = rest[lower], of[inside], count[inside], limit[inside]
     return most.astype(np.int64)
+
+
+def within_shares(size: np.ndarray, histogram: HistogramView, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Whether each value v of a class has more than low[v] n and at most high[v] n of its n rows, or none.
+
+    >>> from sfumato.testing.classes import search_side
+    >>> classes = search_side([["x", "x", "y"], ["x", "y"]])
+    >>> within_shares(classes.size, classes.histogram("s"), np.zeros(2), np.full(2, 0.5)).tolist()
+    [False, True]
+    """
+    n, value, count = size[run_of(histogram.start)], histogram.value, histogram.count
+    outside = (count > high[value] * n) | (count <= low[value] * n)
+    return ~run_maxima(outside, histogram.start) & (size > 0)
 
 
 def equal(size: np.ndarray, histogram: HistogramView) -> np.ndarray:
@@ -82,10 +103,12 @@ def equal(size: np.ndarray, histogram: HistogramView) -> np.ndarray:
 
 def kullback_leibler(size: np.ndarray, histogram: HistogramView) -> np.ndarray:
     """Sum p ln(p/q)."""
-    p = histogram.count / size[run_of(histogram.start)]
     with np.errstate(divide="ignore"):  # q is 0 only for values that the whole table lacks: infinitely far
-        ratio = p / (histogram.overall / histogram.overall.sum())[histogram.value]
-    return run_sums(p * np.log(ratio), histogram.start)
+        log_q = np.log(histogram.overall / histogram.overall.sum())
+    # with counts r of n records: the sum of r/n ln(r/n/q) is (sum of r (ln r - ln q))/n - ln n
+    terms = histogram.count * (np.log(histogram.count) - log_q[histogram.value])
+    n = np.maximum(size, 1)
+    return run_sums(terms, histogram.start) / n - np.log(n)
 
 
 def ordered(size: np.ndarray, histogram: HistogramView) -> np.ndarray:
@@ -134,12 +157,16 @@ def hierarchical(size: np.ndarray, histogram: HistogramView) -> np.ndarray:
         nodes = int(ancestor.max(initial=0)) + 1
         q = np.bincount(ancestor, weights=histogram.overall, minlength=nodes) / histogram.overall.sum()
         pair = of * nodes + ancestor[histogram.value]
+        if len(size) * nodes <= 4 * len(pair):
+            rows = np.bincount(pair, weights=histogram.count, minlength=len(size) * nodes).reshape(len(size), nodes)
+            found += np.maximum(rows / size[:, None] - q, 0.0).sum(axis=1)
+            continue
         order = np.argsort(pair, kind="stable") if (np.diff(pair) < 0).any() else slice(None)
         pair, count = pair[order], histogram.count[order]
         first = np.flatnonzero(np.concatenate([[True], pair[1:] != pair[:-1]])) if len(pair) else np.zeros(0, np.int64)
-        rows = np.add.reduceat(count, first) if len(first) else count
+        sums = np.add.reduceat(count, first) if len(first) else count
         at, node = np.divmod(pair[first], nodes)
-        extra = rows / size[at] - q[node]
+        extra = sums / size[at] - q[node]
         found += np.bincount(at, weights=np.maximum(extra, 0.0), minlength=len(size))
     return found / height
 

@@ -56,17 +56,23 @@ def group_cells(
     a table of all keys. All indices are unsigned: numba then leaves out the wrap-around of negatives.
     """
     domain = np.uint64(1)
+    begun = False
     for g in range(len(map_at)):
         at, size = np.uint64(map_at[g]), np.uint64(map_size[g])
+        if size == 1:
+            continue
         if domain >= WIDEST // size:
             domain = np.uint64(hash_slots(slot, cells, keys))
-        if g == 0:
+        if not begun:
+            begun = True
             for i in range(cells):
                 slot[i] = np.uint64(maps[at + np.uint64(fused[g, i])])
         else:
             for i in range(cells):
                 slot[i] += np.uint64(maps[at + np.uint64(fused[g, i])]) * domain
         domain *= size
+    if not begun:
+        slot[:cells] = 0
     slots = np.int64(domain) if domain <= np.uint64(len(rows)) else hash_slots(slot, cells, keys)
     rows[:slots] = 0
     for i in range(cells):
@@ -121,6 +127,116 @@ def check_nodes(
                         m = members[a]
                         if gap_at[b, m] >= 0:
                             extra[b, m] += count[i] * gaps[gap_at[b, m] + codes[a, i]]
+
+
+@kernel
+def number_classes(
+    fused: np.ndarray,
+    count: np.ndarray,
+    maps: np.ndarray,
+    map_at: np.ndarray,
+    map_size: np.ndarray,
+    least: int,
+    limit: int,
+    slot: np.ndarray,
+    rows: np.ndarray,
+    keys: np.ndarray,
+    found: np.ndarray,
+    classes: np.ndarray,
+    of: np.ndarray,
+) -> None:
+    """For each node b, group the cells by the maps map_at[b] of the fused columns, and number the classes of at least
+    `least` rows where others have at most `limit`; else classes[b] stays 0.
+
+    found[b] = rows in smaller classes, classes, squares of sizes. of[b, i] is the number of the class of cell i, -1 for
+    a smaller one.
+    """
+    for b in range(len(map_at)):
+        slots = group_cells(fused, count, len(count), maps, map_at[b], map_size[b], slot, rows, keys)
+        suppressed, large = 0, 0
+        for j in range(slots):
+            n = rows[j]
+            if n > 0:
+                found[b, 1] += 1
+                found[b, 2] += np.float64(n) * n
+                if n < least:
+                    suppressed += n
+                    rows[j] = -1
+                else:
+                    rows[j] = large
+                    large += 1
+        found[b, 0] = suppressed
+        if suppressed <= limit:
+            classes[b] = large
+            for i in range(len(count)):
+                of[b, i] = rows[slot[i]]
+
+
+@kernel
+def merge_classes(
+    classes: np.ndarray,
+    of: np.ndarray,
+    count: np.ndarray,
+    start: np.ndarray,
+    value: np.ndarray,
+    times: np.ndarray,
+    values: int,
+    table: np.ndarray,
+    size: np.ndarray,
+    width: np.ndarray,
+    run_value: np.ndarray,
+    run_count: np.ndarray,
+) -> int:
+    """Sizes and runs of (value, count) of classes that `number_classes` numbered, from those of cells: the run of cell
+    i is start[i]:start[i + 1]. One node after the other; returns how many entries all runs have.
+
+    `table` is room for the values of all classes of a node, of zeros, as `size` is; there is room for an entry more.
+    """
+    first = used = 0
+    wide = np.uint64(values)
+    for b in range(len(classes)):
+        large = classes[b]
+        if large == 0:
+            continue
+        for i in range(len(count)):
+            c = of[b, i]
+            if c >= 0:
+                size[first + c] += count[i]
+                at = np.uint64(c) * wide
+                for e in range(np.uint64(start[i]), np.uint64(start[i + 1])):
+                    table[at + np.uint64(value[e])] += times[e]
+        for c in range(large):
+            before, run = used, c * values
+            for v in range(values):  # without a branch, which would be guessed wrong too often
+                n = table[run + v]
+                run_value[used], run_count[used] = v, n
+                used += n > 0
+                table[run + v] = 0
+            width[first + c] = used - before
+        first += large
+    return used
+
+
+@kernel
+def number_labels(
+    codes: np.ndarray, labels: np.ndarray, at: np.ndarray, size: np.ndarray, seen: np.ndarray, numbers: np.ndarray
+) -> int:
+    """Number the tuples of labels as they come: of column a labels[at[a] + c] for code c, of size[a]; how many there
+    are. `seen` has room for all that there may be."""
+    domain = 1
+    for a in range(len(at)):
+        domain *= size[a]
+    seen[:domain] = -1
+    found = 0
+    for i in range(codes.shape[1]):
+        key = 0
+        for a in range(len(at)):
+            key = key * size[a] + labels[at[a] + codes[a, i]]
+        if seen[key] < 0:
+            seen[key] = found
+            found += 1
+        numbers[i] = seen[key]
+    return found
 
 
 @kernel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 import numpy as np
@@ -204,7 +204,7 @@ class _Down(_Front):
             stuck |= (not self.checked[key]) << a
         if not new.any() or not worth.any():
             return []
-        found = Checked(found.good[worth], found.suppressed[worth], found.loss[worth], found.classes[worth])
+        found = Checked(*(getattr(found, field.name)[worth] for field in fields(found)))
         return self.enqueue(nodes[worth], found, stuck, -nodes[worth].sum(axis=1))  # dives start high up
 
 

@@ -35,7 +35,10 @@ class SetChecker:
             new = list({key: b for b, key in enumerate(keys) if key not in known}.items())
             if new:
                 rows = [b for _, b in new]
-                checked, _ = source.check(nodes[rows], least, -1, np.zeros(0), nothing[rows], pool)
+                new_nodes = nodes[rows]
+                checked, _ = source.check(
+                    new_nodes, source.prepare(new_nodes), least, -1, np.zeros(0), nothing[rows], pool
+                )
                 known.update((key, int(n)) for (key, _), n in zip(new, checked[:, 0], strict=True))
             found = np.maximum(found, [known[key] for key in keys])
         return found

@@ -1,9 +1,10 @@
-"""Walk: what is known of a lattice while it is searched, and the best node so far."""
+"""What is known of a lattice while it is searched, and the best node so far."""
 
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,17 +12,22 @@ from functools import cached_property
 import numpy as np
 
 from sfumato.core.cells import Cells, Classes, roll_up
-from sfumato.core.compiled import share
 from sfumato.core.labels import at_level
 from sfumato.core.lattice import Lattice
-from sfumato.core.policy import TOLERANCE, ClassStatistics, class_statistics, kept_classes
+from sfumato.core.policy import TOLERANCE, ClassStatistics, holds, kept_in_table, table_criteria
 from sfumato.errors import Infeasible
-from sfumato.search.lattice.checker import WORTH_A_THREAD, Ladders, NodeChecker
-from sfumato.search.lattice.kernels import check_nodes, group_room, raise_boxes
+from sfumato.search.lattice.checker import Ladders, Maps, NodeChecker, NodeClasses, Numbered, node_classes
+from sfumato.search.lattice.kernels import raise_boxes
 from sfumato.search.lattice.several_sets import SetChecker
 from sfumato.search.problem import GENERALISE, Problem, judge, level_columns, nothing_found
 
 LISTED = 1 << 22  # larger lattices are not written down node by node
+OFTEN = 32  # times that levels of the widest attributes are asked for before cells are rolled up to them
+SHRINKS = 0.8  # a source that has more of the cells of another does not pay
+ROOM = 1 << 20  # cells of all sources, or four times those of the table
+AT_ONCE = 1 << 22  # cells and entries of their histograms that are looked at together, over all nodes
+
+Found = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # good, suppressed, floor and losses, as of `Checked`
 
 
 class NodeCosts:
@@ -37,7 +43,7 @@ class NodeCosts:
         self.top_gap = np.zeros(len(attributes))  # at the root it adds this for every value
         self.at = np.zeros(shape, np.int64)  # where the gaps of a level begin
         self.columns = np.arange(len(attributes))
-        tables, at = [], 0
+        tables, at, by_value = [], 0, False
         for i, attribute in enumerate(attributes):
             count = attribute.categories.count
             for level in range(attribute.ladder.levels):
@@ -47,6 +53,7 @@ class NodeCosts:
                     cost = loss.cost(labels)[labels.of] - loss.own(attribute)
                     gone = loss.suppressed(attribute)
                     gap = gap if gone is None else gone - cost
+                    by_value |= bool((gap != gap[labels.lo][labels.of]).any())
                     self.full[i, level] = (cost * count).sum() / problem.rows
                     self.least_gap[i, level] = max(gap.min(), 0.0)
                 tables.append(gap)
@@ -54,6 +61,7 @@ class NodeCosts:
                 at += len(gap)
             self.top_gap[i] = gap.max()
         self.gaps = np.concatenate(tables)
+        self.by_value = by_value  # whether a gap depends on more than the label
         self.weights = np.array([loss.weight(a) if loss.by_label else 0.0 for a in attributes])
 
     def per_attribute(self, nodes: np.ndarray) -> np.ndarray:
@@ -73,12 +81,14 @@ class NodeCosts:
 @dataclass(frozen=True, eq=False)
 class Checked:
     """What a check of nodes found, an entry per node: whether it satisfies the policy in the limit, how many rows it
-    suppresses, its loss (infinite where it does not satisfy), and how many classes it keeps."""
+    suppresses, its loss (infinite where it does not satisfy), how many classes it keeps, and how many rows are in
+    classes that are too small."""
 
     good: np.ndarray
     suppressed: np.ndarray
     loss: np.ndarray
     classes: np.ndarray
+    too_small: np.ndarray
 
 
 class LatticeState:
@@ -105,6 +115,11 @@ class LatticeState:
         self.sources = [NodeChecker(Ladders.of(self.attributes), problem.cells, range(self.d))]
         self.tops = np.array([a.ladder.height for a in self.attributes])
         self.widest = np.argsort([-len(a.categories) for a in self.attributes], kind="stable")
+        self.met: Counter[tuple[int, ...]] = Counter()  # how often levels of the widest attributes were asked for
+        self.rolled: dict[tuple[int, ...], int] = {}  # the source for these
+        self.room_left = max(ROOM, 4 * len(problem.cells))
+        histograms = [h for name, h in problem.cells.histograms.items() if name in self.policy.needs]
+        self.entries = max(len(problem.cells), *(len(h.value) for h in histograms), 1)
         self.best: tuple[float, int, tuple[int, ...]] | None = None
         self.closest: tuple[int, tuple[int, ...]] | None = None
         self.checks, self.open_bound = 0, 0.0
@@ -147,39 +162,59 @@ class LatticeState:
         return bounds <= (self.best[0] + TOLERANCE if self.best else np.inf)
 
     def serve(self, nodes: np.ndarray) -> np.ndarray:
-        """The smallest source for each node: the widest attributes that stand at their root are dropped, first one,
-        then two at a time."""
-        at_root = nodes[:, self.widest[:-1]] == self.tops[self.widest[:-1]]
-        drop = np.logical_and.accumulate(at_root, axis=1).sum(axis=1)
-        number = (drop + 1) // 2
-        while len(self.sources) <= number.max():
-            dropped = 2 * len(self.sources) - 1
-            self.sources.append(self.sources[-1].without(self.widest[max(dropped - 2, 0) : dropped]))
-        return number
+        """The source of each node, with few cells: those that are alike at its levels of the widest attributes. First
+        one attribute, then two at a time, where they stand at their root; then those at other levels, one by one, where
+        these are met often. The latter only where the loss of a suppressed row depends on its labels alone."""
+        found = np.zeros(len(nodes), np.int64)
+        tops, least = self.tops[self.widest].tolist(), self.least[self.widest].tolist()
+        only_root = self.limit > 0 and self.costs.by_value
+        for b, levels in enumerate(nodes[:, self.widest].tolist()):
+            at_root = next((i for i in range(self.d) if levels[i] < tops[i]), self.d - 1)
+            dropped = at_root - (at_root + 1) % 2
+            number = 0
+            for depth in range(1, dropped + 1, 2):
+                number = self._rolled(number, levels[:depth])
+            for depth in range(max(dropped, 0), 0 if only_root else self.d):
+                if levels[depth] == least[depth]:
+                    continue
+                key = tuple(levels[: depth + 1])
+                self.met[key] += 1
+                if self.met[key] < OFTEN:
+                    break
+                number = self._rolled(number, levels[: depth + 1])
+            found[b] = number
+        return found
+
+    def _rolled(self, number: int, levels: list[int]) -> int:
+        """The source of nodes at some levels of the widest attributes, made from another where it is new."""
+        key, cells = tuple(levels), len(self.sources[number].cells)
+        if key not in self.rolled:
+            self.rolled[key] = number
+            if self.room_left >= cells:
+                node = self.least.copy()
+                node[self.widest[: len(levels)]] = levels
+                rolled = self.sources[number].rolled(node)
+                if len(rolled.cells) <= SHRINKS * cells:
+                    self.sources.append(rolled)
+                    self.rolled[key] = len(self.sources) - 1
+                    self.room_left -= len(rolled.cells)
+        return self.rolled[key]
 
     def examine(self, nodes: np.ndarray) -> Checked:
         """Check nodes (int64 [nodes, attributes]), keep the best, learn what they say of others."""
         self.checks += len(nodes)
-        found, extra = np.zeros((len(nodes), 5)), np.zeros((len(nodes), self.d))
-        served = self.serve(nodes)
+        found = np.zeros((len(nodes), 5))
         gap_at = self.costs.at[self.costs.columns, nodes]
         gap_at[nodes == self.tops] = -1
-        if self.one_set:
-            limit = self.limit if self.by_size and self.costs.by_label else -1
-            for number in np.unique(served):
-                mine = np.flatnonzero(served == number)
-                found[mine], extra[mine] = self.sources[number].check(
-                    nodes[mine], self.policy.least_size, limit, self.costs.gaps, gap_at[mine], self.pool
-                )
-        elif not self.in_full:
-            found[:, 0] = self.sets.least_suppressed(nodes, self.pool)
         if self.by_size:
-            suppressed = found[:, 0]
-            good = (suppressed <= self.limit) & (suppressed < self.rows)
-            floor = np.where(good, suppressed, self.rows + 1)
-            losses = self._losses(nodes, suppressed, found, extra)
+            good, suppressed, floor, losses = self._check_sizes(nodes, found, gap_at)
+        elif self.one_set:
+            most = max(1, AT_ONCE // self.entries)
+            some = [slice(at, at + most) for at in range(0, len(nodes), most)]
+            parts = [self._check_classes(nodes[these], found[these], gap_at[these]) for these in some]
+            good, suppressed, floor, losses = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         else:
-            good, suppressed, floor, losses = self._settle(nodes, found, gap_at, served)
+            good, suppressed, floor, losses = self._check_sets(nodes, found, gap_at)
         losses = np.where(good, losses, np.inf)
         self._learn(nodes, floor, found)
         for b in np.flatnonzero(good):
@@ -191,7 +226,100 @@ class LatticeState:
                     *((int(s), tuple(n.tolist())) for s, n in zip(suppressed, nodes, strict=True)),
                 ]
             )
-        return Checked(good, suppressed.astype(np.int64), losses, found[:, 3].astype(np.int64))
+        return Checked(good, suppressed.astype(np.int64), losses, found[:, 3].astype(np.int64), found[:, 0])
+
+    def _served(self, nodes: np.ndarray) -> Iterator[tuple[NodeChecker, np.ndarray, Maps]]:
+        """The sources of nodes, with the places of those that each serves, and their maps."""
+        where, size = self.sources[0].prepare(nodes)
+        served = self.serve(nodes)
+        for number in dict.fromkeys(served.tolist()):
+            mine = np.flatnonzero(served == number)
+            yield self.sources[number], mine, (where[mine], size[mine])
+
+    def _check_sizes(self, nodes: np.ndarray, found: np.ndarray, gap_at: np.ndarray) -> Found:
+        """Where criteria look at the sizes of classes alone: which nodes satisfy, how many rows they suppress, and how
+        many their specialisations do at least, and their losses."""
+        extra = np.zeros((len(nodes), self.d))
+        limit = self.limit if self.costs.by_label else -1
+        for source, mine, maps in self._served(nodes):
+            found[mine], extra[mine] = source.check(
+                nodes[mine], maps, self.policy.least_size, limit, self.costs.gaps, gap_at[mine], self.pool
+            )
+        suppressed = found[:, 0]
+        good = (suppressed <= self.limit) & (suppressed < self.rows)
+        floor = np.where(good, suppressed, self.rows + 1)
+        return good, suppressed, floor, self._losses(nodes, suppressed, found, extra)
+
+    def _check_classes(self, nodes: np.ndarray, found: np.ndarray, gap_at: np.ndarray) -> Found:
+        """The same where criteria look inside of classes, which are those of several nodes at a time."""
+        limit, require, count = min(self.limit, self.rows - 1), self.policy.require, len(nodes)
+        parts = []
+        for source, mine, maps in self._served(nodes):
+            found[mine], classes, of = source.number(nodes[mine], maps, self.policy.least_size, limit, self.pool)
+            parts.append((source, mine, classes, of))
+        inside = node_classes(parts, self.policy.needs)
+        stays = holds(require, inside) if len(inside.size) else np.zeros(0, np.bool_)
+        if whole := table_criteria(require):
+            for b in range(count):
+                own = inside.node == b
+                stays[own] = kept_in_table(whole, inside.size[own], stays[own])
+
+        def per_node(what: np.ndarray) -> np.ndarray:
+            return np.bincount(inside.node, weights=what, minlength=count)
+
+        open_ = found[:, 0] <= limit  # else there are too many rows in classes that are too small
+        suppressed = np.where(open_, self.rows - per_node(inside.size * stays), found[:, 0])
+        found[:, 3], found[:, 4] = per_node(stays), per_node(inside.size.astype(np.float64) ** 2 * stays)
+        good = open_ & (suppressed <= limit)
+        if self.monotone:
+            floor = np.where(good, suppressed if self.superset else 0, self.rows + 1)
+        else:
+            floor = np.where(open_, found[:, 0], self.rows + 1)
+            if len(self.floor) and (open_ & ~good).any():
+                floor += np.where(open_ & ~good, per_node(self._least_suppressed(inside)), 0)
+        losses = np.full(count, np.inf)
+        if good.any():
+            extra = self._extra(parts, stays, good & (suppressed > 0), gap_at)[good]
+            losses[good] = self._losses(nodes[good], suppressed[good], found[good], extra)
+        return good, suppressed, floor, losses
+
+    def _least_suppressed(self, classes: NodeClasses) -> np.ndarray:
+        """How many rows of the classes go at least, at every recoding that makes them or parts of them."""
+        least = np.zeros(len(classes.size), np.int64)
+        for criterion in self.policy.require:
+            if criterion.needs:
+                np.maximum(least, criterion.least_suppressed(classes), out=least)
+        return least
+
+    def _extra(
+        self, parts: Sequence[Numbered], stays: np.ndarray, wanted: np.ndarray, gap_at: np.ndarray
+    ) -> np.ndarray:
+        """What the suppressed rows of the wanted nodes add to the cost of each attribute."""
+        extra, upto = np.zeros(gap_at.shape), 0
+        for source, mine, classes, of in parts if self.costs.by_label else ():
+            for b, large, own in zip(mine, classes, of, strict=True):
+                if wanted[b]:
+                    gone = ~np.append(stays[upto : upto + large], False)[own]  # the number of a smaller class is -1
+                    extra[b] = source.extra(np.flatnonzero(gone), self.costs.gaps, gap_at[b])
+                upto += large
+        return extra
+
+    def _check_sets(self, nodes: np.ndarray, found: np.ndarray, gap_at: np.ndarray) -> Found:
+        """The same with several quasi-identifier sets: one by one."""
+        count = len(nodes)
+        if not self.in_full:
+            found[:, 0] = self.sets.least_suppressed(nodes, self.pool)
+        good, losses = np.zeros(count, np.bool_), np.full(count, np.inf)
+        suppressed, floor = found[:, 0].copy(), found[:, 0].copy()
+        for b, node in enumerate(nodes):
+            if found[b, 0] > self.limit or found[b, 0] >= self.rows:  # too many rows in classes that are too small
+                floor[b] = self.rows + 1
+                continue
+            losses[b], suppressed[b], found[b, 3] = self._judge(node, gap_at[b])
+            good[b] = suppressed[b] <= self.limit and suppressed[b] < self.rows
+            if self.monotone:
+                floor[b] = self.rows + 1 if not good[b] else suppressed[b] if self.superset else 0
+        return good, suppressed, floor, losses
 
     def _losses(self, nodes: np.ndarray, suppressed: np.ndarray, found: np.ndarray, extra: np.ndarray) -> np.ndarray:
         """The loss of each node, from what its check found."""
@@ -207,57 +335,9 @@ class LatticeState:
         )
         return float(self.policy.loss.value(statistics))
 
-    def _settle(
-        self, nodes: np.ndarray, found: np.ndarray, gap_at: np.ndarray, served: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Nodes whose criteria look inside the classes, or with several quasi-identifier sets: one by one."""
-        count = len(nodes)
-        good, losses = np.zeros(count, np.bool_), np.full(count, np.inf)
-        suppressed, floor = found[:, 0].copy(), found[:, 0].copy()
-        for b, node in enumerate(nodes):
-            if found[b, 0] > self.limit or found[b, 0] >= self.rows:  # too many rows in classes that are too small
-                floor[b] = self.rows + 1
-                continue
-            losses[b], suppressed[b], found[b, 3], least = self._judge(node, gap_at[b], self.sources[served[b]])
-            good[b] = suppressed[b] <= self.limit and suppressed[b] < self.rows
-            if self.monotone:
-                floor[b] = self.rows + 1 if not good[b] else suppressed[b] if self.superset else 0
-            else:
-                floor[b] = max(floor[b], least)
-        return good, suppressed, floor, losses
-
-    def _judge(self, node: np.ndarray, gap_at: np.ndarray, source: NodeChecker) -> tuple[float, int, int, int]:
-        """Loss, suppression and kept classes of a node under any criteria, and how many rows its specialisations
-        suppress at least, where it suppresses too many."""
-        if not self.one_set:
-            return *self._judge_sets(node, gap_at), 0
-        classes = source.classes(node)
-        good = kept_classes(self.policy.require, classes)
-        statistics = class_statistics(self.policy, classes.size, good, self.rows)
-        suppressed, kept = statistics.suppressed, statistics.kept_classes
-        if suppressed > self.limit or not kept:  # it will not be taken, whatever it loses
-            return np.inf, suppressed, kept, self._least_suppressed(classes)
-        if not self.costs.by_label:
-            return float(self.policy.loss.value(statistics)), suppressed, kept, 0
-        extra = np.zeros(self.d)
-        if suppressed:
-            extra = source.extra(np.flatnonzero(~good[classes.class_of_cell]), self.costs.gaps, gap_at)
-        loss = self._losses(node[None, :], np.array([suppressed]), np.zeros((1, 5)), extra[None, :])
-        return float(loss[0]), suppressed, kept, 0
-
-    def _least_suppressed(self, classes: Classes) -> int:
-        """How many rows of the classes go at least, at every recoding that makes them or parts of them."""
-        if self.monotone or not len(self.floor):
-            return 0
-        least = np.where(classes.size < self.policy.least_size, classes.size, 0)
-        for criterion in self.policy.require:
-            if criterion.needs:
-                np.maximum(least, criterion.least_suppressed(classes), out=least)
-        return int(least.sum())
-
-    def _judge_sets(self, node: np.ndarray, gap_at: np.ndarray) -> tuple[float, int, int]:
-        """The same with several quasi-identifier sets. Kept classes, which take all columns, are told in full only; so
-        is what is suppressed where nothing may be."""
+    def _judge(self, node: np.ndarray, gap_at: np.ndarray) -> tuple[float, int, int]:
+        """Loss, suppression and kept classes of a node with several quasi-identifier sets. Kept classes, which take all
+        columns, are told in full only; so is what is suppressed where nothing may be."""
         by_size, strict = self.policy.by_size, self.limit == 0
         if self.policy.needs != self.policy.as_they_are:  # labels are counted, which the cells of the sets do not know
             _, verdict, statistics = judge(self.problem, level_columns(self.problem, node.tolist()))
@@ -323,7 +403,6 @@ class IncrementalChecker(NodeChecker):
         self.of = np.zeros(len(cells), np.int32)  # the class of each cell
         self.tables = np.concatenate([np.arange(len(cells), dtype=np.int32), ladders.flat])
         self.seen: OrderedDict[bytes, tuple[np.ndarray, int]] = OrderedDict()
-        self.found = np.zeros((0, 5))  # what the last check found
 
     def stand(self, node: np.ndarray) -> None:
         """Stand on a node, from the classes of a node right above it where they are remembered."""
@@ -357,34 +436,24 @@ class IncrementalChecker(NodeChecker):
         a = int(np.argmax(node != self.here))
         return self._split(self.of, self.groups, a, int(node[a]))
 
-    def check(
-        self, nodes: np.ndarray, least: int, limit: int, gaps: np.ndarray, gap_at: np.ndarray, pool: ThreadPoolExecutor
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Class sizes, suppression and loss of nodes below the one stood on; see `kernels.check_nodes`."""
-        found, extra = np.zeros((len(nodes), 5)), np.zeros(gap_at.shape)
-        cells = len(self.cells)
-        changed = np.argmax(nodes != self.here, axis=1)
-        level = nodes[np.arange(len(nodes)), changed]
-        where = np.array([[0, cells + self.ladders.at[a][i]] for a, i in zip(changed, level, strict=True)])
-        size = np.array([[self.groups, self.ladders.size[a][i]] for a, i in zip(changed, level, strict=True)])
+    @property
+    def maps(self) -> np.ndarray:
+        """The map of each class to itself, then the ladders."""
+        return self.tables
 
-        def run(part: slice, thread: int) -> None:
-            room, pair = group_room(cells), np.empty((2, cells), np.int32)
-            pair[0] = self.of
-            for b in range(len(nodes))[part]:
-                pair[1] = self.cells.codes[changed[b]]
-                one = slice(b, b + 1)
-                check_nodes(
-                    pair, self.cells.count, self.tables, where[one], size[one], least, limit,
-                    self.cells.codes, gaps, gap_at[one], self.members, *room, found[one], extra[one],
-                )  # fmt: skip
+    def prepare(self, nodes: np.ndarray) -> Maps:
+        """The maps of nodes below the one stood on: of classes, and of labels in the column that differs."""
+        pairs = [(int(np.argmax(node != self.here)), node) for node in nodes]
+        where = [[0, len(self.cells) + self.ladders.at[a][node[a]]] for a, node in pairs]
+        return np.array(where), np.array([[self.groups, self.ladders.size[a][node[a]]] for a, node in pairs])
 
-        if len(nodes) * cells >= WORTH_A_THREAD:
-            share(run, np.ones(len(nodes)), pool)
-        else:
-            run(slice(0, len(nodes)), 0)
-        self.found = found
-        return found, extra
+    def _fused(self, nodes: np.ndarray, some: slice) -> Iterator[tuple[slice, np.ndarray]]:
+        """The class of each cell, and its code in the column in which a node differs from the one stood on."""
+        pair = np.empty((2, len(self.cells)), np.int32)
+        pair[0] = self.of
+        for b in range(len(nodes))[some]:
+            pair[1] = self.cells.codes[np.argmax(nodes[b] != self.here)]
+            yield slice(b, b + 1), pair
 
 
 class Descent(LatticeState):
@@ -417,4 +486,4 @@ class Descent(LatticeState):
         if not self.one_set:
             return nodes, checked, np.ones(len(nodes), np.bool_)
         # of other criteria, the class size that they imply
-        return nodes, checked, self.split.found[:, 0] <= min(self.limit, self.rows - 1)
+        return nodes, checked, checked.too_small <= min(self.limit, self.rows - 1)
