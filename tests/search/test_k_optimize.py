@@ -167,7 +167,7 @@ def test_bounds_of_a_search_cut_short_are_never_above_the_optimum() -> None:
         tree = k_optimize._Tree(problem, None, None, problem.limit)
         while tree.open:
             assert min(tree.open[0][0], tree.best) <= best <= tree.best
-            tree.burst(1)
+            tree.burst(1, map)
         assert tree.best == best
 
 

@@ -6,12 +6,14 @@ import heapq
 import itertools
 import math
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sfumato.core.cells import roll_up
+from sfumato.core.compiled import workers
 from sfumato.core.label_grammar import STAR, set_text
 from sfumato.core.labels import Labels, at_level, of_ranges
 from sfumato.core.microdata import Attribute
@@ -20,10 +22,22 @@ from sfumato.core.protocols import Search
 from sfumato.criteria import KAnonymity, KMap
 from sfumato.errors import Infeasible, PolicyError
 from sfumato.losses import Discernibility
-from sfumato.search.cuts.k_optimize_kernels import HEAD, NEVER, OUT, TAIL, SplitRules, best_line, explore, room, survey
+from sfumato.search.cuts.k_optimize_kernels import (
+    HEAD,
+    NEVER,
+    OUT,
+    TAIL,
+    SplitRules,
+    SplitWork,
+    best_line,
+    explore,
+    room,
+    survey,
+)
 from sfumato.search.problem import Columns, Problem, Solution, judge, limits
 
-BURST = 2_000_000  # cells looked at before the next node is chosen anew
+BURST = 2_000_000  # cells looked at before the next nodes are chosen anew
+TOGETHER = 2  # nodes that are followed at once; fixed, so that the result does not depend on the threads
 CHUNK = 200_000_000  # steps of the first descents between two looks at the clock
 EFFORT = 10_000_000_000  # steps of the first descents in all; fixed, so that the result does not depend on the machine
 SHARE = 1 / 3  # of the time, at most, for the first descents
@@ -138,7 +152,8 @@ class _Tree:
         self.table = np.concatenate([np.stack(codes, axis=1), *counts], axis=1).astype(np.int32)
         width = 0 if class_attribute is None else counts[1].shape[1]
         self.rules = SplitRules(problem.policy.k, problem.rows, limit, width)
-        self.work = room(len(self.table), len(self.order), len(self.column), width)
+        self.works = [room(len(self.table), len(self.order), len(self.column), width) for _ in range(TOGETHER)]
+        self.work = self.works[0]
         every = np.full(len(self.column), TAIL, np.int8)
         every[self.off[:-1]] = HEAD
         self.root = every.copy()
@@ -150,7 +165,7 @@ class _Tree:
         self.numbers = itertools.count()
         self.open: list[tuple[int, int, np.ndarray]] = []
         self.push(self.root, 0)
-        self.burst(1)
+        self.burst(1, map)
         if self.coarse:  # what no set of all splits can be below
             least, _, bounds, _ = explore(*self.at(every), every, 0, NEVER, 1, every.copy(), self.rules, self.work)
             self.floor = int(bounds.min(initial=least))
@@ -166,15 +181,24 @@ class _Tree:
         starts = np.concatenate([[0], np.cumsum(np.bincount(of))])
         return self.table[np.argsort(of, kind="stable")], starts, self.off, self.column
 
-    def burst(self, budget: int) -> None:
-        """Follow the open node of least bound for a while."""
-        bound, _, state = heapq.heappop(self.open)
-        found = explore(*self.at(state), state, bound, self.best, budget, self.splits, self.rules, self.work)
-        self.best, states, bounds, nodes = found
-        self.nodes += nodes
-        for left, least in zip(states, bounds.tolist(), strict=True):
-            if least < self.best:
-                self.push(left.copy(), least)
+    def burst(self, budget: int, run: Callable[..., Iterable[Any]]) -> None:
+        """Follow the open nodes of least bound for a while, as `run` maps what to do to them."""
+        some = [heapq.heappop(self.open) for _ in range(min(TOGETHER, len(self.open)))]
+        best = self.best
+
+        def follow(node: tuple[int, int, np.ndarray], work: SplitWork) -> tuple[np.ndarray, Any]:
+            (bound, _, state), chosen = node, self.splits.copy()
+            return chosen, explore(*self.at(state), state, bound, best, budget, chosen, self.rules, work)
+
+        left: list[tuple[int, np.ndarray]] = []
+        for chosen, (cost, states, bounds, nodes) in run(follow, some, self.works):
+            if cost < self.best:
+                self.best, self.splits = int(cost), chosen
+            self.nodes += nodes
+            left += [(bound, state.copy()) for state, bound in zip(states, bounds.tolist(), strict=True)]
+        for bound, state in left:
+            if bound < self.best:
+                self.push(state, bound)
 
     def take(self, other: _Tree) -> None:
         """Go on from what another search found."""
@@ -189,15 +213,16 @@ class _Tree:
         began = time.perf_counter()  # compiling, once on a machine, is over
         if self.open:
             self.descend(line, began + seconds * SHARE)
-        while self.open and self.open[0][0] < self.best:
-            gone = time.perf_counter() - began
-            if gone > seconds:
-                self.timed_out = True
-                break
-            self.burst(BURST)
-            self.problem.progress("searching splits", None if seconds == math.inf else min(gone / seconds, 1.0))
-        else:
-            self.open = []
+        with workers() as pool:
+            while self.open and self.open[0][0] < self.best:
+                gone = time.perf_counter() - began
+                if gone > seconds:
+                    self.timed_out = True
+                    break
+                self.burst(BURST, pool.map)
+                self.problem.progress("searching splits", None if seconds == math.inf else min(gone / seconds, 1.0))
+            else:
+                self.open = []
         self.bound = min(self.open[0][0], self.best) if self.open else self.best
         if self.coarse:
             self.bound = min(self.bound, self.floor)
