@@ -315,7 +315,7 @@ def test_sample_rows_and_weights(spark: Any, table: pl.DataFrame) -> None:
 def test_a_fingerprint_is_of_the_rows_in_any_order_and_of_the_key(spark: Any, table: pl.DataFrame) -> None:
     first = SparkTable(on(spark, table)).fingerprint(b"key")
     assert first is not None
-    assert first.startswith("hmac-sha256-rows:")
+    assert first.startswith("hmac-sha256-hashes:")
     assert first == SparkTable(on(spark, table.reverse()).coalesce(1)).fingerprint(b"key")
     assert first != SparkTable(on(spark, table)).fingerprint(b"other")
     assert first != SparkTable(on(spark, table.with_columns(age=pl.lit(1)))).fingerprint(b"key")
@@ -324,6 +324,22 @@ def test_a_fingerprint_is_of_the_rows_in_any_order_and_of_the_key(spark: Any, ta
     assert SparkTable(on(spark, parts)).fingerprint(b"k") != SparkTable(
         on(spark, parts.with_columns(a=None))
     ).fingerprint(b"k")
+    # a missing value is told apart from where it stands
+    moved = pl.DataFrame({"a": ["1", "1"], "b": pl.Series([None, None], dtype=pl.String)})
+    assert SparkTable(on(spark, parts)).fingerprint(b"k") != SparkTable(on(spark, moved)).fingerprint(b"k")
+    assert SparkTable(on(spark, parts)).singled([["a", "b"]]) == [2]
+
+
+def test_a_release_reads_the_frame_four_times(spark: Any, tmp_path: Path) -> None:
+    read = spark.sparkContext.accumulator(0)
+
+    def row(i: int) -> tuple[int, str, float]:
+        read.add(1)
+        return i % 40, "fm"[i % 2], i / 4
+
+    frame = spark.sparkContext.parallelize(range(400), 2).map(row).toDF("age int, sex string, cost double")
+    sf.anonymize(frame, quasi=["age", "sex"], insensitive=["cost"], k=5, search="mondrian", to=tmp_path / "out")
+    assert read.value == 4 * 400  # its size and fingerprint, a sample, the counts, the map
 
 
 def test_frames_of_spark_are_known(spark: Any) -> None:

@@ -156,6 +156,13 @@ def dense_ranks(values: pl.Series) -> tuple[np.ndarray, int]:
     return rank.fill_null(most + 1).to_numpy() - 1, most + 1
 
 
+def value_ranks(values: pl.Series) -> tuple[np.ndarray, int]:
+    """The ranks of values as databases and clusters sort them: texts and whole numbers by their texts, others as they
+    are."""
+    texts = values.dtype.is_integer() or isinstance(values.dtype, pl.Enum | pl.Categorical)
+    return dense_ranks(printed(values) if texts else values)
+
+
 def _words(text: pl.Series) -> Iterator[pl.Series]:
     """Texts as numbers, eight bytes each, in the order of the texts: they are ranked far faster."""
     longest = int(text.str.len_bytes().max() or 0)  # type: ignore[arg-type]

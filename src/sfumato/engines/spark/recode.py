@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from sfumato.core.printed import LARGEST_KEY
-from sfumato.engines.order import sorted_by
+from sfumato.engines.order import sorted_by, value_ranks
 from sfumato.engines.protocol import LABEL, PIECE, RESERVED_PREFIX, Plan
 from sfumato.engines.spark.count import SparkFrame
 from sfumato.engines.spark.types import MARK, functions
@@ -22,17 +22,18 @@ PART = 1 << 18  # rows of a part, about
 WHOLE = ("byte", "short", "integer", "long")
 
 
-def dealt_and_sorted(frame: Any, by: Sequence[str], rows: int) -> Any:
+def dealt_and_sorted(frame: Any, by: Sequence[str], rows: int, ranks: Sequence[str] = (), ranked: int = 0) -> Any:
     """The rows of a frame in parts, sorted in each by its columns in this order; names must need no quoting.
 
     Which part a row goes to is a hash of its values, and how many parts there are follows from how many rows are
     released: Spark's own sort would cut the parts by a sample, which depends on where the rows came from. Texts compare
     byte by byte and whole numbers by their digits. What the cluster prints in another way than Sfumato, as fractions,
-    is compared by its value.
+    is compared by its value. The columns `ranks` have whole numbers in the order of the first columns, so many as are
+    `ranked`: they sort faster.
     """
     F, types = functions(frame), {field.name: field.dataType.typeName() for field in frame.schema.fields}
-    keys = []
-    for name in by:
+    keys = [F.col(name).asc_nulls_last() for name in ranks]
+    for name in by[ranked:]:
         text = F.col(name).cast("string").asc_nulls_last()
         alone = types[name] in (*WHOLE, "string", "char", "varchar")
         keys += [text] if alone else [F.col(name).asc_nulls_last(), text]  # zeros are equal, and print differently
@@ -40,6 +41,7 @@ def dealt_and_sorted(frame: Any, by: Sequence[str], rows: int) -> Any:
 
 
 CLASS = RESERVED_PREFIX + "class"
+RANK = RESERVED_PREFIX + "rank of "
 VALUES = 100_000  # values of a column that are worth a code
 
 
@@ -99,6 +101,8 @@ def mapped(table: SparkFrame, plan: Plan) -> Any:
     rows = table.rows.select("*", *(table.plain(name).alias("plain " + place[name]) for name in made))
     there = [name for name in plan.columns if name in place]  # labels may be read off other columns
     released = {name: made[name] if name in plan.unchanged else F.col(place[name]) for name in there}
+    ranks: dict[str, int] = {}  # the columns whose order is known, and how many ranks they have
+    beside: dict[str, Any] = {}
     if plan.suppressed_keys is not None:
         rows, _ = joined(table, rows, plan.suppressed_keys, {name: made[name] for name in plan.keys}, "left_anti")
     if plan.cells is not None:
@@ -108,30 +112,70 @@ def mapped(table: SparkFrame, plan: Plan) -> Any:
             made[PIECE] = F.coalesce(found[PIECE], F.lit(0))
         keys = {name: made[name] for name in plan.cell_keys}
         cells, classes = numbered(plan.cells)
+        classes = _with_ranks(classes, [name for name in classes.columns if name.startswith(LABEL)], ranks)
         if (packed := pack(cells, plan.cell_keys)) is not None:
             key = F.lit(0)
             for name, codes in packed.codes.items():
+                codes = _with_ranks(codes, [name] if name in plan.unchanged else [], ranks)
                 rows, found = joined(table, rows, codes, {name: made[name]}, "inner")
                 key = key * F.lit(codes.height) + found[RESERVED_PREFIX]
+                beside |= found
             cells, keys = packed.cells, {RESERVED_PREFIX: key}
         rows, found = joined(table, rows, cells, keys, "inner")
         rows, found = joined(table, rows, classes, {CLASS: found[CLASS]}, "inner")
         released |= {name.removeprefix(LABEL): column for name, column in found.items() if name.startswith(LABEL)}
+        beside |= found
     for name, labels in plan.maps.items():
-        given = labels.with_columns(pl.lit(1).alias(RESERVED_PREFIX))
+        given = _with_ranks(labels.with_columns(pl.lit(1).alias(RESERVED_PREFIX)), [LABEL + name], ranks)
         rows, found = joined(table, rows, given, {name: made[name]}, "left")
+        beside |= found
         unknown = F.raise_error(F.lit(MARK)).cast("string")
         released[name] = F.when(found[RESERVED_PREFIX].isNotNull(), found[LABEL + name]).otherwise(unknown)
+    for name, values in plan.values.items():
+        if len(values) <= VALUES:
+            rows, found = joined(
+                table, rows, _with_ranks(values.to_frame(name), [name], ranks), {name: made[name]}, "left"
+            )
+            beside |= found
     columns = [released[name].alias(f"c{i}") for i, name in enumerate(plan.columns)]
+    order, ranked = _order(F, sorted_by(plan.columns, plan.order.quasi), ranks, beside)
     by = [f"c{plan.columns.index(name)}" for name in sorted_by(plan.columns, plan.order.quasi)]
-    made_of, written = rows.select(*columns), {name: {name: F.col(f"c{i}")} for i, name in enumerate(plan.columns)}
+    in_order = [f"order {i}" for i in range(len(order))]
+    made_of = rows.select(*columns, *(column.alias(name) for name, column in zip(in_order, order, strict=True)))
+    written = {name: {name: F.col(f"c{i}")} for i, name in enumerate(plan.columns)}
     for name, used in plan.number_labels().items():  # beside the labels, which rows are sorted by
         given = plan.numbers.columns(name, used).rename(lambda column: RESERVED_PREFIX + column)
         made_of, found = joined(table, made_of, given, {RESERVED_PREFIX + "label": written[name][name]}, "left")
         written[name] = dict(zip(plan.numbers.counted(name), list(found.values())[1:], strict=True))
-    dealt = dealt_and_sorted(made_of, by, made_of.count() if plan.rows is None else plan.rows)
+    dealt = dealt_and_sorted(made_of, by, made_of.count() if plan.rows is None else plan.rows, in_order, ranked)
     shown = {to: column for name in plan.columns for to, column in written[name].items()}
     return dealt.select(*shown.values()).toDF(*shown)
+
+
+def _with_ranks(given: pl.DataFrame, columns: Sequence[str], ranks: dict[str, int]) -> pl.DataFrame:
+    """A frame with the ranks of some columns beside them; `ranks` notes how many there are."""
+    for column in columns:
+        name = column.removeprefix(LABEL)
+        rank, ranks[name] = value_ranks(given.get_column(column))
+        given = given.with_columns(pl.Series(RANK + name, rank))
+    return given
+
+
+def _order(F: Any, by: Sequence[str], ranks: Mapping[str, int], beside: Mapping[str, Any]) -> tuple[list[Any], int]:
+    """Whole numbers in the order of the first columns that rows are sorted by, and how many columns they stand for."""
+    found: list[Any] = []
+    domain = LARGEST_KEY
+    for i, name in enumerate(by):
+        if name not in ranks:
+            return found, i
+        rank, size = beside[RANK + name], ranks[name]
+        if domain * size >= LARGEST_KEY:  # a wider number would wrap: begin another
+            found.append(rank)
+            domain = size
+        else:
+            found[-1] = found[-1] * F.lit(size) + rank
+            domain *= size
+    return found, len(by)
 
 
 def joined(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import cached_property, reduce
 from operator import and_
 from pathlib import Path
@@ -21,6 +21,8 @@ from sfumato.engines.spark.recode import mapped
 from sfumato.engines.spark.types import functions, job
 from sfumato.engines.spark.write import SparkKept, SparkParts, checkpointed, write_parts
 from sfumato.errors import OutputError
+
+SAMPLED = 400_000  # rows: smaller samples are taken from one of so many
 
 
 def positive(table: SparkFrame, column: str) -> bool:
@@ -38,33 +40,21 @@ def positive(table: SparkFrame, column: str) -> bool:
 
 
 def fingerprint(table: SparkFrame, secret: bytes) -> str:
-    """HMAC-SHA256 of the columns and of sums over the SHA-256 of all rows: of the rows, in whatever order.
+    """HMAC-SHA256 of the columns and of sums over two 64-bit hashes of all rows: of the rows, in whatever order.
 
-    The key stays here: what the cluster sums has none. Columns without a printed form do not count.
+    The key stays here: what the cluster sums has none. Columns without a printed form do not count. It tells a table
+    from one that differs by accident, not from one that was made to match.
     """
-    F, texts = functions(table.rows), []
-    for name in table.printable:
-        value = table.plain(name)
-        if table.schema[name] == pl.Datetime("us", "UTC"):
-            value = F.unix_micros(value)  # as text it would depend on the time zone of the session
-        text = value.cast("string")
-        # with its length before it no text passes for two others
-        long = F.concat(F.length(text).cast("string"), F.lit(":"), text)
-        texts.append(F.when(text.isNull(), F.lit("-")).otherwise(long))
-    row = table.rows.select(F.sha2(F.concat(*texts), 256).alias("row"))
-    lanes = [F.xxhash64("row", F.lit(i)).cast("decimal(20,0)") for i in range(2)]  # numbers that can be summed
-    sums = [F.sum(lane).cast("string").alias(f"sum{i}") for i, lane in enumerate(lanes)]
-    with job(table.spark, "the cluster could not read the table"):
-        found = row.agg(F.count("row").cast("string").alias("rows"), *sums).toArrow().to_pylist()[0]
-    whole = [[name, str(table.schema[name])] for name in table.printable], sorted(found.items())
-    return "hmac-sha256-rows:" + hmac.new(secret, repr(whole).encode(), hashlib.sha256).hexdigest()
+    whole = [[name, str(table.schema[name])] for name in table.printable], table.totals
+    return "hmac-sha256-hashes:" + hmac.new(secret, repr(whole).encode(), hashlib.sha256).hexdigest()
 
 
 class SparkTable(Engine):
     """A frame of PySpark, classic or Spark Connect, on any cluster that its session points at.
 
-    Only the DataFrame API is used; the counted tuples come here, and the rows stay on the cluster. The frame is read
-    several times: cache one that takes long to compute, and checkpoint one that gives other rows each time.
+    Only the DataFrame API is used; the counted tuples come here, and the rows stay on the cluster. A release reads the
+    frame four times, for its size and fingerprint, a sample, the counts, and the map: cache one that takes long to
+    compute, and checkpoint one that gives other rows each time.
 
     >>> SparkTable(spark.read.parquet("admissions/")).rows()  # doctest: +SKIP
     100000000
@@ -79,15 +69,19 @@ class SparkTable(Engine):
     def __init__(self, frame: Any) -> None:
         self.frame, self._table = frame, SparkFrame(frame)
         self._given = self._table  # all rows, whichever are left out
+        self._again = False  # whether more will be asked of the same rows, so that it is worth reading them once
         refuse_names(self._table.schema)
 
     def schema(self) -> dict[str, pl.DataType]:
         """Column to type, in order."""
         return dict(self._table.schema)
 
-    def snapshot(self, write: bool) -> AbstractContextManager[SparkTable]:
+    @contextmanager
+    def snapshot(self, write: bool) -> Iterator[SparkTable]:
         """The frame itself: a frame that gives other rows each time has to be checkpointed."""
-        return nullcontext(self)
+        now = SparkTable(self.frame)
+        now.reading, now._again = self.reading, True
+        yield now
 
     def rows(self) -> int:
         """How many rows there are; they are counted once."""
@@ -96,10 +90,20 @@ class SparkTable(Engine):
     @cached_property
     def _rows(self) -> int:
         with job(self._table.spark, "the cluster could not count the rows"):
-            return int(self._table.rows.count())
+            return self._table.totals[0] if self._again else int(self._table.rows.count())
 
     def sample(self, rows: int) -> pl.DataFrame:
         """About so many rows, from all over the table: each is taken with the same chance, by a fixed seed."""
+        if not self._again or rows > SAMPLED:
+            return self._drawn(rows)
+        step = -(-self._sampled.height // max(1, rows))
+        return self._sampled.gather_every(step) if step > 1 else self._sampled
+
+    @cached_property
+    def _sampled(self) -> pl.DataFrame:
+        return self._drawn(SAMPLED)
+
+    def _drawn(self, rows: int) -> pl.DataFrame:
         share, some = rows / max(1, self.rows()), self._table.rows
         return self._table.fetch(some if share >= 1 else some.sample(False, share, seed=6), self._table.printable)
 
@@ -118,7 +122,7 @@ class SparkTable(Engine):
     def without_missing(self, columns: Sequence[str], gone: int) -> SparkTable:
         """The table without the rows that have a missing value in one of the columns."""
         found = self._complete(columns)
-        found._given, found._rows = self._given, self._rows - gone
+        found._given, found._rows, found._again = self._given, self._rows - gone, self._again
         found.reading = reading_without(self.reading, columns, gone)
         return found
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from sfumato.core.printed import LARGEST_KEY, printed
-from sfumato.engines.order import dense_ranks, sorted_by
+from sfumato.engines.order import sorted_by, value_ranks
 from sfumato.engines.protocol import LABEL, PIECE, Plan
 from sfumato.engines.sql.types import SqlColumn, SqlDialect
 
@@ -150,7 +150,7 @@ class Staged:
         """The rank of what is released of a column, as an expression, and how many ranks there are."""
         if name in self._classes:
             number, text = self._classes[name]
-            rank, size = dense_ranks(self.tables[number].get_column(text))
+            rank, size = value_ranks(self.tables[number].get_column(text))
             self.tables[number] = self.tables[number].with_columns(pl.Series(f"{RANK} {text}", rank))
             return f's{number}."{RANK} {text}"', size
         known = name in self._values or (plan.cells is not None and name in plan.keys)
@@ -161,12 +161,8 @@ class Staged:
             self._code(name, values, False)
         number, column = self._coded[name], self.columns[name]
         table = self.tables[number]
-        if name in plan.maps:
-            given = table.get_column(TEXT)
-        else:  # as `_sorted` compares them
-            given = table.get_column(VALUE).cast(column.dtype)
-            given = printed(given) if column.dtype.is_integer() else given
-        rank, size = dense_ranks(given)
+        labels = name in plan.maps
+        rank, size = value_ranks(table.get_column(TEXT) if labels else table.get_column(VALUE).cast(column.dtype))
         self.tables[number] = table.with_columns(pl.Series(RANK, rank))
         missing = table.select(MISSING).with_columns(pl.Series(RANK, rank)).filter(pl.col(MISSING) == 1)
         absent = missing.item(0, RANK) if missing.height else "NULL"
