@@ -20,6 +20,26 @@ def test_whole_numbers_with_a_leading_zero_are_codes(values: list[str | None], k
     assert encode(pl.Series("plz", values))[0].kind == kind
 
 
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["inf", "2.5", "-1"], "decimal"),
+        (["+inf", None, "10"], "decimal"),
+        (["10", "ten"], "text"),
+        (["1", "?", "3"], "text"),
+        (["+", "2020-01-31"], "text"),
+        (["2020-01-31", "1999-12-31"], "date"),
+        (["2020-01-31T10:00", "1999-12-31 09:30:00"], "datetime"),
+        (["true", "false"], "boolean"),
+        (["true", "inf"], "text"),
+    ],
+)
+def test_the_kind_of_texts(values: list[str | None], kind: str) -> None:
+    series = pl.Series("x", values)
+    assert encode(series)[0].kind == kind
+    assert encode(series, coded=coded(series))[0].kind == kind
+
+
 def test_codes_are_never_blurred_to_ranges() -> None:
     zips = ["01067", "01069", "04109", "80331"] * 5
     for table, hierarchies in (({"plz": zips}, None), ({"plz": [int(z) + 10000 for z in zips]}, {"plz": "redact"})):

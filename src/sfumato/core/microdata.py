@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.hierarchy import Categories, Hierarchy, LevelMap, Recipe, bind_hierarchy, leaves_of, says_codes
-from sfumato.core.printed import plain_values, printed
+from sfumato.core.printed import categories, plain_values, printed
 from sfumato.hierarchies.learned import Learned
 from sfumato.hierarchies.similar import MOST_VALUES, grouped, similar_order
 from sfumato.hierarchies.words import codes_of, word_order
@@ -44,6 +44,7 @@ def distinct_in(counts: np.ndarray, rows: int) -> int:
 NUMBER = r"^[+-]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?|inf)$"
 INTEGER = r"^[+-]?[0-9]+$"
 CODE = r"^0[0-9]"  # a whole number that keeps a leading zero is a code, which has no ranges
+FIRST = frozenset("+-.0123456789i")  # how a number, date or inf begins
 DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 DATETIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?$"
 
@@ -140,19 +141,22 @@ def encode(series: pl.Series, as_text: bool = False, coded: pl.Series | None = N
     a column of texts as an Enum of these, sorted: its codes may be of fewer bytes.
     """
     name = series.name
-    if coded is None or "" in (listed := coded.dtype.categories):  # type: ignore[attr-defined]
+    listed = None if coded is None else categories(coded)
+    if coded is None or listed is None:
         distinct, codes = _ranked(printed(series) if as_text else _plain(series))
     else:
         physical, distinct = coded.to_physical(), listed
         if coded.null_count():
             physical, distinct = physical.cast(pl.Int32).fill_null(len(listed)), listed.extend_constant(None, 1)
         codes = physical.to_numpy()
-    known = distinct.drop_nulls()
+    known = distinct.drop_nulls() if distinct.null_count() else distinct
     kind, order, place = ("text", np.arange(len(known)), None) if as_text else _sorted(known)
-    text: list[Any] = (
-        known.gather(order).cast(pl.String).to_list() if known.dtype == pl.String else printed(known).to_list()
-    )
-    if not np.array_equal(order, np.arange(len(order))):
+    moved = not np.array_equal(order, np.arange(len(order)))
+    if known.dtype == pl.String:
+        text: list[Any] = (known.gather(order) if moved else known).to_list()
+    else:
+        text = printed(known).to_list()
+    if moved:
         rank = np.empty(len(distinct), np.int32)
         rank[order] = np.arange(len(order), dtype=np.int32)
         rank[len(order) :] = len(order)
@@ -247,6 +251,8 @@ def _sorted(known: pl.Series) -> tuple[str, np.ndarray, np.ndarray | None]:
         )
     if len(known) == 0:
         return "text", as_is, None
+    if not {known[0][0], known[-1][0]} <= FIRST:  # one that is no number or date is enough
+        return ("boolean" if set(known.to_list()) <= {"true", "false"} else "text"), as_is, None
     place: np.ndarray
     if known.str.contains(NUMBER).all():
         kind = "integer" if known.str.contains(INTEGER).all() else "decimal"

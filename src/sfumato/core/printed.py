@@ -119,10 +119,23 @@ def coded(column: pl.Series) -> pl.Series:
     """
     if column.dtype != pl.String or column.head(SEEN).n_unique() > FEW:
         return column
-    known = column.drop_nulls().unique()
+    known = (column.drop_nulls() if column.null_count() else column).unique()
     if len(known) > MOST:
         return column
     return column.cast(pl.Enum(known.sort().to_list()))
+
+
+def categories(column: pl.Series) -> pl.Series | None:
+    """The texts of an Enum; None for other columns, and where the empty text is among them, which is missing.
+
+    >>> categories(pl.Series(["b"], dtype=pl.Enum(["a", "b"]))).to_list()
+    ['a', 'b']
+    """
+    dtype = column.dtype  # each look at it makes it anew
+    if not isinstance(dtype, pl.Enum):
+        return None
+    listed = dtype.categories
+    return None if (listed == "").any() else listed
 
 
 def text_column(name: str, texts: Sequence[str | None], number: np.ndarray) -> pl.Series:
@@ -134,8 +147,11 @@ def text_column(name: str, texts: Sequence[str | None], number: np.ndarray) -> p
     used = (np.bincount(number, minlength=len(texts)) > 0).tolist()
     there = [text if some else None for text, some in zip(texts, used, strict=True)]
     words = sorted({text for text in there if text is not None})
-    kind = pl.Enum(words)
-    return pl.Series(name, there, dtype=kind).to_physical().gather(number).cat.to(kind)
+    rank = {text: i for i, text in enumerate(words)}
+    column = pl.Series(name, np.array([rank.get(text or "", 0) for text in there], np.uint32)[number])
+    if any(some and text is None for text, some in zip(texts, used, strict=True)):
+        column = column.set(pl.Series(np.array([text is None for text in there])[number]), None)
+    return column.cat.to(pl.Enum(words))
 
 
 def as_text(column: pl.Series) -> pl.Series:
@@ -176,12 +192,14 @@ def tuple_keys(columns: Sequence[pl.Series]) -> pl.DataFrame:
 
 def _numbers(column: pl.Series) -> tuple[np.ndarray, int]:
     """A number for each printed text of a column, one more for missing, and how many there are."""
-    if isinstance(column.dtype, pl.Enum) and "" not in column.dtype.categories:
-        size, physical = len(column.dtype.categories), column.to_physical()
+    listed = categories(column)
+    if listed is not None:
+        size, physical = len(listed), column.to_physical()
     else:
         physical = printed(column).cast(pl.Categorical).to_physical()
         size = int(physical.max() or 0) + 1  # type: ignore[arg-type]
-    return physical.cast(pl.Int64).fill_null(size).to_numpy(), size + 1
+    number = physical.cast(pl.Int64)
+    return (number.fill_null(size) if number.null_count() else number).to_numpy(), size + 1
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.core.printed import FEW, LARGEST_KEY, SEEN, plain, printed
+from sfumato.core.printed import FEW, LARGEST_KEY, SEEN, categories, plain, printed
 from sfumato.errors import PolicyError, did_you_mean, warn
 
 LONG = 40  # bytes of texts that are compared as numbers
@@ -120,7 +120,10 @@ def _ranks(column: pl.Series) -> Iterator[tuple[np.ndarray, int]]:
     dtype = column.dtype
     if isinstance(dtype, pl.Enum):
         rank = _table(dtype.categories)
-        yield rank[column.to_physical().cast(pl.UInt32).fill_null(len(rank) - 1).to_numpy()], len(rank)
+        number = column.to_physical()
+        if number.null_count():
+            number = number.cast(pl.UInt32).fill_null(len(rank) - 1)
+        yield rank[number.to_numpy()], len(rank)
         return
     few = column.head(SEEN).n_unique() <= FEW
     text = isinstance(dtype, pl.String | pl.Categorical)
@@ -225,10 +228,11 @@ def _places(value: np.ndarray) -> int | None:
 
 def _tie(column: pl.Series) -> pl.Series | None:
     """What tells values apart that print alike; None where there are none."""
-    if column.dtype == pl.String or (isinstance(column.dtype, pl.Enum) and "" in column.dtype.categories):
+    dtype = column.dtype
+    if dtype == pl.String or (isinstance(dtype, pl.Enum) and categories(column) is None):
         empty = column == ""
         return empty.fill_null(False) if empty.any() else None
-    if not column.dtype.is_float():
+    if not dtype.is_float():
         return None
     nan, zero = column.is_nan(), column == 0
     if not nan.any() and not zero.any():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NewType, Protocol
 import polars as pl
 
 from sfumato.core.microdata import microdata
-from sfumato.core.printed import printed, printed_frame
+from sfumato.core.printed import categories, printed, printed_frame
 from sfumato.core.wording import Described, apart, count
 from sfumato.criteria.audit import Counts as Whole
 from sfumato.criteria.audit import Groups, Wide, WildcardGroups
@@ -301,8 +301,7 @@ class RowTable:
     def _key(self, name: str) -> pl.Series:
         """The same; an Enum as it is, whose texts are printed already."""
         column = self.table.get_column(name)
-        listed = isinstance(column.dtype, pl.Enum) and "" not in column.dtype.categories
-        return column if listed else self._printed(name)
+        return column if categories(column) is not None else self._printed(name)
 
     def grouped(self, names: Sequence[str], attributes: Sequence[str]) -> GroupsOf:
         """One grouping, for all attributes."""

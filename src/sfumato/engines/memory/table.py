@@ -359,9 +359,11 @@ def forget_others(frame: pl.DataFrame) -> pl.DataFrame:
     for series in frame.iter_columns():
         if series.dtype == pl.String:
             reduced.append((series + "x").str.strip_suffix("x"))  # the one way that copies only what is there
-        if isinstance(series.dtype, pl.Enum):
-            values, used = series.dtype.categories, series.to_physical().unique().drop_nulls().sort()
-            if len(used) < len(values):
+        dtype = series.dtype
+        if isinstance(dtype, pl.Enum):
+            values, used = dtype.categories, series.to_physical().unique()
+            if len(used) - used.null_count() < len(values):
+                used = used.drop_nulls().sort()
                 number = np.zeros(len(values), np.uint32)
                 number[used.to_numpy()] = np.arange(len(used))
                 kept = pl.Series(series.name, number).gather(series.to_physical())
