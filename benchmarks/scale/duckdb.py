@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.scale.files import released
 from benchmarks.scale.measured import Measured
-from benchmarks.scale.table import SEARCHES, make
+from benchmarks.scale.table import QUASI, SEARCHES, make
 
 ROWS = (10_000_000,)
 
@@ -41,6 +41,17 @@ def run(folder: Path, sizes: Sequence[int] = ROWS) -> list[Measured]:
             shutil.rmtree(source, ignore_errors=True)
             file.unlink(missing_ok=True)
     return found
+
+
+def floor(job: Mapping[str, Any]) -> None:
+    """The least that a release could do: the GROUP BY that it counts by, fetched, and a copy of the table."""
+    import duckdb
+
+    with duckdb.connect(job["source"]) as connection:
+        names = ", ".join(QUASI)
+        connection.sql(f"select {names}, count(*) from people group by {names}").to_arrow_table()
+        connection.execute("create table copy as select * from people")
+        connection.execute("drop table copy")
 
 
 @contextmanager

@@ -110,6 +110,8 @@ def _notes(run: Mapping[str, Any]) -> str:
     notes = [] if run["met"] is None else ["target met" if run["met"] else "target **missed**"]
     if "cells" in run["details"]:
         notes.append(f"{run['details']['cells']:,} cells")
+    if floor := run["details"].get("floor_cpu_seconds"):
+        notes.append(f"{run['cpu_seconds'] / floor:.1f} times the CPU of its own GROUP BY and copy, {floor:.1f} s")
     if run["details"].get("phases"):
         notes.append(", ".join(f"{name} {seconds:.1f} s" for name, seconds in run["details"]["phases"].items()))
     if run["load"] is not None:
