@@ -112,9 +112,12 @@ class Refined(Search):
         if listed:
             starts.append(Iterated(ROUND if many else None, labels=self.labels))
         wide = any(len(a.categories) > LARGEST_TABLE and a.hierarchy is None for a in problem.attributes)
-        if wide or not listed:  # where levels are too coarse or too many, cuts are better
-            apart = any(c.monotonicity == "none" for c in problem.policy.require)  # its classes that print alike
-            starts.append(Mondrian(labels="ranges" if apart and by_tree else self.labels))
+        apart = any(c.monotonicity == "none" for c in problem.policy.require)  # classes of cuts that print alike
+        labels = "ranges" if apart and by_tree else self.labels
+        if not by_size and not many:  # what clusters lose to satisfy a criterion of values, cuts need not
+            starts.append(Mondrian(cut="best", dimension="ncp", labels=labels))
+        elif wide or not listed:  # where levels are too coarse or too many, cuts are better
+            starts.append(Mondrian(labels=labels))
         return starts
 
     def __call__(self, problem: Problem) -> Solution:
