@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -112,6 +114,10 @@ def test_a_frame_changed_after_the_release_does_not_change_it(kind):
     assert sorted(found["town"]) == ["Oslo", "Oslo", "Rome", "Rome"]
     assert sorted(found["age"]) == [30, 30, 41, 41]
     assert release.data is release.data
+    if kind != "lazy":  # which Polars does not pickle
+        again = pickle.loads(pickle.dumps(release))
+        assert again.table.equals(release.table)
+        assert type(again.data) is type(release.data)
 
 
 def test_an_enumeration_forgets_what_no_row_has():

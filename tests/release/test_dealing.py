@@ -62,6 +62,29 @@ def test_the_deal_is_the_owners(table: pl.DataFrame, tmp_path: Path, monkeypatch
     assert made(table, tmp_path)["age", "sex"].sort("age", "sex").equals(first["age", "sex"].sort("age", "sex"))
 
 
+def test_another_table_is_dealt_otherwise(table: pl.DataFrame, tmp_path: Path) -> None:
+    """Else somebody who finds the classes of one table would know by numbers those of another."""
+    first, other = (made(some, tmp_path).sort("cost") for some in (table, table.with_columns(pl.col("id") + 5000)))
+    assert first["age", "sex"].sort("age", "sex").equals(other["age", "sex"].sort("age", "sex"))
+    assert not first.equals(other)
+
+
+def test_without_a_secret_rows_are_not_dealt(
+    table: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By chance each release would be another, and the classes of two intersect."""
+    monkeypatch.delenv("SFUMATO_KEY")
+    monkeypatch.setenv("XDG_CONFIG_HOME", "/proc/nowhere")
+    with pytest.raises(PolicyError, match=r"a secret of the owner, and there is none.*SFUMATO_KEY"):
+        made(table, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["in.parquet"]
+
+
+@pytest.mark.parametrize("key", [np.array(["id"]), pl.Series(["id"]), "id"])
+def test_a_key_is_given_as_other_columns_are(key: Any, table: pl.DataFrame, tmp_path: Path) -> None:
+    assert made(table, tmp_path, row_key=key).equals(made(table, tmp_path))
+
+
 @pytest.mark.parametrize(
     ("key", "change", "words"),
     [

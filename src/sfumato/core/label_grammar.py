@@ -17,7 +17,7 @@ DECIMAL = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
 NUMBER = re.compile(rf"(?:{DECIMAL}|[+-]?inf)\Z")
 BRACKETS = re.compile(r"([\[\](])\s*([^,;]+?)\s*[,;]\s*([^,;]+?)\s*([\])\[])\Z")  # [20, 30), ]20; 30]
 BETWEEN = re.compile(r"(\S+?)\s*(?:-|–|—|\.\.|:)\s*(\S+)\Z|(\S+)\s+(?:to|bis|-|–)\s+(\S+)\Z")  # 20-29, 20..29, 20 to 29
-BEYOND = re.compile(r"(<=|>=|<|>|≤|≥)\s*(\S+)\Z")  # >= 40
+BEYOND = re.compile(r"(<=|>=|<|>|≤|≥)\s*(\S+(?: [0-9]{2}:\S+)?)\Z")  # >= 40, < 2020-03-01 09:00
 ABOVE = re.compile(r"(\S+)\s*\+\Z")  # 90+
 DECADE = re.compile(r"([0-9]{3}0)s\Z")
 

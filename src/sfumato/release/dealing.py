@@ -14,12 +14,12 @@ from typing import Any, NoReturn
 import numpy as np
 import polars as pl
 
-from sfumato.core.fingerprint import secret_seed
+from sfumato.core.fingerprint import fingerprint, secret_seed
+from sfumato.core.fingerprint import key as owners_key
 from sfumato.core.microdata import Microdata
-from sfumato.core.parameters import column_set, known_columns
 from sfumato.core.wording import quoted
-from sfumato.engines.order import numbered
-from sfumato.engines.protocol import COUNT, LABEL, PIECE, Engine, Plan, Progress, refuse_types
+from sfumato.engines.order import arrangement, numbered
+from sfumato.engines.protocol import COUNT, LABEL, PIECE, Engine, Plan, Progress
 from sfumato.errors import ColumnError, PolicyError, ReadError
 from sfumato.release.request import HINT
 from sfumato.search import Mondrian, search_name
@@ -94,6 +94,9 @@ def dealt(
         return replace(plan, keys=keys, cells=plan.cells.drop(PIECE))
     if not key:
         raise _same(row_key)
+    if (secret := owners_key()) is None:  # a deal by chance would differ each time, and classes of two deals intersect
+        what = "rows are dealt to classes by a secret of the owner, and there is none"
+        raise PolicyError(what, hint=f"set SFUMATO_KEY, or {HINT}")
     entry, cell = np.unique(pieces.entry[cut], return_inverse=True)
     tuples = counted.select(keys)[entry]
     number = LABEL + keys[0]  # the number of a tuple, in the place of a label
@@ -113,23 +116,16 @@ def dealt(
     order = numbered(known, key)
     if pl.DataFrame({"tuple": place, "key": order}).is_duplicated().any():
         raise _same(row_key)
-    drawn = np.random.default_rng(secret_seed(seed or 0, "deal")).permutation(int(order.max()) + 1)
+    found = pl.concat([tuples[place], known], how="horizontal")
+    mark = fingerprint(found[arrangement(found, found.columns)], secret)  # so that no other table is dealt alike
+    drawn = np.random.default_rng(secret_seed(seed or 0, f"deal {mark}")).permutation(int(order.max()) + 1)
     piece = pieces.number[cut][deal(place, split, drawn[order])]
-    found = pl.concat([tuples[place], known], how="horizontal").with_columns(pl.Series(PIECE, piece))
-    return replace(plan, keys=keys, row_key=key, dealt=found)
+    return replace(plan, keys=keys, row_key=key, dealt=found.with_columns(pl.Series(PIECE, piece)))
 
 
 def _same(row_key: Sequence[str]) -> ColumnError:
     what = f"the row key {quoted(row_key)} does not tell rows apart that have equal values in what is counted"
     return ColumnError(what, hint="state columns of which no two rows have the same values")
-
-
-def check_row_key(given: Any, engine: Engine) -> tuple[str, ...]:
-    """The columns that tell rows apart; a table in memory does not need any."""
-    names = column_set(given, "row_key")
-    known_columns(names, schema := engine.schema())
-    refuse_types(schema, names)
-    return () if engine.in_memory else names
 
 
 def refuse_split(method: Any, hint: str = f"{KEYED}, {HINT}") -> NoReturn:

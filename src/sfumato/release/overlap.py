@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
-from datetime import datetime, time, timedelta
+from collections.abc import Collection, Iterable
+from datetime import UTC, datetime, time, timedelta, timezone
 from decimal import Decimal
 from itertools import combinations, pairwise
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from sfumato.hierarchies.dates import days_of
 
 DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ].*)?\Z")
 MOST_PATTERNS = 100
+APART = timedelta(hours=14)  # the farthest zone from Greenwich
 
 
 OVERLAP = "labels overlap"  # the note of a promise begins with it
@@ -46,6 +47,8 @@ def overlap(labels: Iterable[str | None]) -> bool:
     (False, False)
     >>> overlap(["[2020-03-01 08:00, 2020-03-01 09:00]", "[2020-03-01 10:00, 2020-03-01 11:00]"])
     False
+    >>> overlap(["2020-03-01 10:00:00+02:00", "2020-03-01 08:00:00+00:00"]), overlap(["[2019-12, 2020-02]", "2020-01"])
+    (True, True)
     >>> overlap(["< 2020-03-01", "2020-02-29"]), overlap(["< 2020-03-01", "2020-03-01"])
     (True, False)
     """
@@ -108,15 +111,32 @@ def _of_masks(known: list[str]) -> bool:
 
 def _of_periods(known: list[str]) -> bool:
     """Periods that meet: a year and a month of it, a quarter or a range of days and a day of it, a day and a time."""
-    spans = sorted(span for label in known if (span := _period(label)) is not None)
+    spans = [span for label in known if (span := _period(label)) is not None]
+    zones = {moment.utcoffset() for span in spans for moment in span} - {None}
+    spans = sorted(_in_greenwich(span, zones) for span in spans) if zones else sorted(spans)
     return any(after[0] <= before[1] for before, after in pairwise(spans))
+
+
+def _in_greenwich(span: tuple[datetime, datetime], zones: Collection[timedelta | None]) -> tuple[datetime, datetime]:
+    """The moments beside others that have a zone. Days are of the one zone that there is; where there are several, and
+    for times without one, as much earlier and later as the zones of the world are apart."""
+    days = span[0].time() == time.min and span[1].time() == time.max
+    only = next(iter(zones)) if days and len(zones) == 1 else None
+    moved = []
+    for moment, apart in zip(span, (APART, -APART), strict=True):
+        try:
+            aware = moment.replace(tzinfo=timezone(only)) if moment.tzinfo is None and only is not None else moment
+            moved.append(aware.astimezone(UTC).replace(tzinfo=None) if aware.tzinfo is not None else moment - apart)
+        except OverflowError:
+            moved.append(moment.replace(tzinfo=None))  # as far as any
+    return moved[0], moved[1]
 
 
 def _period(label: str) -> tuple[datetime, datetime] | None:
     """The first and the last moment of a period, of a day or a time, or of a range of them, which may be open."""
     found = read_range(label)
     ends = [] if found is None else [end for end in (found.low, found.high) if end is not None]
-    if found is None or not ends or not all(map(DAY.match, ends)):
+    if found is None or not ends or _moments(label) is not None:
         return _moments(label)
     low = (datetime.min, datetime.min) if found.low is None else _moments(found.low)
     high = (datetime.max, datetime.max) if found.high is None else _moments(found.high)
@@ -134,7 +154,7 @@ def _moments(label: str) -> tuple[datetime, datetime] | None:
     if (days := days_of(label)) is not None:
         return datetime.combine(days[0], time.min), datetime.combine(days[1], time.max)
     try:
-        moment = datetime.fromisoformat(label).replace(tzinfo=None) if DAY.match(label) else None
+        moment = datetime.fromisoformat(label) if DAY.match(label) else None
     except ValueError:
         return None
     return None if moment is None else (moment, moment)

@@ -85,6 +85,10 @@ class Release(Described):
         """What leaves, made when it is first asked for."""
         return self.make()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is copied and pickled: what leaves, not how it is made."""
+        return {**self.__dict__, "data": self.data, "make": None}
+
     @property
     def policy(self) -> Policy:
         """What was promised."""

@@ -16,7 +16,7 @@ from sfumato.core.exact import zoned
 from sfumato.core.fingerprint import secret_seed
 from sfumato.core.hierarchy import Categories, HierarchyNote, leaves_of
 from sfumato.core.microdata import Microdata, encode
-from sfumato.core.parameters import column_names, known_columns, mapping, one_of, quasi_sets, yes_or_no
+from sfumato.core.parameters import column_names, column_set, known_columns, mapping, one_of, quasi_sets, yes_or_no
 from sfumato.core.policy import Policy
 from sfumato.core.printed import printed, with_texts
 from sfumato.core.registry import field_values
@@ -335,6 +335,16 @@ def adjusted(search: Any, keep: Any, labels: Any, tidy: Any = None) -> tuple[Any
             hint = 'leave search out, or use search="auto"'
             raise PolicyError(f"{name} says {choice}", got=f"search {type(search).__name__}", hint=hint)
     return replace(search, **asked), neat
+
+
+def check_row_key(given: Any, engine: Engine) -> tuple[str, ...]:
+    """The columns that tell rows apart; a table in memory does not need any."""
+    if not column_names(given, "row_key"):
+        return ()
+    names = column_set(given, "row_key")
+    known_columns(names, schema := engine.schema())
+    refuse_types(schema, names)
+    return () if engine.in_memory else names
 
 
 def find_histogram_columns(columns: Collection[str], search: Any, policy: Policy, roles: Roles) -> tuple[str, ...]:

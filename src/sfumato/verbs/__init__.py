@@ -24,7 +24,6 @@ from sfumato.losses import loss as parse_loss
 from sfumato.measures.standards import profile_named
 from sfumato.measures.table import DEFAULT_MAX_CELLS
 from sfumato.release.about import about_of
-from sfumato.release.dealing import check_row_key
 from sfumato.release.destination import Table, destination
 from sfumato.release.ends import ends_named
 from sfumato.release.folder import verify_folder, verify_manifest
@@ -34,6 +33,7 @@ from sfumato.release.request import (
     Request,
     adjusted,
     check_numbers,
+    check_row_key,
     criteria,
     dropped_missing,
     find_histogram_columns,
@@ -187,7 +187,7 @@ def anonymize(
             report_progress=progress or quiet,
             about=about_of(about, schema),
             numbers=forms,
-            row_key=check_row_key(row_key, engine) if row_key else (),
+            row_key=check_row_key(row_key, engine),
         )
         return make_release(table, engine, request, place)
 

@@ -49,7 +49,11 @@ class MemoryTable(Engine):
     place: ClassVar[dict[str, Any]] = {}
 
     def __init__(
-        self, data: Any, came_from: np.ndarray | None = None, reading: Mapping[str, Any] | None = None
+        self,
+        data: Any,
+        came_from: np.ndarray | None = None,
+        reading: Mapping[str, Any] | None = None,
+        make: Callable[[], Any] | None = None,
     ) -> None:
         if isinstance(data, str | Path):
             read = read_table(data)
@@ -57,8 +61,11 @@ class MemoryTable(Engine):
         self.frame, self.kind = enter(data)
         self.given = self.frame  # all rows, whichever are left out
         self.reading = reading or (how_read(data) if isinstance(data, pl.DataFrame) else {})
-        self.make: Callable[[], Any] = lambda: data
         self.came_from = came_from
+        if make is None:
+            self.data = data
+        else:
+            self.make = make
 
     @cached_property
     def data(self) -> Any:
@@ -147,14 +154,14 @@ class MemoryTable(Engine):
         table, rows = self._recoded(plan)
         table = forget_others(table)
         untouched = [column for column in table.columns if column not in plan.labels]
-        released, types = MemoryTable(table, rows), self.frame.schema
+        types = self.frame.schema
 
         def make() -> Any:
             written = with_texts(table, types)
             written = plan.numbers.write(written) if plan.numbers.form else written
             return leave(written, self.data, self.kind, rows, untouched)
 
-        released.make = make
+        released = MemoryTable(table, rows, make=make)
         if self.kind in ("pandas", "arrow"):  # it takes columns from the frame that came in, which may be changed later
             _ = released.data
         yield released
