@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
@@ -62,6 +65,19 @@ def test_texts_held_as_numbers_encode_as_texts_do() -> None:
             (plain, codes), (held, same) = encode(column, as_text), encode(column, as_text, coded(column))
             assert (plain.text, plain.kind, plain.count.tolist()) == (held.text, held.kind, held.count.tolist())
             assert codes.tolist() == same.tolist()
+
+
+@pytest.mark.parametrize("kind", [pl.Categorical, pl.Enum(["51000", "47120", "47999", "47110"])])
+def test_codes_are_codes_whatever_the_type_of_their_texts(kind: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    age, zipped = rng.integers(30, 36, 200), rng.choice(["47110", "47120", "47999", "51000"], 200)
+    table = pl.DataFrame({"age": age, "zip": zipped})
+    asked: Any = {"quasi": ["age", "zip"], "require": sf.KAnonymity(20), "search": "mondrian"}
+    expected = sf.anonymize(table, **asked).solution.verdict
+    held = table.with_columns(pl.col("zip").cast(kind))
+    held.write_parquet(tmp_path / "t.parquet")
+    assert sf.anonymize(held, **asked).solution.verdict == expected
+    assert sf.anonymize(sf.scan(tmp_path / "t.parquet"), **asked, to=tmp_path / "o").solution.verdict == expected
 
 
 def test_the_fingerprint_of_texts_held_as_numbers_is_theirs() -> None:

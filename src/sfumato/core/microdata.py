@@ -181,7 +181,8 @@ def reads_codes(series: pl.Series, recipe: object) -> bool:
     """Whether the digits of a column are no numbers, as its recipe says; a learned one says so of whole numbers."""
     if not says_codes(recipe) or not isinstance(recipe, Learned) or series.dtype.is_integer():
         return says_codes(recipe)
-    return series.dtype == pl.String and bool(plain_values(series).drop_nulls().str.contains(INTEGER).all())
+    texts = isinstance(series.dtype, pl.String | pl.Categorical | pl.Enum)
+    return texts and bool(printed(series).drop_nulls().str.contains(INTEGER).all())
 
 
 def _plain(series: pl.Series) -> pl.Series:
