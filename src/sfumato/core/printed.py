@@ -5,14 +5,16 @@ Columns of few texts are held as numbers of these: compared, sorted and copied a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import polars as pl
 
 from sfumato.errors import ColumnError
 
+T = TypeVar("T")
 SEEN, FEW = 4096, 3072  # values that tell whether a column has few different ones, and how many are few
 MOST = 1 << 16  # texts that are held as numbers
 TOGETHER = 1 << 12  # texts of several columns that are written as one
@@ -175,18 +177,28 @@ def with_texts(frame: pl.DataFrame, original: Mapping[str, pl.DataType]) -> pl.D
     return frame.with_columns(as_text(column) for column in frame.iter_columns() if column.dtype != types[column.name])
 
 
-def tuple_keys(columns: Sequence[pl.Series]) -> pl.DataFrame:
-    """Numbers that are equal where the printed texts of some columns are, for each row, in one column or few."""
-    found: list[np.ndarray] = []
+def pack_numbers(numbers: Iterable[tuple[T, int]], join: Callable[[T, int, T], T]) -> list[T]:
+    """Numbers of columns, each below its size, as few whole ones of 64 bits in the order of their tuples; `join` makes
+    one of a number, the size of the next, and that.
+
+    >>> pack_numbers([("a", 9), ("b", 5), ("c", 1 << 60)], lambda key, size, number: f"{key} * {size} + {number}")
+    ['a * 5 + b', 'c']
+    """
+    found: list[T] = []
     domain = LARGEST_KEY
-    for column in columns:
-        number, size = _numbers(column)
-        if domain * size >= LARGEST_KEY:
+    for number, size in numbers:
+        if domain * size >= LARGEST_KEY:  # a wider number would wrap: begin another
             found.append(number)
             domain = size
         else:
-            found[-1] = found[-1] * size + number
+            found[-1] = join(found[-1], size, number)
             domain *= size
+    return found
+
+
+def tuple_keys(columns: Sequence[pl.Series]) -> pl.DataFrame:
+    """Numbers that are equal where the printed texts of some columns are, for each row, in one column or few."""
+    found = pack_numbers(map(_numbers, columns), lambda key, size, number: key * size + number)
     return pl.DataFrame({f"q{i}": key for i, key in enumerate(found)})
 
 

@@ -7,12 +7,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import takewhile
 from operator import and_
 from typing import Any
 
 import polars as pl
 
-from sfumato.core.printed import LARGEST_KEY
+from sfumato.core.printed import LARGEST_KEY, pack_numbers
 from sfumato.engines.order import sorted_by, value_ranks
 from sfumato.engines.protocol import LABEL, PIECE, RESERVED_PREFIX, Plan
 from sfumato.engines.spark.count import SparkFrame
@@ -138,8 +139,12 @@ def mapped(table: SparkFrame, plan: Plan) -> Any:
             )
             beside |= found
     columns = [released[name].alias(f"c{i}") for i, name in enumerate(plan.columns)]
-    order, ranked = _order(F, sorted_by(plan.columns, plan.order.quasi), ranks, beside)
-    by = [f"c{plan.columns.index(name)}" for name in sorted_by(plan.columns, plan.order.quasi)]
+    first = sorted_by(plan.columns, plan.order.quasi)
+    known = list(takewhile(ranks.__contains__, first))
+    order = pack_numbers(
+        ((beside[RANK + n], ranks[n]) for n in known), lambda key, size, rank: key * F.lit(size) + rank
+    )
+    by = [f"c{plan.columns.index(name)}" for name in first]
     in_order = [f"order {i}" for i in range(len(order))]
     made_of = rows.select(*columns, *(column.alias(name) for name, column in zip(in_order, order, strict=True)))
     written = {name: {name: F.col(f"c{i}")} for i, name in enumerate(plan.columns)}
@@ -147,7 +152,7 @@ def mapped(table: SparkFrame, plan: Plan) -> Any:
         given = plan.numbers.columns(name, used).rename(lambda column: RESERVED_PREFIX + column)
         made_of, found = joined(table, made_of, given, {RESERVED_PREFIX + "label": written[name][name]}, "left")
         written[name] = dict(zip(plan.numbers.counted(name), list(found.values())[1:], strict=True))
-    dealt = dealt_and_sorted(made_of, by, made_of.count() if plan.rows is None else plan.rows, in_order, ranked)
+    dealt = dealt_and_sorted(made_of, by, made_of.count() if plan.rows is None else plan.rows, in_order, len(known))
     shown = {to: column for name in plan.columns for to, column in written[name].items()}
     return dealt.select(*shown.values()).toDF(*shown)
 
@@ -159,23 +164,6 @@ def _with_ranks(given: pl.DataFrame, columns: Sequence[str], ranks: dict[str, in
         rank, ranks[name] = value_ranks(given.get_column(column))
         given = given.with_columns(pl.Series(RANK + name, rank))
     return given
-
-
-def _order(F: Any, by: Sequence[str], ranks: Mapping[str, int], beside: Mapping[str, Any]) -> tuple[list[Any], int]:
-    """Whole numbers in the order of the first columns that rows are sorted by, and how many columns they stand for."""
-    found: list[Any] = []
-    domain = LARGEST_KEY
-    for i, name in enumerate(by):
-        if name not in ranks:
-            return found, i
-        rank, size = beside[RANK + name], ranks[name]
-        if domain * size >= LARGEST_KEY:  # a wider number would wrap: begin another
-            found.append(rank)
-            domain = size
-        else:
-            found[-1] = found[-1] * F.lit(size) + rank
-            domain *= size
-    return found, len(by)
 
 
 def joined(

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from sfumato.core.printed import LARGEST_KEY, printed
+from sfumato.core.printed import LARGEST_KEY, pack_numbers, printed
 from sfumato.engines.order import sorted_by, value_ranks
 from sfumato.engines.protocol import LABEL, PIECE, Plan
 from sfumato.engines.sql.types import SqlColumn, SqlDialect
@@ -133,18 +133,13 @@ class Staged:
 
     def _rank_columns(self, plan: Plan) -> None:
         """Make the numbers that released rows are sorted by, as far as the values of columns are known."""
-        domain = LARGEST_KEY
+        ranks = []
         for name in sorted_by(plan.columns, plan.order.quasi):
             if (found := self._rank(name, plan)) is None:
-                return
-            rank, size = found
-            if domain * size >= LARGEST_KEY:  # a wider number would wrap: begin another
-                self.order.append(rank)
-                domain = size
-            else:
-                self.order[-1] = f"({self.order[-1]} * {size} + {rank})"
-                domain *= size
+                break
+            ranks.append(found)
             self.ranked.append(name)
+        self.order = pack_numbers(ranks, lambda key, size, rank: f"({key} * {size} + {rank})")
 
     def _rank(self, name: str, plan: Plan) -> tuple[str, int] | None:
         """The rank of what is released of a column, as an expression, and how many ranks there are."""
