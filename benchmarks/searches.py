@@ -151,16 +151,18 @@ def _criteria() -> list[Figure]:
     options["quasi"] = [name for name in table.columns if name != "occupation"]
     options["hierarchies"] = {name: files[name] for name in options["quasi"]}
     figures = []
-    for name, criterion, target in (
-        ("t = 0.2", sf.TCloseness("occupation", 0.2), 0.1),
-        ("beta = 2", sf.BetaLikeness("occupation", 2), None),
-        ("delta = 2", sf.DeltaDisclosure("occupation", 2), 0.1),
-        ("recursive (3,3)", sf.RecursiveCLDiversity("occupation", 3, 3), 0.1),
+    for name, criterion in (
+        ("t = 0.2", sf.TCloseness("occupation", 0.2)),
+        ("KL t = 0.2", sf.TCloseness("occupation", 0.2, "kl")),
+        ("beta = 2", sf.BetaLikeness("occupation", 2)),
+        ("delta = 2", sf.DeltaDisclosure("occupation", 2)),
+        ("delta = 2, absent values skipped", sf.DeltaDisclosure("occupation", 2, "skipped")),
+        ("recursive (3,3)", sf.RecursiveCLDiversity("occupation", 3, 3)),
     ):
         given = options | {"require": [sf.KAnonymity(5), criterion]}
-        seconds, found = cpu(lambda given=given: sf.anonymize(table, **given).solution)
+        runs = [cpu(lambda given=given: sf.anonymize(table, **given).solution) for _ in range(RUNS)]
         about = f"optimal k=5, {name}, 8 attributes of Adult, suppression 4%: CPU seconds"
-        figures.append(figure("searches", about, [seconds], target=target, **_details(found)))
+        figures.append(figure("searches", about, [spent for spent, _ in runs], target=0.1, **_details(runs[0][1])))
     return figures
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,11 +13,14 @@ import sfumato as sf
 from sfumato.core.protocols import ClassesView, Flags, Monotonicity
 from sfumato.criteria.audit import Finding, Groups
 from sfumato.testing import check_criterion, checks_of, parametrize_with_checks, registered
+from sfumato.testing.classes import search_side
 from sfumato.testing.criteria import (
     check_criterion_empty_class,
+    check_criterion_limits,
     check_criterion_monotonicity,
     check_criterion_sides,
     check_criterion_suppression,
+    hold_to_limits,
 )
 
 ASKED: list[Any] = [
@@ -66,11 +70,53 @@ def test_weak_and_strict(asked: Any) -> None:
     check_criterion_sides(asked)
     check_criterion_monotonicity(asked)
     check_criterion_suppression(asked)
+    check_criterion_limits(asked)
     check_criterion_empty_class(asked)
 
 
 def test_one_of_them_in_plain_pytest() -> None:
     check_criterion(sf.DistinctLDiversity("s", 2))
+
+
+@pytest.mark.parametrize(
+    ("criterion", "holds"),
+    [
+        (sf.BetaLikeness("s", 1), [True, True, False]),  # p = 2 q: a gain of exactly 1
+        (sf.BetaLikeness("s", 0.5), [True, False, False]),
+        (sf.DeltaDisclosure("s", 1, "skipped"), [True, False, False]),  # strict: a tie fails
+        (sf.DeltaDisclosure("s", 1), [True, False, False]),
+        (sf.DeltaDisclosure("s", 2.001, "skipped"), [True, True, True]),
+        (sf.DeltaDisclosure("s", 2.001), [True, False, False]),
+        (sf.TCloseness("s", math.log(2), "kl"), [True, True, False]),
+        (sf.TCloseness("s", math.log(4), "kl"), [True, True, True]),
+        (sf.TCloseness("s", 0, "kl"), [True, False, False]),
+    ],
+    ids=str,
+)
+def test_limits_per_value_at_ties(criterion: Any, holds: list[bool]) -> None:
+    classes = search_side([["a", "b", "c", "d"], ["a", "b"] * 3, ["a"] * 6], [*"bbbbbbcccccccccddddddddd"])
+    assert criterion.holds(classes).tolist() == holds
+    by_limits, least = hold_to_limits(criterion, classes)
+    assert by_limits.tolist() == holds
+    assert least.tolist() == np.where(holds, 0, criterion.least_suppressed(classes)).tolist()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_limits_per_value_of_random_classes(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    many = [[*"abcdefghijklmnop"[: rng.integers(1, 17)]] for _ in range(12)]
+    classes = search_side([rng.choice(of, rng.integers(1, 300)).tolist() for of in many])
+    for criterion in (
+        sf.BetaLikeness("s", 2),
+        sf.BetaLikeness("s", 1, "enhanced"),
+        sf.BetaLikeness("s", 3, reference={"a": 3, "b": 1, "z": 2}),
+        sf.DeltaDisclosure("s", 2),
+        sf.DeltaDisclosure("s", 1.5, "skipped"),
+        sf.TCloseness("s", 0.3, "kl"),
+    ):
+        by_limits, least = hold_to_limits(criterion, classes)
+        assert by_limits.tolist() == criterion.holds(classes).tolist()
+        assert least.tolist() == np.where(by_limits, 0, criterion.least_suppressed(classes)).tolist()
 
 
 def test_every_variant_is_tried() -> None:

@@ -64,7 +64,7 @@ def keeps(released: pl.DataFrame, quasi: list[str], one: Any, whole: Counter[str
 
 def proven(release: Any, require: list[Any], table: dict[str, list[Any]]) -> None:
     """Each criterion is promised for its set, or for all, and each promise holds in the released table."""
-    data = release.table if release.in_memory else pl.read_parquet(release.path / release.manifest["data"]["file"])
+    data = release.table if release.in_memory else pl.read_parquet(release.path / release.manifest["files"][0]["file"])
     promises = release.manifest["promises"]
     sets = [set(names) for names in release.manifest["policy"]["quasi"]]
     for one in require:

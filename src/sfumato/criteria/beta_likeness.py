@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from sfumato.core.protocols import ClassesView, Flags, HistogramView, Monotonicity, Side
+from sfumato.core.protocols import ClassesView, Flags, HistogramView, Monotonicity, Side, ValueLimits
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
 from sfumato.criteria.by_value import ByValue, against, check_reference, values_in
 from sfumato.criteria.model import TOLERANCE, Model, check_choice, check_column, check_quasi, check_real
-from sfumato.criteria.search_distance import most_rows, within_shares
+from sfumato.criteria.search_distance import most_rows, share_limits, within_shares
 
 KINDS = ("basic", "enhanced")
 
@@ -71,25 +71,24 @@ class BetaLikeness(Model):
 
     def holds(self, classes: ClassesView) -> Flags:
         """Which classes satisfy it."""
-        histogram, q, bound = self._bounds(classes)
-        most = (1 + bound) * (1 + TOLERANCE) * q  # 0 for a value that the whole table lacks, which gains infinitely
-        return within_shares(classes.size, histogram, np.full(len(q), -1.0), most)
+        histogram = classes.histogram(self.attribute)
+        return within_shares(classes.size, histogram, self.value_limits(histogram))
 
     def least_suppressed(self, classes: ClassesView) -> np.ndarray:
         """A value has at most (1 + beta) q of the rows that stay."""
-        histogram, q, bound = self._bounds(classes)
-        return np.asarray(classes.size - most_rows(classes.size, histogram, (1 + bound) * q))
+        histogram = classes.histogram(self.attribute)
+        return np.asarray(classes.size - most_rows(classes.size, histogram, self.value_limits(histogram).cap))
 
-    def _bounds(self, classes: ClassesView) -> tuple[HistogramView, np.ndarray, np.ndarray]:
-        """The histogram, the share of each value in the whole table or the reference, and what it may gain."""
-        histogram: HistogramView = classes.histogram(self.attribute)
+    def value_limits(self, histogram: HistogramView) -> ValueLimits:
+        """A value has at most (1 + beta) q of the rows: none where the whole table or the reference lacks it."""
+        values = len(histogram.overall)
         if self.reference is not None:
             histogram, _ = against(histogram, self)
-        q = histogram.overall / histogram.overall.sum()
-        bound = np.full(len(q), float(self.beta))
+        q = (histogram.overall / histogram.overall.sum())[:values]  # those of the table come first
+        bound = np.full(values, float(self.beta))
         if self.kind == "enhanced":
             bound = np.minimum(bound, -np.log(np.maximum(q, np.finfo(np.float64).tiny)))
-        return histogram, q, bound
+        return share_limits(np.full(values, -1.0), (1 + bound) * (1 + TOLERANCE) * q, (1 + bound) * q)
 
     def audit(self, groups: Groups) -> Finding:
         """What the released rows say: the largest gain (p - q)/q."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 import polars as pl
 
-from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
+from sfumato.core.protocols import ClassesView, Flags, HistogramView, Monotonicity, Side, ValueLimits
 from sfumato.criteria.audit import Finding, Groups, rounded
 from sfumato.criteria.model import TOLERANCE, Model, check_choice, check_column, check_quasi, check_real
-from sfumato.criteria.search_distance import ROUNDING, most_rows, run_maxima, within_shares
+from sfumato.criteria.search_distance import ROUNDING, most_rows, run_maxima, share_limits, within_shares
 
 ABSENT = ("violates", "skipped")
 
@@ -62,25 +62,28 @@ class DeltaDisclosure(Model):
     def holds(self, classes: ClassesView) -> Flags:
         """Which classes satisfy it."""
         histogram = classes.histogram(self.attribute)
+        return within_shares(classes.size, histogram, self.value_limits(histogram))
+
+    def value_limits(self, histogram: HistogramView) -> ValueLimits:
+        """The share of a value is within a factor of q; where absent values violate, it occurs."""
         q = histogram.overall / histogram.overall.sum()
         # strict, so rounding must not let a tie pass: the tolerance is taken off, not added
-        factor = 2.0 ** min(self.delta - TOLERANCE * (1 + self.delta), 64.0)
-        found: Flags = within_shares(classes.size, histogram, q / factor, q * factor)
-        if self.absent == "violates":
-            found &= np.diff(histogram.start) >= np.count_nonzero(q)
-        return found
+        inside, factor = 2.0 ** min(self.delta - TOLERANCE * (1 + self.delta), 64.0), 2.0 ** min(self.delta, 64.0)
+        found = share_limits(q / inside, q * inside, factor * q)
+        if self.absent == "skipped":  # parts that lack a value may have more rows than its own allow
+            return found
+        with np.errstate(divide="ignore"):
+            return replace(found, rows_per=factor / q, distinct=int(np.count_nonzero(q)))
 
     def least_suppressed(self, classes: ClassesView) -> np.ndarray:
         """A value has at most 2^delta q of the rows that stay, and those are at most its own by 2^-delta q."""
         histogram = classes.histogram(self.attribute)
-        q = histogram.overall / histogram.overall.sum()
-        factor = 2.0 ** min(self.delta, 64.0)
-        most = most_rows(classes.size, histogram, factor * q).astype(np.float64)
-        if self.absent == "violates":  # where absent values are skipped, parts that lack one may have more rows
-            with np.errstate(divide="ignore"):
-                own = histogram.count * factor / q[histogram.value]
+        limits = self.value_limits(histogram)
+        most = most_rows(classes.size, histogram, limits.cap).astype(np.float64)
+        if self.absent == "violates":
+            own = histogram.count * limits.rows_per[histogram.value]
             most = np.minimum(most, np.floor(-run_maxima(-own, histogram.start) * (1 + ROUNDING) + ROUNDING))
-            most[np.diff(histogram.start) < np.count_nonzero(q)] = 0
+            most[np.diff(histogram.start) < limits.distinct] = 0
         return classes.size - most.astype(np.int64)
 
     def audit(self, groups: Groups) -> Finding:

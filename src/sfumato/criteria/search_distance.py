@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sfumato.core.protocols import HistogramView
+from sfumato.core.protocols import HistogramView, ValueLimits
 
 ROUNDING = 1e-9  # of bounds, which may be too low but not too high
 STEPS = 4  # towards the most rows that a class can keep; each is a bound
@@ -81,17 +81,53 @@ def most_rows(size: np.ndarray, histogram: HistogramView, cap: np.ndarray, share
     return most.astype(np.int64)
 
 
-def within_shares(size: np.ndarray, histogram: HistogramView, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Whether each value v of a class has more than low[v] n and at most high[v] n of its n rows, or none.
+def most_rows_within(size: np.ndarray, histogram: HistogramView, divergence: float) -> np.ndarray:
+    """How many rows of each class can stay at most where their Kullback-Leibler divergence is to be within a bound.
+
+    Of all choices of m rows min(count, x q) of each value diverge least, for the x that makes them m, and the more rows
+    the more: where they exceed the bound, fewer stay. x is halved in.
+
+    >>> from sfumato.testing.classes import search_side
+    >>> classes = search_side([["x"] * 9 + ["y"]], ["y"] * 8)
+    >>> most_rows_within(classes.size, classes.histogram("s"), 0.0).tolist()
+    [2]
+    """
+    of, start, count = run_of(histogram.start), histogram.start, histogram.count
+    share = histogram.overall / histogram.overall.sum()
+    with np.errstate(divide="ignore"):
+        q, terms = share[histogram.value], count * (np.log(count) - np.log(share)[histogram.value])
+    low, high = np.zeros(len(size)), run_maxima(count / q, start)
+    for _ in range(STEPS):
+        x = (low + high) / 2
+        capped = q * x[of] < count
+        shares = run_sums(q * capped, start)
+        rows = np.maximum(run_sums(count * ~capped, start) + x * shares, ROUNDING)
+        sums = run_sums(terms * ~capped, start) + x * np.log(np.maximum(x, ROUNDING)) * shares
+        beyond = sums / rows - np.log(rows) > divergence + ROUNDING
+        low, high = np.where(beyond, low, x), np.where(beyond, x, high)
+    stay = run_sums(np.minimum(count, q * high[of]), start)
+    return np.minimum(np.floor(stay * (1 + ROUNDING) + ROUNDING), size).astype(np.int64)
+
+
+def share_limits(low: np.ndarray, high: np.ndarray, cap: np.ndarray) -> ValueLimits:
+    """Limits of the share of each value in a class alone, and of the rows with it among those that stay."""
+    return ValueLimits(low, high, cap, np.full(len(low), np.inf), np.zeros(len(low)))
+
+
+def within_shares(size: np.ndarray, histogram: HistogramView, limits: ValueLimits) -> np.ndarray:
+    """Whether each value v of a class has more than low[v] n and at most high[v] n of its n rows, or none, and it has
+    enough values.
 
     >>> from sfumato.testing.classes import search_side
     >>> classes = search_side([["x", "x", "y"], ["x", "y"]])
-    >>> within_shares(classes.size, classes.histogram("s"), np.zeros(2), np.full(2, 0.5)).tolist()
+    >>> half = share_limits(np.zeros(2), np.full(2, 0.5), np.full(2, 0.5))
+    >>> within_shares(classes.size, classes.histogram("s"), half).tolist()
     [False, True]
     """
     n, value, count = size[run_of(histogram.start)], histogram.value, histogram.count
-    outside = (count > high[value] * n) | (count <= low[value] * n)
-    return ~run_maxima(outside, histogram.start) & (size > 0)
+    outside = (count > limits.high[value] * n) | (count <= limits.low[value] * n)
+    found: np.ndarray = ~run_maxima(outside, histogram.start) & (size > 0)
+    return found & (np.diff(histogram.start) >= limits.distinct)
 
 
 def equal(size: np.ndarray, histogram: HistogramView) -> np.ndarray:

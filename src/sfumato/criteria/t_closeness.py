@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
+from sfumato.core.protocols import ClassesView, Flags, HistogramView, Monotonicity, Side, ValueLimits
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
 from sfumato.criteria.by_value import ASKS_MORE, ByValue, against, bounds_of, check_per, check_reference, values_in
 from sfumato.criteria.model import TOLERANCE, Model, check_choice, check_column, check_quasi, check_real
 from sfumato.criteria.released_distance import RELEASED
-from sfumato.criteria.search_distance import ROUNDING, SEARCHED, most_rows, run_maxima
+from sfumato.criteria.search_distance import ROUNDING, SEARCHED, most_rows, most_rows_within, run_maxima
 from sfumato.errors import PolicyError
 
 DISTANCES = ("equal", "ordered", "hierarchical", "kl")
@@ -118,8 +118,8 @@ class TCloseness(Model):
         return found & (run_maxima(lost, histogram.start) == 0) if lost.any() else found
 
     def least_suppressed(self, classes: ClassesView) -> np.ndarray:
-        """The distance is convex: m of n rows at a distance D are enough only if n D <= (n - m) t + m D', with D' the
-        greatest distance that there is. Between equally distant values 1 - D is the sum of min(p, q)."""
+        """The distance is convex, and at most 1: m of n rows at a distance D are enough only if n D <= (n - m) t + m.
+        Between equally distant values 1 - D is the sum of min(p, q)."""
         if self.reference is not None and self.distance != "equal":  # it may lack values, which are infinitely far
             return super().least_suppressed(classes)
         histogram, t = classes.histogram(self.attribute), self.t + TOLERANCE
@@ -128,10 +128,20 @@ class TCloseness(Model):
         q = histogram.overall / histogram.overall.sum()
         if self.distance == "equal" and t < 1:
             return np.asarray(classes.size - most_rows(classes.size, histogram, q, 1 - t))
-        farthest = -np.log(q[q > 0].min()) if self.distance == "kl" else 1.0
+        if self.distance == "kl":
+            return np.asarray(classes.size - most_rows_within(classes.size, histogram, t))
         excess = SEARCHED[self.distance](classes.size, histogram) - t
-        least = classes.size * excess / max(farthest - t, ROUNDING)
+        least = classes.size * excess / max(1 - t, ROUNDING)
         return np.clip(np.ceil(least * (1 - ROUNDING) - ROUNDING), 0, classes.size).astype(np.int64)
+
+    def value_limits(self, histogram: HistogramView) -> ValueLimits | None:
+        """Those of a divergence."""
+        if self.distance != "kl" or self.per is not None or self.reference is not None:
+            return None
+        q = histogram.overall / histogram.overall.sum()
+        free = np.full(len(q), np.inf)
+        with np.errstate(divide="ignore"):
+            return ValueLimits(-free, free, free, free, np.log(q), divergence=self.t + TOLERANCE)
 
     def audit(self, groups: Groups) -> Finding:
         """What the released rows say: the largest distance."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from sfumato.core.exact import printed
 from sfumato.core.hierarchy import Categories, Hierarchy, grow, leaves_of
@@ -70,6 +71,21 @@ def orders_of(
         if isinstance(recipe, Order):
             found[name] = recipe.values
     return found | {name: order(values).values for name, values in (given or {}).items()}
+
+
+def order_of_column(
+    column: pl.Series, given: tuple[str, ...] | None, hierarchies: Mapping[str, Any]
+) -> tuple[str, ...] | None:
+    """The order of the values of a column: as given, else that of an `order` among the hierarchies, or of its type.
+
+    >>> order_of_column(pl.Series("size", ["M"], pl.Enum(["S", "M", "L"])), None, {})
+    ('S', 'M', 'L')
+    """
+    stated = given or orders_of(None, {name: spec for name, spec in hierarchies.items() if name == column.name})
+    if isinstance(stated, tuple):
+        return stated
+    dtype = column.dtype
+    return stated.get(column.name) or (tuple(dtype.categories) if isinstance(dtype, pl.Enum) else None)
 
 
 def ranks_in(values: Sequence[str], texts: Sequence[str | None], name: str) -> np.ndarray:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from sfumato.core.hierarchy import Categories
 MOST_VALUES = 256  # of a column that is ordered by similarity
 BINS = 32  # most frequent values of another column that are told apart
 STEPS = 16  # the same for columns with an order, in groups of even frequency
+TOGETHER = 1 << 14  # counts of several columns that are made at once
+SOME = 1 << 16  # rows at a time: what fits the processor's cache
 Column = tuple[np.ndarray, int]  # the group of each row, and how many groups there are
 
 
@@ -44,11 +47,10 @@ def similar_order(
     Ward, "Hierarchical grouping to optimize an objective function", J. Am. Stat. Assoc. 58, 1963.
     """
     size = np.maximum(np.bincount(codes, weights=row_counts, minlength=values).astype(np.float64), 1.0)
-    parts, codes = [], codes.astype(np.int64)
-    for group, groups in others:
-        pairs = codes * groups + group
-        table = np.bincount(pairs, weights=row_counts, minlength=values * groups).reshape(values, groups)
-        parts.append(np.sqrt((table + table.sum(axis=0) / max(table.sum(), 1)) / (size[:, None] + 1)))
+    parts = [
+        np.sqrt((table + table.sum(axis=0) / max(table.sum(), 1)) / (size[:, None] + 1))
+        for table in _tables(codes, values, others, row_counts)
+    ]
     centre = np.hstack(parts)
     squares = (centre**2).sum(axis=1)
     apart = np.maximum(squares[:, None] + squares - 2 * centre @ centre.T, 0.0)
@@ -71,6 +73,29 @@ def similar_order(
         costs[a] = costs[:, a] = np.where(gone, np.inf, cost(a))
         costs[a, a] = costs[a, b] = costs[b, a] = np.inf
     return np.array(runs[0], dtype=np.int64)
+
+
+def _tables(
+    codes: np.ndarray, values: int, others: Sequence[Column], row_counts: np.ndarray | None
+) -> Iterator[np.ndarray]:
+    """The rows of each value in each group of each other column: those of several columns are counted together."""
+    packs: list[list[Column]] = []
+    for column in others:
+        if not packs or values * math.prod(n for _, n in packs[-1]) * column[1] > TOGETHER:
+            packs.append([])
+        packs[-1].append(column)
+    for pack in packs:
+        shape = (values, *(n for _, n in pack))
+        found = np.zeros(math.prod(shape))
+        for low in range(0, len(codes), SOME):
+            some = slice(low, low + SOME)
+            key = codes[some].astype(np.min_scalar_type(len(found)))
+            for group, groups in pack:
+                key *= groups
+                key += group[some].astype(key.dtype)
+            found += np.bincount(key, None if row_counts is None else row_counts[some], len(found))
+        for axis in range(1, len(shape)):
+            yield found.reshape(shape).sum(axis=tuple(i for i in range(1, len(shape)) if i != axis))
 
 
 def _joined(first: list[int], second: list[int], apart: np.ndarray, stays: int) -> list[int]:

@@ -19,7 +19,7 @@ import polars as pl
 from sfumato.core.hierarchy import Hierarchy, Recipe
 from sfumato.core.label_grammar import DECIMAL, STAR, WHOLE, read_set
 from sfumato.core.policy import ClassStatistics
-from sfumato.core.printed import printed, tuple_keys
+from sfumato.core.printed import label_counts, printed, tuple_keys
 from sfumato.hierarchies.dates import Dates, days_of
 from sfumato.hierarchies.learned import Learned
 from sfumato.hierarchies.redact import Redact
@@ -220,11 +220,11 @@ def released_column(
 ) -> ReleasedColumn:
     """The labels of a released column; with `row_counts` an entry stands for so many rows."""
     if row_counts is None:
-        table = column.alias("label").value_counts(name="rows")
+        table = label_counts(column)
     else:
-        table = pl.DataFrame({"label": column, "rows": row_counts})
-    table = table.with_columns(printed(table.get_column("label")), pl.col("rows").cast(pl.Int64))
-    table = table.group_by("label").agg(pl.col("rows").sum()).sort("label", nulls_last=True)
+        table = pl.DataFrame({"label": printed(column), "rows": row_counts.cast(pl.Int64)})
+        table = table.group_by("label").agg(pl.col("rows").sum())
+    table = table.sort("label", nulls_last=True)
     label, count = table.get_column("label"), table.get_column("rows").to_numpy()
     return ReleasedColumn(column.name, label, count, recipe, tree, wildcard)
 

@@ -15,12 +15,26 @@ from typing import Any, get_args
 import numpy as np
 import polars as pl
 
+from sfumato.core.cells import Cells, Histogram
+from sfumato.core.compiled import workers
 from sfumato.core.protocols import Monotonicity, Side, TableCriterion
 from sfumato.core.registry import members
 from sfumato.criteria import criterion as by_name
 from sfumato.criteria import parse
 from sfumato.errors import Infeasible, PolicyError
-from sfumato.testing.classes import FEW, NUMBERS, WORDS, Tree, Values, draw_classes, released_side, search_side
+from sfumato.search.lattice.checker import Ladders, NodeChecker
+from sfumato.search.lattice.value_limits import stack_limits
+from sfumato.testing.classes import (
+    FEW,
+    NUMBERS,
+    WORDS,
+    HandMadeClasses,
+    Tree,
+    Values,
+    draw_classes,
+    released_side,
+    search_side,
+)
 
 TRIALS = 40  # of each kind of values
 
@@ -108,6 +122,41 @@ def check_criterion_suppression(criterion: Any) -> None:
                 assert kept <= len(one) - rows, f"least_suppressed is {rows} of {_shown([one], others)}"
 
 
+def check_criterion_limits(criterion: Any) -> None:
+    """Limits per value, which the lattice searches check by themselves, say what `holds` and `least_suppressed` do."""
+    for classes, others, tree in _cases(criterion, "limits"):
+        seen = search_side(classes, others, tree, criterion.needs)
+        if not criterion.needs or criterion.value_limits(seen.histogram(criterion.needs[0])) is None:
+            return
+        by_limits, least_by_limits = hold_to_limits(criterion, seen)
+        holds = criterion.holds(seen)
+        least = np.where(holds, 0, criterion.least_suppressed(seen))
+        assert (by_limits == holds).all(), f"value_limits and holds differ on {_shown(classes, others)}"
+        assert (least_by_limits == least).all(), (
+            f"value_limits and least_suppressed differ on {_shown(classes, others)}"
+        )
+
+
+def hold_to_limits(criterion: Any, seen: HandMadeClasses) -> tuple[np.ndarray, np.ndarray]:
+    """Which classes satisfy the limits of a criterion, and how many rows of each go at least, as a search finds it."""
+    name, h = criterion.needs[0], seen.only
+    satisfied, least = [], []
+    one_label = Ladders(np.zeros(1, np.int32), (np.zeros(1, np.int64),), (np.ones(1, np.int64),), (1,))
+    node = np.zeros((1, 1), np.int64)
+    for n, begin, end in zip(seen.size.tolist(), h.start, h.start[1:], strict=False):
+        run = np.array([0, end - begin]), h.value[begin:end], h.count[begin:end]
+        histograms = {name: Histogram(*run, h.overall, h.text)}
+        cells = Cells(("q",), np.zeros((1, 1), np.int32), np.array([n]), (1,), histograms)
+        limits = stack_limits([criterion], cells, n, 1)
+        assert limits is not None, "it has limits, and needs more than one attribute or is about the table"
+        checker = NodeChecker(one_label, cells, [0])
+        with workers() as pool:
+            found, floor = checker.bound(node, checker.prepare(node), 1, n, limits, pool)
+        satisfied.append(found[0, 0] == 0)
+        least.append(floor[0])
+    return np.array(satisfied), np.array(least)
+
+
 def check_criterion_labels(criterion: Any) -> None:
     """Where what stands for it on labels holds for labels, it holds for the values that they cover."""
     rng = random.Random("labels")
@@ -171,6 +220,7 @@ CRITERION_CHECKS: tuple[Callable[[Any], None], ...] = (
     check_criterion_monotonicity,
     check_criterion_labels,
     check_criterion_suppression,
+    check_criterion_limits,
     check_criterion_empty_class,
     check_criterion_release,
 )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -15,11 +16,11 @@ from sfumato.core.compiled import share
 from sfumato.core.keys import first_of, number_tuples
 from sfumato.core.microdata import Attribute
 from sfumato.search.lattice.kernels import check_nodes, group_room, merge_classes, number_classes, number_labels
+from sfumato.search.lattice.value_limits import DENSE, Limits, bound_nodes
 
 FUSED = 8192  # values of a fused column; its maps then stay in the processor's cache
-WORTH_A_THREAD = 100_000  # cells to look at before a second core pays
+WORTH_A_THREAD = 500_000  # cells to look at before a second core pays
 SMALL_TABLE = 1 << 12  # keys of few cells that are counted in a table
-DENSE = 1 << 22  # classes times values of a sensitive attribute that are counted in a table
 
 NO_VALUE, NO_COUNT = np.zeros(0, np.int32), np.zeros(0, np.int64)
 
@@ -35,6 +36,14 @@ class Ladders:
     at: tuple[np.ndarray, ...]
     size: tuple[np.ndarray, ...]  # labels per level
     values: tuple[int, ...]
+
+    @cached_property
+    def tables(self) -> np.ndarray:
+        """Where the labels of each attribute and level begin, and how many there are."""
+        found = np.zeros((2, len(self.at), max(map(len, self.at))), np.int64)
+        for a, (at, size) in enumerate(zip(self.at, self.size, strict=True)):
+            found[:, a, : len(at)] = at, size
+        return found
 
     @staticmethod
     def of(attributes: Sequence[Attribute]) -> Ladders:
@@ -108,8 +117,7 @@ class FusedColumns:
         while used + width > len(self.maps):
             self.maps = np.concatenate([self.maps, np.zeros_like(self.maps)])
         ladders, members = self.ladders, self.members[self.columns[g]]
-        at = np.array([ladders.at[m][level] for m, level in zip(members, levels, strict=True)])
-        size = np.array([ladders.size[m][level] for m, level in zip(members, levels, strict=True)])
+        at, size = (table[members, levels] for table in ladders.tables)  # each in one piece, as the kernel takes them
         to = self.maps[used : used + width]
         self.size[g][number] = number_labels(values, ladders.flat, at, size, self.seen, to)
         self.at[g][number] = used
@@ -144,6 +152,7 @@ class NodeChecker:
         self.members = np.array(members, dtype=np.int64)  # position of each column among all attributes
         self.columns = FusedColumns(ladders, cells, self.members)
         self.fused = self.columns.codes
+        self.owners: dict[str, np.ndarray] = {}
 
     @property
     def maps(self) -> np.ndarray:
@@ -162,15 +171,23 @@ class NodeChecker:
         fused = Cells((), self.fused, self.cells.count, tuple(int(s) for s in size[0]), self.cells.histograms)
         return roll_up(fused, tables, range(len(tables)))
 
-    def rolled(self, node: np.ndarray) -> NodeChecker:
+    def rolled(self, node: np.ndarray, pool: ThreadPoolExecutor) -> NodeChecker:
         """The same for the generalisations of a node: what is one class there is one cell."""
-        classes = self.classes(node)
-        first = first_of(classes.class_of_cell, len(classes.size))
-        histograms = {name: classes.histogram(name) for name in self.cells.histograms}
+        _, classes, of = self.number(node[None, :], self.prepare(node[None, :]), 1, 0, pool)
+        found = node_classes([(self, np.zeros(1, np.int64), classes, of)], tuple(self.cells.histograms))
+        first = first_of(of[0], len(found.size))
         less = copy(self)
-        less.cells = Cells((), np.ascontiguousarray(self.cells.codes[:, first]), classes.size, (), histograms)
-        less.fused = np.ascontiguousarray(self.fused[:, first])
+        less.cells = Cells((), self.cells.codes.take(first, axis=1), found.size, (), found.counted)
+        less.fused, less.owners = self.fused.take(first, axis=1), {}
         return less
+
+    def owner(self, name: str) -> np.ndarray:
+        """The cell of each entry of a histogram."""
+        if name not in self.owners:
+            self.owners[name] = np.repeat(
+                np.arange(len(self.cells), dtype=np.int32), np.diff(self.cells.histograms[name].start)
+            )
+        return self.owners[name]
 
     def check(
         self,
@@ -210,6 +227,24 @@ class NodeChecker:
 
         self._run(run, nodes, pool)
         return found, classes, of
+
+    def bound(
+        self, nodes: np.ndarray, maps: Maps, least: int, limit: int, limits: Limits, pool: ThreadPoolExecutor
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """What nodes suppress at least under limits per value, and their specialisations; see `bound_nodes`."""
+        found, floor = np.zeros((len(nodes), 5)), np.zeros(len(nodes))
+        h = self.cells.histograms[limits.attribute]
+        cell = self.owner(limits.attribute)
+
+        def run(some: slice, fused: np.ndarray, room: Room) -> None:
+            table = limits.room(room)
+            bound_nodes(
+                fused, self.cells.count, cell, h.value, h.count, self.maps, maps[0][some], maps[1][some], least,
+                limit, limits.shares, limits.numbers, limits.logs, *room, table, found[some], floor[some],
+            )  # fmt: skip
+
+        self._run(run, nodes, pool)
+        return found, floor
 
     def merge(self, classes: np.ndarray, of: np.ndarray, name: str | None) -> tuple[np.ndarray, ...]:
         """Of the classes of several nodes that were numbered: sizes, lengths of the runs of a histogram, its values and

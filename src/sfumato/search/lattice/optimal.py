@@ -219,8 +219,9 @@ def _without(walk: LatticeState, nodes: np.ndarray, seen: np.ndarray, batch: np.
     if top != walk.tops[column] or not len(batch):
         return batch
     raised = np.unique(batch + (top - nodes[batch, column]) * walk.stride[column])
-    raised = raised[~seen[raised] & (walk.floor[raised] <= walk.limit)]
-    raised = np.setdiff1d(raised, batch)[: walk.room(BATCH)]
+    seen[batch] = True  # for now: they are tried as they are
+    raised = raised[~seen[raised] & (walk.floor[raised] <= walk.limit)][: walk.room(BATCH)]
+    seen[batch] = False
     if len(raised):
         seen[raised] = True
         walk.examine(nodes[raised])

@@ -16,9 +16,17 @@ from sfumato.core.labels import at_level
 from sfumato.core.lattice import Lattice
 from sfumato.core.policy import TOLERANCE, ClassStatistics, holds, kept_in_table, table_criteria
 from sfumato.errors import Infeasible
-from sfumato.search.lattice.checker import Ladders, Maps, NodeChecker, NodeClasses, Numbered, node_classes
+from sfumato.search.lattice.checker import (
+    Ladders,
+    Maps,
+    NodeChecker,
+    NodeClasses,
+    Numbered,
+    node_classes,
+)
 from sfumato.search.lattice.kernels import raise_boxes
 from sfumato.search.lattice.several_sets import SetChecker
+from sfumato.search.lattice.value_limits import stack_limits
 from sfumato.search.problem import GENERALISE, Problem, judge, level_columns, nothing_found
 
 LISTED = 1 << 22  # larger lattices are not written down node by node
@@ -46,14 +54,14 @@ class NodeCosts:
         tables, at, by_value = [], 0, False
         for i, attribute in enumerate(attributes):
             count = attribute.categories.count
+            own, gone = (loss.own(attribute), loss.suppressed(attribute)) if loss.by_label else (None, None)
             for level in range(attribute.ladder.levels):
                 gap = np.zeros(len(count))
                 if loss.by_label:
                     labels = at_level(attribute, level)
-                    cost = loss.cost(labels)[labels.of] - loss.own(attribute)
-                    gone = loss.suppressed(attribute)
+                    cost = loss.cost(labels)[labels.of] - own
                     gap = gap if gone is None else gone - cost
-                    by_value |= bool((gap != gap[labels.lo][labels.of]).any())
+                    by_value = by_value or bool((gap != gap[labels.lo][labels.of]).any())
                     self.full[i, level] = (cost * count).sum() / problem.rows
                     self.least_gap[i, level] = max(gap.min(), 0.0)
                 tables.append(gap)
@@ -120,6 +128,9 @@ class LatticeState:
         self.room_left = max(ROOM, 4 * len(problem.cells))
         histograms = [h for name, h in problem.cells.histograms.items() if name in self.policy.needs]
         self.entries = max(len(problem.cells), *(len(h.value) for h in histograms), 1)
+        prunes = self.one_set and not self.by_size and self.limit < self.rows // 2  # else most nodes satisfy
+        least = self.policy.least_size
+        self.limits = stack_limits(require, problem.cells, self.rows, least) if prunes else None
         self.best: tuple[float, int, tuple[int, ...]] | None = None
         self.closest: tuple[int, tuple[int, ...]] | None = None
         self.checks, self.open_bound = 0, 0.0
@@ -193,7 +204,7 @@ class LatticeState:
             if self.room_left >= cells:
                 node = self.least.copy()
                 node[self.widest[: len(levels)]] = levels
-                rolled = self.sources[number].rolled(node)
+                rolled = self.sources[number].rolled(node, self.pool)
                 if len(rolled.cells) <= SHRINKS * cells:
                     self.sources.append(rolled)
                     self.rolled[key] = len(self.sources) - 1
@@ -211,7 +222,8 @@ class LatticeState:
         elif self.one_set:
             most = max(1, AT_ONCE // self.entries)
             some = [slice(at, at + most) for at in range(0, len(nodes), most)]
-            parts = [self._check_classes(nodes[these], found[these], gap_at[these]) for these in some]
+            check = self._check_classes if self.limits is None else self._check_limits
+            parts = [check(nodes[these], found[these], gap_at[these]) for these in some]
             good, suppressed, floor, losses = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         else:
             good, suppressed, floor, losses = self._check_sets(nodes, found, gap_at)
@@ -249,6 +261,27 @@ class LatticeState:
         good = (suppressed <= self.limit) & (suppressed < self.rows)
         floor = np.where(good, suppressed, self.rows + 1)
         return good, suppressed, floor, self._losses(nodes, suppressed, found, extra)
+
+    def _check_limits(self, nodes: np.ndarray, found: np.ndarray, gap_at: np.ndarray) -> Found:
+        """The same where criteria have limits per value: nodes that exceed them in too many rows are settled."""
+        assert self.limits is not None
+        limit, count = min(self.limit, self.rows - 1), len(nodes)
+        floor = np.zeros(count)
+        for source, mine, maps in self._served(nodes):
+            found[mine], floor[mine] = source.bound(
+                nodes[mine], maps, self.policy.least_size, limit, self.limits, self.pool
+            )
+        good, suppressed, losses = np.zeros(count, np.bool_), found[:, 0].copy(), np.full(count, np.inf)
+        if self.monotone:
+            floor[:] = self.rows + 1
+        rest = np.flatnonzero(suppressed <= limit)
+        if len(rest):
+            checked = np.zeros((len(rest), 5))
+            good[rest], suppressed[rest], floor[rest], losses[rest] = self._check_classes(
+                nodes[rest], checked, gap_at[rest]
+            )
+            found[rest] = checked
+        return good, suppressed, floor, losses
 
     def _check_classes(self, nodes: np.ndarray, found: np.ndarray, gap_at: np.ndarray) -> Found:
         """The same where criteria look inside of classes, which are those of several nodes at a time."""

@@ -12,7 +12,7 @@ import numpy as np
 from sfumato.core.cells import classes_of
 from sfumato.core.compiled import workers
 from sfumato.core.label_grammar import STAR, listed
-from sfumato.core.labels import Labels, of_nodes, of_ranges
+from sfumato.core.labels import Labels, of_nodes, of_ranges, renamed
 from sfumato.core.parameters import column_name, one_of, whole_number
 from sfumato.core.policy import holds
 from sfumato.core.protocols import Search
@@ -271,37 +271,16 @@ def _medians(column: OrderedColumn, places: np.ndarray, n: np.ndarray, starts: n
 
 
 def _named(labels: Labels, told: np.ndarray, number: np.ndarray) -> Labels:
-    """The labels with a number in place of the range, for the classes where `told`; each still covers its range.
-
-    Classes that differ in range and print the same number are one class of the release.
-    """
+    """The labels with a number in place of the range, for the classes where `told`."""
     position = labels.attribute.categories.position
     assert position is not None
-    text: list[str | None] = []
-    source: list[int] = []
-    seen: dict[tuple[int, str | None], int] = {}
-    of = np.empty(len(labels.of), np.int32)
-    for c, (label, told_here, x) in enumerate(zip(labels.of.tolist(), told.tolist(), number.tolist(), strict=True)):
+    words = []
+    for label, told_here, x in zip(labels.of.tolist(), told.tolist(), number.tolist(), strict=True):
         word = labels.text[label]
         if told_here and np.isfinite(x):
             word = number_text(x, float(position[labels.lo[label]]), float(position[labels.hi[label]]))
-        at = seen.setdefault((label, word), len(text))
-        if at == len(text):
-            text.append(word)
-            source.append(label)
-        of[c] = at
-    pick = np.array(source, dtype=np.int64)
-    return replace(
-        labels,
-        of=of,
-        lo=labels.lo[pick],
-        hi=labels.hi[pick],
-        covered=labels.covered[pick],
-        leaves=labels.leaves[pick],
-        file_leaves=labels.file_leaves[pick],
-        star=labels.star[pick],
-        named=tuple(text),
-    )
+        words.append(word)
+    return renamed(labels, words)
 
 
 def number_text(x: float, low: float, high: float) -> str:

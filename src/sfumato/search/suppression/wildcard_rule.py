@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,17 +29,17 @@ def match_counts(
     kept: np.ndarray,
     parts: np.ndarray,
 ) -> np.ndarray:
-    """For each taken tuple, which knows all columns of `kept`, the rows that match it in those columns.
+    """For each taken tuple, which knows all columns of `kept`, the rows (or weight) that match it in those.
 
     `parts` [patterns, words]: what of `kept` the rows of the table know, each pattern once.
     """
     slots = np.full(capacity_for(len(words)), -1, np.int64)
-    rows = np.zeros(len(slots), np.int64)
+    rows = np.zeros(len(slots), count.dtype)
     for e in range(len(words)):
         j = slot(slots, words, kept, words, e, kept)
         slots[j] = e
         rows[j] += count[e]
-    found = np.zeros(len(take), np.int64)
+    found = np.zeros(len(take), count.dtype)
     for i in range(len(take)):
         for p in range(len(parts)):
             j = slot(slots, words, kept, words, take[i], parts[p])
@@ -201,26 +202,41 @@ def own_cells(
     words, fields = packed(codes)
     known = known_bits(codes)
     patterns = np.unique(known)
+
+    def enough(mine: np.ndarray, shown: int) -> np.ndarray:
+        kept, parts = kept_bits(fields, ~np.array([shown])), np.unique(patterns & shown)
+        found = match_counts(words, count, mine, kept[0], kept_bits(fields, ~parts) if wild else kept)
+        return np.asarray(found >= least)
+
+    blank, left = lightest_blanks(known, weight, enough, report_progress)
+    if len(left) and wild:
+        blank[left] = blank_one_by_one(codes, count, left, weight, least)
+    return blank, not len(left)
+
+
+def lightest_blanks(
+    known: np.ndarray, weight: np.ndarray, enough: Callable[[np.ndarray, int], np.ndarray], report_progress: Progress
+) -> tuple[np.ndarray, np.ndarray]:
+    """Per tuple the lightest set of columns without which it is safe, and the tuples that none of the sets makes so.
+
+    `known` are the columns that each knows, as bits; `enough(tuples, shown)` says which are safe that show these.
+    """
     masks, every = sets_of_columns(weight, MOST_SETS)
-    blank, left = np.zeros(len(codes), np.int64), np.arange(len(codes))
+    blank, left = np.zeros(len(known), np.int64), np.arange(len(known))
     for i, mask in enumerate(masks[: None if every else -1].tolist()):
         still = []
         for pattern in np.unique(known[left]).tolist():
             mine = left[known[left] == pattern]
             if mask & ~pattern == 0:
-                shown = pattern & ~mask
-                kept, parts = kept_bits(fields, ~np.array([shown])), np.unique(patterns & shown)
-                rows = match_counts(words, count, mine, kept[0], kept_bits(fields, ~parts) if wild else kept)
-                blank[mine[rows >= least]] = mask
-                mine = mine[rows < least]
+                safe = enough(mine, pattern & ~mask)
+                blank[mine[safe]] = mask
+                mine = mine[~safe]
             still.append(mine)
         left = np.concatenate(still)
         if not len(left):
-            return blank, True
+            break
         report_progress("suppressing cells", (i + 1) / len(masks))
-    if len(left) and wild:
-        blank[left] = blank_one_by_one(codes, count, left, weight, least)
-    return blank, not len(left)
+    return blank, left
 
 
 class ReleasedTuples:
