@@ -39,7 +39,7 @@ def test_many_texts_and_other_types_stay_as_they_are(monkeypatch: pytest.MonkeyP
 
 def test_texts_by_number_hold_those_that_are_used() -> None:
     words = ["b" + LONG, "SECRET" + LONG, None, "b" + LONG, "a"]
-    found = as_text(text_column("s", words, np.array([4, 3, 2, 0])))
+    found = as_text(text_column("s", words, np.array([0, 2, 3, 4]), np.array([4, 1, 3, 2, 0])))
     assert found.dtype == pl.String
     assert found.to_list() == ["a", "b" + LONG, None, "b" + LONG]
     assert b"SECRET" not in held(found)

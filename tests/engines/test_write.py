@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.printed import coded, printed_frame
-from sfumato.engines.files.bytes import FORMATS, read_back, read_runs, sha256, text_of, write_table
+from sfumato.engines.files import bytes as files_bytes
+from sfumato.engines.files.bytes import FORMATS, hashed_runs, read_back, read_runs, sha256, text_of, write_table
 from sfumato.engines.files.read import read
 from sfumato.engines.guard import guard, guarded_frame
 from sfumato.errors import ColumnError, EmptyTable, OutputError, ReadError
@@ -269,6 +270,7 @@ ROWS = ["1,a", "1,a", "1,a", '2,"b, c"', '2,"b, c"', "3,", "3,", "3,"]
         ("\n".join(['"x\n\n\n\n\n\n",y', *ROWS[:3]]) + "\n", None),
         ("\n".join(["x,y", *ROWS]).replace("\n", "\r\n"), None),
         ("\n".join(["x,y", "1,a", "1,a", "", "1,a", "1,a"]) + "\n\n", None),
+        ("\n".join(["x,y", *['1,"a\rb"'] * 4]) + "\n", None),
         ("x,y\n", None),
         ("x,y", None),
     ],
@@ -277,7 +279,9 @@ def test_runs_of_equal_lines_are_the_rows_of_a_file(tmp_path, text, short):
     path = tmp_path / "t.csv"
     path.write_bytes(text.encode())
     every = read_back(path)
-    frame, often = read_runs(path)
+    digest, runs = hashed_runs(path, "csv")
+    assert digest == sha256(path)
+    frame, often = read_runs(path, runs=runs)
     assert (None if often is None else len(often)) == short
     rows = frame if often is None else frame[np.repeat(np.arange(frame.height), often)]
     assert rows.equals(every)
@@ -290,8 +294,20 @@ def test_runs_name_the_line_at_fault(tmp_path, text):
     path = tmp_path / "t.csv"
     path.write_bytes(text)
     found = []
-    for read_file in (read_back, read_runs):
+    for runs in (None, hashed_runs(path, "csv")[1]):
         with pytest.raises(ReadError) as error:
-            read_file(path)
+            read_runs(path, runs=runs)
         found.append(str(error.value))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("lines", [1, 2, 3, 7, 100])
+def test_rows_that_are_alike_and_follow_one_another_are_written_as_others_are(tmp_path, monkeypatch, lines):
+    rng = np.random.default_rng(3)
+    words = pl.Series(["a", "=1", 'b "c", d', None, "e\nf"])
+    frame = pl.DataFrame({name: words.gather(rng.integers(0, 5, 9).repeat(5)) for name in "xyz"})
+    write_table(frame, tmp_path / "rows.csv")
+    monkeypatch.setattr(files_bytes, "LINES", lines)
+    write_table(frame.with_columns(map(coded, frame.iter_columns())), tmp_path / "runs.csv")
+    assert (tmp_path / "runs.csv").read_bytes() == (tmp_path / "rows.csv").read_bytes()
+    assert read_back(tmp_path / "runs.csv").equals(frame)

@@ -240,7 +240,7 @@ def test_a_malformed_manifest(tmp_path, text, says):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda m: m.update(format=2), "got 2"),
+        (lambda m: m.update(format=3), "got 3"),
         (lambda m: m["data"].update(rows="8"), "data.rows"),
         (lambda m: m["data"].pop("sha256"), "data.sha256"),
         (lambda m: m["policy"].update(quasi=[]), "policy.quasi"),

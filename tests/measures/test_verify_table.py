@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter, defaultdict
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 import sfumato.release.verify
 from sfumato.core.hierarchy import Hierarchy
+from sfumato.core.printed import new_rows
 from sfumato.criteria import (
     CRITERIA,
     AlphaK,
@@ -322,3 +324,16 @@ def test_the_audit_shares_no_helper_with_the_search_side():
 
 def test_doctests():
     assert doctest.testmod(sfumato.release.verify).failed == 0
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_rows_that_are_alike_are_looked_at_once_to_the_same_end(ordered):
+    rng = np.random.default_rng(4)
+    table = pl.DataFrame(
+        {name: pl.Series(["a", "b", None]).gather(rng.integers(0, 3, 300)) for name in ("x", "y", "s")}
+    )
+    table = table.sort(pl.all()) if ordered else table
+    held = table.with_columns(pl.all().cast(pl.Enum(["b", "a"])))
+    asked = [["x", "y"]], [KAnonymity(5), DistinctLDiversity("s", 3)]
+    assert (new_rows(held) is not None) == ordered
+    assert verify_table(held, *asked) == verify_table(table, *asked)

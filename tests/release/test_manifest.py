@@ -59,6 +59,17 @@ def test_a_format_does_not_lose_fields(tmp_path: Path) -> None:
     assert not lost
 
 
+def test_a_file_belongs_to_the_list_of_files(tmp_path: Path) -> None:
+    shutil.copytree(KEPT / "format_2" / "full_domain", tmp_path / "two")
+    document, place = load_manifest(tmp_path / "two"), tmp_path / "two" / "manifest.json"
+    place.write_text(json.dumps(document | {"files": document["files"] * 2}), "utf-8")
+    with pytest.raises(ReadError, match="several data files"):
+        sf.verify(tmp_path / "two")
+    place.write_text(json.dumps(document | {"data": document["data"] | {"sha256": "0" * 64}}), "utf-8")
+    with pytest.raises(ReadError, match="belongs to its file"):
+        sf.verify(tmp_path / "two")
+
+
 def test_what_is_not_known_is_refused(tmp_path: Path) -> None:
     shutil.copytree(FOLDERS[0], tmp_path / "new")
     document = load_manifest(tmp_path / "new")

@@ -169,7 +169,7 @@ def test_parts_of_a_partitioned_release(house: Path, tmp_path: Path) -> None:
     data.mkdir()
     rows[:4].write_parquet(data / "part-0.parquet")
     rows[4:].write_parquet(data / "part-1.parquet")
-    manifest["data"]["sha256"] = sha256(data)
+    manifest["files"][0]["sha256"] = sha256(data)
     (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
     assert sf.sign(folder, key=house / "mallory.pem", name="M").valid
     said = json.loads((folder / FILE).read_text("utf-8"))["files"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -86,6 +87,28 @@ def steps_below(x: np.ndarray, digit: int, power: int) -> np.ndarray:
     for _ in range(2):  # a quotient of floats may be off by one
         n = n - (in_tens(n * digit, power) > x) + (in_tens((n + 1) * digit, power) <= x)
     return n
+
+
+def roundest(low: float, high: float) -> Fraction:
+    """The roundest number above one and up to another: the multiple of the largest of 1, 2, 5, 10, 20, 50, ... that
+    lies there.
+
+    >>> [show(roundest(low, high)) for low, high in ((41, 67), (36.5, 38.1), (-3, 5), (0.0171, 0.0174), (7, 7))]
+    ['50', '38', '0', '0.0174', '7']
+    """
+    if low < 0 <= high:
+        return Fraction(0)
+    least, most = exact(low), exact(high)
+    if least >= most:
+        return most
+    power = math.floor(math.log10(max(abs(low), abs(high)))) + 1
+    while True:
+        for digit in (5, 2, 1):
+            step = digit * Fraction(10) ** power
+            found = most // step * step
+            if found > least:
+                return found
+        power -= 1
 
 
 def printed(value: object) -> str:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 import hmac
 import io
+import json
 import os
 import secrets
 from pathlib import Path
 from tempfile import mkstemp
 
+import numpy as np
 import polars as pl
 
-from sfumato.core.printed import FieldTexts, printed, printed_frame
+from sfumato.core.printed import FEW, SEEN, count_numbers, printed, text_numbers
 
-CELLS = 1 << 22  # printed at a time, to bound memory
+LINES = 1 << 20  # printed at a time, to bound memory
 
 
 def key() -> bytes | None:
@@ -53,26 +55,40 @@ def _make_key(path: Path) -> None:
 
 
 def fingerprint(frame: pl.DataFrame, secret: bytes | None) -> str | None:
-    """HMAC-SHA256 of the column names and printed values, in order: of their lines in a CSV file, all quoted."""
+    """HMAC-SHA256 of the column names and printed values, column by column.
+
+    A column of few texts goes in as these, sorted, and the number of each row's; one of many as lines of CSV.
+    """
     if secret is None:
         return None
-    mac = hmac.new(secret, digestmod=hashlib.sha256)
-    mac.update(printed_frame(frame.clear()).write_csv(quote_style="always").encode())
-    listed = sum(isinstance(dtype, pl.Enum) for dtype in frame.dtypes)
-    texts = FieldTexts.of(frame, ",", _quoted) if 2 * listed > frame.width else None
-    step = max(1, CELLS // max(1, frame.width))
-    for low in range(0, frame.height, step):
-        text = io.BytesIO()
-        if texts is None:
-            printed_frame(frame.slice(low, step)).write_csv(text, include_header=False, quote_style="always")
-        else:
-            texts.rows(low, step).write_csv(text, include_header=False, quote_style="never")
-        mac.update(text.getbuffer())
-    return "hmac-sha256:" + mac.hexdigest()
+    mac = hmac.new(secret, json.dumps([frame.height, frame.columns]).encode(), digestmod=hashlib.sha256)
+    for column in frame.iter_columns():
+        if printed(column.head(SEEN)).n_unique() > FEW:
+            for low in range(0, frame.height, LINES):
+                text = io.BytesIO()
+                lines = printed(column.slice(low, LINES)).to_frame()
+                lines.write_csv(text, include_header=False, quote_style="always")
+                mac.update(text.getbuffer())
+            continue
+        texts, number = _numbered(column)
+        mac.update(json.dumps(texts).encode())
+        mac.update(number.astype(np.min_scalar_type(len(texts)).newbyteorder("<")).tobytes())
+    return "hmac-sha256-columns:" + mac.hexdigest()
 
 
-def _quoted(column: pl.Series) -> pl.Series:
-    return ('"' + printed(column).str.replace_all('"', '""', literal=True) + '"').fill_null('""')
+def _numbered(column: pl.Series) -> tuple[list[str], np.ndarray]:
+    """The printed texts of a column, each once and sorted, and the number of each row's, the greatest for missing."""
+    if not isinstance(column.dtype, pl.Enum):
+        text = printed(column)
+        column = text.cast(pl.Enum(text.drop_nulls().unique().sort()))
+    texts: list[str | None] = printed(column.dtype.categories).to_list()  # type: ignore[attr-defined]
+    number = text_numbers(column)
+    used = count_numbers(number, len(texts) + 1)[:-1] > 0
+    words = sorted({text for text, some in zip(texts, used.tolist(), strict=True) if some and text is not None})
+    if words == texts:
+        return words, number
+    rank = {text: i for i, text in enumerate(words)}
+    return words, np.array([rank.get(text or "", len(words)) for text in (*texts, None)])[number]
 
 
 def secret_seed(seed: int | None, of: str = "shuffle") -> int:

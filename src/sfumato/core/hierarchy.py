@@ -400,7 +400,9 @@ def bind_hierarchy(hierarchy: Hierarchy, categories: Categories) -> LevelMap:
     for ancestor, labels in zip(hierarchy.ancestor, hierarchy.labels, strict=True):
         under = np.bincount(ancestor, minlength=len(labels))
         here = ancestor[leaf] if not categories.missing or blank < 0 else ancestor[np.append(leaf, blank)]
-        present, number = np.unique(here, return_inverse=True)
+        there = np.zeros(len(labels), np.bool_)
+        there[here] = True
+        present, number = np.flatnonzero(there), (np.cumsum(there) - 1)[here]
         names: list[str | None] = [labels[i] for i in present]
         count = under[present]
         if add_missing:

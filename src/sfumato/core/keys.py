@@ -17,6 +17,7 @@ EMPTY = np.int64(-1)
 SPREAD = np.int64(-7046029254386353131)  # odd 64-bit constant of Fibonacci hashing
 FREE = np.uint64(2**64 - 1)
 SCATTER = np.uint64(11400714819323198485)  # the same constant, unsigned
+SOME = 1 << 16  # entries at a time, where they are made wide
 DIGIT = 11  # bits that are sorted at a time
 
 
@@ -172,14 +173,19 @@ def _numbered(key: np.ndarray, domain: int) -> tuple[np.ndarray, int]:
 def first_of(of: np.ndarray, classes: int) -> np.ndarray:
     """The first entry of each class; -1 where it has none."""
     first = np.full(classes, -1, np.int64)
-    first[of[::-1]] = np.arange(len(of) - 1, -1, -1)
+    for low in reversed(range(0, len(of), SOME)):  # some at a time, to bound memory
+        some = of[low : low + SOME]
+        first[some[::-1]] = np.arange(low + len(some) - 1, low - 1, -1)
     return first
 
 
 def tally(of: np.ndarray, classes: int, count: np.ndarray | None = None) -> np.ndarray:
     """The entries of each class, each counted so often."""
     if count is None:
-        return np.bincount(of, minlength=classes).astype(np.int64)
+        found, step = np.zeros(classes, np.int64), max(SOME, classes)
+        for low in range(0, len(of), step):
+            found += np.bincount(of[low : low + step], minlength=classes)
+        return found
     size = np.zeros(classes, np.int64)
     add_counts(_plain(of, np.int32), _plain(count, np.int64), size)
     return size

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -161,6 +162,35 @@ def of_nodes(attribute: Attribute, level: np.ndarray, label: np.ndarray) -> Labe
         pick("fixed_level"),
         pick("star"),
         text,
+    )
+
+
+def renamed(labels: Labels, words: Sequence[str | None]) -> Labels:
+    """The labels of classes with the word of each class in their place; each still covers what it did.
+
+    Classes that differ in what they cover and print the same word are one class of the release.
+    """
+    text: list[str | None] = []
+    source: list[int] = []
+    seen: dict[tuple[int, str | None], int] = {}
+    of = np.empty(len(labels.of), np.int32)
+    for c, (label, word) in enumerate(zip(labels.of.tolist(), words, strict=True)):
+        at = seen.setdefault((label, word), len(text))
+        if at == len(text):
+            text.append(word)
+            source.append(label)
+        of[c] = at
+    pick = np.array(source, dtype=np.int64)
+    return replace(
+        labels,
+        of=of,
+        lo=labels.lo[pick],
+        hi=labels.hi[pick],
+        covered=labels.covered[pick],
+        leaves=labels.leaves[pick],
+        file_leaves=labels.file_leaves[pick],
+        star=labels.star[pick],
+        named=tuple(text),
     )
 
 

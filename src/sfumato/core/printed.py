@@ -94,9 +94,34 @@ def plain_values(series: pl.Series) -> pl.Series:
     return series.to_frame("value").select(plain("value", series.dtype)).to_series().alias(series.name)
 
 
+def alike_as_one(table: pl.DataFrame, names: Iterable[str], rows: np.ndarray) -> dict[str, pl.Series]:
+    """Of some rows, the columns in their plain form where values that print alike are told apart otherwise, as frames
+    and Parquet do of NaN and null, of an empty text and null, and of the two zeros: a promise counts them as one."""
+    found = {}
+    for name in names:
+        column = table.get_column(name)
+        form = plain_values(column)
+        if isinstance(column.dtype, pl.Enum | pl.Categorical):
+            form = form.set(form.cast(pl.String) == "", None)
+        zero = column == 0 if column.dtype.is_float() else None
+        signed = zero is not None and bool(np.signbit(column.filter(zero).to_numpy()).any())
+        if signed or form.null_count() > column.null_count():
+            found[name] = form.gather(rows)
+    return found
+
+
+def is_printable(dtype: pl.DataType) -> bool:
+    """Whether values of a type have a printed form.
+
+    >>> is_printable(pl.Int64()), is_printable(pl.List(pl.Int64))
+    (True, False)
+    """
+    return not (dtype.is_nested() or isinstance(dtype, pl.Binary | pl.Object))
+
+
 def refuse_unprintable(schema: Mapping[str, pl.DataType]) -> None:
     """Raise a ColumnError that names all columns whose values have no printed form."""
-    found = {n: t for n, t in schema.items() if t.is_nested() or isinstance(t, pl.Binary | pl.Object)}
+    found = {name: dtype for name, dtype in schema.items() if not is_printable(dtype)}
     if not found:
         return
     names, one = ", ".join(f'"{name}"' for name in found), len(found) == 1
@@ -119,12 +144,16 @@ def coded(column: pl.Series) -> pl.Series:
     >>> coded(pl.Series(["b", "a", None])).dtype.categories.to_list()
     ['a', 'b']
     """
-    if column.dtype != pl.String or column.head(SEEN).n_unique() > FEW:
+    if column.dtype != pl.String:
         return column
-    known = (column.drop_nulls() if column.null_count() else column).unique()
-    if len(known) > MOST:
+    known = column.head(SEEN).unique().drop_nulls()
+    if len(known) > min(FEW, MOST):
         return column
-    return column.cast(pl.Enum(known.sort().to_list()))
+    found = column.cast(pl.Enum(known.sort().to_list()), strict=False)  # the first values are often all that there are
+    if found.null_count() == column.null_count():
+        return found
+    known = pl.concat([known, column.filter(found.is_null()).unique().drop_nulls()])
+    return column if len(known) > MOST else column.cast(pl.Enum(known.sort().to_list()))
 
 
 def categories(column: pl.Series) -> pl.Series | None:
@@ -140,19 +169,75 @@ def categories(column: pl.Series) -> pl.Series | None:
     return None if (listed == "").any() else listed
 
 
-def text_column(name: str, texts: Sequence[str | None], number: np.ndarray) -> pl.Series:
-    """The text of each row by its number, as an Enum of those that are used, sorted, in memory of their own.
+def text_numbers(column: pl.Series) -> np.ndarray:
+    """The number of each row's text in an Enum, one more than the greatest for missing."""
+    number = column.to_physical()
+    if number.null_count():
+        number = number.cast(pl.UInt32).fill_null(len(column.dtype.categories))  # type: ignore[attr-defined]
+    return number.to_numpy()
+
+
+def count_numbers(number: np.ndarray, size: int) -> np.ndarray:
+    """How often each number below `size` is there: some at a time, for what counts them makes them wide.
+
+    >>> count_numbers(np.array([1, 1, 0], np.uint8), 3).tolist()
+    [1, 2, 0]
+    """
+    found = np.zeros(size, np.int64)
+    for low in range(0, len(number), MOST):
+        found += np.bincount(number[low : low + MOST], minlength=size)
+    return found
+
+
+def new_rows(frame: pl.DataFrame) -> np.ndarray | None:
+    """Which rows are another than the row before; None where few are alike, or columns are no Enums.
+
+    >>> new_rows(pl.DataFrame({"age": pl.Series(["a", "a", "a", "b"], dtype=pl.Enum(["a", "b"]))})).tolist()
+    [True, False, False, True]
+    """
+    if not frame.width or not frame.height or not all(isinstance(dtype, pl.Enum) for dtype in frame.dtypes):
+        return None
+    new = np.zeros(frame.height, np.bool_)
+    new[0] = True
+    for column in frame.iter_columns():
+        number = text_numbers(column)
+        new[1:] |= number[1:] != number[:-1]
+    return new if 2 * np.count_nonzero(new) <= frame.height else None
+
+
+def label_counts(column: pl.Series) -> pl.DataFrame:
+    """The distinct printed values of a column in "label", missing as null, and how many rows have each in "rows".
+
+    >>> label_counts(pl.Series(["b", "", None])).sort("rows").rows()
+    [('b', 1), (None, 2)]
+    """
+    if (listed := categories(column)) is not None:
+        rows = count_numbers(text_numbers(column), len(listed) + 1)
+        return pl.DataFrame({"label": listed.extend_constant(None, 1), "rows": rows}).filter(pl.col("rows") > 0)
+    found = column.alias("label").value_counts(name="rows")
+    found = found.with_columns(printed(found.get_column("label")), pl.col("rows").cast(pl.Int64))
+    if column.dtype.is_integer():  # of others several values may print alike: both zeros, all that is missing
+        return found
+    return found.group_by("label").agg(pl.col("rows").sum())
+
+
+def text_column(name: str, texts: Sequence[str | None], number: np.ndarray, of: np.ndarray | None = None) -> pl.Series:
+    """The text of each row by its number, or by what `of` makes of it, as an Enum of those that are used, sorted, in
+    memory of their own.
 
     >>> text_column("age", ["30", "2*", None], np.array([1, 1, 2])).to_list()
     ['2*', '2*', None]
     """
-    used = (np.bincount(number, minlength=len(texts)) > 0).tolist()
-    there = [text if some else None for text, some in zip(texts, used, strict=True)]
-    words = sorted({text for text in there if text is not None})
+    of = np.arange(len(texts)) if of is None else of
+    used = np.zeros(len(texts), np.bool_)
+    used[of[count_numbers(number, len(of)) > 0]] = True
+    words = sorted({text for text, some in zip(texts, used.tolist(), strict=True) if some and text is not None})
     rank = {text: i for i, text in enumerate(words)}
-    column = pl.Series(name, np.array([rank.get(text or "", 0) for text in there], np.uint32)[number])
-    if any(some and text is None for text, some in zip(texts, used, strict=True)):
-        column = column.set(pl.Series(np.array([text is None for text in there])[number]), None)
+    ranks = np.array([rank.get(text or "", 0) for text in texts], np.min_scalar_type(len(words)))[of]
+    column = pl.Series(name, ranks[number])
+    lacks = np.array([text is None for text in texts])
+    if (used & lacks).any():
+        column = column.set(pl.Series(lacks[of][number]), None)
     return column.cat.to(pl.Enum(words))
 
 
@@ -233,13 +318,14 @@ class FieldTexts:
                 parts.append((column, None))
                 continue
             words = field(column.dtype.categories.extend_constant(None, 1))
-            number = column.to_physical().cast(pl.UInt32).fill_null(len(words) - 1).to_numpy()
+            number = text_numbers(column)
             before, numbers = parts[-1] if parts else (words, None)
             if numbers is None or len(before) * len(words) > TOGETHER:
                 parts.append((words, number))
                 continue
             pairs = np.divmod(np.arange(len(before) * len(words)), len(words))
-            parts[-1] = before.gather(pairs[0]) + separator + words.gather(pairs[1]), numbers * len(words) + number
+            together = numbers.astype(np.uint16) * len(words) + number
+            parts[-1] = before.gather(pairs[0]) + separator + words.gather(pairs[1]), together
         return FieldTexts(parts, field)
 
     def rows(self, low: int, size: int) -> pl.DataFrame:

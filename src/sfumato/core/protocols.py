@@ -1,6 +1,6 @@
-"""The contracts: what a criterion, a loss and a search owe, and what each declares of itself.
+"""The contracts: what a criterion, a loss, a search, a masker and a generator owe, and what each declares of itself.
 
-Nothing outside asks which criterion, loss or search it is given; it reads what is declared here. A class may extend its
+Nothing outside asks which of them it is given; it reads what is declared here. A class may extend its
 contract and get the defaults, or have the same members by itself.
 """
 
@@ -8,17 +8,22 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from sfumato.core.labels import Labels
+    from sfumato.core.masked import Change, Context
     from sfumato.core.microdata import Attribute
     from sfumato.core.policy import ClassStatistics
     from sfumato.criteria.audit import Finding, Groups
     from sfumato.search.problem import Problem, Solution
+    from sfumato.synthetic.generator import FitContext
 
 Flags = NDArray[np.bool_]
 Monotonicity = Literal["superset", "merge", "none"]
@@ -48,6 +53,26 @@ class ClassesView(Protocol):
     @property
     def size(self) -> np.ndarray: ...
     def histogram(self, attribute: str) -> HistogramView: ...
+
+
+@dataclass(frozen=True, eq=False)
+class ValueLimits:
+    """A criterion in numbers per value of its sensitive attribute, which a search checks by itself.
+
+    A class of n rows, c of them with value v, satisfies it where low[v] n < c <= high[v] n for each of its values, it
+    has at least `distinct` values, and the sum of c/n (ln(c/n) - log_share[v]) is at most `divergence`.
+
+    Of a class that fails, parts that satisfy it keep m of the n rows at most. At most cap[v] m of these have value v,
+    and m <= c rows_per[v] for each value. That sum, over the rows that are kept, is at most `divergence`.
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+    cap: np.ndarray
+    rows_per: np.ndarray
+    log_share: np.ndarray
+    distinct: int = 0
+    divergence: float = float("inf")
 
 
 class Criterion(Protocol):
@@ -144,6 +169,11 @@ class Criterion(Protocol):
         if self.monotonicity == "none":
             return np.zeros(len(classes.size), np.int64)
         return (~self.holds(classes)).astype(np.int64)
+
+    def value_limits(self, histogram: HistogramView) -> ValueLimits | None:
+        """The same as `holds` and `least_suppressed` in numbers per value, None where it cannot be said so: a search
+        then checks many classes at once."""
+        return None
 
     @abstractmethod
     def audit(self, groups: Groups) -> Finding:
@@ -293,3 +323,185 @@ class Search(Protocol):
     @abstractmethod
     def __call__(self, problem: Problem) -> Solution:
         """Search for a recoding that satisfies the policy, or raise Infeasible or PolicyError."""
+
+
+class Masker(Protocol):
+    """A step that changes columns of a table: a frozen value. `core.masked.MaskStep` has the defaults."""
+
+    columns: tuple[str, ...]  # that it changes; all that fit, where there are none
+    by: tuple[str, ...]  # columns whose combinations of values are strata, each masked for itself
+
+    @property
+    @abstractmethod
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of columns that it takes: "number", "category", "date"; none where it takes whole rows."""
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """The columns that it changes: its own, and others where it says so."""
+        return self.columns
+
+    @property
+    def named_kinds(self) -> tuple[str, ...]:
+        """Further kinds of columns, which it takes where they are named: codes of digits are categories, for one."""
+        return ()
+
+    @property
+    def secret(self) -> tuple[str, ...]:
+        """The parameters that are not published."""
+        return ()
+
+    @property
+    def perturbs(self) -> bool:
+        """Whether values are changed into others, so that classes of equal rows say nothing of risk."""
+        return True
+
+    @property
+    def stored(self) -> Literal["map", "rows"] | None:
+        """How it runs on an out-of-core table: "map", value to value; "rows", row by row, after a pass that counts;
+        None where it does not."""
+        return None
+
+    @property
+    def draws(self) -> bool:
+        """Whether it draws a random number for each row where it works by "rows"."""
+        return self.stored == "rows" and not self.pseudonymous
+
+    @property
+    def weighs(self) -> bool:
+        """Whether what a "map" makes of a value depends on how often all values are there, and not just on which."""
+        return False
+
+    def look(self, columns: pl.DataFrame, context: Context) -> Any:
+        """What a step that works by "rows" has to know of all of them, from some of them; what is found of others can
+        be added to it. `apply` is given the sum as `context.seen`. None where it needs nothing."""
+        return None
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Other columns that it looks at."""
+        return ()
+
+    @property
+    def own_strata(self) -> bool:
+        """Whether it deals with its strata itself, and is given all rows at once."""
+        return False
+
+    @property
+    def leaves(self) -> str:
+        """What it does not protect from, in a sentence."""
+        return ""
+
+    @property
+    def pseudonymous(self) -> bool:
+        """Whether it gives people pseudonyms, so that `core.masked.PSEUDONYMOUS` is to be said of the table."""
+        return False
+
+    def published_parameters(self) -> dict[str, Any]:
+        """Its parameters as a manifest tells them: without those that are secret."""
+        return {name: value for name, value in self.parameters().items() if name not in self.secret}
+
+    @abstractmethod
+    def apply(self, columns: pl.DataFrame, context: Context) -> Change:
+        """The columns anew. Missing values stay missing."""
+
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """Its parameters as plain values, as in a policy file: the class makes an equal value of them."""
+
+    @abstractmethod
+    def sentence(self) -> str:
+        """What it does, in words that are published."""
+
+
+class SyntheticModel(Protocol):
+    """What a generator learnt of a table: a value, and private data. `synthetic.model.FittedModel` has the defaults."""
+
+    @abstractmethod
+    def draw(self, rows: int, rng: np.random.Generator) -> pl.DataFrame:
+        """New rows, with the columns and types of the table."""
+
+    def exchange(self, drawn: pl.DataFrame, original: pl.DataFrame, rng: np.random.Generator) -> pl.DataFrame:
+        """Drawn rows of which fewer repeat a row that is unique in the original, by exchanging values between rows that
+        are as likely to have them; as they are where the model knows of none."""
+        return drawn
+
+    @abstractmethod
+    def save(self, path: str | Path) -> Path:
+        """Write it into a file that its owner alone may read."""
+
+
+class Generator(Protocol):
+    """A way to make new rows: a frozen value. `synthetic.generator.SyntheticGenerator` has the defaults."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of columns that it takes: "number", "category"."""
+        return ("number", "category")
+
+    @property
+    def pairs(self) -> bool:
+        """Whether it keeps how any two columns go together."""
+        return True
+
+    @property
+    def bounded(self) -> bool:
+        """Whether numbers stay within the range of their column, and on its grid."""
+        return True
+
+    @property
+    def secret(self) -> tuple[str, ...]:
+        """The parameters that are not published."""
+        return ()
+
+    def published_parameters(self) -> dict[str, Any]:
+        """Its parameters as a manifest tells them: without those that are secret."""
+        return {name: value for name, value in self.parameters().items() if name not in self.secret}
+
+    @property
+    def private(self) -> bool:
+        """Whether what it learns is differentially private."""
+        return False
+
+    @property
+    def changes(self) -> tuple[str, ...] | None:
+        """The columns that it makes anew, where the others stay those of real people; None where it makes all."""
+        return None
+
+    @property
+    def rows_at_risk(self) -> float | None:
+        """The risk above which a row is made anew, where the other rows stay those of real people; None for all."""
+        return None
+
+    @property
+    def unit(self) -> str | None:
+        """The column that says which rows belong together, such as those of a household, and that has new values: they
+        are held out, drawn and drawn again together, and rows are compared without it. None where rows stand alone."""
+        return None
+
+    @property
+    def copies_people(self) -> bool:
+        """Whether each row that it gives is a row of the table as it is."""
+        return False
+
+    @property
+    def mixes_people(self) -> bool:
+        """Whether each row that it gives is a row of the table in part: near to that of one person."""
+        return False
+
+    @property
+    def leaves(self) -> str:
+        """What it does not protect from, in a sentence."""
+        return ""
+
+    @abstractmethod
+    def fit(self, table: pl.DataFrame, context: FitContext) -> SyntheticModel:
+        """Learn from the rows of a table."""
+
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """Its parameters as plain values, as in a policy file: the class makes an equal value of them."""
+
+    @abstractmethod
+    def sentence(self) -> str:
+        """How the rows were made, in words."""

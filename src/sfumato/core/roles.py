@@ -139,17 +139,18 @@ class Suggestion:
 BOTH = ["quasi", "sensitive"]
 
 
-def check_roles(columns: Iterable[str], roles: Roles, both: Collection[str] = ()) -> list[str]:
+def check_roles(columns: Iterable[str], roles: Roles, both: Collection[str] = (), promising: bool = True) -> list[str]:
     """All that is wrong with the roles for a table with these columns; empty where nothing is.
 
-    Those in `both` may be quasi-identifying and sensitive at once: a criterion is about them.
+    Those in `both` may be quasi-identifying and sensitive at once: a criterion is about them. Where nothing is
+    promised (`promising`), there need be no quasi-identifier.
 
     >>> check_roles(["age", "zip"], Roles(quasi=(("agee", "zip"),)))
     ['quasi names a column "agee" that the table does not have; did you mean "age"?']
     """
     known = Counter(columns)
     faults = [f'the table names the column "{name}" twice' for name, times in known.items() if times > 1]
-    faults += contradictions(roles, both)
+    faults += contradictions(roles, both, promising)
     for role, names in roles.named():
         for name in dict.fromkeys(names):
             if name not in known:
@@ -158,12 +159,12 @@ def check_roles(columns: Iterable[str], roles: Roles, both: Collection[str] = ()
     return faults
 
 
-def contradictions(roles: Roles, both: Collection[str] = ()) -> list[str]:
+def contradictions(roles: Roles, both: Collection[str] = (), promising: bool = True) -> list[str]:
     """The faults of the roles that need no table to be seen."""
     faults = []
-    if not roles.quasi:
+    if promising and not roles.quasi:
         faults.append("quasi is empty: name at least one quasi-identifying column")
-    faults += [f"quasi set {i} is empty" for i, names in enumerate(roles.quasi, 1) if not names]
+    faults += [f"quasi set {i} is empty" for i, names in enumerate(roles.quasi, 1) if promising and not names]
     for role, names in [("identifying", roles.identifying), *(("quasi", q) for q in roles.quasi), *roles.named()[2:4]]:
         faults += [f'{role} names the column "{name}" twice' for name, times in Counter(names).items() if times > 1]
     given: dict[str, list[str]] = {}

@@ -103,17 +103,18 @@ def check_target(target: str | Path, overwrite: bool = False) -> None:
     _refuse(target.is_symlink(), f"{target} is a link", "name the folder it points to")
     names = {entry.name for entry in target.iterdir()}
     _refuse(bool(names) and "manifest.json" not in names, f"{target} is not a release", "choose another folder")
-    foreign = sorted(names - RELEASE_FILES - {_data_file(target)})
+    foreign = sorted(names - RELEASE_FILES - _data_files(target))
     _refuse(bool(foreign), f"{target} holds files that are no part of the release: {', '.join(foreign)}", "move them")
 
 
-def _data_file(folder: Path) -> str | None:
-    """The name of the data file of the release in a folder."""
+def _data_files(folder: Path) -> set[str]:
+    """The names of the data files of the release in a folder; the first manifests named one with the data."""
     try:
         manifest = read_document(folder / "manifest.json")
-        return str(manifest["data"]["file"]) if "sfumato" in manifest else None
+        files = manifest["files"] if "files" in manifest else [manifest["data"]]
+        return {str(one["file"]) for one in files} if "sfumato" in manifest else set()
     except (ReadError, KeyError, TypeError):
-        return None
+        return set()
 
 
 def _refuse(when: bool, what: str, hint: str | None = None) -> None:

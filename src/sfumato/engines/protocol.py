@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +16,7 @@ import polars as pl
 from sfumato.core.printed import refuse_unprintable
 from sfumato.engines.numbers import NumberForms, NumberWriter
 from sfumato.engines.order import ORDERS, RowOrder
-from sfumato.errors import ColumnError, OutputError, ReadError, TooManyCells
+from sfumato.errors import ColumnError, OutputError, PolicyError, ReadError, TooManyCells
 
 RESERVED_PREFIX = "sfumato: "  # column names that start so are ours
 COUNT = RESERVED_PREFIX + "rows"  # the column of counts
@@ -160,6 +160,13 @@ class Engine(Protocol):
 
     def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
         """For each set of columns how many rows have values of them, in their plain form, that no other row has."""
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """All rows of some columns as they come, some at a time; always in the same order where the table has one."""
+        raise PolicyError(
+            f"the rows of {self.called} do not come one batch after the other, which masking needs",
+            hint="write it to Parquet files, and mask these",
+        )
 
     def fetch(self, plan: Plan, report_progress: Progress) -> pl.DataFrame:
         """The one map, of some rows: those that the plan releases, in memory, in any order."""

@@ -139,6 +139,8 @@ def _column(problem: Problem, released: _Released, i: int, common: bool) -> _Col
     present = np.flatnonzero(count)
     least = max(problem.policy.by_class.least_size, 2) if common else np.iinfo(np.int64).max
     ordered, own = attribute.categories.ordered, problem.policy.loss
+    if labels.publishable:
+        return None
     if labels.named is not None and (ordered or attribute.hierarchy is not None):  # given, round steps, or means
         if not (problem.policy.tidy and ordered and labels.fixed_level is not None):
             return None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from sfumato.core.printed import printed_frame
@@ -23,7 +24,8 @@ from sfumato.engines.order import CANONICAL, is_canonical, sorted_by
 from sfumato.engines.protocol import COUNT, Progress, refuse_many
 from sfumato.errors import InputError, PolicyError, ReadError
 from sfumato.measures.table import Counting, TupleCounts, quiet
-from sfumato.release.manifest import Claim, Manifest, read_manifest, wanted
+from sfumato.release.facts import FactFinding, check_private, check_public, is_private, unchecked
+from sfumato.release.manifest import SYNTHESIS, Claim, Manifest, read_manifest, wanted
 from sfumato.release.verify import (
     INTEGRITY,
     CountedTable,
@@ -45,21 +47,22 @@ MANY = 20_000_000  # cells of a Parquet file, whose bytes tell little, above whi
 STREAMED = ("parquet", "csv", "tsv")
 
 
-def verify_folder(path: str | Path, most: int = EVERY) -> Verification:
+def verify_folder(path: str | Path, most: int = EVERY, original: pl.DataFrame | None = None) -> Verification:
     """Check a release folder from its files alone: the data file against the manifest, and every promise on its rows.
 
     The first promise, "integrity", is that the file is the one that the manifest describes: same bytes, rows, columns,
     class sizes and order of rows, and no identifying column. The others are those of the manifest; one whose measured
     value is not what the rows say does not hold. Distances compare with the distribution in the manifest (`whole`)
-    where it has one, else with the released rows, and the note says so. Of large data at most `most` different tuples
-    are held.
+    where it has one, else with the released rows, and the note says so. Facts of a masked table are checked on its
+    rows, and those that compare it with its `original` where that is given. Of large data at most `most` different
+    tuples are held.
 
     Raises
     ------
     ReadError
         There is no manifest, it is malformed, or the data file is missing, unreadable or outside of the folder.
     """
-    from sfumato.engines.files.bytes import read_runs, sha256
+    from sfumato.engines.files.bytes import hashed_runs, read_runs, sha256
 
     folder = Path(path)
     manifest = read_manifest(folder)
@@ -70,17 +73,19 @@ def verify_folder(path: str | Path, most: int = EVERY) -> Verification:
             hint="pass the table itself, with the folder of its manifest",
         )
     place = data_place(folder, data.file, data.format)
-    faults = [] if sha256(place) == data.sha256.removeprefix("sha256:").lower() else ["its sha256 is another"]
+    streams = is_streamed(place, data.format, data.guarded)
+    found, runs = (sha256(place), None) if streams else hashed_runs(place, data.format)
+    faults = [] if found == data.sha256.removeprefix("sha256:").lower() else ["its sha256 is another"]
     whole, hierarchies = manifest.whole or {}, manifest.sensitive_hierarchies or {}
     try:
-        if is_streamed(place, data.format, data.guarded):
+        if streams:
             streamed = Streamed(place, data.format, data.forms)
             faults += streamed.faults()
             faults += [] if data.order != CANONICAL or streamed.is_canonical(_quasi(manifest)) else [UNSORTED]
             counts = TupleCounts(labelled(streamed, data.forms), most)
             released: Released = CountedTable(counts, whole, hierarchies)
-            return _checked(manifest, released, faults, "data file")
-        table, often = read_runs(place, data.format, data.guarded)
+            return _checked(manifest, released, faults, "data file", original)
+        table, often = read_runs(place, data.format, data.guarded, runs)
         faults += data.forms.faults(table)
         table = data.forms.read(table)
         released = RowTable(table, whole, hierarchies, often)
@@ -92,7 +97,7 @@ def verify_folder(path: str | Path, most: int = EVERY) -> Verification:
         # the bytes were changed until they are no table any more: that is an answer, not an error
         lost = [broken(c, names, "the data file cannot be read as a table") for c, names in wanted(manifest)]
         return Verification(0, (_integrity([*faults, "it cannot be read as a table"], "data file"), *lost), ())
-    return _checked(manifest, released, faults, "data file")
+    return _checked(manifest, released, faults, "data file", original)
 
 
 def verify_manifest(path: str | Path, table: Counting | TupleCounts | pl.DataFrame, most: int = EVERY) -> Verification:
@@ -121,8 +126,10 @@ def verify_manifest(path: str | Path, table: Counting | TupleCounts | pl.DataFra
     return _checked(manifest, CountedTable(table, whole, hierarchies), faults, "table")
 
 
-def _checked(manifest: Manifest, released: Released, faults: Sequence[str], what: str) -> Verification:
-    """Integrity and every promise of a manifest, on released rows."""
+def _checked(
+    manifest: Manifest, released: Released, faults: Sequence[str], what: str, original: pl.DataFrame | None = None
+) -> Verification:
+    """Integrity, every promise and every fact of a manifest, on released rows."""
     asked = wanted(manifest)
     found = [*faults, *_shape_faults(manifest, released)]
     promises, classes = [], []
@@ -147,7 +154,24 @@ def _checked(manifest: Manifest, released: Released, faults: Sequence[str], what
                 one = broken(c, names, "it is not defined where a missing value matches any value")
             promises.append(where_apart(one, {n: text[n] for n in c.needs if n in known and n in text}, wildcard))
     found += _size_faults(manifest, classes) + _whole_faults(manifest, released)
-    return Verification(released.rows, (_integrity(found, what), *promises), tuple(classes))
+    facts = tuple(_fact(asdict(fact), released, original, manifest.changed) for fact in manifest.facts)
+    return Verification(released.rows, (_integrity(found, what), *promises), tuple(classes), facts)
+
+
+def _fact(
+    fact: Mapping[str, Any], released: Released, original: pl.DataFrame | None, changed: Sequence[str]
+) -> FactFinding:
+    """A fact of the manifest on released rows, and on the original where it compares with that."""
+    if not is_private(fact):
+        names = [n for n in fact["columns"] if n in released.columns]
+        return check_public(*released.entries(names or released.columns[:1]), fact)  # a fact of rows has no column
+    if original is None:
+        return unchecked(fact, "it compares with the original")
+    if not isinstance(released, RowTable):
+        return unchecked(fact, "the release is too large to be compared row by row")
+    table, often = released.entries(released.columns)
+    rows = table if often is None else table[np.repeat(np.arange(table.height), often.to_numpy())]
+    return check_private(original, rows, fact, changed)
 
 
 def _against(claim: Claim | None, c: Any, names: Sequence[str], groups: Groups, what: str) -> Promise:
@@ -192,6 +216,8 @@ def _shape_faults(manifest: Manifest, released: Released) -> list[str]:
         faults.append(f"it has {released.rows} rows, the manifest says {manifest.data.rows}")
     elif gone is not None and manifest.input is not None and manifest.data.rows + gone != manifest.input.rows:
         faults.append("the rows released and suppressed do not add up to those of the input")
+    elif manifest.input is not None and manifest.data.rows > manifest.input.rows and manifest.made_by != SYNTHESIS:
+        faults.append("it has more rows than the input")
     if released.columns != names:
         lacks, more = [n for n in there if n not in here], [n for n in here if n not in there]
         how = [f"{verb} {_listed(those)}" for verb, those in (("lacks", lacks), ("adds", more)) if those]

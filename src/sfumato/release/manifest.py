@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -35,8 +35,11 @@ if TYPE_CHECKING:
     from sfumato.release.verify import Audit
 
 NAME = "manifest.json"
-FORMAT = 1  # that is written
-READ = (1,)  # that are read
+FORMAT = 2  # that is written
+READ = (1, 2)  # that are read; in format 1, `data` names its one file, and every release is a recoding
+RECODING, SYNTHESIS = "recoding", "synthesis"  # of the words for what made a release, those that matter here
+COPY = "copy"  # the column that numbers the copies of a synthetic table, and its role
+FILE = ("file", "format", "sha256", "guarded")  # what is said of a data file
 MOST_ROWS = 1 << 53  # of any table
 MOST_PROMISES = 100_000
 MOST_LEVELS = 100
@@ -73,16 +76,63 @@ class Method:
     row_key: tuple[str, ...] = ()  # columns by which rows with equal values are dealt to classes, out of core
 
 
+def released(
+    made_by: str, rows: int, columns: Sequence[Mapping[str, Any]], order: str, before: int, seed: int | None,
+    fingerprint: str | None, place: Mapping[str, Any], reading: Mapping[str, Any],
+    about: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """What the manifest of every release says, whatever made it: no clock, no duration, so that the same input gives
+    the same bytes.
+
+    `made_by` is an open word: "recoding", "masking", ... `place` is what is known of where the rows are; `fingerprint`
+    that of the input, keyed, and `before` its rows; `reading` how its file was read where that was not as written;
+    `about` the owner's words.
+    """
+    return placed({
+        "sfumato": version("sfumato"),
+        "format": FORMAT,
+        "made_by": made_by,
+        **({"about": dict(about)} if about else {}),
+        "files": [],
+        "data": {"rows": rows, "columns": list(columns), "order": order},
+        "seed": seed,
+        "input": {"rows": before, "fingerprint": fingerprint, **({"reading": dict(reading)} if reading else {})},
+        "versions": {"python": platform.python_version()}
+        | {name: version(name) for name in ("numba", "numpy", "polars")},
+    }, place)  # fmt: skip
+
+
+def placed(manifest: Mapping[str, Any], place: Mapping[str, Any]) -> dict[str, Any]:
+    """A manifest with where the data are: a file of the folder, or a table elsewhere.
+
+    >>> placed({"data": {"rows": 3}}, {"file": "data.csv", "format": "csv", "sha256": "0", "guarded": True})["files"]
+    [{'file': 'data.csv', 'format': 'csv', 'sha256': '0', 'guarded': True}]
+    """
+    files, other = list(manifest.get("files", ())), {name: value for name, value in place.items() if name not in FILE}
+    if "file" in place:
+        files = [{name: place[name] for name in FILE}]
+    else:
+        other = dict(place)
+    return {**manifest, "files": files, "data": {**other, **manifest["data"]}}
+
+
+def data_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What a manifest of any format says of its data, with their file beside it where there is one.
+
+    >>> data_of({"format": 2, "files": [{"file": "data.csv"}], "data": {"rows": 3}})
+    {'file': 'data.csv', 'rows': 3}
+    """
+    files, data = manifest.get("files"), manifest.get("data")
+    first = files[0] if isinstance(files, list) and files and isinstance(files[0], Mapping) else {}
+    return {**first, **(data if isinstance(data, Mapping) else {})}
+
+
 def manifest(
     shown: Shown, policy: Policy, roles: Roles, recipes: Mapping[str, Recipe], levels: Mapping[str, tuple[int, int]],
     method: Method, losses: Losses, seed: int | None, fingerprint: str | None, data: Mapping[str, Any],
     reading: Mapping[str, Any], about: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """The manifest of a release: no clock, no duration, so that the same input gives the same bytes.
-
-    `data` is what is known of where the rows are; `fingerprint` that of the input, keyed; `reading` how
-    its file was read where that was not as written; `about` the owner's words.
-    """
+    """The manifest of a recoding."""
     role = dict.fromkeys(roles.sensitive, "sensitive") | dict.fromkeys(policy.columns, "quasi")
     if roles.weight:
         role[roles.weight] = "weight"
@@ -90,11 +140,11 @@ def manifest(
     kinds |= {name: column.kind for name, column in shown.columns.items()}
     columns = [{"name": n, "role": role.get(n, "insensitive"), "kind": kinds[n]} for n in shown.schema]
     before = shown.audit.rows + shown.suppressed
+    common = released(
+        RECODING, shown.audit.rows, columns, method.order, before, seed, fingerprint, data, reading, about
+    )  # fmt: skip
     return {
-        "sfumato": version("sfumato"),
-        "format": FORMAT,
-        **({"about": dict(about)} if about else {}),
-        "data": {**data, "rows": shown.audit.rows, "columns": columns, "order": method.order},
+        **common,
         "policy": {
             "identifying": list(roles.identifying),
             "quasi": [list(names) for names in policy.quasi],
@@ -116,10 +166,6 @@ def manifest(
             **({"profile": policy.profile} if policy.profile else {}),
             **({"row_key": list(method.row_key)} if method.row_key else {}),
         },
-        "seed": seed,
-        "input": {"rows": before, "fingerprint": fingerprint, **({"reading": dict(reading)} if reading else {})},
-        "versions": {"python": platform.python_version()}
-        | {name: version(name) for name in ("numba", "numpy", "polars")},
         "solution": {
             "recoding": method.recoding,
             "levels": None if method.levels is None else dict(method.levels),
@@ -142,6 +188,16 @@ def manifest(
 class ManifestColumn:
     name: str
     role: str = ""
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A data file of the folder."""
+
+    file: str
+    format: str
+    sha256: str
+    guarded: bool = True
 
 
 @dataclass(frozen=True)
@@ -183,8 +239,31 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class StatedFact:
+    """A fact of a masked table, which `release.facts` checks."""
+
+    fact: str
+    columns: list[str]
+    parameters: dict[str, Any] = field(default_factory=dict)
+    step: int | None = None
+
+
+@dataclass(frozen=True)
 class ManifestInput:
     rows: int
+    fingerprint: str | None = None
+
+
+@dataclass(frozen=True)
+class ManifestSynthesis:
+    """How the rows of a synthetic table were drawn."""
+
+    m: int = 1
+    hold_out: float = 0.0
+    partial: bool = False  # rows are those of people, with some columns made anew
+    copies_people: bool = False  # every row is a person's
+    fitted_to: str | None = None  # of an out-of-core table: a sample, or counts
+    unit: str | None = None  # the column of rows that were drawn together
 
 
 @dataclass(frozen=True)
@@ -200,6 +279,13 @@ class Manifest:
     format: int
     data: Data
     policy: ManifestPolicy
+    made_by: str = RECODING
+    files: list[DataFile] = field(default_factory=list)
+    facts: list[StatedFact] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)  # columns whose values steps changed
+    perturbed: list[str] = field(default_factory=list)  # and those of them that hold other values now
+    seed: int | None = None
+    synthesis: ManifestSynthesis | None = None
     input: ManifestInput | None = None
     solution: ManifestSolution | None = None
     promises: list[Claim] = field(default_factory=list)
@@ -251,6 +337,14 @@ def read_manifest(folder: Path) -> Manifest:
     if manifest.format not in READ:
         allowed = ", ".join(map(str, READ))
         raise ReadError(f'"{file}" has a format that this version does not know', got=manifest.format, allowed=allowed)
+    if manifest.format > 1:
+        if len(manifest.files) > 1:
+            raise ReadError(f'"{file}" lists several data files, and this version knows releases of one')
+        stray = [name for name in FILE if getattr(manifest.data, name) != getattr(Data, name)]
+        if manifest.files and stray:
+            raise ReadError(f'"{file}" is no manifest of a release: data.{stray[0]} belongs to its file')
+        one = {} if not manifest.files else vars(manifest.files[0])
+        manifest = replace(manifest, data=replace(manifest.data, **one))
     if fault := _fault(manifest):
         raise ReadError(f'"{file}" is no manifest of a release: {fault}')
     return manifest
@@ -262,8 +356,11 @@ def _fault(manifest: Manifest) -> str | None:
     lacking = [name for name in ("format", "sha256") if not getattr(data, name)]
     if data.file is not None and lacking:
         return f"data.{lacking[0]}: Field required"
-    if not policy.quasi or not all(policy.quasi) or not all(claim.quasi for claim in manifest.promises):
+    promising = manifest.made_by == RECODING or policy.require or manifest.promises  # others may promise nothing
+    if not all(policy.quasi) or not all(claim.quasi for claim in manifest.promises) or (promising and not policy.quasi):
         return "policy.quasi or a promise has no columns"
+    if len(manifest.facts) > MOST_PROMISES:
+        return f"it states more than {MOST_PROMISES} facts"
     if len(manifest.promises) + len(policy.require) * len(policy.quasi) > MOST_PROMISES:
         return f"it makes more than {MOST_PROMISES} promises"
     counts = {"data.rows": data.rows, "input.rows": 0 if manifest.input is None else manifest.input.rows}

@@ -21,6 +21,7 @@ from sfumato.core import parameters
 from sfumato.core.cells import Cells
 from sfumato.core.fingerprint import key
 from sfumato.core.microdata import Attribute, Microdata, microdata
+from sfumato.core.printed import alike_as_one
 from sfumato.core.spelling import one_spelling, refuse_order, respelled
 from sfumato.engines.atomic import PREFIX
 from sfumato.engines.labelled import labelled
@@ -32,9 +33,10 @@ from sfumato.measures.table import TupleCounts
 from sfumato.release.dealing import Pieces, dealt, pieces_of, refuse_split, whole_cells
 from sfumato.release.destination import Folder, StagedOutput, Table, folder_of, refuse_row_order, stage_release
 from sfumato.release.ends import loss_as_ranges, with_ends
+from sfumato.release.facts import Masking
 from sfumato.release.manifest import Shown
 from sfumato.release.recode import plan_of, recode
-from sfumato.release.release import Release
+from sfumato.release.recoded import Recoded
 from sfumato.release.request import (
     Request,
     check_size,
@@ -51,7 +53,7 @@ from sfumato.release.request import (
     refuse_overlap,
     refuse_own_distribution,
 )
-from sfumato.release.verify import RowTable, Verification, verify_table
+from sfumato.release.verify import RowTable, Verification, verify_table, with_facts
 from sfumato.report import report
 from sfumato.search import Automatic, Mondrian
 from sfumato.search.alternatives import search_alternatives
@@ -70,12 +72,13 @@ class Recoding:
     cell_codes: np.ndarray
     overall: Mapping[str, Mapping[str, int]]  # distributions of the whole table that criteria look at
     spelled: Mapping[str, pl.Series]  # columns of rows in memory that are released in one spelling per value
+    masking: Masking | None = None  # what steps did before and after
     staged: StagedOutput | None = None  # what a cluster made in parts, and has verified
     shown: Shown | None = None
     verification: Verification | None = None
 
 
-def make_release(table: Engine, engine: Engine, request: Request, to: Folder | Table | None) -> Release:
+def make_release(table: Engine, engine: Engine, request: Request, to: Folder | Table | None) -> Recoded:
     """Blur a table until it satisfies the request, write it, and prove it from what was written.
 
     `engine` has the table as it is now, and `table` is what the user gave. `to` is None for a frame.
@@ -149,17 +152,31 @@ def _recoding(engine: Engine, request: Request, to: Folder | Table | None) -> Re
         taken, labels = recode(entries, micro, solution, found.of_entry, policy.columns)
         labels, forms = in_forms(request, micro, labels)
         own = [engine.sample(rows).get_column(name).gather(taken) for name in request.normalised]
+        labels |= alike_as_one(engine.sample(rows), set(policy.as_they_are) - set(request.normalised), taken)
         plan = Plan(request.released, taken=taken, labels=labels | one_spelling(own, policy.require), numbers=forms)
     else:
         plan = plan_of(
             entries, micro, solution, of_entry, policy.columns, keys, request.released,
             lambda labels: in_forms(request, micro, labels),
         )  # fmt: skip
+        plan = replace(plan, unchanged=(*plan.unchanged, *policy.as_they_are))  # which leave in their plain form
         if pieces is not None:
             plan = dealt(engine, plan, pieces, counted, solution.kept, request.row_key, request.seed, report_progress)
     plan = replace(plan, order=request.row_order, rows=rows - solution.verdict.suppressed)
+    masking = request.masking
+    if masking is not None and masking.after is not None:
+        columns, masking = masking.after(released_rows(engine, plan))
+        plan = replace(plan, labels={**plan.labels, **{column.name: column for column in columns.iter_columns()}})
     overall = {name: distribution(micro, name) for name in policy.as_they_are}
-    return Recoding(request, engine, plan, solution, micro, found.cells.codes, overall, spelled)
+    return Recoding(request, engine, plan, solution, micro, found.cells.codes, overall, spelled, masking)
+
+
+def released_rows(engine: Engine, plan: Plan) -> pl.DataFrame:
+    """The rows of a table in memory as a plan releases them, in the order of the plan."""
+    frame, taken = engine.sample(engine.rows()), plan.taken
+    assert taken is not None
+    given = (plan.labels.get(name, frame.get_column(name)) for name in plan.columns)
+    return pl.DataFrame([c if c.name in plan.labels else c.gather(taken) for c in given])
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +240,7 @@ def solve(request: Request, micro: Microdata, rows: pl.DataFrame | None, report_
     return SearchedCells(cells, of_entry, keys, attributes, solution, pieces)
 
 
-def _verified(table: Engine, engine: Engine, found: Recoding, staged: StagedOutput, path: Path | None) -> Release:
+def _verified(table: Engine, engine: Engine, found: Recoding, staged: StagedOutput, path: Path | None) -> Recoded:
     """The release as its rows, counted anew, prove it; a BrokenPromise where they do not."""
     request, policy, overall = found.request, found.request.policy, dict(found.overall)
     written = staged.written if table.in_memory else labelled(staged.written, found.plan.numbers)
@@ -260,7 +277,12 @@ def _verified(table: Engine, engine: Engine, found: Recoding, staged: StagedOutp
         now = RowTable(entries, {}, {}, often)
         refuse_changed(overall, {name: now.marginal(name) for name in overall})
     refuse_own_distribution(policy, overall, suppressed)
-    release = Release(
+    masking = found.masking.without_rows() if found.masking is not None and suppressed else found.masking
+    if masking is not None:
+        assert rows is not None
+        rows = masking.rows[rows]
+        verification = with_facts(verification, masking, entries, suppressed)
+    release = Recoded(
         make=staged.data,
         solution=found.solution,
         verification=verification,
@@ -277,6 +299,7 @@ def _verified(table: Engine, engine: Engine, found: Recoding, staged: StagedOutp
         place={} if table.in_memory else staged.describe(),
         fingerprint=None if table.in_memory else engine.fingerprint(key()),
         told=found.shown,
+        masking=masking,
         counts=None if staged.folder is None else TupleCounts(written, request.max_cells, known=counted),
     )
     if release.whole is None and not table.in_memory:

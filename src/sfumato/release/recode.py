@@ -11,7 +11,7 @@ from sfumato.core.hierarchy import Recipe
 from sfumato.core.label_grammar import STAR, range_text
 from sfumato.core.labels import Labels, at_level
 from sfumato.core.microdata import Attribute, Microdata
-from sfumato.core.printed import as_text, plain_values, printed, text_column, with_texts
+from sfumato.core.printed import as_text, count_numbers, plain_values, printed, text_column, with_texts
 from sfumato.engines.memory.table import forget_others
 from sfumato.engines.numbers import NumberForms
 from sfumato.engines.protocol import LABEL, Plan
@@ -35,23 +35,27 @@ def recode(
     With `part` the rows are some of a table that is released as a whole: labels may name
     values that other rows of it have.
     """
-    rows = np.flatnonzero(solution.kept[cell_of_row]) if not solution.kept.all() else np.arange(len(cell_of_row))
-    released = {}
+    every = bool(solution.kept.all())
+    rows = np.arange(len(cell_of_row)) if every else np.flatnonzero(solution.kept[cell_of_row])
+    released, schema = {}, frame.schema
+    if isinstance(solution.recoding, Partition):
+        class_of_row = solution.recoding.class_of_cell[cell_of_row if every else cell_of_row[rows]]
     for name in columns:
         attribute = micro.attribute(name)
+        code = micro.codes[name] if every else micro.codes[name][rows]
+        present = np.flatnonzero(count_numbers(code, len(attribute.categories)))
         if isinstance(solution.recoding, Partition):
-            labels, number = solution.recoding.labels[name], solution.recoding.class_of_cell[cell_of_row[rows]]
-            kept = np.arange(len(attribute.categories)) if part else micro.codes[name][rows]
-            words = texts_of_classes(labels, kept)
+            labels, number = solution.recoding.labels[name], class_of_row
+            words = texts_of_classes(labels, np.arange(len(attribute.categories)) if part else present)
         else:
-            labels, number = global_labels(attribute, solution.recoding), micro.codes[name][rows]
-            words = texts_of_labels(labels, number)
-        dtype = frame.schema[name]
-        if dtype != pl.String and _unblurred(attribute, words, labels.of[number], micro.codes[name][rows]):
+            labels, number = global_labels(attribute, solution.recoding), code
+            words = texts_of_labels(labels, present)
+        dtype = schema[name]
+        if dtype != pl.String and _unblurred(attribute, words, labels.of[number], code):
             as_it_is = pl.DataFrame({name: plain_values(frame.get_column(name).gather(rows))})
             released[name] = forget_others(as_it_is).get_column(name)
         else:  # what no kept row has must not be in memory
-            made = text_column(name, words, labels.of[number])
+            made = text_column(name, words, number, labels.of)
             released[name] = as_text(made) if isinstance(dtype, pl.Enum) else made
     return rows, released
 
@@ -97,7 +101,7 @@ def level_told(attribute: Attribute, recipe: Recipe, dtype: pl.DataType, shown: 
 
 
 def texts_of_labels(labels: Labels, kept: np.ndarray) -> list[str | None]:
-    """How each label prints; `kept` holds the codes of the kept rows.
+    """How each label prints; `kept` holds the codes that kept rows have.
 
     Labels of a given hierarchy and round steps print as they are named. Others name no value that only suppressed rows
     have: sets list the kept values, ranges end at kept values.

@@ -46,6 +46,7 @@ from sfumato.hierarchies import parse as parse_hierarchy
 from sfumato.hierarchies.either import MOST, Either
 from sfumato.hierarchies.learned import Learned, have_gaps
 from sfumato.measures.table import SAMPLE, estimate
+from sfumato.release.facts import Masking
 from sfumato.release.overlap import OVERLAP
 from sfumato.search import SEARCHES, Automatic, search_name
 from sfumato.search.problem import Progress, Solution
@@ -108,6 +109,7 @@ class Request:
     about: Mapping[str, Any] = field(default_factory=dict)  # what the release is about, in its owner's words
     numbers: str | Mapping[str, str] = "text"  # what ranges are written as
     row_key: tuple[str, ...] = ()  # columns that tell the rows of an out-of-core table apart
+    masking: Masking | None = None  # steps before and after the search
 
     @property
     def counted_by(self) -> tuple[str, ...]:
@@ -161,6 +163,7 @@ def roles_of(
     unprotected: Any = (),
     rest: Any = "refuse",
     protected: Iterable[str] | None = None,
+    promising: bool = True,
 ) -> Roles:
     """The roles, checked against the table and each other; what a criterion looks at is sensitive, and what is named as
     unprotected is too, which excludes what is `protected`: all that is needed where it is None."""
@@ -174,7 +177,7 @@ def roles_of(
     secrets = tuple(dict.fromkeys((*column_names(sensitive, "sensitive"), *needed, *accepted)))
     free = column_names(insensitive, "insensitive")
     roles = Roles(column_names(identifying, "identifying"), quasi_sets(quasi), secrets, free, weight, accepted, rest)
-    faults = check_roles(frame.columns, roles, both) + [
+    faults = check_roles(frame.columns, roles, both, promising) + [
         f'unprotected names the column "{name}", which a criterion protects'
         for name in accepted
         if name in (needed if protected is None else protected)

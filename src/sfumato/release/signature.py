@@ -143,9 +143,7 @@ def signed(found: Verification, folder: Path, signer: str | Path | None = None) 
     signature = signature_of(folder, signer)
     caveat = None
     if signature is None:
-        caveat = (
-            "it is not signed: whoever holds the folder can rewrite data and manifest together, and nobody can tell"
-        )
+        caveat = "it is not signed: whoever has the folder can rewrite data and manifest together, and nobody can tell"
     elif signature.valid is None:
         caveat = f"the signature was not checked: {MissingExtra('cryptography', 'signing')}"
     elif signature.valid and signer is None and not signature.known:

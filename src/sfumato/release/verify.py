@@ -6,23 +6,26 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NewType, Protocol
 
+import numpy as np
 import polars as pl
 
 from sfumato.core.microdata import microdata
-from sfumato.core.printed import categories, printed, printed_frame
+from sfumato.core.printed import categories, new_rows, printed, printed_frame
 from sfumato.core.wording import Described, apart, count
 from sfumato.criteria.audit import Counts as Whole
 from sfumato.criteria.audit import Groups, Wide, WildcardGroups
 from sfumato.criteria.model import Promise, examined
 from sfumato.engines.protocol import COUNT, Engine
-from sfumato.errors import ColumnError, PolicyError, did_you_mean
+from sfumato.errors import BrokenPromise, ColumnError, PolicyError, did_you_mean
 from sfumato.measures.table import DEFAULT_MAX_CELLS, SAMPLE, TupleCounts, estimate
 from sfumato.release.overlap import OVERLAP, overlap
 
 if TYPE_CHECKING:
     from sfumato.core.hierarchy import Hierarchy, Recipe
+    from sfumato.release.facts import FactFinding
     from sfumato.release.signature import Signature
 
+STANDS = {True: "checked", False: "NOT SO", None: "not checked"}  # of facts: they hold nothing for anybody
 INTEGRITY = "integrity"  # that the data are those of the manifest: no promise about people
 Outcome = Literal["holds", "broken", "nothing promised"]
 # a record's risk is 1/n: it is strictly above the threshold where its class has fewer than so many records
@@ -36,6 +39,7 @@ class Verification(Described):
     rows: int
     promises: tuple[Promise, ...]
     classes: tuple[dict[str, Any], ...]
+    facts: tuple[FactFinding, ...] = ()  # of a masked table: no promises about people
     signature: Signature | None = None  # of a release folder that has one, or should
     caveat: str | None = None  # what cannot be known of a release folder
 
@@ -43,9 +47,9 @@ class Verification(Described):
     def outcome(self) -> Outcome:
         """Every promise holds, one is broken, or there is none: a table that promises nothing never "holds".
 
-        A signature that is not valid is a broken promise too.
+        A fact that is not so, or a signature that is not valid, is a broken promise too.
         """
-        if not all(promise.holds for promise in self.promises):
+        if not all(promise.holds for promise in self.promises) or any(fact.holds is False for fact in self.facts):
             return "broken"
         if self.signature is not None and self.signature.valid is False:
             return "broken"
@@ -58,6 +62,10 @@ class Verification(Described):
         """Whether something was promised, and all of it holds."""
         return self.outcome == "holds"
 
+    def word(self, holds: bool) -> str:
+        """What is said of a promise; where nothing is promised of people, never that it holds."""
+        return "FAILS" if not holds else "intact" if self.outcome == "nothing promised" else "holds"
+
     def described(self) -> tuple[str, Sequence[tuple[str, str]]]:
         """The outcome, and what was measured of each promise."""
         facts = []
@@ -65,7 +73,9 @@ class Verification(Described):
             measured, bound = apart(promise.measured, promise.bound)
             over = f"over {', '.join(promise.quasi)}" if len(self.classes) > 1 and promise.quasi else None
             about = " ".join(filter(None, (promise.model, promise.parameters.get("attribute"), over)))
-            facts.append((about, f"{'holds' if promise.holds else 'FAILS'}, measured {measured}, bound {bound}"))
+            word = self.word(promise.holds)
+            facts.append((about, f"{word}, measured {measured}, bound {bound}"))
+        facts += [(fact.fact, f"{STANDS[fact.holds]}: {fact.sentence}") for fact in self.facts]
         return f"{count(self.rows, 'row')}: {self.outcome}", facts
 
     def to_dict(self) -> dict[str, Any]:
@@ -130,6 +140,11 @@ def verify_table(
     (False, 1, '1 of 2 classes fails')
     """
     paths = {a: wide_of(h) for a, h in (hierarchies or {}).items()}
+    asked = {name for names in (*sets_checked(quasi, require), *(c.needs for c in require)) for name in names}
+    looked_at = pl.DataFrame([column for column in released.iter_columns() if column.name in asked])
+    if row_counts is None and (new := new_rows(looked_at)) is not None:  # rows that are alike are looked at once
+        released = released.filter(new)
+        row_counts = pl.Series(np.diff(np.flatnonzero(new), append=len(new)))
     rows = RowTable(released, whole or {}, paths, row_counts)
     return verify_released(rows, quasi, require, wildcard=wildcard, wildcards=wildcards)
 
@@ -169,6 +184,39 @@ def verify_released(
         own = [{n: groups_of(c.needs).text[n] for n in c.needs if n in known} for c in mine]
         promises += [where_apart(*one, wildcard) for one in zip(found, own, strict=True)]
     return Verification(released.rows, tuple(promises), tuple(classes))
+
+
+def with_facts(found: Verification, masking: Any, released: pl.DataFrame, suppressed: int) -> Verification:
+    """A verification of released rows with the facts of the steps before and after the search that still are facts.
+
+    Rows that were suppressed take all that compares with the original, or counts rows; a fact that is not so any more
+    is a fault of ours.
+    """
+    from sfumato.release.facts import FACTS, check_private, check_public, of_rows
+
+    facts, changed = [], masking.told["changed"]
+    for fact in masking.facts:
+        rule = FACTS[fact["fact"]]
+        if suppressed and (rule.private or not rule.of_values):
+            continue
+        if suppressed:
+            fact = {**fact, "parameters": of_rows(fact["fact"], fact["columns"], fact["parameters"], released)}
+            if not fact["parameters"]:
+                continue
+        one = check_private(masking.original, released, fact, changed) if rule.private else check_public(
+            released, None, fact
+        )  # fmt: skip
+        facts.append(one)
+    refuse_false(facts)
+    return replace(found, facts=tuple(facts))
+
+
+def refuse_false(facts: Iterable[FactFinding]) -> None:
+    """Raise a BrokenPromise for a fact that is not so."""
+    for one in facts:
+        if one.holds is False:
+            what = f"the release is not what its steps say: {one.sentence} ({one.note})"
+            raise BrokenPromise(f"{what}. It is not released; this is a fault of Sfumato")
 
 
 def verify_store(
@@ -269,6 +317,9 @@ class Released(Protocol):
     def marginal(self, name: str) -> dict[str | None, int]:
         """The rows of each printed value of a column."""
 
+    def entries(self, names: Sequence[str]) -> tuple[pl.DataFrame, pl.Series | None]:
+        """Values of columns, and how many rows have them; None where each entry is a row."""
+
 
 class RowTable:
     """Released rows, each column printed once; with `row_counts` each stands for so many."""
@@ -315,6 +366,10 @@ class RowTable:
         table = pl.DataFrame({"value": self._printed(name), "rows": rows})
         return dict(table.group_by("value").agg(pl.col("rows").sum()).iter_rows())
 
+    def entries(self, names: Sequence[str]) -> tuple[pl.DataFrame, pl.Series | None]:
+        """The columns as they are."""
+        return self.table.select(names), self.row_counts
+
 
 class CountedTable:
     """Released rows by their distinct tuples: each attribute is counted with the groups, never two together."""
@@ -353,6 +408,11 @@ class CountedTable:
         """The rows of each printed value of a column."""
         frame, row_counts = self.counts.entries([name])
         return dict(zip(printed(frame.get_column(name)).to_list(), row_counts.tolist(), strict=True))
+
+    def entries(self, names: Sequence[str]) -> tuple[pl.DataFrame, pl.Series | None]:
+        """The distinct tuples of columns."""
+        frame, row_counts = self.counts.entries(names)
+        return frame.select(names), pl.Series(COUNT, row_counts)
 
 
 def by_wildcards(groups_of: GroupsOf, wildcards: Sequence[str] = ()) -> GroupsOf:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import polars as pl
 
-from sfumato.core.printed import FieldTexts, printed_frame, refuse_unprintable
+from sfumato.core.printed import FieldTexts, new_rows, printed_frame, refuse_unprintable
 from sfumato.engines.atomic import HINT, atomic_file, atomic_folder, check_target, is_full, no_space
 from sfumato.engines.files.delimited import TextDialect, decode, load, parse, records
 from sfumato.engines.files.read import read_parquet, read_xlsx, write_xlsx
@@ -23,6 +25,8 @@ __all__ = ["FORMATS", "GUARDED", "atomic_file", "atomic_folder", "check_target",
 GUARDED = frozenset({"csv", "tsv", "xlsx"})  # formats that spreadsheets open
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 SLICE = 1 << 18  # rows at a time, to bound memory
+LINES = 1 << 16  # rows of text that are written at a time
+BLOCK = 1 << 23  # bytes of text that are looked at at a time: memory that is used again need not be cleared
 
 
 def write_table(frame: pl.DataFrame, path: str | Path, format: str = "csv") -> None:
@@ -68,16 +72,81 @@ def read_back(path: str | Path, format: str = "csv", guarded: bool = True) -> pl
     return _read_back(Path(path), format, guarded, FORMATS[format][1] if format in FORMATS else None)
 
 
-def read_runs(path: str | Path, format: str = "csv", guarded: bool = True) -> tuple[pl.DataFrame, pl.Series | None]:
-    """The same, rows that are alike and follow one another once, and how many they are; None: every row is there."""
+@dataclass(frozen=True, eq=False)
+class LineRuns:
+    """A delimited text with lines that are alike and follow one another once, and how many they are."""
+
+    text: bytes
+    often: np.ndarray
+
+
+def hashed_runs(path: str | Path, format: str) -> tuple[str, LineRuns | None]:
+    """The SHA-256 of a file, and its lines, read once; None where that is no shorter, or a line may be no row."""
     path = Path(path)
-    if format in SEPARATORS and path.is_file() and (runs := _runs(load(path))) is not None:
+    if format not in SEPARATORS or not path.is_file():
+        return sha256(path), None
+    mac, parts, often = hashlib.sha256(), list[bytes](), list[np.ndarray]()
+    try:
+        with path.open("rb") as file:
+            header = file.readline()
+            mac.update(header)
+            fits = b"\r" not in header and header.count(b'"') % 2 == 0 and header.endswith(b"\n")
+            every = 0
+            while text := _some_lines(file):
+                mac.update(text)
+                found = _runs(text) if fits else None
+                fits = found is not None
+                if found is not None:
+                    parts.append(found.text)
+                    often.append(found.often)
+                    every += int(found.often.sum())
+                    fits = 2 * sum(map(len, often)) <= every
+    except OSError as error:
+        raise ReadError(f"{path} cannot be read: {error.strerror or type(error).__name__}") from None
+    runs = LineRuns(header + b"\n".join(parts), np.concatenate(often)) if fits and often else None
+    return mac.hexdigest(), runs
+
+
+def _some_lines(file: BinaryIO) -> bytes:
+    """The next lines of a file, in bytes that are not put together."""
+    start = file.tell()
+    file.seek(start + BLOCK)
+    size = BLOCK + len(file.readline())
+    file.seek(start)
+    return file.read(size)
+
+
+def _runs(text: bytes) -> LineRuns | None:
+    """The runs of some lines; None where one may be no row."""
+    try:
+        line = pl.read_csv(text, has_header=False, separator="\0", quote_char=None, infer_schema=False).to_series()
+    except pl.exceptions.PolarsError:
+        return None
+    # blank lines, returns at the end of one, and all else that is no line of this text, are not among its bytes
+    size = int(line.str.len_bytes().sum()) + len(line)
+    if line.null_count() or size != len(text) + (not text.endswith(b"\n")):
+        return None
+    new = np.append(0, np.flatnonzero((line[1:] != line[:-1]).to_numpy()) + 1)
+    once = line.gather(new)
+    odd = once.str.contains("\r", literal=True) | (once.str.count_matches('"', literal=True) % 2 > 0)
+    if odd.any():  # a field of two lines
+        return None
+    return LineRuns(once.str.join("\n")[0].encode(), np.diff(new, append=len(line)))
+
+
+def read_runs(
+    path: str | Path, format: str = "csv", guarded: bool = True, runs: LineRuns | None = None
+) -> tuple[pl.DataFrame, pl.Series | None]:
+    """What `read_back` gives, of the lines that `hashed_runs` found once, and how often each is there; None: every row
+    is there."""
+    path = Path(path)
+    if runs is not None:
         try:
-            frame = _read_back(path, format, guarded, partial(_parsed, runs[0], separator=SEPARATORS[format]))
+            frame = _read_back(path, format, guarded, partial(_parsed, runs.text, separator=SEPARATORS[format]))
         except ReadError:  # which has to name a line of the file
             return read_back(path, format, guarded), None
-        if frame.height == len(runs[1]):
-            return frame, runs[1]
+        if frame.height == len(runs.often):
+            return frame, pl.Series(runs.often)
     return read_back(path, format, guarded), None
 
 
@@ -94,27 +163,6 @@ def _read_back(path: Path, format: str, guarded: bool, reader: Callable[[Path], 
         frame = unguarded_frame(frame)
         frame.columns = names
     return frame
-
-
-def _runs(text: bytes) -> tuple[bytes, pl.Series] | None:
-    """A delimited text with each line once that follows itself, and how often it does, below the header; None where
-    that is no shorter, or a line may be no row."""
-    start = text.find(b"\n") + 1
-    if not start or start == len(text) or b"\r" in text or b"\0" in text:
-        return None
-    try:
-        line = pl.read_csv(text, separator="\0", quote_char=None, infer_schema=False).to_series()
-    except pl.exceptions.PolarsError:
-        return None
-    new = np.append(0, np.flatnonzero((line[1:] != line[:-1]).fill_null(True).to_numpy()) + 1)
-    if line.null_count() or 2 * len(new) > len(line) or len(line) != text.count(b"\n") - text.endswith(b"\n"):
-        return None
-    once = line.gather(new)
-    if (once.str.count_matches('"', literal=True) % 2 > 0).any() or text.count(
-        b'"', 0, start
-    ) % 2:  # a field of two lines
-        return None
-    return text[:start] + once.str.join("\n")[0].encode(), pl.Series(np.diff(new, append=len(line)))
 
 
 def sha256(path: str | Path) -> str:
@@ -138,12 +186,20 @@ def _write_delimited(frame: pl.DataFrame, path: Path, separator: str) -> None:
     with path.open("wb") as file:
         file.write(_header(frame.columns, separator).encode())
         # a lone missing value must not become a blank line, which readers skip
-        texts = FieldTexts.of(
-            frame, separator, partial(_field, separator=separator, missing='""' if frame.width == 1 else "")
-        )
-        for low in range(0, frame.height, SLICE):
+        field = partial(_field, separator=separator, missing='""' if frame.width == 1 else "")
+        new, first = new_rows(frame), 0
+        texts = FieldTexts.of(frame if new is None else frame.filter(new), separator, field)
+        for low in range(0, frame.height, LINES):
+            if new is None:
+                rows = texts.rows(low, LINES)
+            else:  # a line is put together once, however many rows follow that are alike
+                place = np.cumsum(new[low : low + LINES]) - new[low]
+                first += int(new[low] and low > 0)
+                line = texts.rows(first, int(place[-1]) + 1).select(pl.concat_str("*", separator=separator))
+                rows = line.to_series().gather(place).to_frame()
+                first += int(place[-1])
             buffer = io.BytesIO()
-            texts.rows(low, SLICE).write_csv(buffer, include_header=False, separator=separator, quote_style="never")
+            rows.write_csv(buffer, include_header=False, separator=separator, quote_style="never")
             file.write(buffer.getbuffer())
 
 

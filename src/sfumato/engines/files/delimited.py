@@ -251,7 +251,7 @@ def _votes(first: Sequence[str], body: Sequence[Sequence[str]]) -> int:
 
 
 CHUNK = 1 << 16  # stays in the processor's cache
-NEWLINE, RETURN = 10, 13
+NEWLINE, RETURN, SPACE = 10, 13, 32
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ class Lines:
     """What a scan found: `regular` where every line has its fields, none is blank and all quotes are in place.
 
     `short` are the places of lines of one field, where all others are regular; `opened` is how many quotes open a field
-    right after a separator.
+    after a separator.
     """
 
     rows: int
@@ -268,18 +268,18 @@ class Lines:
     opened: int = 0
 
 
-def scan(text: bytes, separator: str, quote: str | None, columns: int) -> Lines:
+def scan(text: bytes, separator: str, quote: str | None, columns: int, spaced: bool = False) -> Lines:
     """Check that every line of a text in UTF-8 has as many fields as there are columns.
 
     A line ends at a line feed outside quotes. Separator and quote are one ASCII character each; quote is None where
-    quotes have no meaning.
+    quotes have no meaning. With `spaced` one space stands between a separator and a quote that opens a field.
 
     >>> scan(b"a,b\\n1,2\\n3\\n", ",", None, 2).regular
     False
     """
     opened = 0
     if quote is not None and quote.encode() in text:
-        ends, stray, opened = _ends_quoted(text, ord(separator), ord(quote))
+        ends, stray, opened = _ends_quoted(text, ord(separator), ord(quote), spaced)
     else:
         ends, stray = _ends(text, ord(separator)), False
     if text and not text.endswith(b"\n"):
@@ -307,25 +307,27 @@ def _ends(text: bytes, separator: int) -> np.ndarray:
     return np.concatenate(found) if found else np.zeros(0, bool)
 
 
-def _ends_quoted(text: bytes, separator: int, quote: int) -> tuple[np.ndarray, bool, int]:
+def _ends_quoted(text: bytes, separator: int, quote: int, spaced: bool) -> tuple[np.ndarray, bool, int]:
     """The same outside quotes, whether a quote stands where it neither opens nor closes a field, and how many open one
-    right after a separator."""
+    after a separator."""
     buffer = np.frombuffer(text, np.uint8)
     found, inside, stray, opened = [], False, False, 0
     for low in range(0, buffer.size, CHUNK):
-        view = buffer[max(low - 1, 0) : low + CHUNK + 1]  # one byte of context on either side
+        view = buffer[max(low - 2, 0) : low + CHUNK + 1]  # bytes of context: two before, one behind
         if low == 0:
-            view = np.append(np.uint8(NEWLINE), view)
+            view = np.concatenate([np.array([NEWLINE, NEWLINE], np.uint8), view])
         if low + CHUNK >= buffer.size:
             view = np.append(view, np.uint8(NEWLINE))
         newline, mark, between = view == NEWLINE, view == quote, view == separator
         edge = newline | between | mark
-        closes = edge[2:] | (view[2:] == RETURN)
+        closes = edge[3:] | (view[3:] == RETURN)
+        after = (view[1:-2] == SPACE) & between[:-3] if spaced else between[1:-2]  # a separator
+        opens = (newline | mark)[1:-2] | after
         # one byte per structural character: 1 quote, 2 line feed, 4 a field may open here, 8 a field may close here,
         # 16 a separator stands before it
-        code = mark.view(np.uint8)[1:-1] | (newline.view(np.uint8)[1:-1] << 1)
-        code |= (edge.view(np.uint8)[:-2] << 2) | (closes.view(np.uint8) << 3) | (between.view(np.uint8)[:-2] << 4)
-        code = code[edge[1:-1]]
+        code = mark.view(np.uint8)[2:-1] | (newline.view(np.uint8)[2:-1] << 1)
+        code |= (opens.view(np.uint8) << 2) | (closes.view(np.uint8) << 3) | (after.view(np.uint8) << 4)
+        code = code[edge[2:-1]]
         quotes = (code & 1).view(bool)
         state = np.logical_xor.accumulate(quotes) ^ inside  # inside quotes; a doubled quote closes and opens again
         allowed = code & (np.uint8(8) >> state.view(np.uint8))
@@ -438,14 +440,16 @@ def parse(text: bytes, dialect: TextDialect, name: str) -> pl.DataFrame:
         text = text.rstrip(b"\r\n") + b"\n"
     body = text if single else text.lstrip(b"\r\n")  # in the text lines are counted
     quoted = dialect.quote is not None and dialect.quote.encode() in text
-    if not quoted and not single and (frame := _by_counts(body, dialect, name)) is not None:
+    frame = None if quoted or single else _by_counts(body, dialect, name)
+    if frame is not None and not dialect.skip_spaces:
         return frame
-    frame = _by_scan(body, dialect, name, quoted)
+    frame = _by_scan(body, dialect, name, quoted) if frame is None else frame
     slowly = frame is None
     if frame is None:
         frame = _by_python(text, dialect, name)
     if dialect.skip_spaces:
-        frame = frame.with_columns(pl.all().str.strip_chars_start(" "))
+        led = [column.name for column in frame.iter_columns() if column.str.starts_with(" ").any()]
+        frame = frame.with_columns(pl.col(led).str.strip_chars_start(" "))
     if quoted or slowly or dialect.skip_spaces:
         frame = frame.with_columns(pl.when(pl.all() != "").then(pl.all()))
     return frame
@@ -464,29 +468,22 @@ def _by_counts(text: bytes, dialect: TextDialect, name: str) -> pl.DataFrame | N
     if separators != rows * each or last != each or _unfit(text):
         return None
     try:
-        frame = _by_polars(text, dialect, name, rows - dialect.header)
+        return _by_polars(text, dialect, name, rows - dialect.header)
     except ReadError:  # the slow way tells the line
         return None
-    if dialect.skip_spaces:
-        frame = frame.with_columns(pl.all().str.strip_chars_start(" "))
-        frame = frame.with_columns(pl.when(pl.all() != "").then(pl.all()))
-    return frame
 
 
 def _by_scan(text: bytes, dialect: TextDialect, name: str, quoted: bool) -> pl.DataFrame | None:
     """The table of a text every line of which has its fields or is blank, or None."""
-    mark, spaced = (dialect.quote or "").encode(), 0
-    if quoted and dialect.skip_spaces:
-        between = dialect.separator.encode()
-        if between + mark in text:
-            return None  # then it cannot be told which of them were spaced
-        before, text = len(text), text.replace(between + b" " + mark, between + mark)
-        spaced = before - len(text)
-    lines = scan(text, dialect.separator, dialect.quote, len(dialect.names))
-    if lines.opened != spaced and quoted and dialect.skip_spaces:  # a space that was taken out is part of a value
-        return None
+    spaced = quoted and dialect.skip_spaces
+    lines = scan(text, dialect.separator, dialect.quote, len(dialect.names), spaced)
     if not (lines.regular or lines.short) or _unfit(text):
         return None
+    if spaced:
+        between, mark, before = dialect.separator.encode(), (dialect.quote or "").encode(), len(text)
+        text = text.replace(between + b" " + mark, between + mark)
+        if before - len(text) != lines.opened:  # a space that was taken out is part of a value
+            return None
     frame = _by_polars(text, dialect, name, lines.rows - dialect.header)
     blank = frame.select(pl.all_horizontal(pl.all().is_null())).to_series() if lines.short else None
     if blank is None:

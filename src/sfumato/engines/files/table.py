@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from functools import cached_property
@@ -15,7 +15,7 @@ import polars as pl
 
 from sfumato.core.printed import known, printed_frame
 from sfumato.engines.callbacks import called
-from sfumato.engines.files.count import PART, Tally, Ticker, count, singled, stream, tally
+from sfumato.engines.files.count import BATCH, CHANGED, PART, Tally, Ticker, count, singled, stream, tally
 from sfumato.engines.files.forms import Forms, ReadWarning, skip_note
 from sfumato.engines.files.recode import Mapper
 from sfumato.engines.files.source import BLOCK, sources, unchanged, written
@@ -162,6 +162,16 @@ class FileTable(Engine):
         """For each set of columns how many rows have values of them that no other row has."""
         with unchanged(self.files):
             return singled(self.frame, sets)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """All rows of some columns, in the order of the files."""
+        with unchanged(self.files):
+            try:
+                yield from self.frame.select(columns).collect_batches(
+                    chunk_size=BATCH, maintain_order=True, engine="streaming"
+                )
+            except (pl.exceptions.PolarsError, OSError):  # whose messages may hold cells
+                raise ReadError(CHANGED) from None
 
     def fetch(self, plan: Plan, report_progress: Progress) -> pl.DataFrame:
         """The rows that the plan releases, in memory."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -190,7 +191,7 @@ def write(
     """Write the rows of a lazy frame in an order; columns of labels, which are Enum, as texts or as `numbers` says."""
     refuse_format(format)
     schema = frame.collect_schema() | dict.fromkeys(labels, pl.String())
-    try:
+    with _told(file):
         if order.name == INPUT:
             rows = frame.with_columns(pl.col(*labels).cast(pl.String)) if labels else frame
             if numbers is None:
@@ -202,6 +203,28 @@ def write(
         with Arranged(order, file.parent) as arranged:
             _fill(arranged, frame)
             _pull((_texts(part, labels) for part in arranged.frames(SLICE)), schema, numbers, file, format)
+
+
+def write_frames(
+    frames: Iterator[pl.DataFrame], schema: Mapping[str, pl.DataType], file: Path, format: str, order: RowOrder
+) -> None:
+    """Write the rows of frames that come one after the other, in an order."""
+    refuse_format(format)
+    with _told(file):
+        if order.name == INPUT:
+            _pull(_resized(frames, SLICE), schema, None, file, format)
+            return
+        with Arranged(order, file.parent) as arranged:
+            for frame in frames:
+                arranged.add(frame)
+            _pull(arranged.frames(SLICE), schema, None, file, format)
+
+
+@contextmanager
+def _told(file: Path) -> Iterator[None]:
+    """What stops the writing of a file, in our words."""
+    try:
+        yield
     except (OSError, pl.exceptions.PolarsError) as error:
         if is_full(error):
             raise OutputError(no_space([file.parent]), hint=HINT) from None

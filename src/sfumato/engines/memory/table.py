@@ -18,7 +18,15 @@ import polars as pl
 
 from sfumato.core.fingerprint import fingerprint
 from sfumato.core.parameters import weights_of
-from sfumato.core.printed import coded, known, plain, refuse_unprintable, with_texts
+from sfumato.core.printed import (
+    coded,
+    count_numbers,
+    known,
+    plain,
+    refuse_unprintable,
+    text_numbers,
+    with_texts,
+)
 from sfumato.engines.files.bytes import FORMATS, write_table
 from sfumato.engines.files.count import singled
 from sfumato.engines.files.read import how_read, read, read_table
@@ -368,11 +376,11 @@ def forget_others(frame: pl.DataFrame) -> pl.DataFrame:
             reduced.append((series + "x").str.strip_suffix("x"))  # the one way that copies only what is there
         dtype = series.dtype
         if isinstance(dtype, pl.Enum):
-            values, used = dtype.categories, series.to_physical().unique()
-            if len(used) - used.null_count() < len(values):
-                used = used.drop_nulls().sort()
-                number = np.zeros(len(values), np.uint32)
-                number[used.to_numpy()] = np.arange(len(used))
+            values = dtype.categories
+            used = np.flatnonzero(count_numbers(text_numbers(series), len(values) + 1)[:-1])
+            if len(used) < len(values):
+                number = np.zeros(len(values), np.min_scalar_type(len(values)))
+                number[used] = np.arange(len(used))
                 kept = pl.Series(series.name, number).gather(series.to_physical())
                 reduced.append(kept.cat.to(pl.Enum(values.gather(used).to_list())))
     return frame.with_columns(reduced)

@@ -143,6 +143,15 @@ class SparkTable(Engine):
         """For each set of columns how many rows have values of them that no other row has."""
         return self._table.singled(sets)
 
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """All rows of some columns, in no certain order: a frame of more than some hundred thousand rows is read once
+        for each batch, of rows with near hashes."""
+        names, parts = list(columns), -(-self.rows() // SAMPLED) if columns else 0
+        F, (number, _) = functions(self._table.rows), self._table.hashes(self._table.printable)
+        for part in range(parts):
+            rows = self._table.rows
+            yield self._table.fetch(rows if parts == 1 else rows.filter(F.pmod(number, F.lit(parts)) == part), names)
+
     def fetch(self, plan: Plan, report_progress: Progress) -> pl.DataFrame:
         """The rows that the plan releases, in memory."""
         report_progress(FETCHING, None)

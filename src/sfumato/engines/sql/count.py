@@ -34,7 +34,8 @@ def _some(dtype: pl.DataType) -> str:
     return "''" if dtype == pl.String else "0.0" if dtype.is_float() else "0"
 
 
-def _listed(expressions: Sequence[str]) -> str:
+def listed(expressions: Sequence[str]) -> str:
+    """Expressions of a query, named c0, c1 and so on."""
     return ", ".join(f"{expression} AS c{i}" for i, expression in enumerate(expressions))
 
 
@@ -43,7 +44,7 @@ def count(
 ) -> pl.DataFrame:
     """Distinct tuples of columns in their plain form with their counts; one more than `most` at the most."""
     names = ", ".join(f"c{i}" for i in range(len(columns)))
-    inner = f"SELECT {_listed([c.plain() for c in columns])} FROM {table.rows} t"
+    inner = f"SELECT {listed([c.plain() for c in columns])} FROM {table.rows} t"
     query = f"SELECT {names}, COUNT(*) AS c{len(columns)} FROM ({inner}) q GROUP BY {names}"
     query += "" if most is None else f" LIMIT {most + 1}"
     often = SqlColumn(COUNT, pl.Int64(), pl.Int64(), dialect)
@@ -53,7 +54,7 @@ def count(
 def singled(link: Link, table: TableName, columns: Sequence[SqlColumn]) -> int:
     """How many rows have values of columns, in their plain form, that no other row has."""
     names = ", ".join(f"c{i}" for i in range(len(columns)))
-    inner = f"SELECT {_listed([c.plain() for c in columns])} FROM {table.rows} t"
+    inner = f"SELECT {listed([c.plain() for c in columns])} FROM {table.rows} t"
     groups = f"SELECT 1 AS one FROM ({inner}) q GROUP BY {names} HAVING COUNT(*) = 1"
     return int(link.rows(f"SELECT COUNT(*) FROM ({groups}) s")[0][0])
 
@@ -65,7 +66,7 @@ def every(link: Link, table: TableName) -> int:
 
 def sample(table: TableName, dialect: SqlDialect, columns: Sequence[SqlColumn], rows: int, wanted: int) -> str:
     """A query for about so many rows, from all over a table."""
-    said, step = _listed([c.value() for c in columns]), max(1, rows // max(1, wanted))
+    said, step = listed([c.value() for c in columns]), max(1, rows // max(1, wanted))
     if rows <= wanted:
         return f"SELECT {said} FROM {table.rows} t"
     if dialect.sample is not None and table.kind in STORED and not table.where:
@@ -106,7 +107,7 @@ def exported(table: TableName, plan: Plan, columns: Mapping[str, SqlColumn], sta
         staged.labels.get(name) or (columns[name].plain() if name in plan.unchanged else columns[name].value())
         for name in plan.columns
     ]
-    return f"SELECT {_listed(said)} {_from(table, staged)}"
+    return f"SELECT {listed(said)} {_from(table, staged)}"
 
 
 def created(

@@ -23,7 +23,7 @@ from sfumato.engines.protocol import COUNT, FETCHING, Engine, Plan, Progress, re
 from sfumato.engines.sql.connect import TableName, lacking, place, refuse_unwritable
 from sfumato.engines.sql.connect import columns as columns_of
 from sfumato.engines.sql.connect import table as table_of
-from sfumato.engines.sql.count import count, every, exported, fetched, sample, singled, total
+from sfumato.engines.sql.count import count, every, exported, fetched, listed, sample, singled, total
 from sfumato.engines.sql.link import AdbcLink, Link, driver_errors
 from sfumato.engines.sql.recode import Staged
 from sfumato.engines.sql.types import SqlColumn, SqlDialect, named
@@ -166,6 +166,13 @@ class Database(Engine):
         """For each set of columns how many rows have values of them that no other row has."""
         with self._link() as link:
             return [singled(link, self._table, [self._columns[name] for name in names]) for names in sets]
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """All rows of some columns, in no certain order."""
+        asked = [self._columns[name] for name in columns]
+        query = f"SELECT {listed([c.value() for c in asked])} FROM {self._table.rows} t"
+        with self._link() as link:
+            yield from fetched(link, self._place.dialect, query, asked)
 
     def fetch(self, plan: Plan, report_progress: Progress) -> pl.DataFrame:
         """The rows that the plan releases, in memory."""

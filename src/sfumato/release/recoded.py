@@ -1,0 +1,295 @@
+"""Recoded: a release that a search made: labels in the place of values, with promises over its classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sfumato.core.fingerprint import key
+from sfumato.core.hierarchy import Recipe, bind_hierarchy
+from sfumato.core.microdata import Attribute, Microdata, encode
+from sfumato.core.policy import Policy
+from sfumato.core.printed import released_types
+from sfumato.core.protocols import Search
+from sfumato.core.registry import field_values
+from sfumato.core.roles import Roles
+from sfumato.core.wording import count
+from sfumato.engines.order import RowOrder
+from sfumato.engines.protocol import COUNT
+from sfumato.errors import BrokenPromise, PolicyError
+from sfumato.hierarchies.either import Either
+from sfumato.hierarchies.learned import Learned
+from sfumato.hierarchies.spec import written
+from sfumato.losses import loss_name
+from sfumato.losses.released import Losses, ReleasedColumn, class_counts, released_column, released_loss
+from sfumato.measures.table import TupleCounts
+from sfumato.release.facts import Masking
+from sfumato.release.manifest import Method, Shown, manifest
+from sfumato.release.recode import global_labels, level_told, texts_of_labels
+from sfumato.release.release import Release
+from sfumato.release.request import Request, hierarchies_of, refuse_hidden
+from sfumato.release.value_map import ValueMap
+from sfumato.release.verify import Audit, Verification, verify_table
+from sfumato.report import internal_report
+from sfumato.report.sections.headline import brief
+from sfumato.search import OLA, TupleSuppression, search_name
+from sfumato.search.problem import Levels, Partition, Progress, Solution
+
+LIMITS = {"seconds", "nodes", "evaluations"}  # that a search ended before one of them follows from hidden values too
+BY_LOSS = (OLA, TupleSuppression)  # that no better one exists follows from losses of the original, if rows may go
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Recoded(Release):
+    """A table that satisfies its policy, verified from its own rows."""
+
+    solution: Solution
+    request: Request
+    microdata: Microdata
+    cell_codes: np.ndarray  # codes of each cell, as in `Cells`
+    whole: Mapping[str, Mapping[str, int]] | None  # distributions that may be published
+    told: Shown | None = None  # what the released rows show, where only a cluster can tell
+    masking: Masking | None = None  # what steps did before and after the search
+
+    @property
+    def policy(self) -> Policy:
+        """What was promised."""
+        return self.request.policy
+
+    @property
+    def roles(self) -> Roles:
+        """The roles of the columns."""
+        return self.request.roles
+
+    @property
+    def stepped(self) -> bool:
+        """Whether steps of masking changed values before or after the search."""
+        return self.masking is not None
+
+    @property
+    def original(self) -> pl.DataFrame:
+        """The table that it was made from, before any step, as Polars; a PolicyError where that is not in memory."""
+        return super().original if self.masking is None else self.masking.original
+
+    @property
+    def order(self) -> RowOrder:
+        """The order of its rows."""
+        return self.request.row_order
+
+    @property
+    def search(self) -> Any:
+        """The search that was used: where none was named, the one that was picked."""
+        return self.request.search if self.solution.choice is None else self.solution.choice.search
+
+    @property
+    def hierarchies(self) -> dict[str, Any]:
+        """The hierarchies of the columns that have one."""
+        return {a.name: a.hierarchy for a in self.microdata.schema if a.hierarchy is not None}
+
+    def __repr__(self) -> str:
+        verdict = self.solution.verdict
+        promises = ", ".join(c.model for c in self.policy.require)
+        rows = f"{self.verification.rows} rows, {verdict.suppressed} suppressed"
+        loss = losses(self.shown, self.policy)[0]  # what may be published: people paste this
+        return f"<Release of {rows}, {'' if loss is None else f'loss {loss:.4f}, '}{promises}{brief(self.reach)}>"
+
+    def described(self) -> tuple[str, Sequence[tuple[str, str]]]:
+        """What a notebook shows: rows, loss, promises, and what they do not cover; all of it may be published."""
+        # not what `verification` measured: against the overall distribution that tells of suppressed rows
+        loss, verification = losses(self.shown, self.policy)[0], self.shown.audit.described()[1]
+        facts = [("suppressed", count(self.solution.verdict.suppressed, "row")), ("search", search_name(self.search))]
+        facts += [] if loss is None else [(f"loss {loss_name(self.policy.loss)}", f"{loss:.4f}")]
+        beyond = brief(self.reach).strip(" ,;")
+        return f"Release of {count(self.verification.rows, 'row')}", [
+            *facts, *verification, *([("not covered", beyond)] if beyond else [])
+        ]  # fmt: skip
+
+    @cached_property
+    def shown(self) -> Shown:
+        """What the released rows show: all that may be published is made of it."""
+        if self.told is not None:
+            return self.told
+        entries, often, policy, recipes = self.entries, self.row_counts, self.policy, self.request.recipes
+        columns = shown_columns(entries, often, policy, recipes, self.microdata.schema, self.request.wildcard)
+        paths, found = paths_of(policy, recipes, columns), self.verification
+        columns = {n: c for n, c in columns.items() if self.numbers.form.get(n) != "midpoint"}  # which is no label
+        if any(c.uses_overall_distribution for c in policy.require):  # then it looked at what is not published
+            found = verify_table(
+                entries, policy.quasi, policy.require,
+                row_counts=often, whole=self.whole, hierarchies=paths, wildcard=self.request.wildcard,
+            )  # fmt: skip
+        if self.in_memory:
+            schema = released_types(entries.schema, self.engine.schema())
+        else:
+            schema = {n: self.request.schema[n] for n in self.request.released}
+            middles = [name for name, form in self.numbers.form.items() if form == "midpoint"]
+            schema |= {n: self.numbers.columns(n, entries.get_column(n)).schema["0"] for n in middles}
+        classes = self.verification.classes
+        if [one["quasi"] for one in classes] == [list(policy.columns)]:
+            sizes = {int(size): number for size, number in classes[0]["sizes"].items()}
+        else:
+            sizes = class_counts(entries, often, policy.columns)
+        return Shown(schema, columns, sizes, Audit(found), self.solution.verdict.suppressed, self.whole, paths)
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """What is published beside the data; of rows in memory `save` adds the file and its hash."""
+        solution, choice, asked = self.solution, self.solution.choice, self.request
+        by_loss = bool(self.policy.suppression) and isinstance(self.search, BY_LOSS)
+        method = Method(
+            search={"name": search_name(self.search), **_given(self.search)},
+            chosen=None if choice is None else (choice.why, choice.runner_up),
+            recoding=type(solution.recoding).__name__.lower(),
+            levels=self._levels(),
+            optimal=solution.optimal and not by_loss and not LIMITS & _given(self.search).keys(),
+            proven=solution.proven,
+            reproducible=solution.reproducible,
+            wildcard=asked.wildcard,
+            normalise=asked.normalised,
+            order=asked.order,
+            loss={"name": loss_name(self.policy.loss), **self.policy.loss.parameters()},
+            row_key=asked.row_key,
+        )
+        figures = losses(self.shown, self.policy)
+        mark = self.engine.fingerprint(key()) if self.in_memory else self.fingerprint
+        found = manifest(
+            self.shown,
+            self.policy,
+            self.roles,
+            asked.recipes,
+            asked.levels,
+            method,
+            figures,
+            asked.seed,
+            mark,
+            {**self.place, **({"numbers": self.numbers.describe()} if self.numbers.form else {})},
+            self.engine.reading,
+            asked.about,
+        )
+        if self.masking is None:
+            return found
+        facts = [{"fact": f.fact, "columns": list(f.columns), "parameters": f.parameters, "step": f.step}
+                 for f in self.verification.facts]  # fmt: skip
+        return found | dict(self.masking.told) | {"facts": facts}
+
+    def _levels(self) -> dict[str, int | None] | None:
+        """The level at which each column is released, as its labels tell it."""
+        if not isinstance(self.solution.recoding, Levels):
+            return None
+        found, kept = {}, self.cell_codes[:, self.solution.kept]
+        for name, codes in zip(self.policy.columns, kept, strict=True):
+            attribute = self.microdata.attribute(name)
+            labels = global_labels(attribute, self.solution.recoding)
+            texts = texts_of_labels(labels, codes)
+            shown = {texts[label] for label in np.unique(labels.of[codes])} - {None}
+            recipe = self.request.recipes.get(name, Learned())
+            if isinstance(recipe, Either):
+                recipe = recipe.told_by(shown, attribute.categories)
+                attribute = replace(attribute, hierarchy=recipe.build(attribute.categories))
+            found[name] = level_told(attribute, recipe, self.request.schema[name], shown)
+        return found
+
+    def _internal(self, published: Mapping[str, Any]) -> str:
+        """The report for its owner's eyes, which compares with the original."""
+        return internal_report(
+            published, self.table, self.original,
+            rows=self.rows, hierarchies=self.hierarchies, exact=self.solution.verdict,
+        )  # fmt: skip
+
+    def _counted_again(self, table: Any, report_progress: Progress) -> TupleCounts:
+        """Counts of a copy of a release that was kept elsewhere; a BrokenPromise where it is not what was verified."""
+        policy, again = self.policy, table.count(self.request.counted_by, report_progress)
+        hierarchies = hierarchies_of(self.microdata, policy.needs)
+        found = verify_table(
+            again.drop(COUNT), policy.quasi, policy.require,
+            row_counts=again.get_column(COUNT), whole=self.whole or {}, hierarchies=hierarchies,
+        )  # fmt: skip
+        if not found.holds or found.rows != self.verification.rows:
+            raise BrokenPromise("the release no longer is the table that was verified, so it cannot be saved")
+        return TupleCounts(table, known=again)
+
+    def _refuse_hidden(self, found: Verification) -> None:
+        """Raise a PolicyError where what is broken follows from what may not be published."""
+        if self.whole is None:
+            refuse_hidden(self.policy, found)
+
+    def value_map(self) -> ValueMap:
+        """The map from value to label of a global recoding. It lists original values: keep it with the original."""
+        recoding = self.solution.recoding
+        if isinstance(recoding, Partition):
+            raise PolicyError(
+                "this recoding is not a map from value to label",
+                got=f"search {search_name(self.search)}",
+                hint='use a full-domain search, such as search="optimal"',
+            )
+        columns: dict[str, dict[str, str | None]] = {}
+        kept = np.flatnonzero(self.solution.kept)
+        for i, name in enumerate(self.policy.columns):
+            attribute = self.microdata.attribute(name)
+            labels = global_labels(attribute, recoding)
+            words = texts_of_labels(labels, self.cell_codes[i, kept])
+            columns[name] = {(v or ""): words[labels.of[c]] for c, v in enumerate(attribute.categories.text)}
+            if isinstance(recoding, Levels) and attribute.hierarchy is not None:  # also values absent from this table
+                tree, level = attribute.hierarchy, min(recoding.levels[name], attribute.hierarchy.height)
+                named = {v: tree.labels[level][tree.ancestor[level, i]] for i, v in enumerate(tree.labels[0])}
+                columns[name] = named | columns[name]
+        return ValueMap(columns)
+
+
+def losses(shown: Shown, policy: Policy) -> Losses:
+    """The loss that may be published and that of each quasi-identifier; None where released rows do not tell it."""
+    quasi = {name: shown.columns.get(name) for name in policy.columns}
+    return released_loss(policy.loss, quasi, shown.sizes, shown.suppressed, policy.k)
+
+
+def shown_columns(
+    table: pl.DataFrame,
+    row_counts: pl.Series | None,
+    policy: Policy,
+    recipes: Mapping[str, Recipe],
+    schema: Iterable[Attribute],
+    wildcard: bool = False,
+) -> dict[str, ReleasedColumn]:
+    """The released labels of the columns that matter and are there; `row_counts` as for `released_column`."""
+    attributes, there = {a.name: a for a in schema}, set(table.columns)
+    found = {}
+    for name in [name for name in dict.fromkeys((*policy.columns, *policy.needs)) if name in there]:
+        recipe, attribute = recipes.get(name), attributes.get(name)
+        tree = None if attribute is None or not written(recipe) else attribute.hierarchy
+        column = released_column(table.get_column(name), row_counts, recipe, tree, wildcard)
+        if attribute is not None and isinstance(recipe, Either):
+            recipe = recipe.told_by(column.label, attribute.categories)
+            column = replace(
+                column, recipe=recipe, tree=recipe.build(attribute.categories) if written(recipe) else None
+            )
+        found[name] = column
+    return found
+
+
+def paths_of(
+    policy: Policy, recipes: Mapping[str, Recipe], columns: Mapping[str, ReleasedColumn]
+) -> dict[str, list[list[str]]]:
+    """The paths of the released values of the attributes whose distance runs along a hierarchy."""
+    paths = {}
+    for name in [a for c in policy.require if c.uses_hierarchy for a in c.needs]:
+        categories = encode(columns[name].label.alias(name))[0]
+        ladder = bind_hierarchy(columns[name].tree or recipes[name].build(categories), categories)
+        paths[name] = [
+            [ladder.text[level][ladder.of[level, code]] or "" for level in range(ladder.levels)]
+            for code in range(len(categories))
+        ]
+    return paths
+
+
+def _given(search: Any) -> dict[str, Any]:
+    """The parameters of a search that are set; a search within it by its name and parameters."""
+    given = {name: value for name, value in field_values(search).items() if value not in (None, ())}
+    return {
+        name: {"name": search_name(value), **_given(value)} if isinstance(value, Search) else value
+        for name, value in given.items()
+    }
