@@ -25,6 +25,8 @@ from sfumato.search.lattice.lightning import Lightning
 from sfumato.search.lattice.ola import OLA
 from sfumato.search.lattice.optimal import Optimal
 from sfumato.search.lattice.samarati import Samarati
+from sfumato.search.microaggregation.mdav import MDAV
+from sfumato.search.microaggregation.refined import RefinedMicroaggregation
 from sfumato.search.mondrian.alpha_k_local import AlphaKLocal
 from sfumato.search.mondrian.mondrian import Mondrian
 from sfumato.search.suppression.forest import ForestGeneralisation, ForestSuppression
@@ -34,6 +36,7 @@ from sfumato.search.suppression.mu_argus import MuArgus
 from sfumato.search.suppression.whole import AttributeSuppression, TupleSuppression
 
 __all__ = [
+    "MDAV",
     "OLA",
     "SEARCHES",
     "TDS",
@@ -58,6 +61,7 @@ __all__ = [
     "OnePassKMeans",
     "Optimal",
     "Refined",
+    "RefinedMicroaggregation",
     "Samarati",
     "TopDown",
     "TupleSuppression",
@@ -98,6 +102,10 @@ _OURS: dict[str, Variant[Search]] = {
     "one-pass-k-means": Variant(OnePassKMeans, example=OnePassKMeans(), cite="Lin and Wei 2008"),
     "k-member": Variant(KMember, example=KMember(), cite="Byun et al. 2007", words="k-member clustering"),
     "refined": Variant(Refined, example=Refined(), cite="Shaw 1998"),
+    "mdav": Variant(MDAV, example=MDAV(), cite="Domingo-Ferrer and Torra 2005", words="Microaggregation by MDAV"),
+    "refined-microaggregation": Variant(
+        RefinedMicroaggregation, example=RefinedMicroaggregation(), cite="Kirkpatrick et al. 1983"
+    ),
 }
 SEARCHES = Registry("searches", "search", (Search,), _OURS)
 
