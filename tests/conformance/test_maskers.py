@@ -1,0 +1,99 @@
+"""Every masker keeps its contract: it repeats with its key, leaves missing values and other columns alone, is made anew
+from its parameters, and what it states of the table is so."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from sfumato.core.random_stream import RandomStream
+from sfumato.masking import MASKERS
+from sfumato.masking.run import Masked, masked
+from sfumato.release.facts import FACTS, as_dict, check_private, check_public
+from sfumato.verbs.steps import masker
+
+APART = ["state", "county", "home", "weight"]
+NAMES = sorted(MASKERS)
+
+
+@cache
+def table() -> pl.DataFrame:
+    """Households in areas, with ages, incomes and jobs, some of them missing."""
+    chance = np.random.default_rng(8)
+    rows = 600
+    home = np.arange(rows) // 3
+    age = chance.integers(18, 90, rows)
+    income = np.exp(9 + 0.01 * age + 0.5 * chance.standard_normal(rows)).round(2)
+    frame = pl.DataFrame(
+        {
+            "state": [f"state {h % 2}" for h in home],
+            "county": [f"county {h % 8}" for h in home],
+            "home": home,
+            "age": age,
+            "sex": chance.choice(["F", "M"], rows),
+            "job": chance.choice(["baker", "clerk", "nurse", "pilot"], rows),
+            "income": income,
+            "tax": (0.3 * income + 500 * chance.standard_normal(rows)).round(2),
+            "weight": chance.uniform(1, 9, rows).round(1),
+        }
+    )
+    there = pl.Series(chance.uniform(size=rows) > 0.1)
+    return frame.with_columns(pl.when(there).then(name).alias(name) for name in ("job", "tax"))
+
+
+def run(step: Any, key: int = 1, weight: str | None = None) -> Masked:
+    return masked(table(), [step], [RandomStream(bytes([key]) * 32)], weight=weight, apart=APART)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_made_anew_from_its_parameters(name: str) -> None:
+    step = MASKERS[name].example
+    assert masker(name, **json.loads(json.dumps(step.parameters()))) == step
+    assert step.sentence()
+    assert step.leaves
+    assert not {*step.published_parameters()} & {*step.secret}  # type: ignore[attr-defined]
+    assert {*step.kinds} <= {"number", "category", "date"}
+
+
+@pytest.mark.parametrize(
+    ("name", "weight"), [(name, weight) for name in NAMES for weight in (None, "weight") if weight or name != "massc"]
+)
+def test_it_repeats_and_does_what_it_states(name: str, weight: str | None) -> None:
+    step, before = MASKERS[name].example, table()
+    found = run(step, weight=weight)
+    assert found.table.equals(run(step, weight=weight).table)
+    assert found.table.columns == before.columns
+    json.dumps([dict(one) for one in found.published])
+    assert not found.table.equals(before)
+    assert found.table.height == len(found.rows) <= before.height
+    assert (np.diff(found.rows) > 0).all()
+    rows = before[found.rows]
+    for column in before.columns:
+        if column not in found.changed:
+            assert found.table[column].equals(rows[column]), column
+        elif step.perturbs:
+            assert found.table[column].is_null().equals(rows[column].is_null()), column
+        else:  # it may suppress
+            assert (found.table[column].is_null() | rows[column].is_not_null()).all(), column
+    for number, fact in found.facts:
+        stated = json.loads(json.dumps(as_dict(fact, number)))
+        checked = (
+            check_private(before, found.table, stated, found.changed)
+            if FACTS[fact.fact].private
+            else check_public(found.table, None, stated)
+        )
+        assert checked.holds, (checked.sentence, checked.note)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if MASKERS[name].example.perturbs])
+def test_another_key_perturbs_otherwise_or_not_at_all(name: str) -> None:
+    """One that draws nothing gives the same under any key."""
+    step = MASKERS[name].example
+    made = [run(step, key, "weight").table for key in (1, 2, 3)]
+    alike = [made[0].equals(other) for other in made[1:]]
+    assert alike in ([True, True], [False, False])
