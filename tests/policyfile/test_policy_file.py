@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.errors import PolicyError, ReadError
-from sfumato.policyfile.file import check, dump, load
+from sfumato.policyfile.dump import dump
+from sfumato.policyfile.file import check, load
 
 COLUMNS = ["name", "age", "zip", "sex", "disease", "w"]
 DESIGN = """\

@@ -7,7 +7,6 @@ The address of a database is no path.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import tomllib
@@ -28,6 +27,7 @@ from sfumato.policyfile.tables import (
     OF_A_FILE,
     STREAMED,
     TABLES,
+    WHEN,
     Faults,
     InputTable,
     Origin,
@@ -36,6 +36,7 @@ from sfumato.policyfile.tables import (
     PolicyTable,
     RolesTable,
     SearchTable,
+    SynthesisTable,
     in_our_words,
     make_recipe,
     make_variant,
@@ -43,9 +44,13 @@ from sfumato.policyfile.tables import (
 from sfumato.release.about import checked_about
 from sfumato.release.destination import Folder
 from sfumato.release.destination import Table as NewTable
+from sfumato.release.manifest import RECODING, SYNTHESIS
 
 ASKED = ("require", "search", "loss", "suppression", "hierarchies", "levels", "ends", "numbers", "tidy", "seed",
-         "order", "normalise", "drop_missing", "row_key", "profile", "about")  # fmt: skip
+         "order", "normalise", "drop_missing", "row_key", "profile", "about", "mask")  # fmt: skip
+MASKED = ("require", "hierarchies", "row_key", "seed", "order", "about")  # of these, what `mask` is asked
+DRAWN = ("require", "hierarchies", "seed", "order", "about")  # and what `synthesize` is
+OF_A_SEARCH = ("method", "loss", "suppression", "tidy")
 
 
 @dataclass(frozen=True)
@@ -95,12 +100,26 @@ class PolicyFile:
     max_cells: int | None = None
     profile: str | None = None  # the standard that the release is held to
     about: dict[str, Any] = field(default_factory=dict)  # what it is about, in its owner's words
+    mask: tuple[tuple[str, Any], ...] = ()  # steps, each "before" or "after" the search
+    drawing: dict[str, Any] = field(default_factory=dict)  # what [synthesis] says
+
+    def masking(self) -> dict[str, Any]:
+        """The keyword arguments of `mask`."""
+        return self._with_roles(MASKED) | {"steps": [step for _, step in self.mask]}
+
+    def synthesis(self) -> dict[str, Any]:
+        """The keyword arguments of `synthesize`."""
+        asked = self._with_roles(DRAWN) | self.drawing
+        return {name: value for name, value in asked.items() if name != "weight"}
 
     def keywords(self) -> dict[str, Any]:
         """The keyword arguments of `anonymize`."""
-        roles = {name: list(names) if isinstance(names, tuple) else names for name, names in vars(self.roles).items()}
-        roles["quasi"] = [list(names) for names in self.roles.quasi]
-        return roles | {name: getattr(self, name) for name in ASKED}
+        return self._with_roles(ASKED)
+
+    def _with_roles(self, names: Iterable[str]) -> dict[str, Any]:
+        roles = {name: list(given) if isinstance(given, tuple) else given for name, given in vars(self.roles).items()}
+        roles["quasi"] = [list(given) for given in self.roles.quasi]
+        return roles | {name: getattr(self, name) for name in names}
 
     def stored(self) -> dict[str, Any]:
         """Those for an out-of-core table: where its release goes, and how many cells may be held."""
@@ -140,18 +159,21 @@ def check(
     *,
     stored: bool | None = None,
     format: str = "csv",
+    made_by: str = RECODING,
 ) -> PolicyFile:
     """The policy ready for use, or PolicyError with every fault.
 
     `columns` is the header of the input, where it could be read; `unread` the reason where it could not, raised by
     itself where the policy has no fault of its own. `stored` is whether the table is not in memory: by default as the
-    policy says; `format` that of a release for which it says nothing.
+    policy says; `format` that of a release for which it says nothing. `made_by` "masking", it is for `mask`: steps are
+    needed, and a promise is not; "synthesis", it is for `synthesize`.
     """
     faults = Faults(draft.places, draft.faults)
     read = {name: _table(draft, name, faults) for name in MODELS}
-    (_, (table, bad), (found, _), (output, _)) = read.values()
+    (_, (table, bad), (found, _), (drawing, _), (output, _)) = read.values()
     assert isinstance(table, RolesTable)
     assert isinstance(found, SearchTable)
+    assert isinstance(drawing, SynthesisTable)
     assert isinstance(output, Output)
     source = draft.source()
     stored = source is not None and source.stored if stored is None else stored
@@ -162,14 +184,30 @@ def check(
         if name not in TABLES:
             hint = _elsewhere(name) or did_you_mean(name, TABLES) or f"the tables are {', '.join(TABLES)}"
             faults.tell(f'unknown table "{name}"; {hint}', name)
-    roles = _roles(table, bad, columns, faults, *_of_models(draft))
+    searching, synthesis = made_by == RECODING, made_by == SYNTHESIS
+    elsewhere = not synthesis and "synthesis" in draft.tables  # it is for another command
+    steps = _steps(draft, columns, faults, made_by == "masking" and not elsewhere)
+    promising = (searching and not elsewhere) or bool(draft.tables.get("require"))
+    roles = _roles(table, bad, columns, faults, *_of_models(draft), promising)
     for name in table.row_key:
         if columns is not None and name not in columns:
             faults.meant(f'the table has no column "{name}"', name, columns, "roles", "row_key")
-    require = _requirements(draft, faults)
+    require = _requirements(draft, faults, promising)
+    for key in () if searching else OF_A_SEARCH:
+        if key in draft.tables.get("search", {}):
+            instead = "" if synthesis else "; sfumato anonymize runs both"
+            faults.tell(f"is of a search, and {made_by} has none{instead}", "search", key)
+    if not searching and output.table is not None:
+        what = "a synthetic" if synthesis else "a masked"
+        faults.tell(f"{what} table is released into a folder of files; give its path", "output", "table")
+    if synthesis:
+        _not_drawn(draft, table, faults)
+    elif elsewhere:
+        faults.tell("is of a table that is drawn from a model; sfumato synth draws it", "synthesis")
     roles = _protected(roles, require, columns, faults)
     roles, require = _over_sets(roles, require, bad, faults)
     _unknown_attributes(draft, roles, require, columns, faults)
+    generator = _generator(drawing, faults) if synthesis else None
     search, loss = _method(found, faults)
     if stored and search is not None:
         _refuse_search(search, faults)
@@ -202,6 +240,8 @@ def check(
         drop_missing=table.drop_missing,
         row_key=table.row_key,
         about=about,
+        mask=steps,
+        drawing={**drawing.model_dump(), "generator": generator},
         output=None if output.path is None else draft.folder / output.path,
         format=output.format or format,
         **found.model_dump(include={"suppression", "tidy", "seed", "max_cells"}),
@@ -265,6 +305,7 @@ def _roles(
     faults: Faults,
     sets: tuple[tuple[str, ...], ...],
     attributes: set[str],
+    promising: bool = True,
 ) -> Roles:
     """The roles; where no quasi-identifier is named, those of the `sets` that models are for. A column may be sensitive
     too where it is among the `attributes` of models."""
@@ -274,7 +315,8 @@ def _roles(
     quasi = tuple(map(tuple, table.quasi)) or sets
     roles = Roles(identifying, quasi, secrets, insensitive, table.weight, accepted, table.rest)
     both = attributes & {*sensitive}
-    for fault in contradictions(roles, both) if columns is None else check_roles(columns, roles, both):
+    given = contradictions(roles, both, promising) if columns is None else check_roles(columns, roles, both, promising)
+    for fault in given:
         role = fault.split(" ", 1)[0]
         if role not in bad:  # else told already
             faults.tell(fault, "roles", *([role] if role in ROLES else []))
@@ -291,7 +333,38 @@ def _of_models(draft: Draft) -> tuple[tuple[tuple[str, ...], ...], set[str]]:
     return tuple(dict.fromkeys(sets)), {name for item in models if isinstance(name := item.get("attribute"), str)}
 
 
-def _requirements(draft: Draft, faults: Faults) -> dict[int, Any]:
+def _steps(draft: Draft, columns: Sequence[str] | None, faults: Faults, needed: bool) -> tuple[tuple[str, Any], ...]:
+    """The steps of masking, each with when it is done; one at least where some are needed."""
+    from sfumato.verbs.steps import STEPS, seen_from
+
+    written = draft.tables.get("mask", [])
+    if not isinstance(written, list) or not all(isinstance(item, dict) for item in written):
+        faults.tell("write each step as its own table, headed [[mask]]", "mask")
+        return ()
+    if needed and not written and not any(fault.startswith("--step") for fault in draft.faults):
+        faults.tell(f"no step is given; {draft.places.ask('mask')}", "mask")
+    found = []
+    for i, item in enumerate(written):
+        if not isinstance(item.get("step"), str):
+            hint = "it must be a string" if "step" in item else did_you_mean("step", item)
+            faults.tell("step is missing" + (f"; {hint}" if hint else ""), "mask", i)
+            continue
+        when = item.get("when", WHEN[0])
+        if when not in WHEN:
+            faults.tell(f"must be {' or '.join(WHEN)} the search", "mask", i, "when")
+        seen = seen_from(item, draft.folder)
+        parameters = {key: value for key, value in seen.items() if key not in ("step", "when")}
+        step = make_variant(STEPS, "step", item["step"], parameters, faults, ("mask", i), ("when",))
+        named = [item.get("columns"), item.get("by")] if step is None else [step.columns, step.by, step.needs]
+        listed = [[one] if isinstance(one, str) else one for one in named if isinstance(one, str | list | tuple)]
+        for name in dict.fromkeys(name for names in listed for name in names if isinstance(name, str)):
+            if columns is not None and name not in columns:
+                faults.meant(f'the table has no column "{name}"', name, columns, "mask", i)
+        found += [] if step is None else [(str(when), step)]
+    return tuple(found)
+
+
+def _requirements(draft: Draft, faults: Faults, promising: bool = True) -> dict[int, Any]:
     """The privacy models asked for, by their number in the file."""
     from sfumato.criteria import CRITERIA
 
@@ -299,7 +372,7 @@ def _requirements(draft: Draft, faults: Faults) -> dict[int, Any]:
     if not isinstance(written, list) or not all(isinstance(item, dict) for item in written):
         faults.tell("write each model as its own table, headed [[require]]", "require")
         return {}
-    if not written and not any(fault.startswith("--require") for fault in draft.faults):
+    if promising and not written and not any(fault.startswith("--require") for fault in draft.faults):
         faults.tell(f"no privacy model is asked for; {draft.places.ask('require')}", "require")
     found = {}
     for i, item in enumerate(written):
@@ -373,6 +446,27 @@ def _method(table: SearchTable, faults: Faults) -> tuple[Any, Any]:
     search = make_variant(SEARCHES, "method", table.method, own, faults, ("search",), SearchTable.model_fields)
     parameters = {key: value for key, value in table.loss.items() if key != "name"}
     return search, make_variant(LOSSES, "loss", table.loss["name"], parameters, faults, ("search", "loss"))
+
+
+def _generator(table: SynthesisTable, faults: Faults) -> Any | None:
+    """The generator of a synthetic table; None where none is named, or where it has faults."""
+    from sfumato.synthetic import GENERATORS
+
+    if table.generator is None:
+        return None
+    own = {key: value for key, value in table.generator.items() if key != "name"}
+    return make_variant(GENERATORS, "generator", table.generator["name"], own, faults, ("synthesis", "generator"))
+
+
+def _not_drawn(draft: Draft, roles: RolesTable, faults: Faults) -> None:
+    """What a policy may say, and nothing of a synthetic table answers to."""
+    if draft.tables.get("mask"):
+        faults.tell("steps change the rows of a table, and a synthetic table has rows of its own", "mask")
+    if roles.weight is not None:
+        what = "a synthetic table draws weights as it draws every column; call it insensitive"
+        faults.tell(what, "roles", "weight")
+    if roles.row_key:
+        faults.tell("rows that are drawn from a model have no keys", "roles", "row_key")
 
 
 def _entries(draft: Draft, table: str, known: Sequence[str] | None, what: str, faults: Faults) -> dict[str, Any]:
@@ -475,47 +569,3 @@ def _instead(origin: Origin, places: Places) -> str:
     """What to do about a file that could be read into memory as well."""
     how = "stream = false" if places.file else "--no-stream"
     return "" if origin.database or origin.many else f"; {how} reads the file into memory"
-
-
-def dump(tables: Mapping[str, Any], comments: Mapping[tuple[str, ...], str] | None = None) -> str:
-    """The tables of a policy as TOML; a comment stands above the table or key it is given for.
-
-    >>> print(dump({"roles": {"quasi": ["age"]}}, {("roles", "quasi"): "known to others"}))
-    [roles]
-    # known to others
-    quasi = ["age"]
-    <BLANKLINE>
-    """
-    comments, blocks = comments or {}, []
-    for name, table in tables.items():
-        for i, entries in enumerate(table if isinstance(table, list) else [table]):
-            head = f"[[{name}]]" if isinstance(table, list) else f"[{name}]"
-            lines = [*(_comment(comments.get((name,))) if i == 0 else []), head]
-            for key, value in entries.items():
-                lines += [*_comment(comments.get((name, key))), f"{_key(key)} = {_toml(value)}"]
-            blocks.append("\n".join(lines) + "\n")
-    text = "\n".join(blocks)
-    if re.search("[\ud800-\udfff]", text):
-        hint = "rename the file or folder that has a byte in its name that is no UTF-8"
-        raise PolicyError("a policy file cannot hold a name or path that is not valid Unicode", hint=hint)
-    return text
-
-
-def _comment(text: str | None) -> list[str]:
-    """The lines of a comment, without the control characters that TOML does not allow there."""
-    return [re.sub(r"[^\t -~\x80-\U0010ffff]", "?", f"# {line}").rstrip() for line in (text or "").splitlines()]
-
-
-def _key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _toml(key)
-
-
-def _toml(value: Any) -> str:
-    """A value in TOML; strings escape as in JSON, save DEL, which TOML does not allow plain."""
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_key(k)} = {_toml(v)}" for k, v in value.items()) + " }"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return {True: "true", False: "false"}.get(value, repr(value)) if isinstance(value, bool) else repr(value)

@@ -125,6 +125,15 @@ class SearchTable(PolicyTable):
     max_cells: Annotated[int, Field(ge=1)] | None = None
 
 
+class SynthesisTable(PolicyTable):
+    generator: Annotated[dict[str, Any] | None, BeforeValidator(_named)] = None
+    rows: Annotated[int, Field(ge=1)] | None = None
+    m: Annotated[int, Field(ge=1)] = 1
+    copies: Literal["redraw", "drop", "keep"] = "redraw"
+    hold_out: Annotated[float, Field(ge=0, le=0.9)] = 0.1
+    sample: Annotated[int, Field(ge=50)] | None = None
+
+
 class Output(PolicyTable):
     path: Name | None = None  # may be left out where there is a table
     table: Name | None = None
@@ -142,9 +151,11 @@ MODELS: dict[str, type[PolicyTable]] = {
     "input": InputTable,
     "roles": RolesTable,
     "search": SearchTable,
+    "synthesis": SynthesisTable,
     "output": Output,
 }
-TABLES = ("input", "roles", "hierarchies", "levels", "require", "search", "output", "about")
+TABLES = ("input", "roles", "hierarchies", "levels", "require", "mask", "search", "synthesis", "output", "about")
+WHEN = ("before", "after")  # the search
 FLAGS: Mapping[Key, str] = {  # the flag that sets a key: mostly of its name
     **{(table, key): f"--{key.replace('_', '-')}" for table, model in MODELS.items() for key in model.model_fields},
     ("input", "path"): "the data file",
@@ -155,6 +166,7 @@ FLAGS: Mapping[Key, str] = {  # the flag that sets a key: mostly of its name
     ("about",): "--suggest",
     ("about", "language"): "--language",
     ("require",): "--k or --require",
+    ("mask",): "--step",
     ("search", "method"): "--search",
     ("search", "keep"): "--keep",
     ("search", "labels"): "--labels",
@@ -220,8 +232,8 @@ def _nearest(places: Mapping[Key, T], key: Key) -> T | None:
 def _in_toml(key: Key) -> str:
     """A key in the words of TOML."""
     head, rest = f"[{key[0]}]", key[1:]
-    if head == "[require]":
-        head, rest = "[[require]]", tuple(part + 1 if isinstance(part, int) else part for part in rest)
+    if head in ("[require]", "[mask]"):
+        head, rest = f"[{head}]", tuple(part + 1 if isinstance(part, int) else part for part in rest)
     return " ".join([head, *map(str, rest)])
 
 
