@@ -1,7 +1,7 @@
 """Measures: what a table gives away and what it is still good for. Read-only, on the table of any tool.
 
 `sf.measures.risk`, `sf.measures.utility`, `sf.measures.attacks` and `sf.measures.standards` hold the single measures;
-the verbs `sf.risk`, `sf.utility` and `sf.attack` sum them up.
+the verbs `sf.risk`, `sf.utility` and `sf.attack` sum them up, and `sf.measures.synthetic` those of a synthetic table.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["attacks", "risk", "standards", "utility"]
+__all__ = ["attacks", "risk", "standards", "synthetic", "utility"]
 
 
 def __getattr__(name: str) -> Any:

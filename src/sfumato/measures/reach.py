@@ -59,6 +59,9 @@ class Reach:
     left_out: tuple[str, ...] = ()
     suggested: tuple[Suggested, ...] = ()  # a criterion for each unprotected column
     order: str | None = None  # of the rows
+    masked: bool = False  # perturbed columns are not looked at
+    synthetic: bool = False  # nor are those that were drawn from a model
+    tables: int = 1  # of a release with several copies of the same people, whose first is looked at
 
     @property
     def worst(self) -> Mapping[str, Any] | None:

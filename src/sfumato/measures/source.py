@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,23 @@ from sfumato.errors import PolicyError, ReadError
 from sfumato.measures.table import DEFAULT_MAX_CELLS, Table, TupleCounts, refuse, table_of
 from sfumato.measures.utility.pair import Pair
 from sfumato.release.folder import Streamed, data_place, is_streamed
-from sfumato.release.manifest import Data, read_manifest, wanted
+from sfumato.release.manifest import COPY, SYNTHESIS, Data, ManifestSynthesis, read_manifest, wanted
 
 Sets = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class SyntheticSource:
+    """How the rows of a synthetic table were drawn, and what tells which rows of the original were held out."""
+
+    how: ManifestSynthesis = field(default_factory=ManifestSynthesis)
+    seed: int | None = None
+    fingerprint: str | None = None  # of the original
+
+    @property
+    def drawn(self) -> bool:
+        """Whether all of it was drawn from a model, so that no row is a person's."""
+        return not (self.how.partial or self.how.copies_people)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +60,15 @@ class MeasuredTable:
     untouched: tuple[str, ...] | None = None
     order: str | None = None  # of the rows of a release folder
     came_from: int | None = None  # rows of the table that a release folder was made of
+    changed: tuple[str, ...] = ()  # columns that steps of masking changed, and
+    perturbed: tuple[str, ...] = ()  # those of them that have other values now
+    synthetic: SyntheticSource | None = None  # where rows were drawn; of several tables only the first is looked at
+    split: tuple[np.ndarray, np.ndarray] | None = None  # the original rows that were held out, and the others
+
+    @property
+    def drawn(self) -> bool:
+        """Whether no row is a person's."""
+        return self.synthetic is not None and self.synthetic.drawn
 
     def sets(self, given: Any, verb: str) -> Sets:
         """The sets of quasi-identifiers: those given, else those of the release."""
@@ -90,18 +113,41 @@ def source_of(data: Any, most: int = DEFAULT_MAX_CELLS) -> MeasuredTable:
 def _of_folder(folder: Path, most: int) -> MeasuredTable:
     manifest = read_manifest(folder)
     policy = manifest.policy
-    table = _data(folder, manifest.data, most)
+    table, synthetic = _data(folder, manifest.data, most), None
+    if manifest.made_by == SYNTHESIS:
+        mark = None if manifest.input is None else manifest.input.fingerprint
+        synthetic = SyntheticSource(manifest.synthesis or ManifestSynthesis(), manifest.seed, mark)
     roles = {column.name: column.role for column in manifest.data.columns}
-    return MeasuredTable(
+    found = MeasuredTable(
         table=table,
         quasi=tuple(map(tuple, policy.quasi)),
         sensitive=tuple(policy.sensitive),
         weight=next((name for name, role in roles.items() if role == "weight"), None),
         wildcard=policy.wildcard,
         k=max((c.k for c, _ in wanted(manifest) if isinstance(c, KAnonymity)), default=None),
-        untouched=tuple(name for name, role in roles.items() if role != "quasi" and name in table.columns),
+        untouched=tuple(
+            name
+            for name, role in roles.items()
+            if name in table.columns and (name not in manifest.changed if manifest.changed else role != "quasi")
+        ),
+        changed=tuple(name for name in manifest.changed if name in table.columns),
+        perturbed=tuple(name for name in manifest.perturbed if name in table.columns),
         order=manifest.data.order,
         came_from=None if manifest.input is None else manifest.input.rows,
+        synthetic=synthetic,
+    )
+    return first_copy(found)
+
+
+def first_copy(source: MeasuredTable) -> MeasuredTable:
+    """The first of several tables that were drawn from a model: all of them together are no more people."""
+    if source.synthetic is None or source.synthetic.how.m == 1 or COPY not in source.table.columns:
+        return source
+    every = source.frame("a synthetic table of several copies")
+    return replace(
+        source,
+        table=every.filter(pl.col(COPY).cast(pl.String) == "1").drop(COPY),
+        quasi=tuple(tuple(name for name in names if name != COPY) for names in source.quasi),
     )
 
 
@@ -132,6 +178,8 @@ def in_order(original: pl.DataFrame, source: MeasuredTable) -> bool:
     released = source.table
     if not isinstance(released, pl.DataFrame) or original.height != released.height:
         return False
+    if source.synthetic is not None and not source.synthetic.how.partial:
+        return False  # none comes from a row of the original
     if source.untouched is None:
         return True
     if source.order in (CANONICAL, RANDOM):

@@ -24,11 +24,17 @@ MODULES = (
     "achievement",
     "attackers",
     "column_subsets",
+    "copied_uniques",
+    "disco",
     "individual_risk",
     "interval_window",
     "keys",
     "log_linear_risk",
+    "nearest_record",
+    "replicated_uniques",
     "summary",
+    "synthetic_membership",
+    "synthetic_tables",
     "uniqueness",
 )
 
@@ -111,7 +117,7 @@ def test_every_measure_of_the_table_can_be_called_and_says_what_it_is():
     table = table.with_columns(disease=pl.Series(list("abab")))
     for name, variant in RISKS.items():
         asked = dict(variant.example)
-        for key in ("population", "released"):
+        for key in ("population", "released", "synthetic", "hold_out"):
             if key in asked:
                 asked[key] = table
         assert variant.make(table, **asked) is not None, name

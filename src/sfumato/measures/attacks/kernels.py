@@ -374,17 +374,19 @@ def nearest(
     blank: np.ndarray,
     distance: np.ndarray,
     ties: np.ndarray,
-) -> None:
-    """For the queries order[first:last] the least distance to a point, and how many rows are at it.
+    one: np.ndarray,
+) -> int:
+    """For the queries order[first:last] the least distance to a point, how many rows are at it, and one such point.
 
-    Points come in tree order. A node is left out where even the nearest place inside its bounds is further away.
+    Points come in tree order. A node is left out where even the nearest place inside its bounds is further away. Gives
+    how many points were looked at.
     """
-    columns = query.shape[1]
+    columns, looked = query.shape[1], 0
     waiting, far = np.zeros(DEEPEST + 2, np.int64), np.zeros(DEEPEST + 2)
     reach = np.zeros(2)
     for at in range(first, last):
         q = query[order[at]]
-        best, tied = np.inf, 0
+        best, tied, there = np.inf, 0, 0
         waiting[0], far[0] = 0, 0.0
         todo = 1
         while todo:
@@ -393,12 +395,13 @@ def nearest(
                 continue
             node = waiting[todo]
             if right[node] < 0:
+                looked += stop[node] - start[node]
                 for i in range(start[node], stop[node]):
                     d = 0.0
                     for c in range(columns):
                         d += apart(q[c], place[i, c], kind[c], weight[c], blank[c])
                     if d < best * (1 - SAME) - NIL:
-                        best, tied = d, count[i]
+                        best, tied, there = d, count[i], i
                     elif d <= best * (1 + SAME) + NIL:
                         best, tied = min(best, d), tied + count[i]
                 continue
@@ -418,7 +421,8 @@ def nearest(
             for side in (1 - nearer, nearer):  # the nearer child is looked at first
                 waiting[todo], far[todo] = (right[node] if side else node + 1), reach[side]
                 todo += 1
-        distance[order[at]], ties[order[at]] = best, tied
+        distance[order[at]], ties[order[at]], one[order[at]] = best, tied, there
+    return looked
 
 
 @kernel

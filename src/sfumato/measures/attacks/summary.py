@@ -168,6 +168,9 @@ def attack_summary(
     return found
 
 
+ON_CLASSES = ("homogeneity", "background-knowledge", "skewness", "similarity", "negative-disclosure")
+
+
 def attacks_on_classes(seen: View, hierarchy: Any = None, most: int = MOST) -> AttackResults:
     """The attacks that need the classes of a release and one sensitive column, and nothing else."""
     given, found = (seen, seen.quasi, seen.sensitive.name), AttackResults()

@@ -8,11 +8,16 @@ from sfumato.core.registry import Variant
 from sfumato.measures.risk.achievement import achieved
 from sfumato.measures.risk.attackers import journalist, marketer, prosecutor
 from sfumato.measures.risk.column_subsets import subsets
+from sfumato.measures.risk.copied_uniques import copied_uniques, repeats
+from sfumato.measures.risk.disco import disco
 from sfumato.measures.risk.individual_risk import household, individual
 from sfumato.measures.risk.interval_window import interval_disclosure
 from sfumato.measures.risk.log_linear_risk import log_linear
+from sfumato.measures.risk.nearest_record import nearest_record
+from sfumato.measures.risk.replicated_uniques import replicated_uniques
 from sfumato.measures.risk.suda import suda, suda_attributes, suda_risk
 from sfumato.measures.risk.summary import assessed, risk_summary
+from sfumato.measures.risk.synthetic_membership import likely_but_absent, synthetic_membership
 from sfumato.measures.risk.uniqueness import population_uniqueness, sample_uniqueness, unique_in_population
 from sfumato.measures.risk.unsafe import minimum_unsafe, unsafe_share
 
@@ -20,27 +25,36 @@ __all__ = [
     "RISKS",
     "achieved",
     "assessed",
+    "copied_uniques",
+    "disco",
     "household",
     "individual",
     "interval_disclosure",
     "journalist",
+    "likely_but_absent",
     "log_linear",
     "marketer",
     "minimum_unsafe",
+    "nearest_record",
     "population_uniqueness",
     "prosecutor",
+    "repeats",
+    "replicated_uniques",
     "risk_summary",
     "sample_uniqueness",
     "subsets",
     "suda",
     "suda_attributes",
     "suda_risk",
+    "synthetic_membership",
     "unique_in_population",
     "unsafe_share",
 ]
 
 # The example of a measure is what it is asked, beside the table.
 _QUASI = {"quasi": ["age", "zip", "sex"]}
+_SYNTHETIC = {"synthetic": "synthetic.csv", "hold_out": "hold_out.csv"}
+RAAB = "Raab, Nowok, Dibben 2024"
 RISKS: dict[str, Variant[Any]] = {
     "prosecutor": Variant(prosecutor, example=_QUASI, cite="El Emam 2013"),
     "journalist": Variant(journalist, example=_QUASI, cite="El Emam 2013"),
@@ -72,4 +86,12 @@ RISKS: dict[str, Variant[Any]] = {
         example=_QUASI | {"sensitive": ["disease"]},
         cite="Machanavajjhala et al. 2007; Li, Li, Venkatasubramanian 2007; Cao and Karras 2012",
     ),
+    "copied-uniques": Variant(copied_uniques, example=_SYNTHETIC, cite="Nowok, Raab, Dibben 2017"),
+    "replicated-uniques": Variant(replicated_uniques, example=_SYNTHETIC | _QUASI, cite=RAAB),
+    "disco": Variant(disco, example=_SYNTHETIC | _QUASI | {"target": "disease"}, cite=RAAB),
+    "nearest-record": Variant(nearest_record, example=_SYNTHETIC, cite="Platzer and Reutterer 2021; Gower 1971"),
+    "synthetic-membership": Variant(
+        synthetic_membership, example=_SYNTHETIC, cite="Hayes, Melis, Danezis, De Cristofaro 2019; DeLong et al. 1988"
+    ),
+    "likely-but-absent": Variant(likely_but_absent, example=_SYNTHETIC, cite="Hayes et al. 2019; DeLong et al. 1988"),
 }

@@ -13,34 +13,45 @@ from typing import Any
 from sfumato.core.registry import Variant
 from sfumato.measures.utility.classification_metric import classification_metric
 from sfumato.measures.utility.contingency import contingency
+from sfumato.measures.utility.correlations import correlations
 from sfumato.measures.utility.direct_comparison import direct_comparison
 from sfumato.measures.utility.distribution import distribution_distance, kl_divergence
 from sfumato.measures.utility.eigenvalues import eigenvalues
 from sfumato.measures.utility.entropy_loss import entropy_loss
 from sfumato.measures.utility.il1s import il1s
 from sfumato.measures.utility.information_loss import information_loss
+from sfumato.measures.utility.interval_overlap import interval_overlap
 from sfumato.measures.utility.learning import learning
+from sfumato.measures.utility.marginals import marginals
 from sfumato.measures.utility.numeric_error import numeric_error
 from sfumato.measures.utility.pair import Pair, pair_of
+from sfumato.measures.utility.propensity import propensity
 from sfumato.measures.utility.query_error import query_error
 from sfumato.measures.utility.summary import utility_summary
+from sfumato.measures.utility.train_on_synthetic import train_on_synthetic
 
 __all__ = [
+    "OF_SYNTHETIC",
     "UTILITIES",
     "Pair",
     "classification_metric",
     "contingency",
+    "correlations",
     "direct_comparison",
     "distribution_distance",
     "eigenvalues",
     "entropy_loss",
     "il1s",
     "information_loss",
+    "interval_overlap",
     "kl_divergence",
     "learning",
+    "marginals",
     "numeric_error",
     "pair_of",
+    "propensity",
     "query_error",
+    "train_on_synthetic",
     "utility_summary",
 ]
 
@@ -58,4 +69,19 @@ UTILITIES: dict[str, Variant[Any]] = {
     "distribution-distance": Variant(distribution_distance, example={"distance": "hellinger"}, cite="Hellinger 1909"),
     "query-error": Variant(query_error, example={"queries": 200}, cite="LeFevre et al. 2006; Xiao and Tao 2006"),
     "learning": Variant(learning, example={"target": "disease"}, cite="Iyengar 2002; Brickell and Shmatikov 2008"),
+    "propensity": Variant(
+        propensity,
+        example={"model": "logistic"},
+        cite="Woo, Reiter, Oganian, Karr 2009; Snoke, Raab, Nowok, Dibben, Slavkovic 2018",
+    ),
+    "marginals": Variant(marginals, example={"ways": (1, 2)}, cite="McKenna, Miklau, Sheldon 2021"),
+    "correlations": Variant(correlations, example={}, cite="Bergsma 2013; Kelley 1935"),
+    "interval-overlap": Variant(
+        interval_overlap, example={"outcome": "disease"}, cite="Karr, Kohnen, Oganian, Reiter, Sanil 2006"
+    ),
+    "train-on-synthetic": Variant(
+        train_on_synthetic, example={"target": "disease"}, cite="Esteban, Hyland, Rätsch 2017"
+    ),
 }
+# Of tables whose values are whole, as a model draws them: a label that covers several values is another value to them.
+OF_SYNTHETIC = ("propensity", "marginals", "correlations", "interval-overlap", "train-on-synthetic")

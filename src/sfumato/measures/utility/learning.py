@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from importlib import import_module
 from typing import Any
 
@@ -184,10 +185,7 @@ def _check(models: Sequence[str]) -> None:
             raise PolicyError("unknown model", got=repr(name), allowed=f"a list of {', '.join(MODELS)}", hint=hint)
     if not models:
         raise PolicyError("models is empty", allowed=", ".join(MODELS))
-    try:
-        import_module("sklearn")
-    except ImportError:
-        raise MissingExtra("scikit-learn", "ml") from None
+    sklearn("base")
 
 
 def _targets(pair: Pair, target: str) -> tuple[np.ndarray, np.ndarray]:
@@ -221,8 +219,40 @@ def _deal(truth: np.ndarray, folds: int, rng: np.random.Generator) -> np.ndarray
     return fold
 
 
-def _sklearn(module: str) -> Any:
-    return import_module(f"sklearn.{module}")
+def sklearn(module: str) -> Any:
+    """A module of scikit-learn, which may not be installed."""
+    try:
+        return import_module(f"sklearn.{module}")
+    except ImportError:
+        raise MissingExtra("scikit-learn", "ml") from None
+
+
+ROUNDS = 60
+THREADS_FROM = 5_000_000  # cells
+
+
+def boosted(
+    kind: str, x: np.ndarray, y: np.ndarray, categories: Sequence[int], test: np.ndarray, seed: int
+) -> np.ndarray:
+    """What boosted trees of 60 rounds say of test rows: the chance of each class (Classifier), or a number (Regressor).
+
+    `categories` are the columns that are no numbers. Columns without variation are left out.
+    """
+    make = getattr(sklearn("ensemble"), f"HistGradientBoosting{kind}")
+    used = np.flatnonzero(((x != x[:1]) & ~(np.isnan(x) & np.isnan(x[:1]))).any(axis=0))
+    if not len(used):
+        often = np.unique(y, return_counts=True)[1] / len(y)
+        return np.tile(often, (len(test), 1)) if kind == "Classifier" else np.full(len(test), y.mean())
+    x, test = x[:, used], test[:, used]
+    model = make(max_iter=ROUNDS, categorical_features=np.isin(used, categories), random_state=seed % 2**32)
+    with one_thread(x.size < THREADS_FROM):
+        fitted = model.fit(x, y)
+        return np.asarray(fitted.predict_proba(test) if kind == "Classifier" else fitted.predict(test))
+
+
+def one_thread(when: bool = True) -> Any:
+    """Work in one thread: those of small products wait for each other, the longer the busier the machine is."""
+    return import_module("threadpoolctl").threadpool_limits(1) if when else nullcontext()
 
 
 def _most_frequent(codes: np.ndarray) -> int:
@@ -239,13 +269,12 @@ def _predict(name: str, x: np.ndarray, y: np.ndarray, test: np.ndarray, usual: i
         return np.full(len(test), usual)
     x, test = x[:, varies], test[:, varies]
     model: Any = {
-        "logistic-regression": lambda: _sklearn("linear_model").LogisticRegression(max_iter=50, tol=1e-3),
-        "naive-bayes": lambda: _sklearn("naive_bayes").MultinomialNB(),
-        "random-forest": lambda: _sklearn("ensemble").RandomForestClassifier(
+        "logistic-regression": lambda: sklearn("linear_model").LogisticRegression(max_iter=50, tol=1e-3),
+        "naive-bayes": lambda: sklearn("naive_bayes").MultinomialNB(),
+        "random-forest": lambda: sklearn("ensemble").RandomForestClassifier(
             TREES, min_samples_leaf=2, random_state=seed % 2**32
         ),
     }[name]()
-    one = import_module("threadpoolctl").threadpool_limits(1)  # such small products wait for each other in threads
-    with warnings.catch_warnings(), one:
+    with warnings.catch_warnings(), one_thread():
         warnings.simplefilter("ignore")  # what has not converged is still a model
         return np.asarray(model.fit(x, y).predict(test))

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.parameters import share_of, whole_number
+from sfumato.core.parameters import one_of, share_of, whole_number, yes_or_no
 from sfumato.core.wording import count, percent
 from sfumato.measures.measure import Measure
 from sfumato.measures.utility.column import ComparedColumn
 from sfumato.measures.utility.pair import pair_of
+
+STATISTICS = ("median", "mean")
 
 
 def query_error(
@@ -23,18 +25,22 @@ def query_error(
     queries: int = 200,
     dimension: int = 2,
     sanity: float = 0.01,
+    statistic: str = "median",
+    scaled: bool = False,
     seed: int = 0,
     hierarchies: Mapping[str, Any] | None = None,
     rows: Sequence[int] | np.ndarray | None = None,
     key: str | None = None,
 ) -> Measure:
-    """The median relative error of random range-count queries. No alignment is needed.
+    """The median relative error of random range-count queries, or the mean of them. No alignment is needed.
 
     A query asks how many records lie in a range of each of up to `dimension` columns: from one random value to another
     in the order of the column, both ends included (categories in the order of their text). Suppressed rows count for
-    nothing, a released row for the share of its labels' values inside. The error is abs(estimate - count) over the
-    larger of the count and `sanity` times the rows. The interval is that of the median, by order statistics; the value
-    of a release without rows is at most 1. The baseline is the error of a release that hides every value.
+    nothing, or where counts are `scaled`, as those of a sample are, for as much as the others; a released row for the
+    share of its labels' values inside. The error is abs(estimate - count) over the
+    larger of the count and `sanity` times the rows. The interval is that of the median, by order statistics, or of the
+    mean; the value of a release without rows is at most 1. The baseline is the error of a release that hides every
+    value. The mean also hears of columns that few queries ask about.
 
     >>> table = {"age": [20] * 30 + list(range(21, 31))}
     >>> query_error(table, table).value, query_error(table, {"age": ["*"] * 40}).value > 0.1
@@ -43,6 +49,7 @@ def query_error(
     queries, dimension = whole_number(queries, "queries", 1), whole_number(dimension, "dimension", 1)
     seed = whole_number(seed, "seed", 0)
     share_of(sanity, "sanity", above=True)
+    one_of(statistic, "statistic of errors", STATISTICS)
     pair = pair_of(original, released, rows=rows, key=key, hierarchies=hierarchies)
     names = pair.changed() if columns is None else pair.names(columns)
     found = pair.boxes(names)
@@ -50,6 +57,7 @@ def query_error(
     read = [pair.column(name) for name in names]
     order = [_order(column) for column in read]
     n = pair.original_rows
+    weight = n / max(pair.released_rows, 1) if yes_or_no(scaled, "scaled") else 1.0
     errors, counts, hidden = np.empty(queries), np.empty(queries), np.empty(queries)
     for i in range(queries):
         chosen = rng.choice(len(names), size=rng.integers(1, min(dimension, len(names)) + 1), replace=False)
@@ -61,23 +69,28 @@ def query_error(
             blind *= float(mask[: read[c].values].mean())
         counts[i] = found.cell_count[inside].sum()
         least = max(counts[i], sanity * n)
-        errors[i] = abs((share * found.box_count).sum() - counts[i]) / least
+        errors[i] = abs(weight * (share * found.box_count).sum() - counts[i]) / least
         hidden[i] = abs(blind * n - counts[i]) / least
     errors.sort()
-    value, baseline = float(np.median(errors)), float(np.median(hidden))
+    typical = np.median if statistic == "median" else np.mean
+    value, baseline = float(typical(errors)), float(typical(hidden))
     half = 1.96 * math.sqrt(queries) / 2
     low, high = max(math.floor(queries / 2 - half), 0), min(math.ceil(queries / 2 + half), queries - 1)
+    off = f"at most {percent(value)} off in half of the answers"
+    interval = (float(errors[low]), float(errors[high]))
+    if statistic == "mean":
+        half = 1.96 * float(errors.std()) / math.sqrt(queries)
+        off, interval = f"{percent(value)} off on average", (max(value - half, 0.0), value + half)
     sentence = (
         f"Asked {queries} times how many records lie in random ranges of up to {count(dimension, 'column')}, the "
-        f"release is at most {percent(value)} off in half of the answers; one that hides every value, "
+        f"release is {off}; one that hides every value, "
         f"{percent(baseline)} (counts below {sanity * 100:g}% of the records are measured against that)."
     )
     details = {
         "mean": float(errors.mean()), "upper_decile": float(np.quantile(errors, 0.9)), "queries": queries,
         "columns": list(names), "percent": 100 * min(value, 1.0), "mean_count": float(counts.mean()),
     }  # fmt: skip
-    most = max(1.0, pair.released_rows / n) / sanity
-    interval = (float(errors[low]), float(errors[high]))
+    most = max(1.0, weight * pair.released_rows / n) / sanity
     return Measure("query-error", value, (0.0, most), sentence, interval, baseline, details)
 
 

@@ -9,17 +9,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.core.cells import count_cells
-from sfumato.core.compiled import threads, workers
 from sfumato.core.hierarchy import Categories
-from sfumato.core.keys import first_of
 from sfumato.core.label_grammar import says_nothing
 from sfumato.core.microdata import encode
 from sfumato.core.parameters import column_names, one_of
 from sfumato.core.wording import percent, quoted
 from sfumato.errors import PolicyError
-from sfumato.measures.attacks.kernels import ABSOLUTE, NAMED, NIL, SAME, SQUARED, bounds, distances, grow, nearest
-from sfumato.measures.attacks.linkage import LinkedPair, chunks, common_columns, credited, pair_of
+from sfumato.measures.attacks.kernels import ABSOLUTE, NAMED, NIL, SAME, SQUARED, distances
+from sfumato.measures.attacks.linkage import LinkedPair, common_columns, credited, pair_of
+from sfumato.measures.attacks.nearest import NearestRows
 from sfumato.measures.attacks.result import MOST, Attack
 from sfumato.measures.labels_cover import read_labels
 
@@ -90,7 +88,8 @@ def distance_linkage(
         raise PolicyError(f"columns without numbers have no Euclidean distance: {those}", hint='metric="gower"')
     gower = metric == "gower" or (metric is None and mixed)
     ours, theirs, kind, weight, blank = _space(axes, gower)
-    best, ties, own = _nearest(pair, ours, theirs, (kind, weight, blank))
+    best, ties, _ = NearestRows(ours, kind, weight, blank).find(theirs)
+    own = distances(theirs, np.arange(len(theirs)), ours, np.maximum(pair.truth, 0), kind, weight, blank)
     right = (pair.truth >= 0) & (own <= best * (1 + SAME) + NIL)
     credit = np.where(right, 1.0 / ties, 0.0)
     expected = float(credit.sum())
@@ -199,39 +198,3 @@ def _space(axes: list[Axis], gower: bool) -> tuple[np.ndarray, np.ndarray, np.nd
     weight = np.full(len(axes), 1.0 / len(axes) if gower else 1.0)
     blank = np.full(len(axes), 0.5 / len(axes) if gower else 1.0)
     return np.stack(ours, axis=1), np.stack(theirs, axis=1), np.array(kind), weight, blank
-
-
-def _nearest(
-    pair: LinkedPair, ours: np.ndarray, theirs: np.ndarray, measure: tuple[np.ndarray, np.ndarray, np.ndarray]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Per external row: the least distance, the released rows at it, and the distance to its own record."""
-    kind, weight, _ = measure
-    (points, count, _), (queries, _, query_of) = _distinct(ours), _distinct(theirs)
-    spread = np.where(kind == NAMED, -weight, weight)
-    order, start, stop, right = grow(points, spread)
-    place, count = np.ascontiguousarray(points[order]), count[order]
-    tree = (place, count, start, stop, right, *bounds(place, start, stop, right))
-    along = grow(queries, spread)[0]  # queries that are close to each other walk the same nodes
-    best, ties = np.zeros(len(queries)), np.zeros(len(queries), np.int64)
-    with workers() as pool:
-        list(
-            pool.map(
-                lambda part: nearest(queries, along, *part, *tree, *measure, best, ties),
-                chunks(len(queries), 8 * threads()),
-            )
-        )
-    assert pair.truth is not None
-    own = distances(theirs, np.arange(len(theirs)), ours, np.maximum(pair.truth, 0), *measure)
-    return best[query_of], ties[query_of], own
-
-
-def _distinct(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Distinct points, how often each stands there, and the one of each row."""
-    ranks, sizes = [], []
-    for column in points.T:
-        series = pl.Series(column).fill_nan(None)
-        rank = (series.rank("dense").cast(pl.Int64) - 1).fill_null(series.n_unique()).to_numpy()
-        ranks.append(rank.astype(np.int32))
-        sizes.append(int(rank.max()) + 1)
-    cells, cell_of_row = count_cells([str(i) for i in range(len(ranks))], ranks, sizes)
-    return np.ascontiguousarray(points[first_of(cell_of_row, len(cells))]), cells.count, cell_of_row

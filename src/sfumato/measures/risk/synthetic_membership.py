@@ -1,0 +1,121 @@
+"""Membership: does a synthetic table tell which real rows its model was fitted on?
+
+J. Hayes, L. Melis, G. Danezis, E. De Cristofaro, LOGAN: Membership inference attacks against generative models, PoPETs
+2019; interval: E. R. DeLong, D. M. DeLong, D. L. Clarke-Pearson, Comparing the areas under two or more correlated
+receiver operating characteristic curves, Biometrics 1988.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from sfumato.core.parameters import whole_number
+from sfumato.core.wording import percent
+from sfumato.measures.measure import Measure, Z, wilson
+from sfumato.measures.risk.copied_uniques import one_off
+from sfumato.measures.risk.nearest_record import Space, with_hold_out
+from sfumato.measures.risk.synthetic_tables import tables_of
+
+
+def synthetic_membership(
+    original: Any, synthetic: Any = None, *, hold_out: Any = None, columns: Any = None, seed: int = 0
+) -> Measure:
+    """How well the distance to the nearest synthetic row tells rows that the model saw from rows that it did not.
+
+    The value is the area under the curve: how often a row of the original is nearer to the synthetic table than one of
+    the hold-out, ties as one half. Guessing gives one half; less than that tells, too: rows of the original that are
+    kept away from the synthetic table leave holes.
+
+    Parameters
+    ----------
+    original, synthetic
+        The rows that the model was fitted on, and those drawn from it.
+    hold_out
+        Real rows of the same kind that the model never saw.
+    columns
+        The columns that the attacker knows, all that the tables share unless given. Distances as in `nearest_record`.
+    seed
+        Draws the real rows that are attacked where they are more than 25,000, or take long.
+
+    Returns
+    -------
+    A Measure with the interval of DeLong; `details` say how many rows of each were attacked.
+
+    Examples
+    --------
+    >>> real, others = {"age": [20, 40, 60, 80]}, {"age": [30, 50, 70, 90]}
+    >>> synthetic_membership(real, {"age": [20, 40, 60, 79]}, hold_out=others).value
+    1.0
+    """
+    tables = with_hold_out(tables_of(original, synthetic, hold_out, columns))
+    space = Space.of(tables)
+    real, drawn, others = space.points
+    tree, seed = space.tree(drawn), whole_number(seed, "seed", 0)
+    members, strangers = (-tree.find(some[space.looked_at(some, [tree], seed)])[0] for some in (real, others))
+    value, interval = area(members, strangers)
+    sentence = (
+        "An attacker who takes the real rows nearest to synthetic ones for those that the model was fitted on ranks "
+        f"such a row above one that it never saw {_how_often(value, interval)}."
+    )
+    details = {"columns": list(tables.names), "rows": {"original": len(members), "hold_out": len(strangers)}}
+    return Measure("synthetic-membership", value, (0.0, 1.0), sentence, interval, 0.5, details)
+
+
+def likely_but_absent(original: Any, synthetic: Any = None, *, hold_out: Any = None, columns: Any = None) -> Measure:
+    """How well rows that the synthetic table lacks, though it has many like them, are told to be of the original.
+
+    Where rows that repeat an original row are dropped or drawn again, a row that the model finds likely, yet that never
+    appears, is probably one of those. The attacker takes a row for one of the original if it is absent, and the more so
+    the more synthetic rows differ from it in exactly one column. The value is the area under the curve, as in
+    `synthetic_membership`.
+
+    >>> real, others = {"a": [1, 2], "b": [1, 2]}, {"a": [3, 4], "b": [3, 4]}
+    >>> likely_but_absent(real, {"a": [1, 2, 3, 4], "b": [2, 1, 3, 4]}, hold_out=others).value
+    1.0
+    """
+    tables = with_hold_out(tables_of(original, synthetic, hold_out, columns))
+    of, _, drawn = tables.counts(tables.names)
+    score = np.where(drawn[of] > 0, -1, one_off(tables, of, drawn))
+    members, _, strangers = tables.parts(score)
+    value, interval = area(members, strangers)
+    sentence = (
+        "An attacker who takes real rows that the synthetic table lacks for those that the model was fitted on, the "
+        "more so the more synthetic rows differ from them in one column only, ranks such a row above one that it never "
+        f"saw {_how_often(value, interval)}."
+    )
+    absent = {"original": float((members >= 0).mean()), "hold_out": float((strangers >= 0).mean())}
+    details = {"columns": list(tables.names), "absent": absent}
+    return Measure("likely-but-absent", value, (0.0, 1.0), sentence, interval, 0.5, details)
+
+
+def area(members: np.ndarray, strangers: np.ndarray) -> tuple[float, tuple[float, float]]:
+    """How often a member has the higher score of two, ties as one half, and its 95% interval.
+
+    >>> area(np.array([3, 2]), np.array([1, 2]))[0]
+    0.875
+    """
+    above, below = _wins(members, strangers), 1 - _wins(strangers, members)
+    value, fewest = float(above.mean()), min(len(members), len(strangers))
+    spread = sum(float(np.var(part, ddof=1)) / len(part) for part in (above, below) if len(part) > 1)
+    if fewest < 2 or (spread == 0 and value != 0.5):  # of so few rows, or a perfect order, it knows no spread
+        low, high = wilson(round(value * fewest), fewest)
+        return value, (min(low, value), max(high, value))
+    half = Z * math.sqrt(spread)
+    return value, (max(0.0, value - half), min(1.0, value + half))
+
+
+def _wins(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """For each score the share of the others that it is above, ties as one half."""
+    ranked = np.sort(other)
+    found: np.ndarray = (np.searchsorted(ranked, one, "left") + np.searchsorted(ranked, one, "right")) / (
+        2 * len(other)
+    )
+    return found
+
+
+def _how_often(value: float, interval: tuple[float, float]) -> str:
+    often = f"in {percent(value)} of all pairs, where guessing gives 50%"
+    return f"{often}: so few that it tells, too" if interval[1] < 0.5 else often
