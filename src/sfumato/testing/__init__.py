@@ -1,4 +1,4 @@
-"""The conformance suite: what every criterion, loss and search must keep, ours and those of other packages.
+"""The conformance suite: what every criterion, loss, search and generator must keep, ours and those of other packages.
 
 Sfumato trusts what a variant declares of itself: a search prunes by the monotonicity of a criterion and by the bound
 of a loss. The checks here find a variant that declares what is not so. They need nothing beside Sfumato, draw their
@@ -25,18 +25,29 @@ from sfumato.core.registry import Registry, Variant
 from sfumato.criteria import CRITERIA
 from sfumato.losses import LOSSES
 from sfumato.search import SEARCHES
+from sfumato.synthetic import GENERATORS
 from sfumato.testing.criteria import CRITERION_CHECKS
+from sfumato.testing.generators import GENERATOR_CHECKS
 from sfumato.testing.losses import LOSS_CHECKS
 from sfumato.testing.searches import SEARCH_CHECKS
 from sfumato.verbs.register import register
 
-__all__ = ["check_criterion", "check_loss", "check_search", "checks_of", "parametrize_with_checks", "registered"]
+__all__ = [
+    "check_criterion",
+    "check_generator",
+    "check_loss",
+    "check_search",
+    "checks_of",
+    "parametrize_with_checks",
+    "registered",
+]
 
 Check = Callable[[Any], None]
 KINDS: tuple[tuple[Registry[Any], tuple[Check, ...]], ...] = (
     (CRITERIA, CRITERION_CHECKS),
     (LOSSES, LOSS_CHECKS),
     (SEARCHES, SEARCH_CHECKS),
+    (GENERATORS, GENERATOR_CHECKS),
 )
 
 
@@ -55,8 +66,13 @@ def check_search(search: Any) -> None:
     _run(search, SEARCHES)
 
 
+def check_generator(generator: Any) -> None:
+    """Whether a generator keeps its contract: rows as asked, of the table's columns, types and domains, in no order."""
+    _run(generator, GENERATORS)
+
+
 def checks_of(value: Any) -> list[Callable[[], None]]:
-    """All checks of a criterion, loss or search, each to be called without arguments."""
+    """All checks of a criterion, loss, search or generator, each to be called without arguments."""
     for table, checks in KINDS:
         if not table.lacking(value):
             return [partial(check_registered, table, value), *(partial(check, value) for check in checks)]
