@@ -18,6 +18,8 @@ if os.environ.get("SFUMATO_THREADS", "").isdecimal():  # Polars, which is not im
 if TYPE_CHECKING:
     from sfumato import errors as errors
     from sfumato import measures as measures
+    from sfumato import pseudonyms as pseudonyms
+    from sfumato import synthetic as synthetic
     from sfumato.core.hierarchy import Hierarchy as Hierarchy
     from sfumato.core.hierarchy import write_edges as write_edges
     from sfumato.core.hierarchy import write_wide as write_wide
@@ -62,9 +64,40 @@ if TYPE_CHECKING:
     from sfumato.losses import Height as Height
     from sfumato.losses import NonUniformEntropy as NonUniformEntropy
     from sfumato.losses import Precision as Precision
+    from sfumato.masking import MASKERS as MASKERS
+    from sfumato.masking import Rounding as Rounding
+    from sfumato.masking.additive_noise import AdditiveNoise as AdditiveNoise
+    from sfumato.masking.correlated_noise import CorrelatedNoise as CorrelatedNoise
+    from sfumato.masking.generalisation import Generalisation as Generalisation
+    from sfumato.masking.global_recoding import GlobalRecoding as GlobalRecoding
+    from sfumato.masking.lossy_compression import LossyCompression as LossyCompression
+    from sfumato.masking.masked_release import MaskedRelease as MaskedRelease
+    from sfumato.masking.massc import MASSC as MASSC
+    from sfumato.masking.multiplicative_noise import MultiplicativeNoise as MultiplicativeNoise
+    from sfumato.masking.multivariate_top_coding import MultivariateTopCoding as MultivariateTopCoding
+    from sfumato.masking.outlier_noise import OutlierNoise as OutlierNoise
+    from sfumato.masking.pram import Pram as Pram
+    from sfumato.masking.pram import true_shares as true_shares
+    from sfumato.masking.rank_swapping import RankSwapping as RankSwapping
+    from sfumato.masking.record_swapping import RecordSwapping as RecordSwapping
+    from sfumato.masking.resampling import Resampling as Resampling
+    from sfumato.masking.restricted_noise import RestrictedNoise as RestrictedNoise
+    from sfumato.masking.risk_suppression import RiskSuppression as RiskSuppression
+    from sfumato.masking.romm import ROMM as ROMM
+    from sfumato.masking.sampling import Sampling as Sampling
+    from sfumato.masking.shuffling import Shuffling as Shuffling
+    from sfumato.masking.swapping import Swapping as Swapping
+    from sfumato.masking.top_bottom_coding import TopBottomCoding as TopBottomCoding
     from sfumato.measures.measure import Measure as Measure
+    from sfumato.pseudonyms import PSEUDONYMS as PSEUDONYMS
+    from sfumato.pseudonyms import DateShift as DateShift
+    from sfumato.pseudonyms import FormatPreserving as FormatPreserving
+    from sfumato.pseudonyms import KeyedTokens as KeyedTokens
+    from sfumato.pseudonyms import RandomTokens as RandomTokens
+    from sfumato.pseudonyms import Substitution as Substitution
     from sfumato.release.destination import Folder as Folder
     from sfumato.release.destination import Table as Table
+    from sfumato.release.recoded import Recoded as Recoded
     from sfumato.release.release import Release as Release
     from sfumato.release.request import RoleWarning as RoleWarning
     from sfumato.release.request import UnprotectedWarning as UnprotectedWarning
@@ -99,6 +132,26 @@ if TYPE_CHECKING:
     from sfumato.search import Samarati as Samarati
     from sfumato.search import TopDown as TopDown
     from sfumato.search import TupleSuppression as TupleSuppression
+    from sfumato.search.microaggregation import MDAV as MDAV
+    from sfumato.search.microaggregation import MHM as MHM
+    from sfumato.search.microaggregation import TFRP as TFRP
+    from sfumato.search.microaggregation import VMDAV as VMDAV
+    from sfumato.search.microaggregation import GowerMicroaggregation as GowerMicroaggregation
+    from sfumato.search.microaggregation import IndividualRanking as IndividualRanking
+    from sfumato.search.microaggregation import RefinedMicroaggregation as RefinedMicroaggregation
+    from sfumato.search.microaggregation import RobustMicroaggregation as RobustMicroaggregation
+    from sfumato.synthetic import GENERATORS as GENERATORS
+    from sfumato.synthetic import Bayes as Bayes
+    from sfumato.synthetic import Bootstrap as Bootstrap
+    from sfumato.synthetic import GaussianCopula as GaussianCopula
+    from sfumato.synthetic import Hybrid as Hybrid
+    from sfumato.synthetic import LinkedTables as LinkedTables
+    from sfumato.synthetic import Marginals as Marginals
+    from sfumato.synthetic import Mix as Mix
+    from sfumato.synthetic import MultivariateNormal as MultivariateNormal
+    from sfumato.synthetic import SequentialTrees as SequentialTrees
+    from sfumato.synthetic import load_model as load_model
+    from sfumato.synthetic.synthesized_release import SynthesizedRelease as SynthesizedRelease
     from sfumato.verbs import anonymize as anonymize
     from sfumato.verbs import read as read
     from sfumato.verbs import verify as verify
@@ -108,11 +161,13 @@ if TYPE_CHECKING:
     from sfumato.verbs.compare import compare as compare
     from sfumato.verbs.explain import explain as explain
     from sfumato.verbs.inspect import inspect as inspect
+    from sfumato.verbs.mask import mask as mask
     from sfumato.verbs.measure import attack as attack
     from sfumato.verbs.measure import risk as risk
     from sfumato.verbs.measure import utility as utility
     from sfumato.verbs.register import register as register
     from sfumato.verbs.suggest import suggest as suggest
+    from sfumato.verbs.synthesize import synthesize as synthesize
 
 __version__ = "0.1.0"
 
@@ -136,6 +191,8 @@ _HOMES = {
     "sfumato.verbs.anonymizer": ("Anonymizer",),
     "sfumato.verbs.choose": ("choose",),
     "sfumato.verbs.inspect": ("inspect",),
+    "sfumato.verbs.mask": ("mask",),
+    "sfumato.verbs.synthesize": ("synthesize",),
     "sfumato.verbs.register": ("register",),
     "sfumato.core.registry": ("Variant",),
     "sfumato.verbs.explain": ("explain",),
@@ -208,6 +265,39 @@ _HOMES = {
         "Refined",
         "SEARCHES",
     ),
+    "sfumato.masking.massc": ("MASSC",),
+    "sfumato.masking.rank_swapping": ("RankSwapping",),
+    "sfumato.masking.record_swapping": ("RecordSwapping",),
+    "sfumato.masking.swapping": ("Swapping",),
+    "sfumato.masking.pram": (
+        "Pram",
+        "true_shares",
+    ),
+    "sfumato.masking.sampling": ("Sampling",),
+    "sfumato.masking.additive_noise": ("AdditiveNoise",),
+    "sfumato.masking.correlated_noise": ("CorrelatedNoise",),
+    "sfumato.masking.romm": ("ROMM",),
+    "sfumato.masking.outlier_noise": ("OutlierNoise",),
+    "sfumato.masking.multiplicative_noise": ("MultiplicativeNoise",),
+    "sfumato.masking.resampling": ("Resampling",),
+    "sfumato.masking.lossy_compression": ("LossyCompression",),
+    "sfumato.masking.shuffling": ("Shuffling",),
+    "sfumato.masking.restricted_noise": ("RestrictedNoise",),
+    "sfumato.masking.global_recoding": ("GlobalRecoding",),
+    "sfumato.masking.top_bottom_coding": ("TopBottomCoding",),
+    "sfumato.masking.generalisation": ("Generalisation",),
+    "sfumato.masking.risk_suppression": ("RiskSuppression",),
+    "sfumato.search.microaggregation": (
+        "MDAV",
+        "VMDAV",
+        "TFRP",
+        "MHM",
+        "IndividualRanking",
+        "GowerMicroaggregation",
+        "RobustMicroaggregation",
+        "RefinedMicroaggregation",
+    ),
+    "sfumato.masking.multivariate_top_coding": ("MultivariateTopCoding",),
     "sfumato.hierarchies": (
         "intervals",
         "redact",
@@ -229,16 +319,44 @@ _HOMES = {
     ),
     "sfumato.release.value_map": ("ValueMap",),
     "sfumato.release.release": ("Release",),
+    "sfumato.release.recoded": ("Recoded",),
+    "sfumato.masking.masked_release": ("MaskedRelease",),
+    "sfumato.synthetic.synthesized_release": ("SynthesizedRelease",),
+    "sfumato.synthetic": (
+        "GENERATORS",
+        "Bayes",
+        "Bootstrap",
+        "GaussianCopula",
+        "Hybrid",
+        "LinkedTables",
+        "Marginals",
+        "Mix",
+        "MultivariateNormal",
+        "SequentialTrees",
+        "load_model",
+    ),
+    "sfumato.masking": (
+        "Rounding",
+        "MASKERS",
+    ),
     "sfumato.release.destination": (
         "Folder",
         "Table",
+    ),
+    "sfumato.pseudonyms": (
+        "DateShift",
+        "FormatPreserving",
+        "KeyedTokens",
+        "PSEUDONYMS",
+        "RandomTokens",
+        "Substitution",
     ),
     "sfumato.engines.files.table": ("scan",),
     "sfumato.engines.sql.table": ("Database",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
-_MODULES = ("errors", "measures")
+_MODULES = ("errors", "measures", "pseudonyms", "synthetic")
 
 __all__ = ["__version__", *_MODULES, *sorted(_HOME)]
 

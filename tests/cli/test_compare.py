@@ -171,3 +171,64 @@ def test_lists_of_names() -> None:
         [f"alpha-k {a} {k} disease"] for a in ("0.5", "0.6") for k in (2, 3)
     ]
     assert alternatives(["alpha-k 0.5 2 disease a,b"]) == [["alpha-k 0.5 2 disease a,b"]]
+
+
+def test_maskings_beside_searches(run: Run, patients: Path) -> None:
+    asked = (
+        "--search",
+        "mondrian",
+        "--k",
+        "4",
+        "--mask",
+        "rank-swapping age p={10,40}",
+        "--mask",
+        "pram sex; mdav k=5",
+    )
+    ran = run("compare", patients, *ASKED, *asked, "--json")
+    assert ran.code == 0, ran.err
+    assert [(p["family"], p["search"], p["parameters"]) for p in ran.json["points"]] == [
+        ("recoding", "mondrian", ""),
+        ("masking", "rank-swapping", "age p=10"),
+        ("masking", "rank-swapping", "age p=40"),
+        ("masking", "pram + mdav", "sex; k=5"),
+    ]
+    assert all(0 <= p["risk"] <= 1 for p in ran.json["points"])
+    told = run("compare", patients, *ASKED, "--search", "none", "--mask", "rank-swapping p=10", "--risk", "average")
+    assert told.code == 0, told.err
+    assert "1 of 1 released" in told.out
+    assert "not meaningful" in told.out
+    wrong = run("compare", patients, *ASKED, "--mask", "rank-swaping p=5")
+    assert wrong.code == 2
+    assert "--mask: unknown step" in wrong.err
+    assert 'did you mean "rank-swapping"' in wrong.err
+
+
+def test_generators_beside_searches(run: Run, patients: Path) -> None:
+    head, *rows = patients.read_text("utf-8").splitlines()
+    patients.write_text("\n".join([head, *rows, *rows]), encoding="utf-8")  # a model needs 50 rows
+    trees = ("--synthesize", "sequential-trees leaf={10,30}")
+    ran = run("compare", patients, *ASKED, "--search", "mondrian", "--k", "4", *trees, "--json")
+    assert ran.code == 0, ran.err
+    assert [(p["family"], p["search"], p["parameters"]) for p in ran.json["points"]] == [
+        ("recoding", "mondrian", ""),
+        ("synthesis", "sequential-trees", "leaf=10"),
+        ("synthesis", "sequential-trees", "leaf=30"),
+    ]
+    assert all(0 <= p["risk"] <= 1 for p in ran.json["points"])
+    told = run("compare", patients, *ASKED, "--search", "none", *trees, "--risk", "average")
+    assert "2 of 2 released" in told.out, told.err
+    assert "not meaningful where rows were drawn" in told.out
+    wrong = run("compare", patients, *ASKED, "--synthesize", "sequential-tree")
+    assert wrong.code == 2
+    assert "--synthesize: unknown generator" in wrong.err
+
+
+def test_steps_of_a_policy_file_are_a_masking(run: Run, patients: Path, tmp_path: Path) -> None:
+    steps = '\n[[mask]]\nstep = "rank-swapping"\ncolumns = ["age"]\np = 20\n'
+    (tmp_path / "policy.toml").write_text(policy_text() + steps, encoding="utf-8")
+    ran = run("compare", "policy.toml", "--json")
+    assert ran.code == 0, ran.err
+    assert [p["search"] for p in ran.json["points"]] == ["mondrian", "rank-swapping"]
+    refused = run("choose", "policy.toml")
+    assert refused.code == 2
+    assert "steps of masking" in refused.err

@@ -10,7 +10,15 @@ import pytest
 import sfumato as sf
 from sfumato.cli import main
 
-TABLES = {"criteria": sf.CRITERIA, "losses": sf.LOSSES, "searches": sf.SEARCHES, "hierarchies": sf.HIERARCHIES}
+TABLES = {
+    "maskers": sf.MASKERS,
+    "pseudonyms": sf.PSEUDONYMS,
+    "generators": sf.GENERATORS,
+    "criteria": sf.CRITERIA,
+    "losses": sf.LOSSES,
+    "searches": sf.SEARCHES,
+    "hierarchies": sf.HIERARCHIES,
+}
 TABLES |= {"risks": sf.measures.risk.RISKS, "utilities": sf.measures.utility.UTILITIES}
 TABLES |= {"attacks": sf.measures.attacks.ATTACKS}
 

@@ -66,7 +66,7 @@ def test_from_a_key_to_a_signature_that_is_trusted(run: Run, out: Path, tmp_path
 def test_an_unsigned_release(run: Run, out: Path) -> None:
     shown = run("verify", out)
     assert shown.code == 0
-    assert "note: it is not signed: whoever holds the folder can rewrite data and manifest together" in shown.out
+    assert "note: it is not signed: whoever has the folder can rewrite data and manifest together" in shown.out
     told = run("verify", out, "--json").json
     assert told["signature"] is None
     assert "rewrite" in told["caveat"]

@@ -224,7 +224,7 @@ def test_inspect(run: Run, parts: Path, tmp_path: Path, monkeypatch: pytest.Monk
     assert done.code == 0, done.err
     assert done.err == "note: these are figures of a sample of 80 rows, of about 600\n"
     assert run("anonymize", "deep/p.toml").code == 0
-    assert manifest(tmp_path / "deep" / "p-release")["data"]["format"] == "parquet"
+    assert manifest(tmp_path / "deep" / "p-release")["files"][0]["format"] == "parquet"
 
 
 @pytest.mark.parametrize("command", ["attack", "compare", "choose", "lattice", "report"])

@@ -325,7 +325,7 @@ def test_verify_finds_rows_that_are_not_in_canonical_order(tmp_path: Path) -> No
     (folder / "data.csv").write_text("".join([lines[0], lines[2], lines[1], *lines[3:]]), encoding="utf-8")
     assert lines[1] != lines[2]
     manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
-    manifest["data"]["sha256"] = sha256(folder / "data.csv")
+    manifest["files"][0]["sha256"] = sha256(folder / "data.csv")
     (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     found = sf.verify(folder)
     assert not found.holds
@@ -359,7 +359,7 @@ def test_verify_finds_it_in_streams_too(
         assert not turned.equals(rows)
         turned.write_csv(file) if format == "csv" else turned.write_parquet(file)
         manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
-        manifest["data"]["sha256"] = sha256(file)
+        manifest["files"][0]["sha256"] = sha256(file)
         (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
         found = sf.verify(folder)
         assert not found.holds

@@ -219,7 +219,7 @@ def test_save_and_verify(format: str, tmp_path: Path) -> None:
     assert sf.verify(folder).holds
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["policy"]["require"][0] == {"model": "k-anonymity", "k": 2}
-    assert manifest["input"]["fingerprint"].startswith("hmac-sha256:")
+    assert manifest["input"]["fingerprint"].startswith("hmac-sha256-columns:")
     assert "Ann" not in (folder / "manifest.json").read_text() + (folder / "report.html").read_text()
 
 

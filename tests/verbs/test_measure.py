@@ -253,7 +253,7 @@ def test_the_packages_stand_beside_the_verbs() -> None:
     assert callable(sf.utility)
     assert callable(sf.attack)
     assert sf.measures.standards.PROFILES == ("hipaa", "gdpr", "clinical")
-    assert set(dir(sf.measures)) == {"attacks", "risk", "standards", "utility"}
+    assert set(dir(sf.measures)) == {"attacks", "risk", "standards", "synthetic", "utility"}
     assert sf.measures.risk.sample_uniqueness(TABLE, ["cost"]) == sf.Measure(
         **vars(sf.measures.risk.sample_uniqueness(TABLE, ["cost"]))
     )
@@ -315,14 +315,14 @@ def test_folders_that_are_no_release(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(errors.ReadError, match="no manifest"):
         sf.risk(tmp_path)
     manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
-    data = (folder / manifest["data"]["file"]).read_bytes()
+    data = (folder / manifest["files"][0]["file"]).read_bytes()
     bad = tmp_path / "bad"
     bad.mkdir()
     for text, words in (
         ("{", "is no JSON"),
         ("[]", "no manifest of a release"),
         (json.dumps({**manifest, "policy": {}}), "no manifest of a release"),
-        (json.dumps({**manifest, "data": {**manifest["data"], "file": "../../data.csv"}}), "not in the folder"),
+        (json.dumps({**manifest, "files": [{**manifest["files"][0], "file": "../../data.csv"}]}), "not in the folder"),
     ):
         (bad / "manifest.json").write_text(text, "utf-8")
         (bad / "data.csv").write_bytes(data)

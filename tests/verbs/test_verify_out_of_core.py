@@ -102,7 +102,7 @@ def in_parts(out: Path, format: str = "parquet") -> None:
     data.mkdir()
     for i in range(3):
         write_table(table[i::3], data / f"part-{i}.{format}", format)
-    change(out, lambda m: m["data"].update(sha256=sha256(data)))
+    change(out, lambda m: m["files"][0].update(sha256=sha256(data)))
 
 
 def change(out: Path, how: Any) -> None:
@@ -127,7 +127,7 @@ def test_faults_of_a_large_release_are_found(folder: Path) -> None:
     change(folder, lambda m: m["data"].update(rows=7))
     note = verify_folder(folder).promises[0].note
     assert note == f"it has {whole.rows} rows, the manifest says 7"
-    change(folder, lambda m: m["data"].update(rows=whole.rows, sha256="0"))
+    change(folder, lambda m: (m["data"].update(rows=whole.rows), m["files"][0].update(sha256="0")))
     assert verify_folder(folder).promises[0].note == "its sha256 is another"
     change(folder, lambda m: m["promises"][0].update(measured=400))
     assert not verify_folder(folder).promises[1].holds
@@ -138,7 +138,7 @@ def test_faults_of_a_large_release_are_found(folder: Path) -> None:
 
 
 def test_too_many_combinations_are_no_fault_of_the_file(folder: Path) -> None:
-    change(folder, lambda m: m["data"].update(sha256="0"))
+    change(folder, lambda m: m["files"][0].update(sha256="0"))
     with pytest.raises(PolicyError, match="too many different combinations"):
         verify_folder(folder, most=3)
 
@@ -206,7 +206,9 @@ def test_a_table_elsewhere_is_verified_with_its_manifest(folder: Path, tmp_path:
     table = pl.concat([sf.read(file) for file in files])
     table.write_parquet(tmp_path / "elsewhere.parquet")
     shutil.rmtree(place) if place.is_dir() else place.unlink()
-    change(folder, lambda m: m.update(data={k: m["data"][k] for k in ("rows", "columns")} | {"table": "release"}))
+    change(
+        folder, lambda m: m.update(files=[], data={k: m["data"][k] for k in ("rows", "columns")} | {"table": "release"})
+    )
     with pytest.raises(ReadError, match="no file of this folder") as error:
         verify_folder(folder)
     assert "pass the table" in str(error.value)

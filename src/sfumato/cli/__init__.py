@@ -17,10 +17,13 @@ from sfumato.cli.exits import INTERRUPTED, interrupts, quiet_pipe, told
 from sfumato.cli.explain import explain
 from sfumato.cli.inspect import inspect_table
 from sfumato.cli.lattice import lattice
+from sfumato.cli.mask import mask
 from sfumato.cli.options import grouped
+from sfumato.cli.pseudonyms import pseudonyms
 from sfumato.cli.report import report
 from sfumato.cli.risk import risk
 from sfumato.cli.sign import sign
+from sfumato.cli.synth import synth
 from sfumato.cli.utility import utility
 from sfumato.cli.variants import list_variants
 from sfumato.cli.verify import verify
@@ -38,6 +41,9 @@ for name, command in (
     ("demo", demo),
     ("inspect", inspect_table),
     ("anonymize", anonymize),
+    ("mask", mask),
+    ("synth", synth),
+    ("pseudonyms", pseudonyms),
     ("verify", verify),
     ("sign", sign),
     ("report", report),

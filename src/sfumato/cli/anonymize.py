@@ -32,9 +32,7 @@ def anonymize(
     unprotected: Annotated[
         options.Texts, option("--unprotected", "Sensitive columns that nothing protects, on purpose.", ROLES, "A,B")
     ] = None,
-    row_key: Annotated[
-        options.Texts, option("--row-key", "Columns that tell rows of an out-of-core table apart.", ROLES, "A,B")
-    ] = None,
+    row_key: options.RowKey = None,
     promises: options.PromiseOptions,
     suppression: options.Suppression = None,
     search: Annotated[
@@ -52,18 +50,9 @@ def anonymize(
     loss: options.Loss = None,
     seed: options.Seed = None,
     max_cells: options.MaxCells = None,
-    output: Annotated[str | None, options.output("Folder of the release.", "FOLDER")] = None,
+    writing: options.ReleaseOptions,
     output_table: Annotated[
         str | None, option("--output-table", "Release to this table of the database.", WRITING, "NAME")
-    ] = None,
-    format: Annotated[
-        str | None, option("--format", "csv (default; parquet for streamed Parquet), tsv, xlsx.", WRITING, "NAME")
-    ] = None,
-    overwrite: Annotated[
-        bool | None, option("--overwrite/--no-overwrite", "Replace an earlier release.", WRITING)
-    ] = None,
-    order: Annotated[
-        str | None, option("--order", "Of the rows: canonical (default), random, input.", WRITING, "NAME")
     ] = None,
     ends: options.Ends = None,
     numbers: Annotated[
@@ -72,14 +61,7 @@ def anonymize(
     profile: Annotated[
         str | None, option("--profile", "Held to hipaa, clinical or gdpr: told, not enforced.", PROMISES, "NAME")
     ] = None,
-    internal_report: Annotated[
-        str | None,
-        option(
-            "--internal-report", "Also compare with the original, in this file outside of the release.", WRITING, "FILE"
-        ),
-    ] = None,
     pdf: Annotated[bool | None, option("--pdf/--no-pdf", "Reports as PDF too, by Chromium.", WRITING)] = None,
-    language: options.Language = None,
     suggest: Annotated[
         bool, option("--suggest", "Suggest roles where none are given, and what protects sensitive columns.", PROMISES)
     ] = False,
@@ -110,17 +92,12 @@ def anonymize(
         ("search", "suppression"): None if suppression is None else scalar(suppression),
         ("search", "seed"): seed,
         ("search", "max_cells"): max_cells,
-        ("output", "path"): output,
+        **writing.keys(),
         ("output", "table"): output_table,
-        ("output", "format"): format,
-        ("output", "overwrite"): overwrite,
-        ("output", "order"): order,
         ("output", "ends"): ends,
         ("output", "numbers"): numbers,
         ("output", "profile"): profile,
-        ("output", "internal_report"): internal_report,
         ("output", "pdf"): pdf,
-        ("about", "language"): language,
     }
     data = inputs.named(source, reading, policies=True)
     models = promises.models(faults)
@@ -130,7 +107,7 @@ def anonymize(
     if found is not None and not suggest:
         proposed = options.draft(data, given | found.keys(given), models or guide.LEAST, faults)
         check(proposed, found.every, stored=found.stored)  # other faults come first
-        return guide.refuse(found, context.obj, bool(models), bool(output or output_table), as_json)
+        return guide.refuse(found, context.obj, bool(models), bool(writing.output or output_table), as_json)
     if found is not None:
         given |= found.keys(given)
         if not as_json:
@@ -172,7 +149,7 @@ def release(draft: Draft, words: str = "shell") -> tuple[Any, PolicyFile, Path |
         if opened.stored:
             kept = sf.anonymize(opened.data, **policy.keywords(), **policy.stored(), progress=progress)
             return kept, policy, kept.path, told
-        reports = _reports(draft)
+        reports = reports_of(draft)
         check_reports(reports["internal_report"], policy.output, policy.overwrite, reports["pdf"])
         table = MemoryTable(opened.data, reading=opened.reading)
         found = sf.anonymize(table, **policy.keywords(), progress=progress)
@@ -196,7 +173,7 @@ def _interrupted(draft: Draft, as_json: bool) -> int:
     return interrupted(message, as_json)
 
 
-def _reports(draft: Draft) -> dict[str, Any]:
+def reports_of(draft: Draft) -> dict[str, Any]:
     """Which reports are asked for; a path in a policy file starts at its folder."""
     asked = draft.tables.get("output", {})
     internal = asked.get("internal_report")
@@ -335,12 +312,12 @@ def say_reach(reach: Reach, held: HeldTo | None = None) -> None:
             say(f"  {term.lower()}: {plain(parts)}")
 
 
-def say_promises(promises: Iterable[Mapping[str, Any]]) -> None:
+def say_promises(promises: Iterable[Mapping[str, Any]], holds: str = "holds") -> None:
     """One line per promise: does it hold, what was measured, what is asked."""
     for promise in promises:
         parameters = {name: value for name, value in promise["parameters"].items() if name != "quasi"}
         given = ", ".join(f"{name}={_parameter(value)}" for name, value in parameters.items())
-        verdict = "holds" if promise["holds"] else "FAILS"
+        verdict = holds if promise["holds"] else "FAILS"
         about = (f" ({given})" if given else "") + (f" on {', '.join(promise['quasi'])}" if promise["quasi"] else "")
         say(f"  {verdict}  {promise['model']}{about}")
         note = f"; {promise['note']}" if promise["note"] else ""

@@ -98,7 +98,7 @@ def _show(found: AttackResults, external: bool) -> None:
         say(f"      {tried['sentence']}")
         if tried["exposed"]:
             say(f"      most exposed rows of the {tried['rows_of']} table: {', '.join(map(str, tried['exposed']))}")
-    families = {name.partition(" on ")[0].partition(": ")[0] for name in found}
+    families = {name.partition(" on ")[0].partition(": ")[0] for name in (*found, *found.skipped)}
     if "cluster-linkage" in families:
         families.add("deterministic-linkage")
     elif external and "deterministic-linkage" not in families:

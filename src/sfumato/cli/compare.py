@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -35,17 +35,26 @@ def compare(
         options.Texts, option("--suppression", "Rows that may be dropped: 0,0.02 are shares.", PROMISES, "N,N")
     ] = None,
     search: Annotated[
-        options.Texts, option("--search", "Methods: mondrian,optimal if not given.", SEARCH, "NAME,NAME")
+        options.Texts,
+        option("--search", "Methods: mondrian,optimal if not given; none beside others.", SEARCH, "NAME,NAME"),
     ] = None,
     loss: Annotated[
         options.Texts, option("--loss", "What the methods keep low: lm (default).", SEARCH, "NAME,NAME")
     ] = None,
+    mask: Annotated[
+        options.Texts,
+        option("--mask", 'A masking: "rank-swapping p={5,15}", "mdav k=5; rounding base=10".', SEARCH, "STEPS"),
+    ] = None,
+    synthesize: Annotated[
+        options.Texts,
+        option("--synthesize", 'A generator: "sequential-trees leaf={5,20}".', SEARCH, "GENERATOR"),
+    ] = None,
     utility: Annotated[
-        str, option("--utility", 'On x: a loss (lm), or as "learning target=pay".', SEARCH, "NAME")
-    ] = "lm",
+        str | None, option("--utility", 'On x: a loss (lm), or as "learning target=pay".', SEARCH, "NAME")
+    ] = None,
     risk: Annotated[
-        str, option("--risk", "On y: average (default), highest, or an attack.", SEARCH, "NAME")
-    ] = "average",
+        str | None, option("--risk", "On y: average (default), highest, or an attack.", SEARCH, "NAME")
+    ] = None,
     dimensions: Annotated[
         bool, option("--dimensions", "Also by fewer quasi-identifiers: what each one costs.", SEARCH)
     ] = False,
@@ -59,7 +68,9 @@ def compare(
     """Release a table in many ways, measure each, and map risk against utility.
 
     Nothing is kept of the releases but their figures. Lists stand between commas; those beside a policy file override
-    it. Ctrl-C keeps the finished points of the folder.
+    it. Each --mask is a masking to compare, its steps between semicolons, and each --synthesize a generator; a list in
+    braces makes several. Beside them risk is that of linkage, and utility the accuracy of random counts. Ctrl-C keeps
+    the finished points of the folder.
     """
     from sfumato.losses import LOSSES
     from sfumato.search import SEARCHES
@@ -73,7 +84,9 @@ def compare(
         ("output", "ends"): ends,
         ("output", "path"): ".",  # no release is written
     }
-    searches = listed(search, SEARCHES) or ([] if policy else ["mondrian", "optimal"])
+    masks, generators = _masks(mask or [], faults), _generators(synthesize or [], faults)
+    only = bool(masks or generators) and search == ["none"]
+    searches = listed(None if only else search, SEARCHES) or ([] if policy else ["mondrian", "optimal"])
     lists: dict[str, list[Any]] = {
         "method": [options.named(text, "method", SEARCHES, "--search", faults) for text in searches],
         "loss": [options.named(text, "name", LOSSES, "--loss", faults) for text in listed(loss, LOSSES)],
@@ -85,12 +98,39 @@ def compare(
     try:
         told, found, kept = run(
             "compare", named, given, lists, ks, require or [], faults, output,
-            {"utility": utility, "risk": risk, "workers": workers, "dimensions": dimensions, "extremes": True},
+            {"utility": utility, "risk": risk, "workers": workers, "dimensions": dimensions, "extremes": True,
+             "mask": masks, "synthesize": generators, **({"search": []} if only else {})},
         )  # fmt: skip
     except KeyboardInterrupt:
         raise SystemExit(interrupted_run(output, as_json)) from None
     _show(found, told, kept, output, as_json)
     return 0 if (found["status"] == "done").any() else 2
+
+
+def _masks(texts: Sequence[str], faults: list[str]) -> list[Any]:
+    """The maskings of all flags, or faults."""
+    from sfumato.verbs.steps import masks_of
+
+    return _read("--mask", texts, masks_of, faults)
+
+
+def _generators(texts: Sequence[str], faults: list[str]) -> list[Any]:
+    """The generators of all flags, or faults."""
+    from sfumato.verbs.compare import generators_of
+
+    return _read("--synthesize", texts, generators_of, faults)
+
+
+def _read(flag: str, texts: Sequence[str], read: Callable[[str], list[Any]], faults: list[str]) -> list[Any]:
+    from sfumato.errors import PolicyError
+
+    found: list[Any] = []
+    for text in texts:
+        try:
+            found += read(text)
+        except PolicyError as error:
+            faults.append(f"{flag}: {error}")
+    return found
 
 
 def listed(texts: Sequence[str] | None, names: Mapping[str, Any] | Sequence[str]) -> list[str]:
@@ -172,6 +212,7 @@ def run(
             every = MemoryTable(data)
             fewer = dropped_missing(every, every, base.roles, drop)[0]
             data = fewer.sample(fewer.rows())
+        more = {**more, **_steps_of_file(verb, keywords.pop("mask"), more)}
         for name in ("order", "row_key", "require", "unprotected", "profile", "tidy", "numbers", "about"):
             keywords.pop(name)
         for name, key in (("method", "search"), ("loss", "loss"), ("suppression", "suppression")):
@@ -185,6 +226,17 @@ def run(
         found = getattr(sf, verb)(data, **{**keywords, **more}, output=output, progress=progress)
     files = [] if output is None else sorted(str(path) for path in output.iterdir())
     return told, found, files
+
+
+def _steps_of_file(verb: str, steps: Sequence[tuple[str, Any]], more: Mapping[str, Any]) -> dict[str, Any]:
+    """The steps of a policy file, which are one more masking to compare."""
+    from sfumato.errors import PolicyError
+
+    if not steps:
+        return {}
+    if verb != "compare":
+        raise PolicyError(f"{verb} tries searches only, and the policy has steps of masking", hint="leave [[mask]] out")
+    return {"mask": [[step for _, step in steps], *more["mask"]]}
 
 
 def interrupted_run(output: Path | None, as_json: bool) -> int:
@@ -262,7 +314,7 @@ def _show_dimensions(rows: Sequence[Mapping[str, Any]], optional: Sequence[str])
 
 def _tells(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
     """Whether a column tells points apart, or says what is asked."""
-    values = {row[name] for row in rows}
+    values = {row[name] for row in rows if name != "minimised" or row[name]}
     return len(values) > 1 or (name in ("k", "require", "suppression") and bool(values - {None, "", 0.0}))
 
 

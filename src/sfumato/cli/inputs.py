@@ -129,12 +129,13 @@ def _read(path: str | Path, format: str | None = None, **given: Any) -> TableRea
     return read_table(path, format, Options(**given), Forms(**forms))
 
 
-def checked(draft: Draft, command: str | None = None) -> tuple[Opened, PolicyFile]:
+def checked(draft: Draft, command: str | None = None, made_by: str = "recoding") -> tuple[Opened, PolicyFile]:
     """The table and the checked policy, or all faults of both."""
     from sfumato.policyfile.file import check
 
     found = opened(draft.source(), command)
-    return found, check(draft, found.columns, found.unread, stored=found.stored, format=found.format)
+    policy = check(draft, found.columns, found.unread, stored=found.stored, format=found.format, made_by=made_by)
+    return found, policy
 
 
 def measured(source: NamedSource) -> Any:
@@ -349,9 +350,10 @@ def released(name: str, reading: ReadingOptions) -> tuple[Any, dict[str, Any]]:
 
 
 def verify(
-    folder: Path, reading: ReadingOptions, max_cells: int | None, signer: Path | None
+    folder: Path, reading: ReadingOptions, max_cells: int | None, signer: Path | None, original: Path | None = None
 ) -> tuple[Verification, Reach]:
     """Which promises of a release hold, of its own file or of its table, who signed it, and how far they go."""
+    from sfumato.engines.files.read import read
     from sfumato.errors import ReadError
     from sfumato.release.folder import EVERY, verify_folder, verify_manifest
     from sfumato.release.signature import signed
@@ -360,7 +362,8 @@ def verify(
         hint = "give --quasi and --k, or --require, to verify the files in it as one table"
         raise ReadError(f"{folder} is no release: there is no manifest.json in it", hint=hint)
     rows, most = rows_of(folder, reading), EVERY if max_cells is None else max_cells
-    found = verify_folder(folder, most) if rows is folder else verify_manifest(folder, rows, most)
+    before = None if original is None else read(original)
+    found = verify_folder(folder, most, before) if rows is folder else verify_manifest(folder, rows, most)
     found = signed(found, folder, signer)
     return found, _reach(folder, rows, found)
 
@@ -374,6 +377,7 @@ def _reach(folder: Path, rows: Any, found: Verification) -> Reach:
     from sfumato.engines.numbers import forms_written
     from sfumato.measures.table import TupleCounts
     from sfumato.release.folder import Streamed, data_place, is_streamed
+    from sfumato.release.manifest import data_of
     from sfumato.report.sections.headline import reach_from
 
     manifest = manifest_of(folder) | {"promises": [asdict(promise) for promise in found.promises]}
@@ -382,8 +386,9 @@ def _reach(folder: Path, rows: Any, found: Verification) -> Reach:
     forms = forms_written(manifest["data"].get("numbers", {}))
     if rows is not folder:
         return reach_from(manifest, TupleCounts(labelled(rows, forms)))
-    format, guarded = manifest["data"]["format"], manifest["data"].get("guarded", True)
-    file = data_place(folder, manifest["data"]["file"], format)
+    data = data_of(manifest)
+    format, guarded = data["format"], data.get("guarded", True)
+    file = data_place(folder, data["file"], format)
     if is_streamed(file, format, guarded):
         return reach_from(manifest, TupleCounts(labelled(Streamed(file, format), forms)))
     return reach_from(manifest, forms.read(read_back(file, format, guarded)))

@@ -188,7 +188,7 @@ def _policy(
     found: Inspection, protection: dict[str, dict[str, Any]], source: dict[str, Any], init: Path, stored: bool
 ) -> str:
     """A policy file of the suggestions, ready to run."""
-    from sfumato.policyfile.file import dump
+    from sfumato.policyfile.dump import dump
 
     roles, k = found.roles, _k(found)
     named = {role: list(names) for role, names in roles.named() if role != "weight"}

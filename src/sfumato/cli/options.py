@@ -49,6 +49,7 @@ Loss = Annotated[
 Seed = Annotated[int | None, option("--seed", "Of anything random.", SEARCH, "N")]
 QUASI = option("--quasi", "Quasi-identifying columns; again for another set of them.", ROLES, "A,B")
 HIERARCHY = option("--hierarchy", "As age=intervals:5,10 or job=job.csv; may be repeated.", ROLES, "A=KIND")
+RowKey = Annotated[Texts, option("--row-key", "Columns that together tell rows apart.", ROLES, "A,B")]
 WEIGHT = option("--weight", "Column of survey weights.", ROLES, "A")
 Ends = Annotated[str | None, option("--ends", "Of ranges: rounded to a step (default), or exact.", WRITING, "NAME")]
 MaxCells = Annotated[int | None, option("--max-cells", "Combinations of values that streaming may hold.", SEARCH, "N")]
@@ -170,16 +171,38 @@ class LevelOptions(ColumnOptions):
 
 
 @dataclass(frozen=True)
-class RoleOptions(LevelOptions):
-    """The role of every column, for commands that release."""
+class DecidedOptions(ColumnOptions):
+    """What becomes of every column."""
 
     identifying: Annotated[Texts, option("--identifying", "Columns to drop.", ROLES, "A,B")] = None
     insensitive: Annotated[Texts, option("--insensitive", "Columns to release as they are.", ROLES, "A,B")] = None
-    weight: Annotated[str | None, WEIGHT] = None
     rest: Annotated[
         str | None,
         option("--rest", "Columns without a role that look telling: refuse (default), release.", ROLES, "NAME"),
     ] = None
+
+    def keys(self, faults: list[str]) -> dict[Key, Any]:
+        return super().keys(faults) | {
+            ("roles", "identifying"): joined(self.identifying),
+            ("roles", "insensitive"): joined(self.insensitive),
+            ("roles", "rest"): self.rest,
+        }
+
+
+@dataclass(frozen=True)
+class WeighedOptions(DecidedOptions):
+    """The same where rows may have weights."""
+
+    weight: Annotated[str | None, WEIGHT] = None
+
+    def keys(self, faults: list[str]) -> dict[Key, Any]:
+        return super().keys(faults) | {("roles", "weight"): self.weight}
+
+
+@dataclass(frozen=True)
+class RoleOptions(LevelOptions, WeighedOptions):
+    """The role of every column, for commands that generalise and release."""
+
     normalise: Annotated[
         Texts,
         option("--normalise", "Sensitive columns to bring to one spelling per value; * for all.", ROLES, "A,B"),
@@ -195,10 +218,6 @@ class RoleOptions(LevelOptions):
     def keys(self, faults: list[str]) -> dict[Key, Any]:
         return super().keys(faults) | {
             ("roles", "drop_missing"): joined(self.drop_missing_in) or self.drop_missing or None,
-            ("roles", "identifying"): joined(self.identifying),
-            ("roles", "insensitive"): joined(self.insensitive),
-            ("roles", "weight"): self.weight,
-            ("roles", "rest"): self.rest,
             ("roles", "normalise"): True if self.normalise == ["*"] else joined(self.normalise),
         }
 
@@ -215,6 +234,47 @@ class PromiseOptions:
     def models(self, faults: list[str]) -> list[dict[str, Any]]:
         """The same as tables of a policy file."""
         return models(self.k, self.require or (), faults)
+
+
+@dataclass(frozen=True)
+class SyntheticOptions:
+    """What is known of a synthetic table, which its folder says itself."""
+
+    synthetic: Annotated[bool, option("--synthetic", "The rows were drawn from a model, by any tool.", MEASURES)] = (
+        False
+    )
+    holdout: Annotated[
+        Path | None, option("--holdout", "People like those, whom that model never saw.", MEASURES, "FILE")
+    ] = None
+
+
+@dataclass(frozen=True)
+class ReleaseOptions:
+    """Where a release goes, and in what form."""
+
+    output: Annotated[str | None, output("Folder of the release.", "FOLDER")] = None
+    format: Annotated[
+        str | None, option("--format", "csv (default; parquet for streamed Parquet), tsv, xlsx.", WRITING, "NAME")
+    ] = None
+    overwrite: Annotated[bool | None, option("--overwrite/--no-overwrite", "Replace an earlier release.", WRITING)] = (
+        None
+    )
+    order: Annotated[
+        str | None, option("--order", "Of the rows: canonical (default), random, input.", WRITING, "NAME")
+    ] = None
+    internal_report: Annotated[
+        str | None,
+        option(
+            "--internal-report", "Also compare with the original, in this file outside of the release.", WRITING, "FILE"
+        ),
+    ] = None
+    language: Language = None
+
+    def keys(self) -> dict[Key, Any]:
+        """The same as keys of a policy file."""
+        found: dict[Key, Any] = {("output", "path"): self.output, ("about", "language"): self.language}
+        names = ("format", "overwrite", "order", "internal_report")
+        return found | {("output", name): getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ PHRASES: dict[str, str] = {
     r"\bgive population, or take the prosecutor\b": "give --population, or leave --attacker out",
     r"\bleave search out\b": "leave --search out",
     r'\brow_key=\["id"\]': "--row-key id",
+    r'\bto="out/"': "-o out/",
     r"\bleave levels out\b": "leave --levels out",
     r"\bleave internal_report out\b": "leave --internal-report out",
     r"\bleave encoding= out\b": "leave --encoding out",

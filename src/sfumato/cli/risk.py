@@ -41,8 +41,10 @@ def risk(
         str | None, option("--profile", "Hold it against hipaa, gdpr or clinical.", MEASURES, "NAME")
     ] = None,
     original: Annotated[
-        Path | None, option("--original", "The table behind it: interval disclosure, gdpr.", MEASURES, "FILE")
+        Path | None,
+        option("--original", "The table behind it, to compare with.", MEASURES, "FILE"),
     ] = None,
+    drawn: options.SyntheticOptions,
     max_cells: options.MaxCells = None,
     document: options.DocumentOptions,
     reading: options.ReadingOptions,
@@ -81,6 +83,8 @@ def risk(
             subsets=subsets,
             profile=profile,
             original=before,
+            synthetic=drawn.synthetic,
+            holdout=inputs.table(drawn.holdout, reading.reader),
             **options.most(max_cells),
         )
     entries = found.get("sets", [found])
@@ -101,12 +105,12 @@ def _population(text: str, given: Mapping[str, Any]) -> Any:
 
 
 def _show(found: Mapping[str, Any]) -> None:
-    by = f" in {number(found['classes'])} classes by {', '.join(found['quasi'])}" if found["quasi"] else ""
+    by = f" in {number(found['classes'])} classes by {', '.join(found['quasi'])}" if "classes" in found else ""
     say(f"{number(found['rows'])} rows{by}")
     others = ("journalist", "marketer")
     same = all(_chances(found, who) == _chances(found, "prosecutor") for who in others if who in found)
     say_measures(m for m in found["measures"] if not (same and m["name"].startswith(others)))
-    if found["measures"] and same:
+    if "prosecutor" in found and same:
         say("  journalist and marketer: the same as the prosecutor; a --population table may lower them")
     if found.get("suda", {}).get("with_score"):
         say("what each column contributes to the SUDA scores:")

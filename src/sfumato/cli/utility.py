@@ -34,6 +34,7 @@ def utility(
     ] = 200,
     dimension: Annotated[int, option("--dimension", "Columns of a contingency table: 2 (default).", MEASURES, "N")] = 2,
     seed: Annotated[int, option("--seed", "Of queries and learning: 0 (default).", MEASURES, "N")] = 0,
+    drawn: options.SyntheticOptions,
     max_cells: options.MaxCells = None,
     document: options.DocumentOptions,
     reading: options.ReadingOptions,
@@ -70,6 +71,8 @@ def utility(
             queries=queries,
             dimension=dimension,
             seed=seed,
+            synthetic=drawn.synthetic,
+            holdout=inputs.table(drawn.holdout, reading.reader),
             **options.most(max_cells),
         )
     publish(found, document, [*told, *found["notes"]], as_json, lambda: _show(found))
@@ -82,6 +85,7 @@ def _show(found: Mapping[str, Any]) -> None:
     say(f"{number(rows['original'])} original and {number(rows['released'])} released rows, {how}")
     measures = {measure["name"]: measure for measure in found["measures"]}
     parts = {
+        "synthetic rows beside those of people": list(found.get("synthetic", {}).get("utility", ())),
         f"information loss of {', '.join(found['quasi'])}": list(found["loss"]),
         "categories": list(found["categories"]),
         "distributions": ["total-variation"],
@@ -93,7 +97,7 @@ def _show(found: Mapping[str, Any]) -> None:
         if those:
             say(title)
             say_measures(those)
-        if title == "distributions":
+        if title == "distributions" and found["distributions"]:
             _show_columns(found["distributions"]["per_column"])
     if found["numbers"]:
         _show_numbers(found["numbers"], measures)

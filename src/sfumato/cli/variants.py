@@ -23,6 +23,9 @@ class Kind(StrEnum):
     losses = "losses"
     searches = "searches"
     hierarchies = "hierarchies"
+    maskers = "maskers"
+    pseudonyms = "pseudonyms"
+    generators = "generators"
     risks = "risks"
     utilities = "utilities"
     attacks = "attacks"
@@ -32,7 +35,7 @@ def list_variants(
     kind: Annotated[Kind | None, typer.Argument(help="Which table; all if not given.", metavar="TABLE")] = None,
     as_json: options.Json = False,
 ) -> int:
-    """List privacy models, losses, searches, hierarchies, risks, utilities and attacks, with parameters and papers."""
+    """List models of privacy and of tables, losses, searches, maskers, measures and attacks, with their papers."""
     found = {str(k): _rows(k) for k in ([kind] if kind else list(Kind))}
     if as_json:
         say_json(found)
@@ -51,16 +54,22 @@ def _rows(kind: Kind) -> list[dict[str, Any]]:
     from sfumato.errors import PolicyError
     from sfumato.hierarchies import HIERARCHIES
     from sfumato.losses import LOSSES
+    from sfumato.masking import MASKERS
     from sfumato.measures.attacks import ATTACKS
     from sfumato.measures.risk import RISKS
     from sfumato.measures.utility import UTILITIES
+    from sfumato.pseudonyms import PSEUDONYMS
     from sfumato.search import SEARCHES
+    from sfumato.synthetic import GENERATORS
 
     tables: dict[str, Mapping[str, Variant[Any]]] = {
         "criteria": CRITERIA,
         "losses": LOSSES,
         "searches": SEARCHES,
         "hierarchies": HIERARCHIES,
+        "maskers": MASKERS,
+        "pseudonyms": PSEUDONYMS,
+        "generators": GENERATORS,
     }
     tables |= {"risks": RISKS, "utilities": UTILITIES, "attacks": ATTACKS}
     rows = []

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from sfumato.measures.reach import Reach
     from sfumato.release.verify import Verification
 
-EXIT = {"holds": 0, "broken": 1, "nothing promised": 2}
+EXIT = {"holds": 0, "broken": 1, "nothing promised": 0}
 VERDICTS = {
     "holds": "every promise holds",
     "broken": "a promise does not hold",
-    "nothing promised": "nothing is promised of them, so nothing is proven",
+    "nothing promised": "nothing is promised of them, so nothing is proven",  # never "holds"
 }
 
 
@@ -33,6 +33,10 @@ def verify(
     wildcard: Annotated[
         bool, option("--wildcard", "A missing value matches any value (k and distinct l only).", PROMISES)
     ] = False,
+    original: Annotated[
+        Path | None,
+        option("--original", "The original of a masked release: facts that compare both.", PROMISES, "FILE"),
+    ] = None,
     signer: Annotated[
         Path | None, option("--signer", "A public key: the folder must be signed by it.", PROMISES, "FILE")
     ] = None,
@@ -48,7 +52,9 @@ def verify(
 
     A signature is shown with the key that made it; --signer says whose it must be.
 
-    Exits 0 where every promise holds, 1 where one does not, and 2 where nothing is promised.
+    Of a masked release, facts are checked that say what its steps did; they promise nothing of people.
+
+    Exits 0 where every promise and fact holds, or nothing is promised, and 1 where one does not.
     """
     from sfumato.errors import PolicyError
     from sfumato.report.sections.headline import beyond, plain
@@ -61,8 +67,11 @@ def verify(
             if asked:
                 hint = "name the data file inside to ask other questions of it"
                 raise PolicyError(f"a release folder says itself what to verify; got {', '.join(asked)}", hint=hint)
-            found, reach = inputs.verify(folder, reading, max_cells, signer)
+            found, reach = inputs.verify(folder, reading, max_cells, signer, original)
         else:
+            if original is not None:
+                what = "--original is for the folder of a masked or synthetic release"
+                raise PolicyError(what, hint="name the folder")
             if signer is not None:
                 raise PolicyError("--signer is for the folder of a release", hint="name the folder")
             source = inputs.named(target, reading, what="TARGET")
@@ -72,7 +81,8 @@ def verify(
     else:
         tell(told)
         say(f"{count(found.rows, 'row')}: {verdict_of(found)}{plain(beyond(reach)) if found.holds else ''}")
-        say_promises([asdict(promise) for promise in found.promises])
+        say_promises([asdict(promise) for promise in found.promises], found.word(True))
+        say_facts(found)
         if found.holds:  # else nothing goes anywhere
             say_reach(reach)
         say_signature(found)
@@ -125,8 +135,20 @@ def _reach(data: Any, roles: Roles, found: Verification) -> Reach:
 def verdict_of(found: Verification) -> str:
     """The outcome in words."""
     if found.outcome == "broken" and all(promise.holds for promise in found.promises):
-        return "the signature is not valid"
+        untrue = any(fact.holds is False for fact in found.facts)
+        return "a fact that it states is not so" if untrue else "the signature is not valid"
     return VERDICTS[found.outcome]
+
+
+def say_facts(found: Verification) -> None:
+    """The facts of a masked or synthetic release, one per line."""
+    from sfumato.release.verify import STANDS
+
+    if found.facts:
+        say("facts, which promise nothing of people:")
+    for fact in found.facts:
+        note = f" ({fact.note})" if fact.note else ""
+        say(f"  {STANDS[fact.holds]}: {fact.sentence}{note}")
 
 
 def say_signature(found: Verification) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +11,10 @@ from typing import Any
 import polars as pl
 
 from sfumato.core import parameters
+from sfumato.core.masked import typed
 from sfumato.core.microdata import encode
 from sfumato.core.policy import Policy, sets_required
+from sfumato.core.roles import Roles
 from sfumato.core.spelling import normalised
 from sfumato.criteria.named import protected_by
 from sfumato.engines.files.read import read
@@ -26,9 +29,10 @@ from sfumato.measures.table import DEFAULT_MAX_CELLS
 from sfumato.release.about import about_of
 from sfumato.release.destination import Table, destination
 from sfumato.release.ends import ends_named
+from sfumato.release.facts import Masking
 from sfumato.release.folder import verify_folder, verify_manifest
 from sfumato.release.pipeline import make_release
-from sfumato.release.release import Release
+from sfumato.release.recoded import Recoded
 from sfumato.release.request import (
     Request,
     adjusted,
@@ -69,6 +73,7 @@ def anonymize(
     row_key: Names = (),
     k: int | None = None,
     require: Iterable[Any] | Any = (),
+    mask: Iterable[Any] | Any = (),
     search: Any = "auto",
     keep: str | None = None,
     labels: str | None = None,
@@ -86,7 +91,7 @@ def anonymize(
     progress: Progress | None = None,
     to: Any = None,
     max_cells: int = DEFAULT_MAX_CELLS,
-) -> Release:
+) -> Recoded:
     """Blur a table until it satisfies the criteria, and prove it from the released rows.
 
     Parameters
@@ -106,6 +111,8 @@ def anonymize(
         give rows with equal values different labels, as the default does where it can, deal them by it.
     k: for k-anonymity: everybody looks like at least k - 1 others. require: further criteria, such as
         `EntropyLDiversity("disease", 3)`, or their shell form, such as "entropy-l-diversity disease 3".
+    mask: steps as for `sf.mask`, done before the search, or after it where it is ("after", step), to columns that no
+        promise is about. What is promised holds of the rows that leave.
     search, loss: a name or a value; "auto" picks the search, and `solution.choice` says why. keep: what "auto" shall
         keep, "consistent-columns" (one label per value).
     labels: of columns with an order, where the search has the choice: "given", labels of the hierarchies that were
@@ -131,7 +138,7 @@ def anonymize(
 
     Returns
     -------
-    A `Release`: its `data` is a frame of the kind that came in, or what was made elsewhere.
+    A `Release`, a `Recoded` one: its `data` is a frame of the kind that came in, or what was made elsewhere.
 
     Raises
     ------
@@ -160,6 +167,12 @@ def anonymize(
         released = tuple(name for name in schema if name not in roles.identifying)
         if drop_missing:
             table, engine = dropped_missing(table, engine, roles, drop_missing)
+        masking = None
+        if mask:
+            drawn = secrets.randbits(48) if seed is None else parameters.seed_of(seed)
+            table, roles, released, masking = _masked(engine, mask, roles, released, needed, hierarchies, drawn)
+            engine, schema, seed = table, table.schema(), drawn
+            nothing = pl.DataFrame(schema=schema)
         method, neat = adjusted(parse_search(search), keep, labels, tidy)
         standard = None if profile is None else profile_named(profile)
         policy = Policy(roles.quasi, promised, suppression, parse_loss(loss), ends_named(ends), neat, standard)
@@ -188,8 +201,39 @@ def anonymize(
             about=about_of(about, schema),
             numbers=forms,
             row_key=check_row_key(row_key, engine),
+            masking=masking,
         )
         return make_release(table, engine, request, place)
+
+
+def _masked(
+    engine: Any, mask: Any, roles: Roles, released: Names, needed: Names, hierarchies: Any, seed: int | None
+) -> tuple[Any, Roles, tuple[str, ...], Masking]:
+    """The table after the steps before the search, with the roles and the columns that leave: a step decides what
+    becomes of its columns, and pseudonyms leave though they were identifying."""
+    from sfumato.masking.around_search import masked_before
+    from sfumato.masking.run import with_columns
+    from sfumato.verbs.mask import refuse_telling
+    from sfumato.verbs.steps import timed_steps
+
+    if not engine.in_memory:
+        raise PolicyError("only a table in memory can be masked before or after a search", got=engine.called)
+    steps = timed_steps(mask)
+    frame, recoded = typed(engine.frame), tuple(name for names in roles.quasi for name in names)
+    apart = [*roles.identifying, *([] if roles.weight is None else [roles.weight])]
+    taken = [(step, with_columns(step, frame, apart).columns) for _, step in steps]
+    changed = {name for _, names in taken for name in names}
+    tokens = {name for step, names in taken if step.pseudonymous for name in names}
+    refuse_telling(engine.frame, frame, roles, changed - tokens)
+    free = (name for name in frame.columns if name in changed and roles.role(name) in (None, "identifying"))
+    left = tuple(name for name in frame.columns if name in released or name in tokens)
+    dropped = tuple(name for name in roles.identifying if name not in tokens)
+    decided = replace(roles, identifying=dropped, insensitive=(*roles.insensitive, *(n for n in free if n in left)))
+    table, masking = masked_before(
+        engine, steps, seed=seed, weight=roles.weight, hierarchies=recipes_of(frame.clear(), hierarchies),
+        apart=apart, recoded=recoded, held=needed, released=left,
+    )  # fmt: skip
+    return table, decided, left, masking
 
 
 def verify(
@@ -201,6 +245,7 @@ def verify(
     hierarchies: Mapping[str, Any] | None = None,
     wildcard: bool = False,
     manifest: str | Path | None = None,
+    original: Any = None,
     signer: str | Path | None = None,
     max_cells: int = DEFAULT_MAX_CELLS,
 ) -> Verification:
@@ -208,7 +253,8 @@ def verify(
 
     `data` is the folder of a release (its manifest says what was promised), or any table of any tool with `quasi` and
     `require`, in memory or not, or one with the folder of its `manifest`, such as a table of a database. With
-    `wildcard`, missing quasi-identifiers match anything (k-anonymity and distinct l-diversity only). The result has the
+    `wildcard`, missing quasi-identifiers match anything (k-anonymity and distinct l-diversity only). A masked release
+    has `facts`; with its `original`, a table that its owner has, also those that compare the two. The result has the
     `signature` of a folder; with `signer`, the file of a public key, one that is absent, not valid or by another key is
     broken. Of a table that is
     not in memory, at most `max_cells` different combinations of values are held.
@@ -220,7 +266,12 @@ def verify(
     if isinstance(data, str | Path) and require is None and quasi is None and parameters.path_of(data).is_dir():
         if wildcard or hierarchies or sensitive or manifest is not None:
             raise PolicyError("a release folder says itself what to verify", hint="pass its path alone")
-        return signed(verify_folder(Path(data)), Path(data), signer)
+        before = (
+            None if original is None else enter(read(original) if isinstance(original, str | Path) else original)[0]
+        )
+        return signed(verify_folder(Path(data), original=before), Path(data), signer)
+    if original is not None:
+        raise PolicyError("original is for the folder of a masked or synthetic release", hint="pass the folder")
     if isinstance(data, str | Path):
         data = read(data, verbatim=True)  # a promise is about what is printed
     store = store_of(data)

@@ -19,7 +19,7 @@ from sfumato.engines.memory.table import enter, leave
 from sfumato.engines.order import RowOrderWarning
 from sfumato.errors import ColumnError, Infeasible, PolicyError, did_you_mean
 from sfumato.measures.labels_cover import read_labels
-from sfumato.release.release import Release
+from sfumato.release.recoded import Recoded
 from sfumato.release.request import UnprotectedWarning
 from sfumato.release.value_map import ValueMap
 from sfumato.search import Automatic, TupleSuppression
@@ -29,7 +29,7 @@ from sfumato.verbs import anonymize
 __all__ = ["Anonymizer"]
 
 UNSEEN = ("refuse", "suppress", "generalise")
-NOT_HERE = ("data", "to", "max_cells", "row_key", "numbers")  # of tables out of core, and of what is no label
+NOT_HERE = ("data", "to", "max_cells", "row_key", "numbers", "mask")  # of tables out of core, and of what is no label
 OPTIONS = tuple(name for name in inspect.signature(anonymize).parameters if name not in NOT_HERE)
 OF_SEARCH = ("search", "keep", "labels", "tidy", "loss", "suppression", "levels", "ends", "hierarchies", "k", "require")
 OF_REPORT = ("profile", "about", "drop_missing")
@@ -106,7 +106,7 @@ class Anonymizer:
         """What `anonymize` releases of a table, and learn from it."""
         return self._learn(X, y).data
 
-    def _learn(self, X: Any, y: Any) -> Release:
+    def _learn(self, X: Any, y: Any) -> Recoded:
         one_of(self.unseen, "rule for unseen values", UNSEEN)
         if y is not None:
             what = "y cannot go along: rows are withheld, and leave in another order"
@@ -236,7 +236,7 @@ class Anonymizer:
 
 
 def _named(
-    labels: Mapping[str, str | None], column: pl.Series, release: Release, here: set[str]
+    labels: Mapping[str, str | None], column: pl.Series, release: Recoded, here: set[str]
 ) -> dict[str, str | None]:
     """The labels of the values of a table; not those of suppressed rows that their label does not cover."""
     assert release.rows is not None

@@ -9,7 +9,7 @@ from typing import Any
 from sfumato import __version__
 from sfumato.comparing.axes import utility_axis
 from sfumato.comparing.choosing import ATTACKERS, USUAL_KS, KChoice, choice, needed, write_choice
-from sfumato.comparing.points import plan
+from sfumato.comparing.points import Point, plan
 from sfumato.core.parameters import one_of, path_of, real_number, whole_number
 from sfumato.criteria.model import SMALLEST_FRACTION
 from sfumato.engines.memory.table import enter
@@ -92,10 +92,11 @@ def choose(
     [names] = sets
     tried = _tried(k, frame.height, limit, attacker, fraction)
     planned = plan(search, loss, require, suppression, tried)
-    if len(planned.points) != len(tried):
+    points_of_k = [point for point in planned.points if isinstance(point, Point)]
+    if len(points_of_k) != len(tried):
         what = "choose takes one search, one loss, one suppression and one list of criteria"
         raise PolicyError(what, hint="compare takes several")
-    kept_low = planned.points[0].loss
+    kept_low = points_of_k[0].loss
     points = compare(
         frame, quasi=names, identifying=identifying, sensitive=sensitive, insensitive=insensitive, weight=weight,
         rest=rest, normalise=normalise, search=search, k=tried, require=require, loss=loss, suppression=suppression,

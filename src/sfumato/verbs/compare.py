@@ -5,21 +5,35 @@ from __future__ import annotations
 import hashlib
 import secrets
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
 
 from sfumato import __version__
-from sfumato.comparing.axes import NOTHING_RELEASED, MapAxis, pareto, risk_axis, score, utility_axis
+from sfumato.comparing.axes import (
+    AXES_OF_BOTH,
+    NOTHING_RELEASED,
+    USUAL_AXES,
+    MapAxis,
+    pareto,
+    risk_axis,
+    score,
+    utility_axis,
+)
 from sfumato.comparing.page import write_maps
 from sfumato.comparing.points import (
+    MASKING,
     SETTLED,
+    SYNTHESIS,
     Case,
+    ChangedPoint,
     ComparisonPlan,
     Ledger,
     Point,
@@ -36,8 +50,10 @@ from sfumato.core import compiled as kernels
 from sfumato.core import parameters
 from sfumato.core.fingerprint import fingerprint, key
 from sfumato.core.hierarchy import Hierarchy
+from sfumato.core.masked import typed
 from sfumato.core.microdata import encode
 from sfumato.core.parameters import check_progress, whole_number, yes_or_no
+from sfumato.core.protocols import Generator
 from sfumato.core.roles import Roles
 from sfumato.core.spelling import normalised, one_spelling
 from sfumato.core.wording import count
@@ -45,14 +61,21 @@ from sfumato.engines.memory.table import enter
 from sfumato.errors import MissingExtra, PolicyError, warn
 from sfumato.hierarchies.either import Either
 from sfumato.hierarchies.learned import Learned
+from sfumato.masking.run import with_columns
 from sfumato.measures.risk.keys import keys_of
+from sfumato.release.changed import ChangedRelease
 from sfumato.release.ends import ends_named
-from sfumato.release.release import Release, losses
+from sfumato.release.recoded import Recoded, losses
 from sfumato.release.request import recipes_of, roles_of, warn_of_undecided
 from sfumato.search.problem import Progress, quiet
 from sfumato.verbs import Names, anonymize
+from sfumato.verbs.mask import mask as mask_table
+from sfumato.verbs.steps import masks_of, swept
+from sfumato.verbs.synthesize import generator_of
+from sfumato.verbs.synthesize import synthesize as synthesize_table
 
 SCHEMA = {
+    "family": pl.String,
     "search": pl.String,
     "parameters": pl.String,
     "minimised": pl.String,
@@ -88,6 +111,8 @@ def compare(
     rest: str = "refuse",
     normalise: bool | Sequence[str] = False,
     search: Any = ("mondrian", "optimal"),
+    mask: Any = (),
+    synthesize: Any = (),
     k: Any = None,
     require: Any = (),
     loss: Any = "lm",
@@ -95,8 +120,8 @@ def compare(
     hierarchies: Mapping[str, Any] | None = None,
     levels: Mapping[str, tuple[int, int]] | None = None,
     ends: str = "rounded",
-    utility: Any = "lm",
-    risk: Any = "average",
+    utility: Any = None,
+    risk: Any = None,
     dimensions: bool = False,
     extremes: bool = False,
     output: str | Path | None = None,
@@ -106,30 +131,44 @@ def compare(
 ) -> pl.DataFrame:
     """Release a table in many ways and measure each: a map of risk and utility, with its Pareto front.
 
-    Every search is run with every loss, alternative of `require`, suppression and k, several at a time. What cannot be
-    released is a row that says why, and never ends the comparison.
+    Every search is run with every loss, alternative of `require`, suppression and k, and every list of steps of masking
+    and every generator once, several at a time. What cannot be released is a row that says why, and never ends the
+    comparison.
 
     Parameters
     ----------
     data, quasi, identifying, sensitive, insensitive, weight, rest, normalise, hierarchies, levels, ends: as
         `anonymize` takes them; columns that it would refuse are a RoleWarning.
     search, loss, suppression: one or a list; of losses, what the search keeps low.
+    mask: a list of points, each a step of masking, a list of steps, or its shell form: "rank-swapping p={5,15}" is two.
+        Steps that name no columns change the quasi-identifiers that fit them. Nothing is required of these points. With
+        them `search` may be empty.
+    synthesize: a list of generators, each a value, or its shell form: "sequential-trees leaf={5,20}" is two. As many
+        rows are drawn as there are, of all columns. Nothing is required of these points, either.
     k: one or a list of k of k-anonymity; 2, 5 and 10 where nothing is required otherwise.
     require: criteria beside k, or a list of lists of criteria, which are compared.
-    utility: what stands on x: a loss, of which 1 - loss is shown, or a measure as "learning target=disease".
-    risk: what stands on y: "average" or "highest" risk of a record, "records-at-risk", another measure or an attack.
+    utility: what stands on x: a loss, of which 1 - loss is shown, or a measure as "learning target=disease"; "lm" where
+        nothing is masked or drawn, else "query-error statistic=mean", which means the same for labels and for values
+        that are others.
+    risk: what stands on y: "average" or "highest" risk of a record, "records-at-risk", another measure or an attack;
+        "average" where nothing is masked or drawn, else "linkage". What counts classes is empty where values were
+        changed, and what asks for the row that a row came from is empty where rows were drawn: of these "linkage" tells
+        how well people whom the model saw are told from people whom it did not.
     dimensions: also releases by the first quasi-identifier alone, by the first two, and so on: what each further one
         costs. They are rows whose `columns` are fewer, and stand on no front.
     extremes: the two ends of the map as rows of status "end": everything released, and nothing.
     output: a folder for points.jsonl, map.json, map.svg, map.html and, with matplotlib, map.png. A second run with the
         same input goes on from the points that are there.
-    seed: of attacks and measures that draw. workers: how many points at a time. progress: as for `anonymize`.
+    seed: of maskers, generators, attacks and measures that draw, 0 unless given. workers: how many points at a time.
+    progress: as for `anonymize`.
 
     Returns
     -------
-    A Polars frame with one row per point: search, parameters, minimised (the loss kept low), k, require, suppression,
-    risk, utility, loss, suppressed, classes, seconds, score (the mean of risk and 1 - utility, least is best), pareto,
-    columns (how many quasi-identifiers), status ("done", "infeasible", "refused", "failed"), reason.
+    A Polars frame with one row per point: family ("recoding", "masking", "synthesis"), search (or the steps, or the
+    generator), parameters,
+    minimised (the loss kept low), k, require, suppression, risk, utility, loss, suppressed, classes, seconds, score
+    (the mean of risk and 1 - utility, least is best), pareto, columns (how many quasi-identifiers), status ("done",
+    "infeasible", "refused", "failed"), reason.
 
     >>> import sfumato as sf
     >>> table = {"age": [31, 32, 58, 59], "sex": ["F", "F", "M", "M"]}
@@ -143,7 +182,13 @@ def compare(
     workers = whole_number(workers, "workers", 1, 64)
     report_progress = progress or quiet
     frame = enter(data)[0]
-    planned = plan(search, loss, require, suppression, k)
+    masks = masks_of(mask) if not isinstance(mask, list | tuple) or mask else []
+    generators = generators_of(synthesize) if not isinstance(synthesize, list | tuple) or synthesize else []
+    changed = [ChangedPoint(MASKING, steps) for steps in masks]
+    changed += [ChangedPoint(SYNTHESIS, (one,)) for one in generators]
+    planned = plan(search, loss, require, suppression, k, changed)
+    usual = AXES_OF_BOTH if changed else USUAL_AXES
+    utility, risk = usual[0] if utility is None else utility, usual[1] if risk is None else risk
     needed = [name for point in planned.points for criterion in point.require for name in criterion.needs]
     roles = roles_of(frame, quasi, identifying, sensitive, insensitive, weight, needed, rest=rest)
     required = [criterion for point in planned.points for criterion in point.criteria]
@@ -155,12 +200,18 @@ def compare(
         given = count(len(roles.quasi), "set") if len(roles.quasi) > 1 else "one column"
         what = "dimensions takes one set of two or more quasi-identifiers"
         raise PolicyError(what, got=given, hint="name the columns of one set")
+    if dimensions and changed:
+        what = "dimensions are those of a search, and take no mask and no generator"
+        raise PolicyError(what, hint="compare maskers and generators without them")
     asked = [criterion for point in planned.points for criterion in point.require]
     frame = frame.with_columns(one_spelling([frame.get_column(name) for name in merged], asked).values())
     axes = utility_axis(utility, roles.sensitive), risk_axis(risk, roles.sensitive, roles.weight)
     seed = parameters.seed_of(seed)
     bounds = parameters.levels_of(levels, _columns(roles.quasi))
-    task = _Task(frame, roles, recipes, hierarchies, bounds, ends_named(ends), axes[0], axes[1], seed)
+    named = (*_columns(roles.quasi), *roles.sensitive, *(name for steps in masks for s in steps for name in s.columns))
+    apart = {*roles.identifying, roles.weight}
+    analysed = tuple(name for name in dict.fromkeys(named) if name in frame.columns and name not in apart)
+    task = _Task(frame, roles, recipes, hierarchies, bounds, ends_named(ends), axes[0], axes[1], seed, analysed)
     folder = None if output is None else parameters.path_of(output)
     tasks = [task, *(task.narrowed(n) for n in range(1, len(_columns(roles.quasi)) if dimensions else 1))]
     ledger, names = _ledger(tasks, planned, folder)
@@ -180,11 +231,22 @@ def compare(
     return pl.DataFrame(shown, schema=SCHEMA)
 
 
+def generators_of(given: Any) -> list[Generator]:
+    """Generators to compare, each a value or a text, in which leaf={5,20} stands for one with 5 and one with 20.
+
+    >>> generators_of("bootstrap")
+    [Bootstrap()]
+    """
+    listed = list(given) if isinstance(given, list | tuple) else [given]
+    texts = [["; ".join(steps) for steps in swept(one)] if isinstance(one, str) else [one] for one in listed]
+    return [generator_of(one) for one in chain.from_iterable(texts)]
+
+
 def ends_of(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The two ends of a map as rows: all risk and no loss, no risk and all loss."""
     words = {"everything released": document["original"], "nothing released": document["nothing"]}
-    return [{**dict.fromkeys(SCHEMA), **end, "search": name, "parameters": "", "minimised": "", "require": "",
-             "pareto": False, "status": "end"} for name, end in words.items()]  # fmt: skip
+    return [{**dict.fromkeys(SCHEMA), **end, "family": "", "search": name, "parameters": "", "minimised": "",
+             "require": "", "pareto": False, "status": "end"} for name, end in words.items()]  # fmt: skip
 
 
 class _Task:
@@ -201,10 +263,11 @@ class _Task:
         utility: MapAxis,
         risk: MapAxis,
         seed: int | None,
+        analysed: tuple[str, ...],
     ) -> None:
         self.frame, self.roles, self.hierarchies, self.levels = frame, roles, hierarchies, levels
         self.recipes = recipes
-        self.ends, self.utility, self.risk, self.seed = ends, utility, risk, seed
+        self.ends, self.utility, self.risk, self.seed, self.analysed = ends, utility, risk, seed, analysed
         named = {name for name in frame.columns if roles.role(name) is not None}
         self.free = [name for name in frame.columns if name not in named]  # told once, not for every point
         self.built = {name: tree for name, tree in hierarchies.items() if isinstance(tree, Hierarchy)}
@@ -216,7 +279,11 @@ class _Task:
         kept = {name: {k: v for k, v in getattr(self, name).items() if k not in names[n:]} for name in _OF_COLUMNS}
         roles = replace(self.roles, quasi=(names[:n],))
         frame = self.frame.drop(gone)
-        return _Task(frame, roles, **kept, ends=self.ends, utility=self.utility, risk=self.risk, seed=self.seed)
+        analysed = tuple(name for name in self.analysed if name not in gone)
+        return _Task(
+            frame, roles, kept["recipes"], kept["hierarchies"], kept["levels"], self.ends, self.utility, self.risk,
+            self.seed, analysed,
+        )  # fmt: skip
 
     def identity(self) -> dict[str, Any]:
         """All but the rows of the table that the figures of a point depend on."""
@@ -225,16 +292,22 @@ class _Task:
         columns = [list(r.identifying), [list(q) for q in r.quasi], list(r.sensitive), list(r.insensitive), r.weight]
         levels = {name: list(pair) for name, pair in self.levels.items()}
         axes = [self.utility.text, self.risk.text]
-        more = {"levels": levels, "ends": self.ends, "axes": axes, "seed": self.seed}
+        more = {"levels": levels, "ends": self.ends, "axes": axes, "seed": self.seed, "analysed": self.analysed}
         return {"columns": columns, "hierarchies": hierarchies, **more}
 
-    def release(self, point: Point, stop: threading.Event) -> Row:
+    def release(self, point: Point | ChangedPoint, stop: threading.Event) -> Row:
         """Make a release and measure it."""
 
         def tell(message: str, share: float | None) -> None:
             if stop.is_set():
                 raise Stopped
 
+        if isinstance(point, Point):
+            return self.recoded(point, tell)
+        return self.masked(point, tell) if point.family == MASKING else self.synthetic(point, tell)
+
+    def recoded(self, point: Point, tell: Progress) -> Row:
+        """The figures of a release by a search."""
         r = self.roles
         bare = set(r.sensitive) - {name for criterion in point.criteria for name in criterion.needs}
         release = anonymize(
@@ -251,29 +324,91 @@ class _Task:
         told = partial(_told, replace(release, request=asked))
         case = self.case(release.table, release.rows, point.k, told)
         return {
-            "risk": finite(self.risk.measure(case)),
-            "utility": finite(self.utility.measure(case)),
+            **self.measured(case),
             "loss": told(point.loss),
             "suppressed": verdict.suppressed,
             "classes": len(keys_of(release.table, list(case.columns)).classes),
             "seconds": round(release.solution.seconds, 3),
         }
 
+    def masked(self, point: ChangedPoint, tell: Progress) -> Row:
+        """The figures of a release by steps; those that name no columns change quasi-identifiers."""
+        apart = set(self.frame.columns) - set(_columns(self.roles.quasi))
+        steps: Any = [with_columns(cast(Any, step), self.typed, sorted(apart)) for step in point.steps]
+        start = time.perf_counter()
+        release = mask_table(self.frame, steps, weight=self.roles.weight, **self.asked, progress=tell)
+        seconds = time.perf_counter() - start
+        assert release.rows is not None  # the table is in memory
+        return self.figures(release, self.case(release.table, release.rows), seconds, tell)
+
+    def synthetic(self, point: ChangedPoint, tell: Progress) -> Row:
+        """The figures of a release by a generator, with as many rows as the table has."""
+        [generator] = point.steps
+        start = time.perf_counter()
+        release = synthesize_table(self.frame, generator, **self.asked, progress=tell)
+        seconds = time.perf_counter() - start
+        case = replace(
+            self.case(release.table, None), learnt_from=release.learnt_from, hold_out=release.hold_out
+        )  # fmt: skip
+        return self.figures(release, case, seconds, tell)
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What masking and generators are told of the columns."""
+        r = self.roles
+        return {
+            "quasi": r.quasi,
+            "identifying": r.identifying,
+            "sensitive": r.sensitive,
+            "insensitive": (*r.insensitive, *self.free),
+            "rest": "release",
+            "hierarchies": self.recipes,
+            "seed": self.seed or 0,
+        }
+
+    def figures(self, release: ChangedRelease, found: Case, seconds: float, tell: Progress) -> Row:
+        """The figures of a release whose values are others than people's."""
+        tell("measuring", None)
+        changed = tuple(name for name in release.perturbed if name in release.table.columns)
+        gone = self.frame.height - release.table.height
+        case = replace(found, perturbed=changed, sampled=gone > 0)
+        return {
+            **self.measured(case),
+            "loss": None,
+            "suppressed": None if found.rows is None else gone,
+            "classes": None,
+            "seconds": round(seconds, 3),
+        }
+
+    def measured(self, case: Case) -> Row:
+        """The figures on both axes, and why one of them is empty."""
+        axes = {"risk": self.risk, "utility": self.utility}
+        blind = {name: why for name, axis in axes.items() if (why := axis.blind(case)) is not None}
+        found = {name: None if name in blind else finite(axis.measure(case)) for name, axis in axes.items()}
+        return {**found, "reason": "; ".join(f"{axes[name].text}: {why}" for name, why in blind.items()) or None}
+
+    @cached_property
+    def typed(self) -> pl.DataFrame:
+        """The table as maskers see it: texts that are numbers, or dates, as such."""
+        return typed(self.frame)
+
     def as_it_is(self, stop: threading.Event) -> Row:
         """The same figures of the table before anything is done to it."""
         table = self.frame.drop(self.roles.identifying)
-        case = self.case(table, np.arange(table.height))
-        return {"risk": finite(self.risk.measure(case)), "utility": finite(self.utility.measure(case))}
+        case = replace(self.case(table, np.arange(table.height)), learnt_from=table)
+        return self.measured(case)
 
     def case(
         self,
         table: pl.DataFrame,
-        rows: np.ndarray,
+        rows: np.ndarray | None,
         k: int | None = None,
         told: Callable[[Any], float | None] | None = None,
     ) -> Case:
         r = self.roles
-        return Case(self.frame, table, rows, r.quasi, r.sensitive, r.weight, self.built, self.seed or 0, k, told)
+        return Case(
+            self.frame, table, rows, r.quasi, r.sensitive, r.weight, self.built, self.seed or 0, k, told, self.analysed
+        )
 
     def document(self, planned: ComparisonPlan, found: Sequence[Row]) -> dict[str, Any]:
         """What is drawn and written: plain values, none of them from the table."""
@@ -282,6 +417,8 @@ class _Task:
         points = [
             self.point(point, row) | {"pareto": on} for point, row, on in zip(planned.points, rows, front, strict=True)
         ]
+        drawn = any(point.family == SYNTHESIS for point in planned.points)
+        other = {"of_synthetic": self.risk.of_synthetic} if drawn and self.risk.of_synthetic else {}
         return {
             "sfumato": __version__,
             "format": 1,
@@ -289,7 +426,7 @@ class _Task:
             "quasi": [list(names) for names in self.roles.quasi],
             "sensitive": list(self.roles.sensitive),
             "utility": {"measure": self.utility.text, "label": self.utility.label},
-            "risk": {"measure": self.risk.text, "label": self.risk.label},
+            "risk": {"measure": self.risk.text, "label": self.risk.label, **other},
             "seed": self.seed,
             "swept": planned.swept,
             "original": _scored({"risk": original.get("risk"), "utility": original.get("utility")}),
@@ -297,7 +434,7 @@ class _Task:
             "points": [{name: point[name] for name in SCHEMA} for point in points],
         }
 
-    def point(self, point: Point, row: Row) -> Row:
+    def point(self, point: Point | ChangedPoint, row: Row) -> Row:
         """A point and its figures."""
         own = {name: row[name] for name in SCHEMA if name in row}
         return _scored({**point.words(), **own, "pareto": False, "columns": len(_columns(self.roles.quasi))})
@@ -322,7 +459,7 @@ def _dimensions(
     return [{name: point[name] for name in SCHEMA} for point in (*found, *points)]
 
 
-def _told(release: Release, loss: Any) -> float | None:
+def _told(release: Recoded, loss: Any) -> float | None:
     """A loss of a release as its rows and labels alone tell it; None where they do not."""
     found = losses(release.shown, replace(release.policy, loss=loss))[0]
     return None if found is None else finite(found)

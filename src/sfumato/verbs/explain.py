@@ -33,7 +33,8 @@ def explain(release: Any, *, language: str | None = None) -> Explanation:
 
     Parameters
     ----------
-    release: what `anonymize` gave, or the folder of a release. language: "en" or "it"; else as its policy says.
+    release: what `anonymize`, `mask` or `synthesize` gave, or a release folder. language: "en" or "it"; else as its
+        policy says.
 
     Raises
     ------
@@ -51,7 +52,7 @@ def explain(release: Any, *, language: str | None = None) -> Explanation:
         said = chosen or spoken(manifest)
         return explanation(manifest, rows, release.reach, checked=True, where=where, language=said)
     if not isinstance(release, str | Path):
-        hint = "pass what anonymize gives, or the folder of a release"
+        hint = "pass what anonymize, mask or synthesize gives, or the folder of a release"
         raise PolicyError("explain looks at a release", got=type(release).__name__, hint=hint)
     return explain_folder(path_of(release), language)[0]
 
@@ -72,9 +73,10 @@ def explain_folder(
     found = verify_folder(folder) if data.file is not None else verify_manifest(folder, table)
     manifest = as_verified(manifest, found)
     rows: pl.DataFrame | TupleCounts | None = None
-    if found.holds and data.file is None:
+    intact = found.outcome != "broken"
+    if intact and data.file is None:
         rows = TupleCounts(labelled(table, data.forms))
-    elif found.holds and data.file is not None:
+    elif intact and data.file is not None:
         file = data_place(folder, data.file, data.format)
         if is_streamed(file, data.format, data.guarded):
             rows = TupleCounts(labelled(Streamed(file, data.format), data.forms))

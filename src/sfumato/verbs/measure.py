@@ -1,4 +1,4 @@
-"""Measures of an out-of-core table: what is known of it, what is left out, and what is refused by name."""
+"""risk, utility and attack: what a table gives away, what it is still good for, and what somebody can find out."""
 
 from __future__ import annotations
 
@@ -11,97 +11,41 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.parameters import column_names, mapping, whole_number
+from sfumato.core.wording import quoted
 from sfumato.engines.memory.table import enter
 from sfumato.engines.tables import is_engine, store_of
 from sfumato.errors import PolicyError
-from sfumato.measures.measure import Summary
+from sfumato.masking.masked_release import MaskedRelease
+from sfumato.measures.measure import Measure, Summary
 from sfumato.measures.source import MeasuredTable, Sets, in_order, source_of
-from sfumato.measures.table import DEFAULT_MAX_CELLS, LOAD, Table, TupleCounts, refuse, rows_of, table_of
+from sfumato.measures.table import DEFAULT_MAX_CELLS, TupleCounts, rows_of, table_of
+from sfumato.release.recoded import Recoded
 from sfumato.release.release import Release
 from sfumato.release.request import warn_of_unmeasured
+from sfumato.synthetic.synthesized_release import SynthesizedRelease
+from sfumato.verbs.out_of_core import NO_NUMBERS, fitting, in_memory, refuse_risks, utility_of_counts
+from sfumato.verbs.synthetic_measures import (
+    NO_ROWS,
+    OF_PEOPLE,
+    compared,
+    declared,
+    in_original,
+    of_numbers,
+    of_synthesized,
+    risk_of_drawn,
+    split_of,
+    with_compared,
+)
 
 if TYPE_CHECKING:
     from sfumato.measures.attacks.summary import AttackResults
-
-
-NO_ORDER = (
-    "it is not known which released row came from which original row, for an out-of-core table has no order "
-    "of rows: what compares row by row is left out"
-)
-NO_NUMBERS = "the most exposed rows are not named: rows of an out-of-core table have no numbers"
-PROFILES = ("hipaa", "gdpr")  # those that look at rows or at every cell
-
-
-def in_memory(data: Any, what: str) -> Any:
-    """The table as it is, or a PolicyError that names what cannot be done with one that is not in memory."""
-    stored = isinstance(data, Release) and not data.in_memory
-    if stored or isinstance(data, TupleCounts) or store_of(data) is not None:
-        refuse(what)
-    return data
-
-
-def refuse_risks(household: str | None, profile: str | None, original: Any) -> None:
-    """Raise a PolicyError for a risk that was asked for and needs rows."""
-    if household is not None:
-        refuse("household risk")
-    if profile in PROFILES:
-        refuse(f'profile "{profile}"')
-    if original is not None:
-        refuse("interval disclosure, which compares row by row with the original,")
-
-
-def fitting(
-    table: TupleCounts, names: Sequence[str], sensitive: Sequence[str], weight: str | None, named: Sequence[str | None]
-) -> tuple[list[str], str | None, list[str]]:
-    """The sensitive columns and the weight of a release that can be counted with its classes, and notes on the others.
-
-    A release is measured without a column that cannot be counted; who `named` it gets an error.
-    """
-    beside = [name for name in (*sensitive, weight) if isinstance(name, str) and name not in names]
-    if len(beside) == 1 and beside[0] in named:
-        table.entries([*names, *beside])  # this one count answers for the classes, too
-    lost = [name for name in beside if name not in named and not table.holds([*names, name])]
-    notes = [
-        f'"{name}" is left out: with the quasi-identifiers it has too many different combinations to be held in memory'
-        for name in lost
-    ]
-    return [name for name in sensitive if name not in lost], None if weight in lost else weight, notes
-
-
-def utility_of_counts(
-    original: Table,
-    source: MeasuredTable,
-    hierarchies: Mapping[str, Any],
-    quasi: Any,
-    rows: Any,
-    key: Any,
-    **asked: Any,
-) -> dict[str, Any]:
-    """The summary of utility where the original, the release or both are not in memory."""
-    from sfumato.measures.utility import utility_summary
-    from sfumato.measures.utility.pair import counted_pair
-
-    if rows is not None or key is not None:
-        what = "rows and key say which row came from which, and an out-of-core table has no rows to compare"
-        raise PolicyError(what, hint=LOAD)
-    columns = source.columns(quasi)
-    pair = counted_pair(original, source.table, hierarchies, columns or ())
-    for name in (*(columns or ()), asked["target"]):
-        if name in pair.too_many:
-            pair.on([name])  # says that they are too many
-    found = utility_summary(pair, quasi=columns, **asked)
-    notes = []
-    if source.came_from not in (None, pair.original_rows):
-        made = f"the release was made of a table of {source.came_from} rows"
-        notes.append(f"{made}, and this one has {pair.original_rows}")
-    return Summary(found | {"notes": [*notes, NO_ORDER, *found["notes"]]})
-
 
 __all__ = ["attack", "risk", "utility"]
 
 Names = Sequence[str]
 UNKNOWN_ROWS = "it is not known which released row came from which original row"
 LEFT_OUT = "what compares row by row is left out"
+NO_QUASI = "no quasi-identifiers are named, so there are no classes to count"
 
 
 def risk(
@@ -120,6 +64,8 @@ def risk(
     subsets: int | None = None,
     profile: str | None = None,
     original: Any = None,
+    synthetic: bool = False,
+    holdout: Any = None,
     max_cells: int = DEFAULT_MAX_CELLS,
 ) -> dict[str, Any]:
     """What a table gives away about the people in it: every risk that its inputs allow.
@@ -138,17 +84,21 @@ def risk(
         columns, which wide tables need. subsets: also what each set of up to so many columns tells apart.
     profile: also hold the table against "hipaa" (which needs no `quasi`), "gdpr" or "clinical".
     original: the table behind the release, row by row: adds the interval disclosure of numbers and dates that were
-        released as such, and "gdpr" then carries out its attacks on it.
+        released as such, and "gdpr" then carries out its attacks on it. Of a synthetic table it adds what that repeats.
+    synthetic: whether the rows were drawn from a model, by whichever tool; a release says so itself. holdout: people
+        like those in the original whom that model never saw; a release knows its own.
     max_cells: of an out-of-core table, how many different combinations of values may be held. `household`,
         `original` and the profiles "hipaa" and "gdpr" need rows, and are refused there.
 
     Returns
     -------
     A mapping: `rows`, `classes`, `quasi`, `prosecutor`, `journalist`, `marketer`, `uniqueness`, `achieved`, and with
-    their inputs `individual`, `household`, `log_linear`, `suda`, `subsets`, `interval_disclosure`, `profile`;
+    their inputs `individual`, `household`, `log_linear`, `suda`, `subsets`, `interval_disclosure`, `profile`; of a
+    synthetic table that promises no classes only `rows`, `quasi` and, with its original, `synthetic`;
     `measures` says the same in sentences. With several sets of quasi-identifiers it is that of the set at most risk (a
     profile that fails, then the highest risk, then the average), and `sets` has all. `notes` says what was left out of
-    an out-of-core table.
+    an out-of-core table, and which columns of a masked release are perturbed, so that classes say nothing of them:
+    where its original is known, `distance_linkage` and `interval_disclosure` do.
 
     >>> import sfumato as sf
     >>> sf.risk({"age": [30, 30, 30, 40]}, quasi=["age"])["prosecutor"]["highest"]
@@ -156,7 +106,7 @@ def risk(
     """
     from sfumato.measures.standards import profile as against
 
-    source = _source(data, max_cells)
+    source = declared(_source(data, max_cells), synthetic)
     if isinstance(source.table, TupleCounts):
         refuse_risks(household, profile, original)
     built = _hierarchies(source, hierarchies)
@@ -174,6 +124,17 @@ def risk(
         "hierarchies": built,
     }
     before = None if original is None else source_of(in_memory(original, "interval disclosure")).frame("it")
+    before = source.original if before is None and (source.changed or source.synthetic) else before
+    of_all = source.columns(quasi) or ()
+    if source.drawn and source.k is None:
+        classes = {"population": population, "household": household, "suda": suda, "subsets": subsets}
+        known = source.sensitive if sensitive is None else column_names(sensitive, "sensitive")
+        return risk_of_drawn(source, before, holdout, of_all, known, classes | {"profile": profile})
+    if source.changed and quasi is None and not source.quasi and before is not None:
+        only: dict[str, Any] = {"rows": rows_of(source.table), "quasi": [], "measures": []}
+        _add_intervals(only, source, before, source.changed, hierarchies)
+        _add_distances(only, source, source.changed)
+        return Summary(only | {"notes": [*only.get("notes", ()), NO_QUASI]})
     found = []
     _warn(source, source.sets(quasi, "risk"), sensitive, options["weight"], household)
     sets = _with_blurred(source, source.sets(quasi, "risk"), sensitive)
@@ -189,14 +150,62 @@ def risk(
         if isinstance(source.table, TupleCounts):
             entry["notes"] = [*notes, *([NO_NUMBERS] if "suda" in entry else [])]
         if before is not None:
-            _add_intervals(entry, source, before, (*names, *column_names(secrets, "sensitive")), hierarchies)
+            about = dict.fromkeys((*names, *column_names(secrets, "sensitive"), *source.changed))
+            _add_intervals(entry, source, before, tuple(about), hierarchies)
+        if source.perturbed or source.changed:
+            _add_distances(entry, source, names)
         if profile is not None:
             more: dict[str, Any] = {"original": before, "hierarchies": built} if profile == "gdpr" else {}
             more["wildcard"] = options["wildcard"]
             entry["profile"] = against(profile, source.table, names, secrets, **more).to_dict()
         found.append(entry)
     worst = max(found, key=_severity)
+    if source.synthetic is not None and before is not None:
+        known = source.sensitive if sensitive is None else column_names(sensitive, "sensitive")
+        worst = with_compared(worst, compared(source, before, holdout, OF_PEOPLE, of_all, known))
     return Summary(worst | ({"sets": found} if len(found) > 1 else {}))
+
+
+NO_CLASSES = "the risk by classes of equal rows is not meaningful, for {was} perturbed"
+OF_VALUES = "{was} perturbed: the classes are those of the released values, as the promises count them"
+LINKED = 20_000  # people who are looked for in a masked release
+
+
+def _blind(source: MeasuredTable, names: Names) -> str | None:
+    """What is to be said of classes by perturbed columns: they tell nothing, unless a promise counts them."""
+    found = [name for name in names if name in source.perturbed]
+    was = f"{quoted(found)} {'was' if len(found) == 1 else 'were'}"
+    return (NO_CLASSES if source.k is None else OF_VALUES).format(was=was) if found else None
+
+
+def _distance_linkage(source: MeasuredTable, names: Names, most: int = 20) -> dict[str, Any] | None:
+    """How many people of a masked release are nearest to their own record, where it is known which that is."""
+    from sfumato.measures.attacks import distance_linkage
+
+    if not source.changed or source.original is None or source.rows is None:
+        return None
+    every, names = np.arange(len(source.rows)), [name for name in names if name in source.original.columns]
+    people = every if len(every) <= LINKED else np.sort(np.random.default_rng(0).choice(every, LINKED, replace=False))
+    before, table = source.original[source.rows[people].tolist()], source.frame("distance linkage")
+    return distance_linkage(table, before, names, truth=people.tolist(), most=most).to_dict() if names else None
+
+
+def _add_distances(entry: dict[str, Any], source: MeasuredTable, names: Names) -> None:
+    """What stands in the place of class risk where columns are perturbed."""
+    if (why := _blind(source, names)) is not None:
+        entry["notes"] = [*entry.get("notes", ()), why]
+    found = _distance_linkage(source, names, most=0)
+    if found is not None:
+        entry["distance_linkage"] = found
+        told = Measure(
+            "distance-linkage",
+            found["success"],
+            (0.0, 1.0),
+            found["sentence"],
+            tuple(found["interval"]),
+            found["baseline"],
+        )
+        entry["measures"].append(told.to_dict())
 
 
 def _severity(found: Mapping[str, Any]) -> tuple[bool, float, float]:
@@ -271,6 +280,8 @@ def utility(
     queries: int = 200,
     dimension: int = 2,
     seed: int = 0,
+    synthetic: bool = False,
+    holdout: Any = None,
     max_cells: int = DEFAULT_MAX_CELLS,
 ) -> dict[str, Any]:
     """What a release is still good for, beside the table it came from.
@@ -288,6 +299,8 @@ def utility(
         are refused there, and what compares row by row is left out.
     k: the class size that was asked for, for c-avg. queries: how many random counts; 0 for none. dimension: of the
         contingency tables. seed: of queries and learning. hierarchies: to read the labels of the release by.
+    synthetic, holdout: as for `risk`. A synthetic table is compared by distributions and by models that are trained on
+        it, in `synthetic`, beside people whom its model never saw; beside that there are only `numbers`.
 
     Returns
     -------
@@ -301,7 +314,7 @@ def utility(
     """
     from sfumato.measures.utility import Pair, pair_of, utility_summary
 
-    source = _source(original if released is None else released, max_cells)
+    source = declared(_source(original if released is None else released, max_cells), synthetic)
     if released is None and source.original is None:
         raise PolicyError(
             "utility needs the original and the release", got="one table", hint="a Release alone knows its original"
@@ -324,6 +337,13 @@ def utility(
     notes = []
     if source.came_from not in (None, before.height):
         notes.append(f"the release was made of a table of {source.came_from} rows, and this one has {before.height}")
+    if source.drawn:
+        if rows is not None or key is not None:
+            raise PolicyError(f"rows and key say which row came from which: {NO_ROWS}", hint="leave them out")
+        pair = Pair(before, source.table, None, built)
+        summary = utility_summary(pair, quasi=source.columns(quasi), dimension=dimension, queries=0)
+        more = compared(source, before, holdout, ("utility",), (), (), target=target, seed=seed)
+        return Summary(with_compared(of_numbers(summary, [f"{NO_ROWS}: {LEFT_OUT}", *notes]), more))
     pair = pair_of(before, source.table, rows=rows, key=key, hierarchies=built)
     if rows is None and key is None and not in_order(before, source):
         pair = Pair(before, source.table, None, pair.hierarchies)
@@ -380,11 +400,15 @@ def attack(
     (0.5, [0, 1])
     """
     from sfumato.measures.attacks import attack_summary
-    from sfumato.measures.attacks.summary import AttackResults, listed_releases
+    from sfumato.measures.attacks.summary import ON_CLASSES, AttackResults, listed_releases
 
     source = _source(released)
     table = source.frame("the success of attacks")
     people = source.original if original is None else enter(in_memory(original, "the success of attacks"))[0]
+    split = None
+    if source.synthetic is not None and people is not None:
+        split = split_of(source, people, holdout)
+        people, holdout = split.learnt, split.held
     known = None if external is None else enter(in_memory(external, "the success of attacks"))[0]
     if known is not None and truth is None:
         truth = _who_is_who(known, source)
@@ -402,6 +426,8 @@ def attack(
         "upper": upper,
         "lower": lower,
     }
+    if quasi is None and not source.quasi and source.changed:
+        quasi = [list(source.changed)]  # as if all of them were known
     sets = source.sets(quasi, "attack")
     _warn(source, sets, sensitive)
     sets, found = _with_blurred(source, sets, sensitive), AttackResults()
@@ -410,12 +436,25 @@ def attack(
         secrets = column_names(_secrets(source, sensitive, names, sets), "sensitive")
         _check_trees(source, hierarchies, secrets)
         tried = attack_summary(table, quasi=names, sensitive=secrets, **given)
+        for secret in secrets:
+            if source.k is None and (why := _blind(source, (*names, secret))) is not None:
+                for name in ON_CLASSES:
+                    key = name if name in tried else f"{name}: {secret}"
+                    if tried.pop(key, None) is not None:
+                        tried.skipped[key] = why
+        if split is not None and split.numbers is not None:
+            in_original(tried, split.numbers)
+        if source.drawn and tried.pop("order", None) is not None:
+            tried.skipped["order"] = NO_ROWS
+        if known is None and original is None and (linked := _distance_linkage(source, names, most)) is not None:
+            tried["distance-linkage"] = linked
         found |= {name + on: entry for name, entry in tried.items()}
         found.skipped |= {name + on: why for name, why in tried.skipped.items()}
     if not found:
         raise PolicyError(
             "there is no attack to try with what is given",
             allowed="a sensitive column, the original, or an external table with quasi-identifiers",
+            hint="classes say nothing of perturbed columns: give the original" if source.perturbed else None,
         )
     return found
 
@@ -423,7 +462,7 @@ def attack(
 def _warn(source: MeasuredTable, quasi: Sets, sensitive: Names | None, *others: str | None) -> None:
     """Of a table that is no release, the columns that are not looked at and may tell who somebody is."""
     table = source.table if isinstance(source.table, pl.DataFrame) else source.table.table
-    if not source.quasi and (isinstance(table, pl.DataFrame) or is_engine(table)):
+    if not source.quasi and not source.changed and (isinstance(table, pl.DataFrame) or is_engine(table)):
         named = (*column_names(sensitive, "sensitive"), *(name for name in others if isinstance(name, str)))
         warn_of_unmeasured(table, quasi, named)
 
@@ -432,6 +471,8 @@ def _who_is_who(external: Any, source: MeasuredTable) -> Any:
     """Who is who in an external table of which nobody told: row i is row i of the original, where it has as many."""
     from sfumato.measures.attacks.linkage import Supposed
 
+    if source.drawn:
+        return "unknown"
     if source.original is not None and source.rows is not None and external.height == source.original.height:
         truth = np.full(external.height, -1)
         truth[source.rows] = np.arange(len(source.rows))
@@ -485,15 +526,24 @@ def _source(data: Any, most: int = DEFAULT_MAX_CELLS) -> MeasuredTable:
     """A table with what is known of it; a Release knows everything."""
     if not isinstance(data, Release):
         return source_of(data, most)
+    require = () if data.policy is None else data.policy.require
     known = MeasuredTable(
         table=data.table if data.in_memory else data.entries,
-        quasi=data.policy.quasi,
+        quasi=tuple(names for names in data.roles.quasi if names),
         sensitive=data.roles.sensitive,
         weight=data.roles.weight,
-        wildcard=data.request.wildcard,
-        k=max((int(c.parameters()["k"]) for c in data.policy.require if c.model == "k-anonymity"), default=None),
+        wildcard=isinstance(data, Recoded) and data.request.wildcard,
+        k=max((int(c.parameters()["k"]) for c in require if c.model == "k-anonymity"), default=None),
         hierarchies=data.hierarchies,
     )
+    if isinstance(data, Recoded) and data.masking is not None:
+        known = replace(known, perturbed=tuple(data.masking.told["perturbed"]))
+    if isinstance(data, MaskedRelease):
+        tokens = {name for step in data.masked.steps if step.pseudonymous for name in step.columns}
+        here = [name for name in data.masked.changed if name in known.table.columns and name not in tokens]
+        known = replace(known, changed=tuple(here), perturbed=data.perturbed)
+    if isinstance(data, SynthesizedRelease):
+        return of_synthesized(data, known) if data.in_memory else source_of(data.location, most)
     if data.in_memory:
         return replace(known, original=data.original, rows=data.rows)
     place = data.location

@@ -1,4 +1,4 @@
-"""register: a criterion, loss, search or hierarchy of one's own, by name wherever a name works."""
+"""register: a criterion, loss, search, hierarchy, masker or generator of one's own, by name wherever a name works."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from sfumato.core.registry import Registry, Variant
 from sfumato.criteria import CRITERIA
 from sfumato.hierarchies import HIERARCHIES
 from sfumato.losses import LOSSES
+from sfumato.masking import MASKERS
 from sfumato.search import SEARCHES
+from sfumato.synthetic import GENERATORS
 
-TABLES: tuple[Registry[Any], ...] = (CRITERIA, LOSSES, SEARCHES, HIERARCHIES)
+TABLES: tuple[Registry[Any], ...] = (CRITERIA, LOSSES, SEARCHES, HIERARCHIES, MASKERS, GENERATORS)
 
 
 def register(name: str, make: Callable[..., Any], *, example: Any, cite: str = "", words: str = "") -> None:
-    """Add a criterion, loss, search or hierarchy builder to the table of its kind, for this process.
+    """Add a criterion, loss, search, hierarchy builder, masker or generator to the table of its kind, for this process.
 
     What it is follows from the contract that `example` keeps (`sfumato.core.protocols`). A package that is installed
     brings its own by entry point instead, which holds in the shell too; `sfumato.testing` checks both.

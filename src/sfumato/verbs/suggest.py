@@ -9,7 +9,8 @@ from typing import Any
 from sfumato.errors import PolicyError
 from sfumato.measures.suggestion import Cost, Suggested
 from sfumato.measures.table import refuse
-from sfumato.release.release import Release, losses
+from sfumato.release.recoded import Recoded, losses
+from sfumato.release.release import Release
 from sfumato.search.problem import Progress
 from sfumato.verbs import anonymize
 
@@ -39,7 +40,10 @@ def suggest(release: Any, *, cost: bool = False, progress: Progress | None = Non
     >>> [one.shell for one in sf.suggest(release)]
     ['entropy-l-diversity stroke 1.02']
     """
-    if not isinstance(release, Release):
+    if isinstance(release, Release) and not isinstance(release, Recoded):
+        what = "suggest reads a criterion off the classes of a recoding, and a masked table has none"
+        raise PolicyError(what, hint="require it where the table is masked, or let anonymize search")
+    if not isinstance(release, Recoded):
         raise PolicyError("suggest looks at a release", got=type(release).__name__, hint="pass what anonymize gives")
     found = release.reach.suggested
     if not cost or not found:
@@ -54,7 +58,7 @@ def suggest(release: Any, *, cost: bool = False, progress: Progress | None = Non
     return tuple(replace(one, cost=Cost((before, after), gone, _attacks(release, again, one.column))) for one in found)
 
 
-def _again(release: Release, found: tuple[Suggested, ...], progress: Progress | None) -> Release:
+def _again(release: Recoded, found: tuple[Suggested, ...], progress: Progress | None) -> Recoded:
     """The same release with the suggested criteria required too."""
     roles, policy, asked = release.roles, release.policy, release.request
     with warnings.catch_warnings():
@@ -80,7 +84,7 @@ def _again(release: Release, found: tuple[Suggested, ...], progress: Progress | 
         )
 
 
-def _attacks(release: Release, again: Release, column: str) -> dict[str, tuple[float, float, float]]:
+def _attacks(release: Recoded, again: Recoded, column: str) -> dict[str, tuple[float, float, float]]:
     """Each attack on a column: its success before, after, and by guessing; of several sets, the worst."""
     found: dict[str, tuple[float, float, float]] = {}
     for attack in release.reach.attacks:
