@@ -87,7 +87,7 @@ def narrow() -> sf.Release:
 
 def loaded(folder: Path) -> tuple[dict[str, Any], pl.DataFrame]:
     manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
-    data = manifest["data"]
+    data = manifest["files"][0]
     return manifest, read_back(folder / data["file"], data["format"], data["guarded"])
 
 
@@ -298,7 +298,7 @@ def test_where_the_release_fails_no_internal_report_appears(
     def fail(*_: Any, **__: Any) -> str:
         raise RuntimeError
 
-    monkeypatch.setattr("sfumato.release.release.internal_page", fail)
+    monkeypatch.setattr("sfumato.release.recoded.internal_report", fail)
     with pytest.raises(RuntimeError):
         narrow.save(tmp_path / "out", internal_report=tmp_path / "i.html")
     assert list(tmp_path.iterdir()) == []
@@ -354,7 +354,7 @@ def test_the_line_makes_the_same_data(tmp_path: Path, monkeypatch: pytest.Monkey
     assert words[0] == "sfumato"
     assert main(words[1:]) == 0
     second = json.loads(Path("two/manifest.json").read_text("utf-8"))
-    assert second["data"]["sha256"] == first["data"]["sha256"]
+    assert second["files"] == first["files"]
     assert second["policy"] == first["policy"]
 
 

@@ -15,7 +15,7 @@ from sfumato.errors import PolicyError
 from sfumato.losses import LOSSES, loss_name
 from sfumato.losses import loss as parse_loss
 from sfumato.measures.measure import Measure
-from sfumato.measures.utility import UTILITIES, information_loss
+from sfumato.measures.utility import OF_SYNTHETIC, UTILITIES, Pair, information_loss, pair_of
 
 Measured = Callable[[Case], float]
 FIGURES = {
@@ -31,7 +31,12 @@ MEASURES = ("sample-uniqueness", "population-uniqueness", "suda", "minimum-unsaf
 OURS = {"original", "released", "external", "data", "df", "quasi", "columns", "features", "known", "first", "second",
         "hierarchies", "hierarchy", "rows", "key", "transition", "holdout", "truth", "categorical", "max_pairs", "most",
         "values", "prior"}  # fmt: skip
-RISKS = (*FIGURES, *MEASURES, *OF_CLASSES, *WITH_ORIGINAL, *LINKAGE)
+ANY_LINKAGE = "linkage"
+OF_MODELS = ("copied-uniques", "replicated-uniques", "disco")
+RISKS = (*FIGURES, *MEASURES, *OF_CLASSES, *WITH_ORIGINAL, *LINKAGE, ANY_LINKAGE, *OF_MODELS)
+# what stands on x and y unless something else is asked; and where maskers or generators are compared too
+USUAL_AXES = ("lm", "average")
+AXES_OF_BOTH = ("query-error statistic=mean", ANY_LINKAGE)
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,20 @@ class MapAxis:
     text: str
     label: str
     measure: Measured
+    of_classes: bool = False  # whether it counts classes or labels, which say nothing of values that were changed
+    of_rows: bool = False  # whether it asks which original row a row came from, which a synthetic row does not
+    of_models: bool = False  # whether it tells what a model repeats of the rows that it saw
+    of_synthetic: str = ""  # what is measured in its place where rows come from no original row
+
+    def blind(self, case: Case) -> str | None:
+        """Why it says nothing of a release; None where it does."""
+        if self.of_models and case.learnt_from is None:
+            return "not meaningful where no model drew the rows"
+        if (self.of_rows or self.of_classes) and case.rows is None:
+            return "not meaningful where rows were drawn from a model"
+        if self.of_classes and set(case.perturbed) & set(case.columns):
+            return "not meaningful where values of quasi-identifiers were changed"
+        return None
 
 
 def risk_axis(spec: Any, sensitive: tuple[str, ...], weight: str | None) -> MapAxis:
@@ -52,8 +71,14 @@ def risk_axis(spec: Any, sensitive: tuple[str, ...], weight: str | None) -> MapA
     if given.name in FIGURES:
         return _figure(given)
     if given.name in MEASURES:
-        return MapAxis(given.text, _words(given.name), _measure(given, weight))
-    return MapAxis(given.text, f"success of the {_words(given.name)} attack", _attack(given, sensitive))
+        return MapAxis(given.text, _words(given.name), _measure(given, weight), of_classes=True)
+    if given.name == ANY_LINKAGE:
+        return _any_linkage(given)
+    if given.name in OF_MODELS:
+        return _of_model(given, sensitive)
+    label = f"success of the {_words(given.name)} attack"
+    of_classes, of_rows = given.name in OF_CLASSES, given.name in LINKAGE
+    return MapAxis(given.text, label, _attack(given, sensitive), of_classes, of_rows)
 
 
 def _figure(given: Asked) -> MapAxis:
@@ -65,7 +90,7 @@ def _figure(given: Asked) -> MapAxis:
 
         return _worst(case, lambda names: float(prosecutor(case.released, names, **options)[key]))
 
-    return MapAxis(given.text, label, measure)
+    return MapAxis(given.text, label, measure, of_classes=True)
 
 
 def _measure(given: Asked, weight: str | None) -> Measured:
@@ -144,6 +169,7 @@ def _linkage(given: Asked, attack: Callable[..., Any]) -> Measured:
     options = given.only(*known)
 
     def measure(case: Case) -> float:
+        assert case.rows is not None
         truth = np.full(case.original.height, -1, np.int64)
         truth[case.rows] = np.arange(len(case.rows))
         seed = {"seed": case.seed} if "seed" in known else {}
@@ -154,6 +180,67 @@ def _linkage(given: Asked, attack: Callable[..., Any]) -> Measured:
         return float(found.success)
 
     return measure
+
+
+def _any_linkage(given: Asked) -> MapAxis:
+    """The better of two linkers for each release: the nearest record, and the records whose labels cover the person.
+
+    Labels cover by construction, so that the second finds the mean of 1/n over the classes of a recoding; a value that
+    was changed covers nobody's but by accident, and only its distance tells. A synthetic row is nobody's record: what
+    tells there is that records are nearer to the people whom the model saw than to those whom it did not.
+    """
+    from sfumato.measures.attacks import ATTACKS
+
+    given.only()
+    near, covering = (_linkage(Asked(name, {}), ATTACKS[name].make) for name in ("distance-linkage", LINKAGE[0]))
+
+    def measure(case: Case) -> float:
+        if case.rows is None:
+            return _told_apart(case)
+        return near(case) if case.perturbed else max(near(case), covering(case))
+
+    return MapAxis(given.text, "people found by linkage with the original", measure, of_synthetic=TOLD_APART)
+
+
+def _told_apart(case: Case) -> float:
+    """How well the nearest synthetic record tells people whom the model saw from others: 0 is guessing, 1 always."""
+    from sfumato.measures.risk.synthetic_membership import synthetic_membership
+
+    if case.hold_out is None or not case.hold_out.height:
+        return float("nan")
+    found = synthetic_membership(
+        case.learnt_from, case.released, hold_out=case.hold_out, columns=case.columns, seed=case.seed
+    )
+    return abs(2 * float(found.value) - 1)
+
+
+def _of_model(given: Asked, sensitive: tuple[str, ...]) -> MapAxis:
+    """What a model repeats of the rows that it saw, beyond what it repeats by chance of rows that it never saw."""
+    from sfumato.measures import risk
+
+    function: Callable[..., Any] = risk.RISKS[given.name].make
+    options = given.only(*(name for name in own_options(function) if name not in ("synthetic", "hold_out")))
+    if given.name == "disco":
+        options["target"] = one_column(options, "target", sensitive, given.name)
+
+    def beyond(case: Case, *keys: Sequence[str]) -> float:
+        held = case.hold_out if case.hold_out is not None and case.hold_out.height else None
+        found = function(case.learnt_from, case.released, *keys, hold_out=held, **options)
+        chance = found.baseline or 0.0
+        return max(0.0, (found.value - chance) / (1 - chance)) if chance < 1 else 0.0
+
+    def measure(case: Case) -> float:
+        if given.name == "copied-uniques":
+            return beyond(case)
+        return _worst(case, lambda names: beyond(case, [name for name in names if name != options.get("target")]))
+
+    return MapAxis(given.text, f"{_words(given.name)} beyond chance", measure, of_models=True)
+
+
+TOLD_APART = (
+    "synthetic rows are nobody's record, so that nobody is found by linkage. In its place stands how well the distance "
+    "to the nearest synthetic row tells people whom the model saw from people held out: 0 is guessing, 1 always"
+)
 
 
 def own_options(function: Callable[..., Any]) -> list[str]:
@@ -167,13 +254,12 @@ def _words(name: str) -> str:
     )
 
 
-ABOUT_QUASI = ("kl-divergence", "classification-metric", "query-error", "direct-comparison", "entropy-loss",
-               "distribution-distance")  # fmt: skip
+ABOUT_QUASI = ("kl-divergence", "classification-metric", "direct-comparison", "entropy-loss", "distribution-distance")
 
 
 def utility_names() -> list[str]:
     """What may stand on the axis of utility: losses and measures."""
-    return [*LOSSES, *(name for name in UTILITIES if name != "information-loss")]
+    return [*LOSSES, *(name for name in UTILITIES if name not in ("information-loss", *OF_SYNTHETIC))]
 
 
 def utility_axis(spec: Any, sensitive: tuple[str, ...]) -> MapAxis:
@@ -203,7 +289,7 @@ def _of_loss(loss: Any) -> MapAxis:
         low, high = found.range
         return 1 - (found.value - low) / (high - low) if high > low else 1.0
 
-    return MapAxis(text, f"utility (1 − {text})", measure)
+    return MapAxis(text, f"utility (1 − {text})", measure, of_classes=True)
 
 
 def _of_measure(given: Asked, sensitive: tuple[str, ...]) -> MapAxis:
@@ -212,25 +298,36 @@ def _of_measure(given: Asked, sensitive: tuple[str, ...]) -> MapAxis:
     options = given.only(*known)
     if "target" in known:
         options["target"] = one_column(options, "target", sensitive, given.name)
-    form = {"learning": "{}"}.get(given.name, "1 / (1 + {})" if given.name in UNBOUNDED else "1 − {}")
+    form = {"learning": "{}", "query-error": "accuracy of random counts"}.get(
+        given.name, "1 / (1 + {})" if given.name in UNBOUNDED else "1 − {}"
+    )
 
     def measure(case: Case) -> float:
         names = tuple(name for name in case.columns if name != options.get("target"))
-        about = (names,) if given.name in ABOUT_QUASI else ()
+        about = (names,) if given.name in ABOUT_QUASI else (case.analysed,) if given.name == "query-error" else ()
         seed = {"seed": case.seed} if "seed" in known else {}
-        more = {**seed, **options, "hierarchies": case.hierarchies, "rows": case.rows}
-        return _turned(function(case.original, case.released, *about, **more), given.name)
+        seed |= {"scaled": case.sampled} if given.name == "query-error" else {}
+        tables = case.original, case.released
+        pair = Pair(*tables, None, case.hierarchies)  # which does not look for the rows that rows came from
+        if case.rows is not None:
+            pair = pair_of(*tables, rows=case.rows, hierarchies=case.hierarchies)
+        return _turned(function(pair, None, *about, **{**seed, **options}), given.name)
 
-    return MapAxis(given.text, f"utility ({form.format(given.text)})", measure)
+    of_classes = given.name == "classification-metric"
+    of_rows = given.name in ROW_BY_ROW or (given.name == "numeric-error" and options.get("on", "values") == "values")
+    return MapAxis(given.text, f"utility ({form.format(given.text)})", measure, of_classes, of_rows)
 
 
-UNBOUNDED = ("kl-divergence", "numeric-error", "il1s", "query-error")
+ROW_BY_ROW = ("direct-comparison", "entropy-loss", "il1s")
+UNBOUNDED = ("kl-divergence", "numeric-error", "il1s")
 
 
 def _turned(found: Measure, name: str) -> float:
     """A measure so that 1 is the original and less is worse; what learning keeps is a utility as it is."""
     if name == "learning":
         return float(found.value)
+    if name == "query-error":  # 0 where nothing is shown, or where counts are no better than that
+        return max(1 - found.value / found.baseline, 0.0) if found.baseline else float(found.value == 0)
     return 1 / (1 + found.value) if name in UNBOUNDED else 1 - found.value
 
 

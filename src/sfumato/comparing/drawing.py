@@ -128,7 +128,7 @@ SHAPES: tuple[Shape, ...] = (
     (), _regular(4, math.pi / 4, 5.8), _regular(3, 0, 6.2), _regular(4, 0, 6), _regular(3, math.pi, 6.2), _CROSS,
     _regular(5, 0, 5.6), _STAR,
 )  # fmt: skip
-RADIUS, RING = 4.8, 8.4
+RADIUS, RING, DOT = 4.8, 8.4, 2.3
 
 
 def css() -> str:
@@ -178,25 +178,25 @@ class Stroke:
 
 @dataclass(frozen=True)
 class Mark:
-    """A point: the shape and colour of its method (-1: none), a ring on the front, and what it says when touched."""
+    """A point: the shape and colour of its method (-1: none), a ring on the front, and what it says when touched.
+
+    Those of recodings are solid, those of maskings hollow, and those of synthetic tables hollow with a dot.
+    """
 
     at: Place
     method: int
     ring: bool = False
     told: str = ""
+    hollow: bool = False
+    dotted: bool = False
 
     @property
     def shape(self) -> int:
-        return self.method % len(SHAPES)
+        return (self.method + self.method // COLOURS) % len(SHAPES)  # other pairs of both in each round of colours
 
     @property
     def colour(self) -> int:
         return self.method % COLOURS
-
-    @property
-    def hollow(self) -> bool:
-        """The second dozen of methods is drawn hollow."""
-        return (self.method // COLOURS) % 2 == 1
 
 
 @dataclass(frozen=True)
@@ -251,14 +251,16 @@ def _mark(item: Mark) -> Markup:
     ring = tag("circle", class_="m-ring", cx=n(x), cy=n(y), r=n(RING)) if item.ring else None
     if item.method < 0:
         return tag("g", ring)
-    kind = f"m-mark m-c{item.colour} " + ("m-hollow" if item.hollow else "m-solid")
+    own = f"m-mark m-c{item.colour}"
+    kind = f"{own} m-hollow" if item.hollow else f"{own} m-solid"
     corners = SHAPES[item.shape]
     if corners:
         path = "M" + "L".join(f"{n(x + dx)} {n(y + dy)}" for dx, dy in corners) + "Z"
         shape = tag("path", class_=kind, d=path)
     else:
         shape = tag("circle", class_=kind, cx=n(x), cy=n(y), r=n(RADIUS))
-    return tag("g", tag("title", item.told) if item.told else None, ring, shape)
+    dot = tag("circle", class_=f"{own} m-solid", cx=n(x), cy=n(y), r=n(DOT)) if item.dotted else None
+    return tag("g", tag("title", item.told) if item.told else None, ring, shape, dot)
 
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom
@@ -387,6 +389,8 @@ def _draw_mark(axes: Any, item: Mark, order: int) -> None:
     corners = SHAPES[item.shape]
     shape = Polygon([(x + dx, y + dy) for dx, dy in corners], **look) if corners else Circle((x, y), RADIUS, **look)
     axes.add_patch(shape)
+    if item.dotted:
+        axes.add_patch(Circle((x, y), DOT - 0.5, facecolor=own, linewidth=0, zorder=order + 0.5))
 
 
 def _draw_text(axes: Any, item: Text, order: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,8 @@ from sfumato.comparing.drawing import (
     svg,
     written,
 )
+from sfumato.comparing.lines import ChartLine, lines_of, of_family, point_name, swept_name
+from sfumato.comparing.points import FAMILIES, MASKING, RECODING, SYNTHESIS
 from sfumato.core.wording import count, number
 from sfumato.engines.atomic import atomic_file
 from sfumato.report.charts.svg import mark as tick_mark
@@ -36,37 +37,10 @@ from sfumato.report.page import html, style_of
 TITLE = "Risk and utility"
 _RIGHT, _BOTTOM, _EDGE = 18.0, 52.0, 22.0
 _NARROW = 500.0  # below this width there is room for the essential only
+_HEAD = 66.0  # room for the name of a family in the legend
+_LEGEND = {RECODING: "Recoded:", MASKING: "Masked:", SYNTHESIS: "Synthetic:"}
 _UP = 6  # ticks of the risk, at most
 _LETTER = 6.9  # width of one in the legend
-_VARIANTS = ("minimised", "require", "suppression", "k")  # what may tell lines of one method apart
-
-
-@dataclass(frozen=True)
-class ChartLine:
-    """The points of one method under one set of the other parameters, along the parameter that is swept."""
-
-    name: str
-    method: int
-    variant: int
-    points: tuple[Mapping[str, Any], ...]
-
-
-def lines_of(document: Mapping[str, Any]) -> list[ChartLine]:
-    """The lines of a map: every method, and within it every combination of what is not swept."""
-    points = document["points"]
-    swept = "minimised" if document["swept"] == "loss" else document["swept"]
-    several = [name for name in _VARIANTS if name != swept and len({str(p[name]) for p in points}) > 1]
-    methods = list(dict.fromkeys((p["search"], p["parameters"]) for p in points))
-    variants = list(dict.fromkeys(tuple(str(p[name]) for name in several) for p in points))
-    found: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
-    for p in points:
-        place = methods.index((p["search"], p["parameters"])), variants.index(tuple(str(p[name]) for name in several))
-        found.setdefault(place, []).append(p)
-    lines = []
-    for (method, variant), members in sorted(found.items()):
-        words = [" ".join(filter(None, methods[method])), *(_named(name, members[0][name]) for name in several)]
-        lines.append(ChartLine(", ".join(filter(None, words)), method, variant, tuple(members)))
-    return lines
 
 
 def chart(document: Mapping[str, Any], width: float = 920, heading: bool = True, whole: bool = False) -> Scene:
@@ -74,8 +48,8 @@ def chart(document: Mapping[str, Any], width: float = 920, heading: bool = True,
 
     `whole`: from nothing released to everything released, with both ends, instead of where the releases are.
     """
-    lines = lines_of(document)
     drawn = [p for p in document["points"] if p["risk"] is not None and p["utility"] is not None]
+    lines = [x for x in lines_of(document) if x.family == RECODING or any(p in drawn for p in x.points)]
     items: list[Stroke | Mark | Text] = []
     y = 12.0
     if heading:
@@ -107,7 +81,7 @@ def described(document: Mapping[str, Any]) -> str:
     """The map in a sentence, for those who hear it."""
     done = [p for p in document["points"] if p["status"] == "done"]
     front = [p for p in done if p["pareto"]]
-    methods = len({(p["search"], p["parameters"]) for p in document["points"]})
+    methods = _methods(document)
     told = f"{count(len(done), 'release')} by {count(methods, 'method')}; {len(front)} on the Pareto front"
     if front:
         named = [f"{point_name(p)} (utility {p['utility']:.3f}, risk {p['risk']:.4f})" for p in front[:8]]
@@ -115,12 +89,10 @@ def described(document: Mapping[str, Any]) -> str:
     return told + "."
 
 
-def point_name(point: Mapping[str, Any]) -> str:
-    """A point in a few words."""
-    words = [point["search"], point["parameters"], None if point["k"] is None else f"k {point['k']}", point["require"]]
-    if point["suppression"]:
-        words.append(_named("suppression", point["suppression"]))
-    return ", ".join(filter(None, words))
+def _methods(document: Mapping[str, Any]) -> int:
+    """How many methods there are: searches with their parameters, lists of steps, and generators."""
+    own = len({(p["search"], p["parameters"]) for p in of_family(document, RECODING)})
+    return own + sum(len({p["search"] for p in of_family(document, family)}) for family in (MASKING, SYNTHESIS))
 
 
 def _about(document: Mapping[str, Any], width: float) -> str:
@@ -128,12 +100,6 @@ def _about(document: Mapping[str, Any], width: float) -> str:
     told = f"{count(document['rows'], 'row')}; quasi-identifiers {columns}"
     most = int((width - 44) / 6.3)
     return told if len(told) <= most else f"{told[: most - 1]}…"
-
-
-def _named(name: str, value: Any) -> str:
-    if name == "suppression":
-        return f"suppression {value:g}" if value else "no suppression"
-    return {"minimised": f"loss {value}", "k": f"k {value}" if value is not None else "", "require": str(value)}[name]
 
 
 def _legend(
@@ -150,30 +116,44 @@ def _legend(
         entries.append(("Pareto front: no other point beats these" if width > _NARROW else "Pareto front", None))
     items: list[Stroke | Mark | Text] = []
     x, y = _EDGE, y + 6
+    both, family = len({line.family for line in lines}) > 1, ""
     for words, line in entries:
+        kind = "" if line is None else _LEGEND[line.family]
+        if both and kind != family:
+            y, x, family = y + 23 * bool(family), _EDGE, kind
+            items.append(Text("quiet", (x, y + 4.3), kind))
+            x += _HEAD if kind else 0.0
         fits = int((width - 44 - 40) / _LETTER)
         words = words if len(words) <= fits else f"{words[: fits - 1]}…"
         long = 40 + len(words) * _LETTER
-        if x > _EDGE and x + long > width - 12:
-            x, y = _EDGE, y + 23
+        start = _EDGE + (_HEAD if both and kind and width > _NARROW else 0.0)
+        if x > start and x + long > width - 12:
+            x, y = start, y + 23
         ends = (x, y), (x + 28, y)
         if line is None:
             items += [Stroke("front", ((x + 5, y), (x + 23, y))), Mark((x + 14, y), -1, True)]
         else:
-            items += [Stroke("line", ends, line.method, line.variant), Mark((x + 14, y), line.method)]
+            items += [Stroke("line", ends, line.method, line.variant)] if _drawn(line) else []
+            items.append(_mark(line, (x + 14, y)))
         items.append(Text("legend", (x + 36, y + 4.3), words))
         x += long + 18
     swept = {"k": "k", "suppression": "the suppression allowed", "require": "what is required", "loss": "the loss"}
-    if beside and len({p[_swept(document)] for p in document["points"]}) > 1:
-        words = f"Beside the points: {swept[document['swept']]}."
+    if beside and len({p[swept_name(document)] for p in of_family(document, RECODING)}) > 1:
+        words = f"Beside {'solid' if both else 'the'} points: {swept[document['swept']]}."
         if x > _EDGE and x + len(words) * 6.4 > width - 12:
             x, y = _EDGE, y + 23
         items.append(Text("quiet", (x, y + 4.3), words))
     return items, y + 30
 
 
-def _swept(document: Mapping[str, Any]) -> str:
-    return "minimised" if document["swept"] == "loss" else str(document["swept"])
+def _drawn(line: ChartLine) -> bool:
+    """Whether it is drawn as a line: a masking alone, or several along no parameter, are marks only."""
+    return line.joined and (line.family == RECODING or len(line.points) > 1)
+
+
+def _mark(line: ChartLine, at: Place, ring: bool = False, told: str = "") -> Mark:
+    """The mark of a point of a line."""
+    return Mark(at, line.method, ring, told, hollow=line.family != RECODING, dotted=line.family == SYNTHESIS)
 
 
 def _axes(document: Mapping[str, Any], x: ChartScale, y: ChartScale, width: float) -> list[Stroke | Mark | Text]:
@@ -207,17 +187,18 @@ def _points(
     marks: list[Mark] = []
     words: list[str] = []
     paths: list[tuple[Place, ...]] = []
-    named = _labels(document)
     for line in lines:
-        there = [p for p in line.points if p["risk"] is not None and p["utility"] is not None]
-        places = tuple((x(p["utility"]), y(p["risk"])) for p in there)
-        if len(places) > 1:
+        named = zip(line.points, line.labels, strict=True)
+        there = [(p, label) for p, label in named if p["risk"] is not None and p["utility"] is not None]
+        places = tuple((x(p["utility"]), y(p["risk"])) for p, _ in there)
+        if len(places) > 1 and line.joined:
             under.append(Stroke("line", places, line.method, line.variant))
             paths.append(places)
-        for p, at in zip(there, places, strict=True):
+        for (p, label), at in zip(there, places, strict=True):
             told = f"{point_name(p)}: utility {p['utility']:.4f}, risk {p['risk']:.4g}"
-            marks.append(Mark(at, line.method, p["pareto"], told + (", on the Pareto front" if p["pareto"] else "")))
-            words.append(named.get(str(p[_swept(document)]), ""))
+            told += ", on the Pareto front" if p["pareto"] else ""
+            marks.append(_mark(line, at, p["pareto"], told))
+            words.append(label)
     return [*under, *marks, *_beside(marks, words, paths, within)]
 
 
@@ -285,21 +266,14 @@ def _beside(
     ]
 
 
-def _labels(document: Mapping[str, Any]) -> dict[str, str]:
-    """The value that is swept, as it stands beside a point: of what is required, the words that not all have."""
-    name = _swept(document)
-    values = list(dict.fromkeys(str(p[name]) for p in document["points"]))
-    if len(values) < 2:
-        return {}
-    if name == "suppression":
-        return {value: number(float(value)) for value in values}
-    if name == "k":
-        return {value: value for value in values}
-    common = set.intersection(*(set(value.replace(";", "").split()) for value in values))
-    return {value: " ".join(w for w in value.replace(";", "").split() if w not in common) for value in values}
-
-
 _WIDTHS = {"wide": 944, "narrow": 350}
+SAID = {
+    RECODING: " Solid marks are recodings: values are true and coarser, and what is required is proven.",
+    MASKING: " Hollow marks are maskings: values were changed, and nothing is promised of them. Who knows how a masker "
+    "works may find more people than an attack that does not.",
+    SYNTHESIS: " Marks with a dot are synthetic tables: rows were drawn from a model, none is a person's row, and "
+    "nothing is promised of them. A model that fits too well repeats people all the same.",
+}
 READING = (
     "A point is a release that was made and measured, and then thrown away. Further right it is more useful, further "
     "down less risky: the lower right corner is where one wants to be. A line joins the releases of one method. Ringed "
@@ -332,7 +306,7 @@ def _head(document: Mapping[str, Any]) -> Markup:
     points = document["points"]
     done = [p for p in points if p["status"] == "done"]
     front = [p for p in done if p["pareto"]]
-    methods = len({(p["search"], p["parameters"]) for p in points})
+    methods = _methods(document)
     lead = f"{count(len(done), 'release')} of a table of {count(document['rows'], 'row')}, "
     lead += f"made by {count(methods, 'method')}"
     lead += f", {number(len(front))} of them on the Pareto front." if front else "."
@@ -373,7 +347,11 @@ def drawn_twice(key: str, scene: Callable[[float], Scene]) -> Markup:
 
 def _figure(document: Mapping[str, Any]) -> Markup:
     drawings = drawn_twice("map", lambda width: chart(document, width, heading=False))
-    return section("map", "The map", drawings, tag("p", READING, class_="quiet"))
+    there = [family for family in FAMILIES if of_family(document, family)]
+    told = READING + ("" if there == [RECODING] else "".join(SAID[family] for family in there))
+    other = document["risk"].get("of_synthetic") if SYNTHESIS in there else None
+    note = tag("p", f"Of {document['risk']['measure']}: {other}.", class_="quiet") if other else None
+    return section("map", "The map", drawings, tag("p", told, class_="quiet"), note)
 
 
 def _ends(document: Mapping[str, Any]) -> Markup | None:
@@ -414,16 +392,16 @@ def _table(document: Mapping[str, Any]) -> Markup | None:
     columns = [
         column
         for column in (
-            ("k", lambda p: number(p["k"]), any(p["k"] is not None for p in done)),
+            ("k", lambda p: number(p["k"], ""), any(p["k"] is not None for p in done)),
             ("Required", lambda p: p["require"], any(p["require"] for p in done)),
-            ("May suppress", lambda p: number(p["suppression"]), any(p["suppression"] for p in done)),
-            ("Loss kept low", lambda p: p["minimised"], len({p["minimised"] for p in done}) > 1),
+            ("May suppress", lambda p: number(p["suppression"], ""), any(p["suppression"] for p in done)),
+            ("Loss kept low", lambda p: p["minimised"], len({p["minimised"] for p in done} - {""}) > 1),
             ("Utility", lambda p: _figure_of(p["utility"]), True),
             ("Risk", lambda p: _figure_of(p["risk"]), True),
             ("Score", lambda p: _figure_of(p["score"]), any(p["score"] is not None for p in done)),
-            ("Loss", lambda p: _figure_of(p["loss"]), True),
-            ("Suppressed", lambda p: number(p["suppressed"]), True),
-            ("Classes", lambda p: number(p["classes"]), True),
+            ("Loss", lambda p: "" if _is_changed(p) else _figure_of(p["loss"]), not all(map(_is_changed, done))),
+            ("Suppressed", lambda p: number(p["suppressed"], ""), any(p["suppressed"] is not None for p in done)),
+            ("Classes", lambda p: number(p["classes"], ""), not all(map(_is_changed, done))),
             ("Seconds", lambda p: f"{p['seconds']:.3f}", True),
         )
         if column[2]
@@ -447,11 +425,19 @@ def _table(document: Mapping[str, Any]) -> Markup | None:
     told = (
         "Score is the mean of risk and 1 − utility, least is best; loss is what the method kept low; seconds are those "
     )
-    caption = tag("caption", f"{told}of its search.")
+    there = [word for family, word in _WORK.items() if any(p.get("family", RECODING) == family for p in done)]
+    caption = tag("caption", f"{told}of {' or '.join(there)}.")
     table = tag(
         "table", caption, tag("thead", tag("tr", *head)), tag("tbody", *rows), class_="points stack"
     )  # fmt: skip
     return section("points", "The releases", table)
+
+
+_WORK = {RECODING: "its search", MASKING: "masking", SYNTHESIS: "fitting and drawing"}
+
+
+def _is_changed(point: Mapping[str, Any]) -> bool:
+    return point.get("family", RECODING) != RECODING
 
 
 def _figure_of(value: float | None) -> str:
@@ -462,7 +448,7 @@ def _figure_of(value: float | None) -> str:
 
 
 def _left_out(document: Mapping[str, Any]) -> Markup | None:
-    rest = [p for p in document["points"] if p["status"] != "done"]
+    rest = [p for p in document["points"] if p["reason"]]
     if not rest:
         return None
     head = tag("tr", *(tag("th", title, scope="col") for title in ("Point", "Outcome", "Why")))
@@ -474,7 +460,8 @@ def _left_out(document: Mapping[str, Any]) -> Markup | None:
         for p in rest
     ]  # fmt: skip
     table = tag("table", tag("thead", head), tag("tbody", *rows), class_="stack")
-    return section("left-out", "What could not be released", table)
+    every = all(p["status"] != "done" for p in rest)
+    return section("left-out", f"What could not be {'released' if every else 'released or measured'}", table)
 
 
 def _asked(document: Mapping[str, Any]) -> Markup:
@@ -485,7 +472,7 @@ def _asked(document: Mapping[str, Any]) -> Markup:
             ("Risk", document["risk"]["label"]),
             ("Quasi-identifiers", join(sets, "; ")),
             ("Sensitive", names(document["sensitive"]) if document["sensitive"] else None),
-            ("Loss kept low", ", ".join(dict.fromkeys(p["minimised"] for p in document["points"]))),
+            ("Loss kept low", ", ".join(dict.fromkeys(p["minimised"] for p in of_family(document, RECODING))) or None),
             ("Seed", None if document["seed"] is None else number(document["seed"])),
             ("In a sentence", described(document)),
         ],

@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import polars as pl
 
-from sfumato.core.protocols import Search
+from sfumato.core.protocols import Generator, Masker, Search
+from sfumato.core.registry import field_values, variant_name
 from sfumato.core.wording import scalar
 from sfumato.criteria import KAnonymity
 from sfumato.errors import BrokenPromise, Infeasible, MissingExtra, OutputError, PolicyError, SfumatoError
@@ -32,11 +33,12 @@ from sfumato.search import search_name
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A released table, the original, the original row of each released row, and what the policy says of columns."""
+    """A released table, the original, the original row of each released row, None where it comes from none, and what
+    the policy says of columns."""
 
     original: pl.DataFrame
     released: pl.DataFrame
-    rows: np.ndarray
+    rows: np.ndarray | None
     quasi: tuple[tuple[str, ...], ...]
     sensitive: tuple[str, ...]
     weight: str | None
@@ -46,6 +48,12 @@ class Case:
     told: Callable[[Any], float | None] | None = (
         None  # a loss from the released rows alone; None where they do not tell
     )
+
+    analysed: tuple[str, ...] = ()  # what users of the release ask about: quasi-identifiers, and what goes with them
+    perturbed: tuple[str, ...] = ()  # columns whose values were changed into others
+    sampled: bool = False  # whether rows that are missing were left out by chance, as users of the release know
+    learnt_from: pl.DataFrame | None = None  # of a synthetic table, the original rows that its model saw
+    hold_out: pl.DataFrame | None = None  # and those that it did not
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -105,6 +113,7 @@ def one_column(given: Mapping[str, Any], option: str, among: tuple[str, ...], me
     return among[0]
 
 
+RECODING, MASKING, SYNTHESIS = FAMILIES = "recoding", "masking", "synthesis"
 USUAL = (2, 5, 10)  # k, where nothing else is asked
 SWEPT = ("k", "require", "suppression", "loss")  # the first of them with several values runs along a line
 
@@ -118,6 +127,7 @@ class Point:
     require: tuple[Any, ...]  # beside k
     suppression: float | int
     k: int | None
+    family: ClassVar[str] = RECODING
 
     @property
     def criteria(self) -> tuple[Any, ...]:
@@ -127,6 +137,7 @@ class Point:
     def words(self) -> dict[str, Any]:
         """How the point is named: plain values, none of them from the table."""
         return {
+            "family": self.family,
             "search": search_name(self.search),
             "parameters": parameters(self.search),
             "minimised": " ".join(filter(None, (loss_name(self.loss), parameters(self.loss)))),
@@ -146,16 +157,48 @@ class Point:
 
 
 @dataclass(frozen=True)
+class ChangedPoint:
+    """One release to make by steps of masking, or by a generator. Nothing is required of it: rows whose values are
+    others than people's have no classes to count."""
+
+    family: str
+    steps: tuple[Masker | Generator, ...]
+    require: tuple[Any, ...] = ()
+    criteria: tuple[Any, ...] = ()
+
+    def words(self) -> dict[str, Any]:
+        """How the point is named, as that of a search is."""
+        names = [variant_name(type(step).__name__) for step in self.steps]
+        own = "; ".join(filter(None, map(_step_words, self.steps)))
+        none = dict.fromkeys(("k", "suppression"))
+        return {
+            "family": self.family,
+            "search": " + ".join(names),
+            "parameters": own,
+            "minimised": "",
+            "require": "",
+            **none,
+        }
+
+    def identity(self) -> dict[str, Any]:
+        """Everything that tells the point from others: for fingerprints only."""
+        return {"steps": [[type(step).__name__, repr(step.parameters()), _identity(step)] for step in self.steps]}
+
+
+@dataclass(frozen=True)
 class ComparisonPlan:
     """The points, and which parameter runs along a line of the map."""
 
-    points: tuple[Point, ...]
+    points: tuple[Point | ChangedPoint, ...]
     swept: str
 
 
-def plan(search: Any, loss: Any, require: Any, suppression: Any, k: Any) -> ComparisonPlan:
-    """Every search with every loss, alternative of `require`, suppression and k."""
-    searches = _once(parse_search(one) for one in several(search, "search"))
+def plan(
+    search: Any, loss: Any, require: Any, suppression: Any, k: Any, changed: Sequence[ChangedPoint] = ()
+) -> ComparisonPlan:
+    """Every search with every loss, alternative of `require`, suppression and k; then what else is compared."""
+    none = bool(changed) and isinstance(search, list | tuple) and not search
+    searches = [] if none else _once(parse_search(one) for one in several(search, "search"))
     losses = _once(parse_loss(one) for one in several(loss, "loss"))
     alternatives = _alternatives(require)
     shares = several(suppression, "suppression")
@@ -163,10 +206,11 @@ def plan(search: Any, loss: Any, require: Any, suppression: Any, k: Any) -> Comp
     if any(isinstance(c, KAnonymity) for one in alternatives for c in one) and ks != [None]:
         hint = "leave k out, or KAnonymity"
         raise PolicyError("k and a KAnonymity in require both say how many rows look alike", hint=hint)
-    points = [
+    points: list[Point | ChangedPoint] = [
         Point(s, l, r, share, number) for s in searches for l in losses for r in alternatives for share in shares
         for number in ks
     ]  # fmt: skip
+    points += _once(changed)
     counts = {"k": len(ks), "require": len(alternatives), "suppression": len(shares), "loss": len(losses)}
     return ComparisonPlan(tuple(points), next((name for name in SWEPT if counts[name] > 1), "k"))
 
@@ -188,6 +232,21 @@ def parameters(value: Any) -> str:
     """
     usual = [field for field in fields(value) if getattr(value, field.name) != field.default]
     return " ".join(f"{field.name}={_shown(getattr(value, field.name))}" for field in usual)
+
+
+def _step_words(step: Any) -> str:
+    """The columns of a step or a generator, its first parameter if it is a number, and others that are not as usual."""
+    usual = {field.name: field.default for field in fields(step)}
+    values = {name: value for name, value in field_values(step).items() if name != "columns"}
+    first = next((name for name, value in values.items() if name != "by" and value not in (None, ())), None)
+    given = {
+        name: v
+        for name, v in values.items()
+        if v != usual[name] or (name == first and isinstance(v, int | float) and not isinstance(v, bool))
+    }
+    own = [f"{name}={','.join(map(str, v)) if name == 'by' else _shown(v)}" for name, v in given.items()]
+    columns = getattr(step, "columns", ())
+    return " ".join([*([",".join(columns)] if columns else []), *own])
 
 
 def required(criteria: Iterable[Any]) -> str:
@@ -367,7 +426,7 @@ class Stopped(Exception):
 def attempt(work: Callable[[], Mapping[str, Any]]) -> Row:
     """The figures of a point, or why there are none. A missing library and a full disk end the whole run."""
     try:
-        return {**work(), "status": "done", "reason": None}
+        return {"status": "done", "reason": None, **work()}
     except (MissingExtra, OutputError, Stopped):
         raise
     except BrokenPromise as error:

@@ -10,20 +10,40 @@ from typing import Any
 import polars as pl
 
 from sfumato.core.label_grammar import says_nothing
+from sfumato.core.masked import NOT_ANONYMOUS
 from sfumato.core.wording import count, listed, number, one_in, percent, quoted
 from sfumato.engines.order import CANONICAL, INPUT
 from sfumato.errors import PolicyError
 from sfumato.measures.reach import Reach
 from sfumato.measures.table import TupleCounts
-from sfumato.report.manifest import Manifest, look, measured, promises, quasi, roles_of, rows
+from sfumato.release.manifest import COPY
+from sfumato.report.manifest import (
+    OF_PEOPLE,
+    Manifest,
+    copies,
+    is_drawn,
+    is_masked,
+    is_synthetic,
+    look,
+    measured,
+    promises,
+    quasi,
+    roles_of,
+    rows,
+    veiled,
+    without_copy,
+)
 from sfumato.report.sections.attacks import described
 from sfumato.report.sections.evidence import counted
+from sfumato.report.sections.masking import as_checked
+from sfumato.report.sections.synthesis import is_constructed, left_open, said_of_copies
 from sfumato.report.translation import translated
 
 PROVEN, CONSTRUCTED, MEASURED = "Proven", "By construction", "Measured"
 LONG = 120  # letters of a name
 SHOWN = 2  # promises that are told; the rest is counted
 COLUMNS = 6  # that a line names
+STEPS = 3  # of masking that are told; the rest is counted
 COARSE = re.compile(r"[\[\](){}*<>≥≤]|\.\.|\d+s$")  # ranges, sets, stars, decades
 
 
@@ -61,6 +81,9 @@ def explanation(
     checked: whether the promises were derived again from the rows; else they are told as promised, not as proven.
     where: the folder of the release, for the command that checks it.
     """
+    if is_masked(manifest):
+        found = _masked(manifest, released, reach, checked, where)
+        return Explanation(tuple((translated(t, language), translated(s, language)) for t, s in found), language)
     roles = roles_of(manifest, None)
     blurred = [name for name, role in roles.items() if role == "quasi"]
     kept = [name for name in roles if name not in blurred]
@@ -88,10 +111,87 @@ def explanation(
     return Explanation(tuple(said), language)
 
 
+def _masked(
+    manifest: Manifest, released: pl.DataFrame | TupleCounts | None, reach: Reach, checked: bool, where: str | None
+) -> list[tuple[str, str]]:
+    """The same of a masked table: its steps, and what can be checked of them; of a synthetic one, how it was drawn."""
+    manifest, synthetic = without_copy(manifest), is_synthetic(manifest)
+    columns, changed = _own(manifest), [str(name) for name in rows(manifest, "changed")]
+    found = [("What it is", _what(manifest, len(columns)))]
+    if look(manifest, "pseudonymous"):
+        found.append(("Not anonymous", str(look(manifest, "pseudonymous"))))
+    found += [("Not anonymous", NOT_ANONYMOUS)] if synthetic else []
+    if removed := [str(name) for name in rows(manifest, "policy", "identifying")]:
+        found.append(
+            ("Removed", f"{_named(removed)} {'is' if len(removed) == 1 else 'are'} not in the table any more.")
+        )
+    steps = rows(manifest, "steps")
+    if synthetic:
+        found += _drawn(manifest, [str(look(step, "does") or "") for step in steps])
+    for i, step in enumerate([] if synthetic else steps[:STEPS], 1):
+        does, taken = str(look(step, "does") or ""), [str(name) for name in rows(step, "columns")]
+        of = f"{_named(taken)}. " if taken else ""
+        found.append((f"Step {i}", f"{of}{does[:1].upper()}{does[1:]}."))
+    if len(steps) > STEPS and not synthetic:
+        found.append(("Then", f"{count(len(steps) - STEPS, 'more step')}, in the report."))
+    if kept := [name for name in columns if name not in changed]:
+        found.append(("As it was", f"{_named(kept)} {'stands' if len(kept) == 1 else 'stand'} there as before."))
+    nothing = "nothing of people." if is_drawn(manifest) else "nothing of the people in it."
+    found += _promised(manifest, checked) if promises(manifest) else [("Promised", nothing)]
+    facts = as_checked(manifest, released)["facts"]
+    here, away = sum(fact["holds"] is True for fact in facts), sum(fact["private"] for fact in facts)
+    if here or away:
+        told = (
+            [f"{count(here, 'fact')} of the {'drawing' if synthetic else 'steps'} on the released rows"] if here else []
+        )
+        told += [f"{count(away, 'fact')} by the owner against the original"] if away else []
+        found.append(("Checked", f"{'; '.join(told)}. They promise nothing of people."))
+    found += [("Left open", said) for said in left_open(manifest)[:SHOWN]]
+    if risk := _risk({**manifest, "measured": []} if veiled(manifest) else manifest, reach):
+        found.append((MEASURED, risk))
+    what = "the promises and facts" if promises(manifest) else "the facts"
+    what = f"{what} from the released rows alone"
+    if synthetic and not here:  # facts that compare with the original are for its owner
+        rows_are = "that the rows are those of the manifest"
+        what = "the promises from the released rows alone" if promises(manifest) else rows_are
+    found.append(("Check it", f'"sfumato verify {where or "FOLDER"}" checks {what}.'))
+    return found
+
+
+def _own(manifest: Manifest) -> list[str]:
+    """The columns, without the number of the copy."""
+    return [name for name, role in roles_of(manifest, None).items() if role != COPY]
+
+
+def _drawn(manifest: Manifest, does: Sequence[str]) -> list[tuple[str, str]]:
+    """How a synthetic table was drawn, and what it repeats."""
+    term = CONSTRUCTED if is_constructed(manifest) else "Repeats"
+    said = said_of_copies(manifest)
+    found = [("Drawn", f"{one}.") for one in does if one] + [(term, f"{said[0].lower()}{said[1:]}")]
+    if copies(manifest) > 1:
+        found.append(("Several", f'{number(copies(manifest))} tables, each drawn anew; "{COPY}" says which one.'))
+    return found
+
+
+WHAT = {
+    "masked": "a table about people, masked before it was released",
+    "blurred": "a table about people, blurred before it was released",
+    "drawn": "a table drawn from a model of a table about people; no row is a person's row",
+    "partial": "a table about people, some values of which were drawn from a model",
+    "mixes_people": "a table about people, each row mixed with one drawn from a model",
+    "copies_people": "a table of people's rows, drawn by chance",
+}
+
+
 def _what(manifest: Manifest, columns: int) -> str:
     released, before = look(manifest, "data", "rows"), look(manifest, "input", "rows")
-    said = f"a table about people, blurred before it was released: {count(released, 'row')}, {count(columns, 'column')}"
+    how = "masked" if is_masked(manifest) else "blurred"
+    if is_synthetic(manifest):
+        how = next((of for of in OF_PEOPLE if look(manifest, "synthesis", of)), "drawn")
+    said = f"{WHAT[how]}: {count(released, 'row')}, {count(columns, 'column')}"
     absent = look(manifest, "solution", "suppressed")
+    if how == "masked" and before and released:
+        absent = before - released
     if absent and before:
         said += f"; {number(absent)} of {count(before, 'row')} {'was' if absent == 1 else 'were'} left out"
     dataset = look(manifest, "about", "dataset")
@@ -198,7 +298,12 @@ def _risk(manifest: Manifest, reach: Reach) -> str:
         said.append(f"a search for one person picks the right row at most {one_in(highest)} times ({percent(highest)})")
     if reach.with_known is not None and reach.with_known.rows:
         alone = f"{number(reach.with_known.rows)} of {count(reach.rows, 'row')}"
-        said.append(f"whoever knows the other columns too can tell {alone} from all others")
+        who = (
+            f"whoever knows the columns that were not {'made anew' if reach.synthetic else 'perturbed'}"
+            if reach.masked
+            else "whoever knows the other columns too"
+        )
+        said.append(f"{who} can tell {alone} from all others")
     worst = reach.worst
     if worst is not None and worst.get("advantage"):
         column = (worst.get("details") or {}).get("column")

@@ -19,11 +19,12 @@ from sfumato.core.printed import printed
 from sfumato.engines.atomic import atomic_file
 from sfumato.engines.files.bytes import read_back, sha256
 from sfumato.engines.numbers import forms_written
+from sfumato.engines.order import INPUT
 from sfumato.errors import OutputError
 from sfumato.release.folder import verify_folder
-from sfumato.release.manifest import is_release, load_manifest
+from sfumato.release.manifest import data_of, is_release, load_manifest
 from sfumato.release.verify import INTEGRITY, Verification, verify_table
-from sfumato.report.manifest import Manifest, roles_of
+from sfumato.report.manifest import Manifest, is_masked, look, roles_of
 from sfumato.report.page import browser, pdf_of
 
 OWNER = 0o600
@@ -88,7 +89,7 @@ def of_folder(folder: Path) -> tuple[dict[str, Any], pl.DataFrame, Verification]
     """The manifest and the table of a release, and what verify says, which is told in its words."""
     found = verify_folder(folder)
     manifest = load_manifest(folder)
-    data = manifest["data"]
+    data = data_of(manifest)
     manifest = as_verified(manifest, found)
     rows = read_back(folder / data["file"], data["format"], data.get("guarded", True))
     return manifest, forms_written(data.get("numbers", {})).read(rows), found
@@ -133,9 +134,9 @@ def of_table(
 
 def aligned(manifest: Manifest, released: pl.DataFrame, original: pl.DataFrame) -> np.ndarray | None:
     """The original row of each released row, where as many rows show it by columns that were released as they are."""
-    if released.height != original.height:
+    if released.height != original.height or (is_masked(manifest) and look(manifest, "data", "order") != INPUT):
         return None
-    roles = roles_of(manifest, released)
-    kept = [name for name, role in roles.items() if role != "quasi" and name in original.columns]
+    roles, changed = roles_of(manifest, released), look(manifest, "changed") or ()
+    kept = [n for n, role in roles.items() if role != "quasi" and n in original.columns and n not in changed]
     same = [printed(released.get_column(name)).eq_missing(printed(original.get_column(name))).all() for name in kept]
     return np.arange(released.height) if kept and all(same) else None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.core.registry import Variant
 from sfumato.core.wording import count, parameter
 from sfumato.criteria import CRITERIA
+from sfumato.release.manifest import COPY
 from sfumato.report.translation import LANGUAGES
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 
 Manifest = Mapping[str, Any]
+OF_PEOPLE = ("partial", "copies_people", "mixes_people")  # ways in which rows of a synthetic table are people's
 
 
 def look(manifest: Manifest, *path: str) -> Any:
@@ -67,6 +69,60 @@ def quasi(manifest: Manifest) -> list[list[str]]:
     if any(isinstance(one, str) for one in sets):
         return [[str(column) for column in sets]]
     return [[str(column) for column in one if column is not None] for one in sets]
+
+
+def is_masked(manifest: Manifest) -> bool:
+    """Whether steps changed values of the table, so that what holds of it are facts of the steps."""
+    return look(manifest, "made_by") in ("masking", "synthesis")
+
+
+def is_synthetic(manifest: Manifest) -> bool:
+    """Whether its rows were drawn from a model."""
+    return look(manifest, "made_by") == "synthesis"
+
+
+def is_drawn(manifest: Manifest) -> bool:
+    """Whether all of it was drawn from a model, so that no row is a person's."""
+    return is_synthetic(manifest) and not any(look(manifest, "synthesis", of) for of in OF_PEOPLE)
+
+
+def perturbed(manifest: Manifest) -> list[str]:
+    """The columns whose values a step changed into others."""
+    return [str(column) for column in rows(manifest, "perturbed")]
+
+
+def veiled(manifest: Manifest) -> list[str]:
+    """The perturbed columns that no promise is about: classes of equal rows say nothing of them."""
+    about = {
+        str(name) for one in promises(manifest) for name in rows(one, "quasi") + rows(one, "parameters", "attribute")
+    }
+    return [column for column in perturbed(manifest) if column not in about]
+
+
+def copies(manifest: Manifest) -> int:
+    """How many tables a synthetic release holds."""
+    return int(look(manifest, "synthesis", "m") or 1) if is_synthetic(manifest) else 1
+
+
+def first_copy(manifest: Manifest, released: pl.DataFrame) -> pl.DataFrame:
+    """The first of several tables of a synthetic release; all rows where there is one."""
+    import polars as pl
+
+    if copies(manifest) == 1:
+        return released
+    return released.filter(pl.col(COPY).cast(pl.String) == "1").drop(COPY)
+
+
+def without_copy(manifest: Manifest) -> dict[str, Any]:
+    """The same where the number of the copy is no column that anybody knows of a person."""
+    if copies(manifest) == 1:
+        return dict(manifest)
+    sets = [[name for name in one if name != COPY] for one in quasi(manifest)]
+    told, sizes = (
+        [{**one, "quasi": [name for name in rows(one, "quasi") if name != COPY]} for one in part]
+        for part in (promises(manifest), measured(manifest))
+    )
+    return {**manifest, "promises": told, "measured": sizes, "policy": {**table(manifest, "policy"), "quasi": sets}}
 
 
 def of_set(manifest: Manifest, entry: Manifest) -> list[str]:

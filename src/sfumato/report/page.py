@@ -32,7 +32,7 @@ def report_page(
 ) -> str:
     """The whole page."""
     style = style_of("page.css", "evidence.css") + _running(manifest, internal)
-    called = f"{title(reach, standard)}: {'internal ' if internal else ''}release report"
+    called = f"{title(reach, standard, manifest)}: {'internal ' if internal else ''}release report"
     made = tag("footer", f"Made by Sfumato {look(manifest, 'sfumato') or ''}".rstrip(), f" from {made_from}.")
     warning = None
     if internal:

@@ -46,7 +46,7 @@ def ends(labels: pl.Series) -> Ends | None:
     """
     text = labels.cast(pl.String).str.strip_chars()
     text = text.set((text == SAYS_NOTHING).fill_null(False), None)
-    if text.null_count() == len(text):
+    if text.null_count() == len(text) or not text.str.contains("[0-9]").any():
         return None
     return _points(text) or _ranges(text)
 

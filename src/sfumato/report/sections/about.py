@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.report.manifest import Manifest, look, quasi
+from sfumato.report.manifest import Manifest, is_drawn, look, quasi
 from sfumato.report.markup import Markup, facts, join, names, section, tag
 
 LINES = {
@@ -19,6 +19,7 @@ WORST_CASE = (
     "That this person is in the table is taken as known: the worst case, for somebody who does not know it finds no "
     "more."
 )
+NOBODY = "No record is that of this person: what there is to learn is learnt from records alike."
 
 
 def said(manifest: Manifest, *path: str) -> Markup | None:
@@ -39,6 +40,6 @@ def about(manifest: Manifest) -> Markup:
     if sets:
         known = join([names(one) for one in sets], ", or the ")
         who = join(["Somebody who knows the ", known, " of one person, and no other column. "])
-        pairs.append(("Attacker assumed", join([who, WORST_CASE])))
+        pairs.append(("Attacker assumed", join([who, NOBODY if is_drawn(manifest) else WORST_CASE])))
         pairs.append(("Why this attacker", said(manifest, "attacker") or blank()))
     return section("about", "About this release", facts(pairs, "record"))

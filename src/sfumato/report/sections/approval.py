@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from sfumato.core.masked import NOT_ANONYMOUS
 from sfumato.core.wording import number, one_in, percent
 from sfumato.measures.reach import Reach
-from sfumato.report.manifest import Manifest, look, measured, promises, quasi
+from sfumato.report.manifest import Manifest, is_drawn, is_synthetic, look, measured, promises, quasi
 from sfumato.report.markup import Markup, join, names, section, tag
 from sfumato.report.markup import name as name_
 from sfumato.report.sections.attacks import described
+from sfumato.report.sections.synthesis import left_open, said_of_copies
 
 LINES = ("Name", "Role", "Date", "Signature")
 # who signed, and when, must not change these bytes, which are signed
@@ -42,7 +44,9 @@ def approval(manifest: Manifest, reach: Reach) -> Markup:
 
 def residual(manifest: Manifest, reach: Reach) -> Markup:
     """What remains: what is promised where that holds, what was measured, and what nobody can prove."""
-    said: list[object] = []
+    said: list[object] = [f"{look(manifest, 'pseudonymous')} "] if look(manifest, "pseudonymous") else []
+    if is_synthetic(manifest):
+        said += [f"{one} " for one in (NOT_ANONYMOUS, said_of_copies(manifest), *left_open(manifest))]
     known, broken = [one for one in quasi(manifest) if one], [one for one in promises(manifest) if not one.get("holds")]
     if broken:
         said.append("A promise does not hold: what remains is not bounded. ")
@@ -51,14 +55,16 @@ def residual(manifest: Manifest, reach: Reach) -> Markup:
     entries = [(look(one, "risk", "highest"), look(one, "risk", "average")) for one in measured(manifest)]
     highest = max((risk for risk, _ in entries if risk is not None), default=None)
     average = max((risk for _, risk in entries if risk is not None), default=None)
-    if highest is not None and known:
+    if highest is not None and known and not is_drawn(manifest):  # of drawn records none is the right one
         who = join([names(one) for one in known], ", or the ")
         chance = f" of one person picks the right record at most {one_in(highest)} times"
         mean = "" if average is None else f", and {one_in(average)} times on average"
         said += ["Somebody who knows the ", who, f"{chance}{mean} (measured). "]
     if reach.with_known is not None and reach.with_known.rows:
         alone = f"{number(reach.with_known.rows)} of {number(reach.rows)} records"
-        said.append(f"Whoever knows the columns that are not covered too singles out {alone} (measured). ")
+        known_too = "were not perturbed" if reach.masked else "are not covered too"
+        known_too = "were not made anew" if reach.synthetic else known_too
+        said.append(f"Whoever knows the columns that {known_too} singles out {alone} (measured). ")
     worst = reach.worst
     if worst is not None and worst.get("advantage"):
         column = (worst.get("details") or {}).get("column")

@@ -81,7 +81,15 @@ ATTACKS = {
 TITLES = {"singling-out-(multivariate)": "singling-out", "singling-out-(univariate)": "singling-out-univariate"}
 
 
-def attacks(tried: Sequence[Mapping[str, Any]], left_out: Sequence[str], with_original: bool = False) -> Markup:
+READING = (
+    "A success above that of guessing is not yet a breach of the promises: it is what the release tells about "
+    "groups. It is for the reader to judge whether that is acceptable for this column."
+)
+
+
+def attacks(
+    tried: Sequence[Mapping[str, Any]], left_out: Sequence[str], with_original: bool = False, reading: str = READING
+) -> Markup:
     """The section of attacks."""
     intro = (
         "Each attack is given the released table"
@@ -97,10 +105,6 @@ def attacks(tried: Sequence[Mapping[str, Any]], left_out: Sequence[str], with_or
     head = ("Attack", "Succeeds", "Guessing", "95% interval")
     shown = html_table(
         head, lines, "Share of the records, or of the trials, on which an attack succeeds", "stack attacks"
-    )
-    reading = (
-        "A success above that of guessing is not yet a breach of the promises: it is what the release tells about "
-        "groups. It is for the reader to judge whether that is acceptable for this column."
     )
     return section("attacks", "Attacks tried", tag("p", intro), shown, tag("p", reading, class_="quiet"), *notes)
 
@@ -120,14 +124,15 @@ def _line(attack: Mapping[str, Any], several: bool) -> list[object]:
     of = join([" of ", name_(column)]) if column else None
     name, does = described(attack)
     title = join([tag("b", name, of), ". ", does])
-    return [join([title, said]), _share(attack.get("success")), _share(attack.get("baseline")), _interval(attack)]
+    return [join([title, said]), _share(attack.get("success")), _share(attack.get("baseline")), interval_of(attack)]
 
 
 def _share(value: Any) -> str:
     return percent(value) if isinstance(value, int | float) and math.isfinite(value) else "–"
 
 
-def _interval(attack: Mapping[str, Any]) -> Markup | str:
+def interval_of(attack: Mapping[str, Any]) -> Markup | str:
+    """The interval of an attack, and how many trials it is of."""
     ends, trials = attack.get("interval"), attack.get("trials")
     if not isinstance(ends, list | tuple) or len(ends) != 2:
         return "–"
@@ -136,7 +141,6 @@ def _interval(attack: Mapping[str, Any]) -> Markup | str:
 
 
 LINKED = 20_000  # people who are looked for in the release
-ALONE = ("homogeneity", "background-knowledge", "skewness", "similarity", "negative-disclosure")
 LINKAGE = ("deterministic_linkage", "distance_linkage")
 Found = list[Mapping[str, Any]]
 
@@ -170,6 +174,7 @@ def _tried(attack: Callable[[], Found]) -> Found:
 def _three(pair: Pair, names: Sequence[str], secrets: Sequence[str], hierarchies: Mapping[str, Any]) -> Found:
     """Singling out, linkability, inference."""
     from sfumato.measures.attacks import attack_summary
+    from sfumato.measures.attacks.summary import ON_CLASSES
 
     given: dict[str, Any] = {
         "quasi": names,
@@ -178,7 +183,7 @@ def _three(pair: Pair, names: Sequence[str], secrets: Sequence[str], hierarchies
         "hierarchies": hierarchies,
     }
     every = attack_summary(pair.released, **given, most=0)
-    return [attack for name, attack in every.items() if name.partition(":")[0] not in ALONE]
+    return [attack for name, attack in every.items() if name.partition(":")[0] not in ON_CLASSES]
 
 
 def _people(pair: Pair) -> np.ndarray:

@@ -12,7 +12,18 @@ from sfumato.core.wording import count, number, percent
 from sfumato.losses import LOSSES
 from sfumato.report.charts.axis import GroupName
 from sfumato.report.charts.svg import bar
-from sfumato.report.manifest import Manifest, called, look, promises, quasi, rows, table
+from sfumato.report.manifest import (
+    Manifest,
+    called,
+    is_masked,
+    is_synthetic,
+    look,
+    perturbed,
+    promises,
+    quasi,
+    rows,
+    table,
+)
 from sfumato.report.markup import Markup, join, name, names, section, tag
 from sfumato.report.markup import table as html_table
 from sfumato.report.sections.about import blank, said
@@ -31,7 +42,18 @@ ROLES = {
     "sensitive": "Sensitive",
     "insensitive": "Insensitive",
     "weight": "Weight",
+    "masked": "Masked",
+    "synthetic": "Made anew",
+    "copy": "Number of the copy",
 }
+MASKED = (
+    "A changed column is one that a step took. A perturbed one has other values than it had; one that is changed and "
+    "not perturbed has coarser ones, or pseudonyms. The rest is released as it is."
+)
+SYNTHETIC = (
+    "A column made anew has values that were drawn from the model, whatever its role. Identifying columns were removed "
+    "before the model saw them. Roles say what promises and measures are about."
+)
 
 
 def roles(manifest: Manifest) -> Markup:
@@ -40,6 +62,7 @@ def roles(manifest: Manifest) -> Markup:
         "Identifying columns name a person and are removed. Quasi-identifying columns may be known to others and are "
         "blurred. Sensitive columns are what others should not learn about a person. The rest is released as it is."
     )
+    intro = SYNTHETIC if is_synthetic(manifest) else MASKED if is_masked(manifest) else intro
     lines: list[tuple[object, ...]] = [
         (name(column), ROLES["identifying"], "", "removed", _why(manifest, str(column), "identifying", ""))
         for column in rows(manifest, "policy", "identifying")
@@ -56,7 +79,7 @@ def roles(manifest: Manifest) -> Markup:
         "p", "Suggested by Sfumato from names and patterns, and taken as they were: the roles of ", names(taken), "."
     )
     parts = [tag("p", intro), note if taken else None, shown if lines else None]
-    return section("roles", "Roles of the columns", *parts)
+    return section("roles", "The columns" if is_masked(manifest) else "Roles of the columns", *parts)
 
 
 def _why(manifest: Manifest, column: str, role: str, kind: str) -> Markup | str:
@@ -75,6 +98,14 @@ def _role(manifest: Manifest, column: str, role: str) -> str:
 
 
 def _fate(manifest: Manifest, column: str, role: str) -> str:
+    if is_synthetic(manifest):
+        anew = column in rows(manifest, "changed")
+        return "says which table a row is of" if role == "copy" else "drawn from the model" if anew else "as it was"
+    if is_masked(manifest) or (role != "quasi" and column in rows(manifest, "changed")):
+        taken = [str(i) for i, step in enumerate(rows(manifest, "steps"), 1) if column in rows(step, "columns")]
+        by = f" by {'steps' if len(taken) > 1 else 'step'} {' and '.join(taken)}" if taken else ""
+        how = f"perturbed{by}" if column in perturbed(manifest) else f"changed{by}, not perturbed"
+        return how if column in rows(manifest, "changed") else "as it was"
     named = sum(look(promise, "parameters", "attribute") == column for promise in promises(manifest))
     if role == "quasi" and named:
         return f"{_blurred(manifest, column)}; protected by {count(named, 'promise')}"
@@ -131,8 +162,9 @@ def _is_number(value: object) -> bool:
 LONG = 90  # characters of a label
 
 
-def shapes(found: Sequence[ColumnShape], least: int | None = None) -> Markup | None:
-    """The section of distributions; `least` is the count below which those of the original are not told."""
+def shapes(found: Sequence[ColumnShape], least: int | None = None, drawn: bool = False) -> Markup | None:
+    """The section of distributions; `least` is the count below which those of the original are not told; `drawn`,
+    whether records are others than before."""
     if not found:
         return None
     if least is None:
@@ -143,11 +175,17 @@ def shapes(found: Sequence[ColumnShape], least: int | None = None) -> Markup | N
             "The share of the records in each group of values, before and after. A released range or set is spread "
             f"evenly over what it covers. Values of fewer than {least} original records are not named."
         )
-    parts = [tag("div", _shape(shape, least), class_="shape") for shape in found]
+    if least is not None and drawn:
+        title = "Each column beside the original"
+        intro = (
+            "The share of the records in each group of values, in the original and in this table. Values of fewer than "
+            f"{least} original records are not named."
+        )
+    parts = [tag("div", _shape(shape, least, drawn), class_="shape") for shape in found]
     return section("columns", title, tag("p", intro), tag("div", *parts, class_="shapes"))
 
 
-def _shape(shape: ColumnShape, least: int | None) -> Markup:
+def _shape(shape: ColumnShape, least: int | None, drawn: bool) -> Markup:
     role = ROLES.get(shape.role, shape.role).lower()
     title = tag("h3", name(shape.name), tag("span", f" {role}, {count(shape.labels, 'label')}", class_="quiet"))
     if shape.axis is None:
@@ -156,7 +194,7 @@ def _shape(shape: ColumnShape, least: int | None) -> Markup:
     if least is None or shape.original is None:
         shown = _released(shape)
     else:
-        shown = _compared(shape, least)
+        shown = _compared(shape, least, drawn)
     return join([title, shown, _note(shape, least)])
 
 
@@ -180,20 +218,21 @@ def _released(shape: ColumnShape) -> Markup:
     return html_table(("Label", "Records", "Share"), lines, f"Released labels of {shape.name}", "shares bars")
 
 
-def _compared(shape: ColumnShape, least: int) -> Markup:
+def _compared(shape: ColumnShape, least: int, drawn: bool) -> Markup:
     assert shape.original is not None
     before, after = (values / max(values.sum(), 1.0) for values in (shape.original, shape.released))
     top = max(_top(shape, before), _top(shape, after))
     lines = []
     for i, label in enumerate(shape.groups):
         few = 0 < shape.original[i] < least
-        drawn = [bar(0 if few else before[i] / top, "bar was"), bar(after[i] / top)]
+        bars = [bar(0 if few else before[i] / top, "bar was"), bar(after[i] / top)]
         was = f"under {least} records" if few else percent(float(before[i]))
-        lines.append((_label(label), "" if _is_rest(shape, i) else join(drawn), was, percent(float(after[i]))))
+        lines.append((_label(label), "" if _is_rest(shape, i) else join(bars), was, percent(float(after[i]))))
     moved = float(np.abs(before - after).sum() / 2)
     caption = f"{percent(moved)} of the records are in another group than before"
+    caption = f"The shares differ by {percent(moved)}" if drawn else caption
     head = ("Values", "Before above, after below", "Before", "After")
-    return html_table(head, lines, caption if moved >= 5e-5 else "As before", "shares bars two")
+    return html_table(head, lines, caption if moved >= 5e-5 else "The same shares as before", "shares bars two")
 
 
 def _label(text: str, long: int = LONG) -> Markup:

@@ -262,6 +262,8 @@ def _accessible(reach: Reach) -> Safeguard:
 def _true(manifest: Manifest) -> Safeguard:
     if look(manifest, "foreign") or not table(manifest, "solution"):
         return OPEN, "How the table was made is not known here."
+    if rows(manifest, "perturbed"):
+        return PARTLY, "Steps changed some values into others: they are not those of a person."
     if any(look(column, "form") == "draw" for column in table(manifest, "data", "numbers").values()):
         return PARTLY, "Some numbers are drawn at random within their range: they are not those of a person."
     return TAKEN, "Values are coarser than they were, and none is made up."

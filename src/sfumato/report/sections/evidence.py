@@ -11,13 +11,14 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.parameters import known_columns
-from sfumato.core.printed import as_text, printed, printed_frame
+from sfumato.core.printed import as_text, categories, label_counts, printed, printed_frame
 from sfumato.core.wording import number
 from sfumato.errors import SfumatoError
 from sfumato.losses import LOSSES
 from sfumato.measures.reach import Reach
 from sfumato.measures.utility import Pair, pair_of, utility_summary
 from sfumato.measures.utility.column import ComparedColumn
+from sfumato.release.manifest import COPY
 from sfumato.release.verify import class_sizes
 from sfumato.report.charts.axis import LARGEST, ChartAxis, axis_of, axis_of_points, ends
 from sfumato.report.manifest import Manifest, called, quasi, roles_of
@@ -27,6 +28,7 @@ from sfumato.report.sections.attacks import attacks_with_original
 
 COLUMNS, LABELS = 40, 5_000  # columns drawn, and labels of a column up to which it may be an axis of the heat map
 MANY = 20_000  # rows looked at to see whether a column has a value per row
+PAIRS = 1 << 20  # pairs of two columns that are counted by their numbers
 SIDE = (12, 8)  # rows and columns of the heat map at most
 
 
@@ -74,6 +76,7 @@ def evidence(manifest: Manifest, released: pl.DataFrame, reach: Reach) -> Eviden
     The same for the table in memory and for the one read back from its file: values count by their printed form.
     """
     roles = roles_of(manifest, released)
+    roles = {name: role for name, role in roles.items() if role != COPY}
     shown = list(roles)[:COLUMNS]
     shapes = tuple(_shape(released.get_column(name), roles[name]) for name in shown)
     left_out = [f"{len(roles) - len(shown)} more columns are not drawn."] if len(roles) > len(shown) else []
@@ -84,12 +87,8 @@ def evidence(manifest: Manifest, released: pl.DataFrame, reach: Reach) -> Eviden
 
 def counted(column: pl.Series) -> tuple[pl.Series, np.ndarray]:
     """The distinct printed values of a column (missing as null) and the rows of each, most rows first, then by text."""
-    found = column.alias("label").value_counts(name="rows")
-    found = found.with_columns(printed(found.get_column("label")))
-    if not column.dtype.is_integer():  # several values may print alike: both zeros, all that is missing
-        found = found.group_by("label").agg(pl.col("rows").sum())
-    found = found.sort(["rows", "label"], descending=[True, False], nulls_last=True)
-    return found.get_column("label"), found.get_column("rows").cast(pl.Int64).to_numpy()
+    found = label_counts(column).sort(["rows", "label"], descending=[True, False], nulls_last=True)
+    return found.get_column("label"), found.get_column("rows").to_numpy()
 
 
 def _shape(column: pl.Series, role: str) -> ColumnShape:
@@ -126,6 +125,8 @@ def axes(shapes: Sequence[ColumnShape]) -> tuple[str, str] | None:
     fit = [shape for shape in shapes if shape.axis is not None and 1 < shape.labels <= LABELS]
     known = sorted((shape for shape in fit if shape.role == "quasi"), key=_telling)
     secret = next((shape for shape in fit if shape.role == "sensitive"), None)
+    if not known or (secret is None and len(known) < 2):  # of what was drawn from a model, any column will do
+        known += sorted((shape for shape in fit if shape.role == "synthetic"), key=_telling)
     if secret is not None and known:
         return secret.name, known[0].name
     return (known[0].name, known[1].name) if secret is None and len(known) > 1 else None
@@ -139,10 +140,7 @@ def _telling(shape: ColumnShape) -> tuple[bool, float]:
 
 
 def _heat(released: pl.DataFrame, down: str, across: str) -> Heat | None:
-    cells = pl.DataFrame({"a": released.get_column(down), "b": released.get_column(across)})
-    counts = cells.group_by("a", "b").agg(n=pl.len())  # values that print alike are together below
-    counts = printed_frame(counts.select("a", "b")).with_columns(counts.get_column("n"))
-    counts = counts.group_by("a", "b").agg(pl.col("n").sum())
+    counts = _pairs(released.get_column(down), released.get_column(across))
     sides, weights, codes = [], [], []
     for key, most in zip(("a", "b"), SIDE, strict=True):
         whole = counts.group_by(key).agg(pl.col("n").sum()).sort(["n", key], descending=[True, False], nulls_last=True)
@@ -158,6 +156,21 @@ def _heat(released: pl.DataFrame, down: str, across: str) -> Heat | None:
     dense = np.zeros((len(weights[0]), len(weights[1])))
     dense[codes[0], codes[1]] = counts.get_column("n").to_numpy()
     return Heat(down, across, sides[0], sides[1], weights[0].T @ dense @ weights[1])
+
+
+def _pairs(a: pl.Series, b: pl.Series) -> pl.DataFrame:
+    """The distinct pairs of printed values of two columns, and in "n" how many rows have each."""
+    first, second = categories(a), categories(b)
+    if first is not None and second is not None and (len(first) + 1) * (len(second) + 1) <= PAIRS:
+        width = len(second) + 1
+        place, other = (c.to_physical().cast(pl.Int64).fill_null(len(words)) for c, words in ((a, first), (b, second)))
+        rows = np.bincount((place * width + other).to_numpy(), None, (len(first) + 1) * width)
+        at = np.flatnonzero(rows)
+        words = [w.extend_constant(None, 1).gather(i) for w, i in zip((first, second), divmod(at, width), strict=True)]
+        return pl.DataFrame({"a": words[0], "b": words[1], "n": rows[at]})
+    counts = pl.DataFrame({"a": a, "b": b}).group_by("a", "b").agg(n=pl.len())  # some of these print alike
+    counts = printed_frame(counts.select("a", "b")).with_columns(counts.get_column("n"))
+    return counts.group_by("a", "b").agg(pl.col("n").sum())
 
 
 MEASURED = 200_000  # rows up to which utility is measured
@@ -208,9 +221,7 @@ def comparison(
         pair = pair_of(before, released, rows=rows, hierarchies=known)
     sets = [names for names in quasi(manifest) if names]
     roles = {name: role for name, role in roles_of(manifest, released).items() if name in both}
-    shapes = tuple(_shape_beside(pair.column(name), role, least) for name, role in list(roles.items())[:COLUMNS])
-    chosen = axes([shape for shape in public.shapes if shape.name in both])
-    heat = None if chosen is None else _heat_beside(pair.column(chosen[0]), pair.column(chosen[1]), least)
+    shapes, heat = drawn_beside(pair, roles, public, least)
     secrets = [name for name, role in roles.items() if role == "sensitive"]
     attacks, untried = attacks_with_original(pair, sets, secrets, known)
     measures, unmeasured = _measures(pair, sets[0] if sets else [], least)
@@ -222,6 +233,15 @@ def comparison(
         unmeasured,
         least,
     )
+
+
+def drawn_beside(
+    pair: Pair, roles: Mapping[str, str], public: Evidence, least: int
+) -> tuple[tuple[ColumnShape, ...], Heat | None]:
+    """The distributions of columns before and after, and the contingency table of the two that the release shows."""
+    shapes = tuple(_shape_beside(pair.column(name), role, least) for name, role in list(roles.items())[:COLUMNS])
+    chosen = axes([shape for shape in public.shapes if shape.name in roles])
+    return shapes, None if chosen is None else _heat_beside(pair.column(chosen[0]), pair.column(chosen[1]), least)
 
 
 def _shape_beside(column: ComparedColumn, role: str, least: int) -> ColumnShape:

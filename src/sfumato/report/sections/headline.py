@@ -3,24 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import polars as pl
 
 from sfumato.core.wording import NOT_RECORDED, count, number, one_in, percent
 from sfumato.engines.order import INPUT
 from sfumato.losses import LOSSES
 from sfumato.measures.reach import Reach, reach_of
 from sfumato.measures.standards.finding import Check, Objection, Profile
-from sfumato.report.manifest import Manifest, called, look, measured, model, of_set, promises, quasi, roles_of, rows
+from sfumato.release.manifest import COPY
+from sfumato.report.manifest import (
+    Manifest,
+    called,
+    copies,
+    first_copy,
+    is_masked,
+    is_synthetic,
+    look,
+    measured,
+    model,
+    of_set,
+    perturbed,
+    promises,
+    quasi,
+    roles_of,
+    rows,
+    veiled,
+    without_copy,
+)
 from sfumato.report.markup import Markup, facts, join, name, names, tag
+from sfumato.report.sections import synthesis
 from sfumato.report.sections.attacks import described
 from sfumato.report.sections.standards import NOT_LOOKED_AT, THIS, HeldTo, in_short
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from sfumato.measures.table import TupleCounts
 
 
+FIRST = " Counted in the first table: the others are of the same people."
 Parts = tuple[str, ...]  # a sentence; what is a Column in it is a name
 
 
@@ -36,10 +58,16 @@ def plain(parts: Sequence[str]) -> str:
 
 
 def reach_from(manifest: Manifest, released: pl.DataFrame | TupleCounts | None) -> Reach:
-    """The reach of a release as its manifest and its rows tell it, or what an engine counts of them."""
-    roles = roles_of(manifest, released)
-    sets = [[name for name in names if name in roles] for names in quasi(manifest)]
-    return reach_of(
+    """The reach of a release as its manifest and its rows tell it, or what an engine counts of them; of several tables
+    it is that of the first, as each has the same people."""
+    several = copies(manifest) > 1
+    if several:
+        manifest = without_copy(manifest)
+        released = first_copy(manifest, released) if isinstance(released, pl.DataFrame) else None
+    hidden = [*veiled(manifest), *([COPY] if several else [])]
+    roles = {name: role for name, role in roles_of(manifest, released).items() if name not in hidden}
+    sets = [[name for name in names if name in roles] for names in quasi(manifest) if not {*names} & {*hidden}]
+    found = reach_of(
         released,
         roles=roles,
         quasi=[names for names in sets if names],
@@ -48,6 +76,8 @@ def reach_from(manifest: Manifest, released: pl.DataFrame | TupleCounts | None) 
         rows=look(manifest, "data", "rows"),
         order=look(manifest, "data", "order"),
     )
+    steps, tables = bool(rows(manifest, "steps")), copies(manifest)
+    return replace(found, masked=steps, synthetic=is_synthetic(manifest), tables=tables)
 
 
 def verdict(promised: Sequence[Mapping[str, Any]]) -> str:
@@ -68,13 +98,43 @@ def verdict(promised: Sequence[Mapping[str, Any]]) -> str:
     return f"{broken} of {len(promised)} promises {'does' if broken == 1 else 'do'} not hold"
 
 
-def title(reach: Reach, held: HeldTo | None = None) -> str:
+def title(reach: Reach, held: HeldTo | None = None, manifest: Manifest | None = None) -> str:
     """The verdict, and what it leaves out.
 
     >>> title(Reach(5, ({"holds": True},), (("age",),), ("cost",), ()))
     'The promise holds; it does not cover cost'
     """
-    return verdict(reach.promises) + plain(beyond(reach, held))
+    masked = manifest is not None and is_masked(manifest)
+    return (masked_verdict(manifest) if masked and manifest else verdict(reach.promises)) + plain(beyond(reach, held))
+
+
+MASKED_TOO = (
+    "This table was recoded, and masked too; what it promises of the people in it is proven from the released rows."
+)
+RECODED = "This table was recoded, and what it promises of the people in it is proven from the released rows."
+
+
+def masked_verdict(manifest: Manifest) -> str:
+    """What a masked or synthetic table is: one that promises nothing of people, or one that keeps its promises.
+
+    >>> masked_verdict({"promises": []})
+    'This table was masked; nothing is promised of the people in it'
+    """
+    synthetic = is_synthetic(manifest)
+    what = synthesis.said_of_rows(manifest) if synthetic else "This table was masked"
+    asked = [one for one in promises(manifest) if one.get("model") != "integrity" or not one.get("holds")]
+    if not all(promise.get("holds") for promise in asked):
+        said = verdict(asked)
+        return f"{what}, and {said[0].lower()}{said[1:]}"
+    if any(look(fact, "holds") is False for fact in rows(manifest, "facts")):
+        return f"{what}, and is not what {'its manifest says' if synthetic else 'its steps say'}"
+    if synthetic:
+        kept = "this promise" if len(asked) == 1 else "these promises"
+        return f"{what}, and the table keeps {kept}" if asked else what
+    kept = "and keeps this promise" if len(asked) == 1 else "and keeps these promises"
+    return (
+        f"This table was masked {kept}" if asked else "This table was masked; nothing is promised of the people in it"
+    )
 
 
 def beyond(reach: Reach, held: HeldTo | None = None) -> Parts:
@@ -124,7 +184,12 @@ def lines(reach: Reach, held: HeldTo | None = None) -> list[tuple[str, Parts]]:
         found.append(("Against", ("Somebody who knows the ", *sets, " of a person, and no other column.")))
     if reach.uncovered:
         as_it_was = " is released as it was. " if len(reach.uncovered) == 1 else " are released as they were. "
-        found.append(("Not covered", (*_every(reach.uncovered), as_it_was, *_singled(reach))))
+        if reach.masked:
+            how = "made anew" if reach.synthetic else "perturbed"
+            as_it_was = f" was not {how}. " if len(reach.uncovered) == 1 else f" were not {how}. "
+        term = "Not made anew" if reach.synthetic else "Not perturbed" if reach.masked else "Not covered"
+        note = (FIRST,) if reach.tables > 1 and reach.together is not None else ()
+        found.append((term, (*_every(reach.uncovered), as_it_was, *_singled(reach), *note)))
     told = []
     for column in reach.unprotected:
         accepted = " The policy accepts that." if column in reach.accepted else ""
@@ -135,7 +200,7 @@ def lines(reach: Reach, held: HeldTo | None = None) -> list[tuple[str, Parts]]:
             ("Not protected", (ColumnName(column), f" is sensitive, and no promise is about it.{accepted}", *said))
         )
     for one in reach.suggested:
-        if one.column not in reach.accepted:
+        if one.column not in reach.accepted and not reach.masked:
             asked = model({"model": one.criterion.model, "parameters": one.criterion.parameters()})
             found.append(("Suggested", (f"{asked}: the weakest promise that brings these attacks near guessing.",)))
     if reach.unprotected and not reach.uncovered and reach.with_known is not None and reach.with_known.rows:
@@ -205,7 +270,7 @@ def _singled(reach: Reach) -> Parts:
     if not reach.with_known.rows:
         by = "it" if len(columns) == 1 else "them"
         too = ("", " and ", *_some(reach.unprotected)) if reach.uncovered and reach.unprotected else ()
-        return (f"No record stands alone by {by}", *too, ", nor with the quasi-identifiers.")
+        return (f"No record stands alone by {by}", *too, ", nor with the quasi-identifiers." if reach.known else ".")
     shown: list[Parts] = [
         (ColumnName(one.columns[0]), f" {number(one.rows)}" if i else f" alone singles out {_of(one.rows, rows)}")
         for i, one in enumerate(reach.alone[:3])
@@ -215,7 +280,8 @@ def _singled(reach: Reach) -> Parts:
         shown.append(("together with ", *_some(reach.unprotected), f"{they}{number(reach.together.rows)}"))
     elif len(columns) > 1:
         shown.append((f"together they single out {number(reach.together.rows)}",))
-    shown.append((f"with the quasi-identifiers {number(reach.with_known.rows)}",))
+    if reach.known:
+        shown.append((f"with the quasi-identifiers {number(reach.with_known.rows)}",))
     return (*(part for i, one in enumerate(shown) for part in ((", ",) if i else ()) + one), ".")
 
 
@@ -243,19 +309,63 @@ def _between(place: int, shown: int, rest: int) -> str:
 def head(manifest: Manifest, reach: Reach, standards: Sequence[Profile] = (), standard: HeldTo | None = None) -> Markup:
     """Headline, lead, reach and key figures."""
     broken = "; ".join(model(promise) for promise in promises(manifest) if not promise.get("holds"))
+    masked, untrue = is_masked(manifest), any(look(fact, "holds") is False for fact in rows(manifest, "facts"))
+    proven = reach.promises and not broken and not masked and not look(manifest, "foreign")
     over = tag("p", "Release report", class_="over")
+    kind = tag("p", MASKED_TOO if rows(manifest, "steps") else RECODED, class_="kind") if proven else None
     rest = beyond(reach, standard)
     but = tag("span", marked(rest), class_="but" if rest[0].startswith(",") else None) if rest else None
-    heading = tag("h1", verdict(reach.promises), but, class_="alarm" if broken else "long" if rest else None)
+    said = masked_verdict(manifest) if masked else verdict(reach.promises)
+    heading = tag("h1", said, but, class_="alarm" if broken or untrue else "long" if rest or masked else None)
     warning = tag("p", f"Broken: {broken}. Do not publish this table.", class_="lead alarm") if broken else None
     told: list[tuple[object, object]] = [
-        (tag("span", term, class_="alarm") if term.startswith("Not ") else term, marked(said))
-        for term, said in lines(reach, standard)
+        (tag("span", term, class_="alarm") if term in ALARMING else term, marked(said))
+        for term, said in [*masked_lines(manifest), *lines(reach, standard)]
     ]
     if others := [one for one in standards if standard is None or one.name != standard.name]:
         told.append(("Standards" if standard is None else "Other standards", in_short(others, standard)))
     shown = facts(told, "record reach") if told else None
-    return tag("header", over, heading, warning, tag("p", _lead(manifest), class_="lead"), _figures(manifest), shown)
+    lead, figures = tag("p", _lead(manifest), class_="lead"), (_counts if masked else _figures)(manifest)
+    if is_synthetic(manifest):
+        shown_first = [_figure(*one) for one in synthesis.figures(manifest)]
+        lead, figures = tag("p", synthesis.lead(manifest), class_="lead"), tag("dl", *shown_first, class_="figures")
+    return tag("header", over, kind, heading, warning, lead, figures, shown)
+
+
+ALARMING = ("Not met", "Not looked at", "Not covered", "Not protected", "Not hidden", "Not anonymous")
+
+
+def masked_lines(manifest: Manifest) -> list[tuple[str, Parts]]:
+    """What the headline of a masked table says first: pseudonyms, and columns that are perturbed; of a synthetic one,
+    what it repeats, and columns that were made anew where others were not."""
+    said: list[tuple[str, Parts]] = []
+    if is_synthetic(manifest):
+        said += [(term, (told,)) for term, told in synthesis.synthetic_lines(manifest)]
+        anew = [str(column) for column in rows(manifest, "changed")]
+        return [*said, ("Made anew", (*_every(anew), "."))] if look(manifest, "synthesis", "partial") else said
+    if told := look(manifest, "pseudonymous"):
+        said.append(("Not anonymous", (str(told),)))
+    if columns := perturbed(manifest):
+        has = " has other values than it had" if len(columns) == 1 else " have other values than they had"
+        said.append(("Perturbed", (*_every(columns), f"{has}, as the steps say.")))
+    return said
+
+
+def _counts(manifest: Manifest) -> Markup:
+    """The first figures of a masked table."""
+    released, before = look(manifest, "data", "rows"), look(manifest, "input", "rows")
+    columns, facts_ = rows(manifest, "data", "columns"), rows(manifest, "facts")
+    kept = [one for one in promises(manifest) if one.get("model") != "integrity"]
+    changed = [column for column in columns if look(column, "changed")]
+    return tag(
+        "dl",
+        _figure("Rows released", number(released), f"of {number(before)}" if before is not None else None),
+        _figure("Steps", number(len(rows(manifest, "steps"))), "in this order"),
+        _figure("Changed", number(len(changed)), f"of {count(len(columns), 'column')}"),
+        _figure("Facts", number(len(facts_)), "of the steps"),
+        _figure("Promises", number(len(kept)) if kept else "none", "about people"),
+        class_="figures",
+    )
 
 
 def marked(parts: Sequence[str]) -> Markup:
@@ -305,7 +415,9 @@ def _known(manifest: Manifest, *path: str) -> list[Any]:
 
 
 def _figure(term: str, value: str, note: str | None) -> Markup:
-    shown = tag("dd", "–" if value == NOT_RECORDED else value, class_="long" if len(value) > 8 else None)
+    shown = tag(
+        "dd", "–" if value == NOT_RECORDED else value, class_="long" if len(value) > 6 or value == "none" else None
+    )
     return tag("div", tag("dt", term), shown, tag("dd", note) if note else None)
 
 

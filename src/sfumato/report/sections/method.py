@@ -10,7 +10,19 @@ from typing import Any
 from sfumato.core.wording import as_flag, count, number, parameter, percent
 from sfumato.hierarchies import TEMPLATES
 from sfumato.losses import LOSSES
-from sfumato.report.manifest import Manifest, called, look, model, promises, quasi, rows, table, titled
+from sfumato.report.manifest import (
+    Manifest,
+    called,
+    is_masked,
+    is_synthetic,
+    look,
+    model,
+    promises,
+    quasi,
+    rows,
+    table,
+    titled,
+)
 from sfumato.report.markup import Markup, facts, join, name, names, section, tag
 from sfumato.report.markup import table as html_table
 from sfumato.report.sections.columns import ROLES
@@ -250,6 +262,15 @@ def _level(level: Any) -> str:
 
 
 REPEAT = "The same input, policy and seed give the same bytes."
+REPEAT_MASKED = (
+    "The same input, steps and seed give the same bytes to the owner. The random numbers come from the owner's secret "
+    "key and the seed together: whoever knows the seed alone, as it stands here, can undo nothing."
+)
+REPEAT_DRAWN = (
+    "The same input, generator and seed give the same bytes to the owner. The random numbers come from the owner's "
+    "secret key and the seed together: whoever knows the seed alone, as it stands here, can undo nothing."
+)
+DESCRIBED = "To check that the file is the one described here, run "
 ORDERS = {
     "canonical": "sorted by what is released of them",
     "random": "random, by a secret seed",
@@ -327,11 +348,16 @@ def reproduction(manifest: Manifest) -> Markup:
         ("Also in the manifest", join(["frequencies of ", names(whole), " in the whole table"]) if whole else None),
     ]
     told = NO_REPEAT if look(manifest, "solution", "reproducible") is False else REPEAT
-    check = [
-        "To check the promises again from the released file alone, run ",
-        tag("code", "sfumato verify"),
-        " on its folder.",
-    ]
+    what = "the promises"
+    if is_masked(manifest):
+        told = REPEAT_DRAWN if is_synthetic(manifest) else REPEAT_MASKED
+        what = "promises and facts" if promises(manifest) else "the facts"
+    again = f"To check {what} again from the released file alone, run "
+    if is_synthetic(manifest) and all(look(fact, "private") for fact in rows(manifest, "facts")):
+        again = again.replace(what, "the promises") if promises(manifest) else DESCRIBED
+    check = [again, tag("code", "sfumato verify"), " on its folder."]
+    if is_masked(manifest) and rows(manifest, "facts"):
+        check += [" Its owner adds ", tag("code", "--original"), " for the facts that compare with the original."]
     parts = [tag("p", told), facts(pairs, "record"), _again(manifest), tag("p", *check)]
     return section("reproduction", "Reproduction", *parts)
 

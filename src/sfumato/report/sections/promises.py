@@ -8,7 +8,7 @@ from typing import Any
 from sfumato.core.wording import apart, count, number, one_in, percent
 from sfumato.criteria import CRITERIA
 from sfumato.report.charts.svg import bar, bins, histogram, mark
-from sfumato.report.manifest import Manifest, look, measured, model, of_set, promises, quasi, rows, table
+from sfumato.report.manifest import Manifest, is_synthetic, look, measured, model, of_set, promises, quasi, rows, table
 from sfumato.report.markup import Markup, facts, join, names, section, tag
 from sfumato.report.markup import table as html_table
 from sfumato.report.sections.attacks import attackers
@@ -20,7 +20,8 @@ def promised(manifest: Manifest) -> Markup:
     items = [_item(promise, several) for promise in promises(manifest)]
     if not items:
         return section("promises", "Promise by promise", tag("p", "The policy of this release asks for nothing."))
-    intro = "Measured on the released rows alone, by code that shares nothing with the search."
+    what = "model" if is_synthetic(manifest) else "search"
+    intro = f"Measured on the released rows alone, by code that shares nothing with the {what}."
     return section(
         "promises", "Promise by promise", tag("p", intro, class_="quiet"), tag("ol", *items, class_="promises")
     )

@@ -12,7 +12,7 @@ import polars as pl
 
 from sfumato.core.label_grammar import STAR, Range, read_decade, read_range, read_run, read_set, says_nothing
 from sfumato.core.printed import printed
-from sfumato.report.manifest import Manifest, look, roles_of, rows
+from sfumato.report.manifest import Manifest, is_drawn, is_masked, look, roles_of, rows
 from sfumato.report.markup import Markup, name, section, tag
 
 ROWS, COLUMNS = 4, 8  # shown at most
@@ -33,7 +33,10 @@ def sample(manifest: Manifest, released: pl.DataFrame) -> Markup | None:
     shown = sorted(roles, key=lambda column: roles[column] != "quasi")[:COLUMNS]
     shown = [column for column in released.columns if column in shown]
     known = [column for column in shown if roles[column] == "quasi"]
-    if not known or not released.height or look(manifest, "foreign"):
+    word = "drawn" if is_drawn(manifest) else "released"
+    masked = is_masked(manifest)  # what a masked row was cannot be made up from it
+    known = [] if masked else known
+    if not (known or masked) or not released.height or look(manifest, "foreign"):
         return None
     many = min(ROWS, released.height)
     at = [(2 * i + 1) * released.height // (2 * many) for i in range(many)]
@@ -48,15 +51,18 @@ def sample(manifest: Manifest, released: pl.DataFrame) -> Markup | None:
                 made.append(_cell(invented(labels[column][i], kind, others[column], f"{place} {column}")))
             else:
                 made.append(tag("td", "as below", class_="quiet"))
-        body.append(tag("tr", tag("th", "before, invented", scope="row"), *made, class_="invented"))
+        if not masked:
+            body.append(tag("tr", tag("th", "before, invented", scope="row"), *made, class_="invented"))
         after = [_cell(labels[column][i]) for column in shown]
-        body.append(tag("tr", tag("th", "after, released", scope="row"), *after))
+        body.append(tag("tr", tag("th", word if masked else "after, released", scope="row"), *after))
     head = tag("tr", tag("td"), *(tag("th", name(column), scope="col") for column in shown))
-    caption = tag("caption", "Rows before, invented, and after, released")
+    caption = tag("caption", f"{word.capitalize()} rows" if masked else "Rows before, invented, and after, released")
     table = tag("table", caption, tag("thead", head), tag("tbody", *body), class_="sample")
     rest = len(released.columns) - len(shown)
     more = tag("p", f"{rest} more columns are not shown.", class_="quiet") if rest > 1 else None
-    return section("sample", "A sample, before and after", tag("p", INTRO), tag("div", table, class_="scroll"), more)
+    title = f"A sample of the {word} rows" if masked else "A sample, before and after"
+    told = None if masked else tag("p", INTRO)
+    return section("sample", title, told, tag("div", table, class_="scroll"), more)
 
 
 def _cell(label: str | None) -> Markup:

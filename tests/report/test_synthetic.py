@@ -1,0 +1,316 @@
+"""The report of a synthetic table: what its rows are stands first, and no figure of the original leaves."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import sfumato as sf
+from sfumato.cli import main
+from sfumato.core.masked import NOT_ANONYMOUS
+from sfumato.core.wording import percent
+from sfumato.measures.risk import copied_uniques
+from sfumato.measures.utility import marginals
+from sfumato.report import report
+from sfumato.report.sections.synthesis import CONSTRUCTED, DRAWN, MIXED, PARTIAL, PEOPLE, titled
+from sfumato.report.sections.synthetic_measures import NO_BASELINE, READ, UNKNOWN
+from sfumato.report.translation import Missing, translated, translated_page
+from sfumato.synthetic import GENERATORS
+
+from .test_masking import text
+
+RNG = np.random.default_rng(7)
+ROWS = 300
+TABLE = pl.DataFrame(
+    {
+        "name": [f"Anna {i}" for i in range(ROWS)],
+        "age": RNG.integers(20, 70, ROWS),
+        "region": RNG.choice(["north", "south"], ROWS),
+        "pay": RNG.choice([10, 20, 30, 40], ROWS) * 1000,
+        "disease": RNG.choice(["flu", "cold", "ulcer"], ROWS),
+    }
+)
+KNOWN: dict[str, Any] = {"quasi": ["region", "disease"]}
+
+
+IN_PART = sf.SequentialTrees(columns=["pay"])
+RULED = sf.SequentialTrees(
+    leaf=10, order=["region", "age"], rules=["if age < 30 then disease = flu"], smoothing="spline", proper=True
+)
+
+
+def drawn(generator: Any = "sequential-trees", **more: Any) -> Any:
+    held = {"hold_out": 0} if generator is not None and getattr(generator, "changes", None) else {}
+    return sf.synthesize(TABLE, generator, identifying=["name"], **{"seed": 1, **held, **more})
+
+
+def page_of(release: Any) -> str:
+    return report(release.manifest, release.table)
+
+
+def said(page: str) -> str:
+    return re.sub(r"\s+", " ", text(page)).replace("&#x27;", "'").replace("&quot;", '"')
+
+
+def first_of(page: str) -> str:
+    return re.sub("<.*?>", "", re.search(r"<h1[^>]*>(.*?)</h1>", page)[1]).replace("&#x27;", "'")  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("asked", "first"),
+    [
+        ({}, DRAWN),
+        ({"copies": "drop"}, DRAWN),
+        ({"copies": "keep"}, f"{DRAWN}, but some may repeat one"),
+        ({"k": 2, **KNOWN}, f"{DRAWN}, and the table keeps this promise"),
+        ({"k": 2, **KNOWN, "m": 2}, f"{DRAWN}, and the table keeps this promise"),
+        ({"generator": "bootstrap", "copies": "drop"}, PEOPLE),
+        ({"generator": IN_PART}, PARTIAL),
+        ({"generator": "mix"}, MIXED),
+    ],
+)
+def test_the_first_sentence_says_what_the_rows_are(asked: dict[str, Any], first: str) -> None:
+    page = page_of(drawn(**asked))
+    assert first_of(page) == first
+    assert first in said(page).partition("Release report")[0]  # the title
+    assert "masked" not in said(page)
+    assert NOT_ANONYMOUS in said(page)
+
+
+def test_that_nobody_is_repeated_is_never_told_as_proven() -> None:
+    page = page_of(drawn())
+    assert f"replaced. {CONSTRUCTED}" in said(page)
+    assert "checked by the owner against the original; needs the original" in said(page)
+    assert "Proven" not in said(page)
+    assert 'class="verdict"' not in page
+    for kept in (drawn(copies="keep"), drawn(IN_PART), drawn("bootstrap", copies="drop")):
+        assert CONSTRUCTED not in said(page_of(kept))
+    assert "no-copies" not in [fact["fact"] for fact in drawn(copies="keep").manifest["facts"]]
+
+
+def test_promises_are_proven_of_the_drawn_rows() -> None:
+    page = page_of(drawn(k=2, **KNOWN))
+    assert "Proven k-anonymity, k = 2, derived again from the released rows alone." in said(page)
+    assert page.count('class="verdict"') == 1
+    assert "Risk of the release" not in said(page)  # none of the rows is the right one
+    assert "picks the right record" not in said(page)
+    several = said(page_of(drawn(k=2, **KNOWN, m=2)))
+    assert "copy, region" not in several
+    assert "2 tables were drawn, each anew; copy says which one a row is of." in several
+
+
+def test_the_figures_of_the_head() -> None:
+    head = said(page_of(drawn(rows=120, m=2))).partition("About this release")[0]
+    for figure in ("Rows drawn 240 in 2 tables", "Original 300 rows", "Made anew 4 of 4 columns", "Held out 10%"):
+        assert figure in head
+    head = said(page_of(drawn(hold_out=0))).partition("About this release")[0]
+    assert "Held out none no baseline" in head
+    assert "cannot tell what is copied from what chance repeats" in said(page_of(drawn(hold_out=0)))
+
+
+def test_columns_are_made_anew_or_as_they_were() -> None:
+    assert "pay Made anew integer drawn from the model" in said(page_of(drawn()))
+    page = said(page_of(drawn(IN_PART, m=2)))
+    assert "pay Made anew integer drawn from the model" in page
+    assert "age Insensitive integer as it was" in page
+    assert "copy Number of the copy integer says which table a row is of" in page
+    alone = TABLE.select("age", "region", "disease").is_unique().sum()
+    assert re.search(r"together they single out \d+\. Counted in the first table", page)
+    held = said(page_of(drawn(IN_PART, hold_out=0, copies="keep", m=2)))
+    assert f"together they single out {alone}." in held  # not hidden by their second row in the other table
+
+
+def test_parameters_rules_and_order_are_told_in_words() -> None:
+    table = TABLE.with_columns(disease=pl.when(pl.col("age") < 30).then(pl.lit("flu")).otherwise("disease"))
+    page = said(page_of(sf.synthesize(table, RULED, identifying=["name"], seed=1)))
+    told = page.partition("How it was drawn")[2].partition("What it leaves open")[0]
+    assert "drawn from leaves of 10 rows or more" in told
+    assert "Rows of a leaf, at least 10" in told
+    assert "Order of the columns region , age" in told
+    assert "Rules that every row keeps if age &lt; 30 then disease = flu" in told
+    assert "Grown on a bootstrap sample yes" in told
+    assert "complexity" not in told  # which is 0
+
+
+def test_rows_of_people_are_at_risk_as_such() -> None:
+    page = said(page_of(drawn("bootstrap", copies="keep", quasi=["age", "region"], sensitive=["disease"])))
+    assert "Made anew 0 of 4 columns" in page
+    assert "Risk of the release" in page
+    assert "picks the right record at most 1 in 1 times" in page
+
+
+@pytest.mark.parametrize("asked", [{"copies": "drop"}, {"copies": "keep", "m": 2, **KNOWN}, {"k": 2, **KNOWN}])
+def test_the_folder_gives_the_same_bytes_and_holds_nothing_that_compares(asked: dict[str, Any], tmp_path: Path) -> None:
+    made = drawn(**asked)
+    made.save(tmp_path / "out")
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert main(["report", str(tmp_path / "out"), "-o", str(tmp_path / "again.html")]) == 0
+    assert (tmp_path / "again.html").read_text("utf-8") == page
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["data.csv", "manifest.json", "report.html"]
+    assert not re.search(rf"\b{made.synthesis.repeated} ", said(page).replace(f"{made.table.height} ", ""))
+    for word in ("Internal", "nearest", "before and after", "propensity", "Anna"):
+        assert word not in said(page)
+    told = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert not {"repeated", "held_out", "first", "model"} & {*told, *told["synthesis"]}
+
+
+VARIED = (IN_PART, RULED, sf.SequentialTrees(columns=["pay", "age"], rows_at_risk=0.3), sf.GaussianCopula(shrink=False))
+
+
+@pytest.mark.parametrize("generator", [*(GENERATORS[name].example for name in GENERATORS), *VARIED], ids=repr)
+def test_every_generator_has_italian_words(generator: Any) -> None:
+    missing, does = Missing(), generator.sentence()
+    name = GENERATORS.name_of(generator)
+    for one in (titled({"step": name}), f"{does[0].upper()}{does[1:]}.", f"{does}.", generator.leaves):
+        translated(one, "it", missing)
+    assert not missing
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"copies": "drop", "hold_out": 0},
+        {"copies": "keep", "m": 2, **KNOWN},
+        {"k": 2, **KNOWN, "m": 2},
+        {"generator": "bootstrap", "copies": "drop", **KNOWN, "sensitive": ["age"], "require": []},
+        {"generator": "bootstrap", "copies": "keep", "quasi": ["age"]},
+        {"generator": IN_PART, "m": 2, "quasi": ["age", "pay"]},
+        {"generator": IN_PART, "copies": "drop", "quasi": ["pay"]},
+        {"generator": IN_PART, "copies": "keep"},
+        {"generator": "gaussian-copula"},
+        {"generator": "mix", "copies": "keep"},
+    ],
+)
+def test_every_sentence_has_italian_words(asked: dict[str, Any]) -> None:
+    missing, made = Missing(), drawn(**asked)
+    translated_page(page_of(made), "it", missing)
+    translated_page(report(made.manifest), "it", missing)
+    for line in sf.explain(made).lines:
+        for part in line:
+            translated(part, "it", missing)
+    assert not missing
+
+
+def test_a_promise_or_a_fact_that_is_not_so_leads_the_page() -> None:
+    made = drawn(k=2, **KNOWN)
+    broken = {**made.manifest, "promises": [{**made.manifest["promises"][0], "holds": False}]}
+    assert first_of(report(broken, made.table)) == f"{DRAWN}, and the promise does not hold"
+    missing = Missing()
+    translated_page(report(broken, made.table), "it", missing)
+    assert not missing
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, str, Path]:
+    """A release with its internal report."""
+    folder = tmp_path_factory.mktemp("release")
+    made = drawn(quasi=["age", "region"], sensitive=["disease"])
+    made.save(folder / "out", internal_report=folder / "kept.html")
+    return made, (folder / "kept.html").read_text("utf-8"), folder / "out"
+
+
+def test_the_internal_report_counts_copies_beside_chance(kept: tuple[Any, str, Path]) -> None:
+    made, page, _ = kept
+    told = said(page)
+    assert "Internal: do not publish with the release" in told
+    again = f"{made.synthesis.repeated} drawn rows repeated a row that stands alone in the original"
+    assert f"{again}, held-out rows included; they were replaced." in told
+    before = copied_uniques(made.learnt_from, made.synthesis.first, hold_out=made.hold_out)  # before redrawing
+    assert before.value > before.details["hold_out"]["new"]["share"]
+    assert before.sentence in told
+    assert "the model repeats people." in told
+    shares = (before.value, before.details["hold_out"]["new"]["share"], before.baseline)
+    assert f"In all columns {' '.join(map(percent, shares))} 0%" in re.sub(r"\s+", " ", told)  # none as released
+    near = before.details["near"]["share"], before.details["hold_out"]["near"]["share"]
+    assert f"In all columns but one {percent(near[0])} – {percent(near[1])}" in told
+
+
+def test_the_internal_report_says_what_the_table_tells_and_is_good_for(kept: tuple[Any, str, Path]) -> None:
+    made, page, folder = kept
+    told = said(page)
+    for title, does in READ.values():
+        if title not in (
+            "Unique rows repeated",
+            "The same conclusions",
+        ):  # a disease is no number, and has not two values
+            assert title in told
+            assert does in told
+    for title in ("Singling out on all columns", "Pairs of columns", "Each column beside the original", "On others"):
+        assert title in told
+    far = marginals(made.learnt_from, made.table, hold_out=made.hold_out)
+    assert far.sentence in told
+    assert f"{100 * far.details['pairs'][1][0]:.1f}" in page.partition("Pairs of columns")[2]
+    public = said((folder / "report.html").read_text("utf-8"))
+    assert not any(title in public for title, _ in READ.values())
+    assert far.sentence not in public
+    assert "Not measured: interval-overlap:" in told
+    missing = Missing()
+    translated_page(page, "it", missing)
+    assert not missing
+
+
+def test_without_rows_held_out_there_is_no_baseline() -> None:
+    made = drawn(hold_out=0, m=2, copies="keep")
+    page = made._internal(made.manifest)
+    assert NO_BASELINE in said(page)
+    assert "Measured on the first of 2 tables." in said(page)
+    assert "As drawn" not in said(page).replace("As drawn, and chance As drawn Held out", "")
+    assert "On others" not in said(page)
+    missing = Missing()
+    translated_page(page, "it", missing)
+    assert not missing
+
+
+def test_the_internal_report_from_the_folder_says_what_it_cannot_know(
+    kept: tuple[Any, str, Path], tmp_path: Path
+) -> None:
+    TABLE.write_csv(tmp_path / "original.csv")
+    asked = ["report", str(kept[2]), "--original", str(tmp_path / "original.csv"), "-o", str(tmp_path / "kept.html")]
+    assert main(asked) == 0
+    page = (tmp_path / "kept.html").read_text("utf-8")
+    assert UNKNOWN in said(page)
+    assert "0 (0%) occur in the synthetic table" in said(page)
+    missing = Missing()
+    translated_page(page, "it", missing)
+    assert not missing
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("asked", [{"generator": IN_PART, "m": 2}, {"generator": "bootstrap", "copies": "keep"}])
+def test_internal_reports_of_rows_of_people(asked: dict[str, Any]) -> None:
+    made = drawn(**asked, quasi=["age", "region"], sensitive=["disease", "pay"])
+    page = made._internal(made.manifest)
+    assert "Told for sure, and right of disease" in said(page)
+    missing = Missing()
+    translated_page(page, "it", missing)
+    assert not missing
+
+
+def test_explain_tells_what_was_drawn_and_what_that_leaves_open() -> None:
+    lines = dict(sf.explain(drawn(k=2, **KNOWN, m=2)).lines)
+    assert lines["What it is"].startswith(
+        "a table drawn from a model of a table about people; no row is a person's row"
+    )
+    assert lines["By construction"].startswith("no row repeats a row that stands alone in the original")
+    assert '"copy"' not in lines["Proven"]
+    assert lines["Not anonymous"] == NOT_ANONYMOUS
+    assert "As it was" not in lines
+    lines = dict(sf.explain(drawn(IN_PART)).lines)
+    assert lines["What it is"].startswith("a table about people, some values of which were drawn from a model")
+    assert lines["As it was"] == '"age", "region" and "disease" stand there as before.'
+    assert "can tell" in lines["Measured"]
+    assert "row is a person" not in str(sf.explain(drawn("bootstrap", copies="keep")))
+
+
+def test_a_notebook_is_shown_what_the_rows_are() -> None:
+    title, facts = drawn(copies="keep").described()
+    assert title == "Synthetic release of 300 rows"
+    assert dict(facts)["rows"] == f"{DRAWN}, but some may repeat one"
+    assert dict(facts)["repeats"].startswith("Rows of people may be repeated")
