@@ -9,7 +9,18 @@ import argparse
 import os
 from collections.abc import Callable, Sequence
 
-from benchmarks import command_line, first_use, measures, mondrian, optimal, peers, searches, threads
+from benchmarks import (
+    command_line,
+    first_use,
+    masking,
+    measures,
+    mondrian,
+    optimal,
+    peers,
+    searches,
+    synthesis,
+    threads,
+)
 from benchmarks.figures import Agreement, Comparison, Figure, say
 from benchmarks.machine import facts, yardstick
 from benchmarks.results import document, markdown, merged, save, saved
@@ -19,6 +30,8 @@ GROUPS: dict[str, Callable[[], Sequence[Figure | Comparison | Agreement]]] = {
     "mondrian": mondrian.run,
     "searches": searches.run,
     "threads": threads.run,
+    "masking": masking.run,
+    "synthesis": synthesis.run,
     "measures": measures.run,
     "command line": command_line.run,
     "first use": first_use.run,

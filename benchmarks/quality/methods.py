@@ -26,6 +26,8 @@ METHODS: dict[str, Any] = {
     "top-down": sf.TopDown(labels="ranges"),
     "bottom-up": sf.BottomUp(labels="ranges"),
     "one-pass-k-means": sf.OnePassKMeans(labels="ranges"),
+    "mdav": "mdav",
+    "refined-microaggregation": "refined-microaggregation",
     "alpha-k-local": "alpha-k-local",
     YARDSTICK: sf.Mondrian(labels="ranges"),
     "mondrian, cut at the best balance": sf.Mondrian(cut="best", labels="ranges"),

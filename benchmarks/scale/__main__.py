@@ -12,11 +12,18 @@ from pathlib import Path
 
 from benchmarks.figures import say
 from benchmarks.machine import facts
-from benchmarks.scale import duckdb, files, peers, postgresql, spark
+from benchmarks.scale import duckdb, files, masking, peers, postgresql, spark
 from benchmarks.scale.measured import yardstick
 from benchmarks.scale.results import HERE, document, markdown, merged, save, saved
 
-GROUPS = {"files": files, "duckdb": duckdb, "postgresql": postgresql, "spark": spark, "peers": peers}
+GROUPS = {
+    "files": files,
+    "masking": masking,
+    "duckdb": duckdb,
+    "postgresql": postgresql,
+    "spark": spark,
+    "peers": peers,
+}
 
 
 def main(words: list[str] | None = None) -> None:

@@ -27,7 +27,7 @@ def release(store: Any, to: Any, search: str) -> dict[str, Any]:
     import sfumato as sf
 
     reached: dict[str, float] = {}
-    spent, began = _spent(), time.perf_counter()
+    before, began = spent(), time.perf_counter()
 
     def note(message: str, share: float | None) -> None:
         if message in PHASES:
@@ -43,13 +43,14 @@ def release(store: Any, to: Any, search: str) -> dict[str, Any]:
         raise SystemExit("the release does not have the rows that it should have")
     return {
         "seconds": round(seconds, 2),
-        "cpu_seconds": round(_spent() - spent, 1),
+        "cpu_seconds": round(spent() - before, 1),
         "peak_gib": round(peak_gib(), 3),
         "details": details,
     }
 
 
-def _spent() -> float:
+def spent() -> float:
+    """Processor seconds of this process so far."""
     used = os.times()
     return used.user + used.system
 
@@ -59,9 +60,9 @@ def main(job: str) -> None:
     given = json.loads(job)
     engine = importlib.import_module(f"benchmarks.scale.{given['engine']}")
     if given.get("floor"):
-        spent = _spent()
+        before = spent()
         engine.floor(given)
-        print(_spent() - spent)
+        print(spent() - before)
         return
     least = [_floor(given)] if hasattr(engine, "floor") else []
     with engine.opened(given) as (store, to):

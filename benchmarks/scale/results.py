@@ -14,6 +14,7 @@ HERE = Path(__file__).resolve().parent.parent
 HEAD = ["tool", "rows", "search", "wall", "rows per second", "microseconds per row", "CPU", "peak memory", "notes"]
 TITLES = {
     "files": "Files",
+    "masking": "Masking; in the place of a search, the steps",
     "duckdb": "DuckDB, table to table",
     "postgresql": "PostgreSQL, table to table; memory of the client alone",
     "spark": "Spark, Parquet to Parquet; memory and CPU of the driver's Python alone",

@@ -110,7 +110,17 @@ def test_committed_results_agree(module) -> None:
     text = results.markdown(found)
     assert (ROOT / "benchmarks/results.md").read_text("utf-8") == text
     assert text in (ROOT / "docs/benchmarks.md").read_text("utf-8")
-    groups = {"optimal", "mondrian", "searches", "measures", "command line", "first use", "threads"}
+    groups = {
+        "optimal",
+        "mondrian",
+        "searches",
+        "masking",
+        "synthesis",
+        "measures",
+        "command line",
+        "first use",
+        "threads",
+    }
     assert {figure["group"] for figure in found["figures"]} == groups
     assert set(found["sort_1m_float64_ms"]) == {*groups, "peers"} == set(module("__main__").GROUPS)
     assert {peer["tool"].split()[0] for peer in found["peers"]} == {"anjana", "anonypy"}

@@ -58,6 +58,14 @@ def test_files_are_released_and_figures_written(module, tmp_path: Path, monkeypa
     assert not list(work.iterdir())
 
 
+@pytest.mark.slow
+def test_masking_is_measured(module, tmp_path: Path) -> None:
+    found = module("masking").run(tmp_path, [3000])
+    assert [run.search for run in found] == [*module("masking").STEPS, module("masking").KEYED]
+    assert all(run.seconds and run.rows == 3000 and run.why is None for run in found)
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_table_is_the_same_each_time_and_has_the_cells_it_says(module, tmp_path: Path) -> None:
     table = module("table")
     frames = [pl.read_parquet(table.make(tmp_path / name, 2000)) for name in ("a", "b")]
