@@ -79,7 +79,7 @@ quality: $(VENV)/.all  ## what each method loses for the same promise, and its t
 	@$(BIN)/python -m benchmarks.quality
 
 pictures: $(VENV)/.all  ## run the tutorial and the gallery, and put what they draw into docs/images
-	@PYTHONPATH=. $(BIN)/python -m tools.pictures
+	@PYTHONPATH=. $(BIN)/python -m tools.pictures && PYTHONPATH=. $(BIN)/python -m tools.masking_pictures
 
 docs: $(VENV)/.all  ## build the documentation into site/
 	@$(BIN)/zensical build --clean --strict

@@ -15,7 +15,8 @@ import pytest
 import sfumato as sf
 from sfumato.cli import main
 from sfumato.errors import ColumnError, HierarchyError, OutputError, PolicyError, SfumatoError
-from sfumato.policyfile.file import dump, load
+from sfumato.policyfile.dump import dump
+from sfumato.policyfile.file import load
 from tests.fuzz import FUZZ
 
 LONE = "x\ud800"  # no text: half of a pair

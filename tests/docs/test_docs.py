@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tools.masking_pictures import PICTURES
 from tools.pictures import DEMO, DRAWINGS, IMAGES, PHOTOGRAPHS, section
 
 import sfumato
@@ -112,9 +113,10 @@ def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_pictures_are_small_and_shown() -> None:
     shown = [(page, picture) for page, _, picture in DRAWINGS] + [(page, picture) for page, *_, picture in PHOTOGRAPHS]
+    shown += [(page, f"{name}.svg") for name, page in PICTURES.items()]
     for page, picture in shown:
         shows = f"(docs/images/{picture})", ROOT / "README.md"
-        link, where = shows if page == DEMO else (f"(images/{picture})", ROOT / "docs" / page)
+        link, where = shows if page == DEMO else (f"images/{picture})", ROOT / "docs" / page)
         assert link in where.read_text("utf-8")
         assert (IMAGES / picture).stat().st_size < 150_000
     assert {path.name for path in IMAGES.iterdir()} == {picture for _, picture in shown}
@@ -205,7 +207,19 @@ def test_site_builds_and_calls_no_host(tmp_path: Path) -> None:
 
 def test_every_public_name_is_in_the_reference() -> None:
     listed = set(re.findall(r"^::: sfumato\.(\w+)$", (ROOT / "docs" / "reference.md").read_text("utf-8"), re.MULTILINE))
-    tables = {"CRITERIA", "HIERARCHIES", "LOSSES", "SEARCHES", "measures", "__version__"}
+    tables = {
+        "CRITERIA",
+        "GENERATORS",
+        "HIERARCHIES",
+        "LOSSES",
+        "MASKERS",
+        "SEARCHES",
+        "PSEUDONYMS",
+        "measures",
+        "pseudonyms",
+        "synthetic",
+        "__version__",
+    }
     assert set(sfumato.__all__) - tables - listed == set()
 
 
