@@ -171,6 +171,11 @@ def test_values_are_counted_in_their_plain_form_in_any_time_zone(spark: Any, tab
         spark.conf.set("spark.sql.session.timeZone", before)
 
 
+def test_missing_values_of_several_forms_are_known(spark: Any) -> None:
+    table = pl.DataFrame({"x": [float("nan"), None, 1.0], "t": ["", None, "a"], "u": ["", "", "a"], "n": [1, None, 2]})
+    assert SparkTable(on(spark, table)).mixed(["n", "t", "u", "x"]) == ["t", "x"]
+
+
 @pytest.mark.parametrize("format", ["parquet", "csv", "tsv"])
 def test_the_cluster_writes_parts_with_the_bytes_of_the_table_in_memory(
     spark: Any, table: pl.DataFrame, tmp_path: Path, format: str

@@ -18,6 +18,7 @@ T = TypeVar("T")
 SEEN, FEW = 4096, 3072  # values that tell whether a column has few different ones, and how many are few
 MOST = 1 << 16  # texts that are held as numbers
 TOGETHER = 1 << 12  # texts of several columns that are written as one
+EMPTY = "sfumato: the empty text"  # what stands for it where it is no missing value
 LARGEST_KEY = 1 << 62  # a number of several codes: one above it could wrap, and merge tuples that differ
 
 
@@ -108,6 +109,48 @@ def alike_as_one(table: pl.DataFrame, names: Iterable[str], rows: np.ndarray) ->
         if signed or form.null_count() > column.null_count():
             found[name] = form.gather(rows)
     return found
+
+
+def told_apart(column: pl.Series) -> pl.Series:
+    """The printed form of each value, with those apart that count as one and that a reader of the column can tell from
+    each other: null and NaN, null and the empty text, the two zeros.
+
+    >>> told_apart(pl.Series([0.0, -0.0, float("nan"), None])).to_list()
+    ['0.0', '-0.0', 'NaN', None]
+    """
+    if not mixed(forms_of(column)):
+        return printed(column)
+    return column.to_frame("x").select(text_apart("x")).to_series().alias(column.name)
+
+
+def text_apart(name: str) -> pl.Expr:
+    """The same of a column of floats, texts or categories that is not yet read."""
+    return pl.col(name).cast(pl.String).replace("", EMPTY)
+
+
+def forms_of(column: pl.Series) -> set[str]:
+    """Which of the forms of missing values and of zero a column has.
+
+    >>> sorted(forms_of(pl.Series(["a", "", None])))
+    ['empty', 'null']
+    """
+    found = {"null"} if column.null_count() else set()
+    if column.dtype.is_float():
+        negative = np.signbit(column.filter(column == 0).to_numpy())
+        signs = {"-0.0": negative.any(), "0.0": not negative.all(), "nan": column.is_nan().any()}
+        found |= {form for form, there in signs.items() if there}
+    elif isinstance(column.dtype, pl.String | pl.Categorical | pl.Enum) and (column.cast(pl.String) == "").any():
+        found.add("empty")
+    return found
+
+
+def mixed(forms: set[str]) -> bool:
+    """Whether values that count as one can be told from each other, by the forms that a column has.
+
+    >>> mixed({"null", "nan"}), mixed({"nan", "0.0"})
+    (True, False)
+    """
+    return len(forms & {"null", "nan", "empty"}) > 1 or {"0.0", "-0.0"} <= forms
 
 
 def is_printable(dtype: pl.DataType) -> bool:

@@ -13,7 +13,8 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 import polars as pl
 
-from sfumato.core.printed import refuse_unprintable
+from sfumato.core.printed import forms_of, mixed, refuse_unprintable
+from sfumato.core.wording import quoted
 from sfumato.engines.numbers import NumberForms, NumberWriter
 from sfumato.engines.order import ORDERS, RowOrder
 from sfumato.errors import ColumnError, OutputError, PolicyError, ReadError, TooManyCells
@@ -160,6 +161,20 @@ class Engine(Protocol):
 
     def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
         """For each set of columns how many rows have values of them, in their plain form, that no other row has."""
+
+    def mixed(self, columns: Sequence[str]) -> list[str]:
+        """The columns with values that count as one and can be told apart there: null and NaN, null and the empty text,
+        and in files the two zeros."""
+        forms: dict[str, set[str]] = {name: set() for name in columns}
+        for frame in self.batches(columns):
+            for column in frame.iter_columns():
+                forms[column.name] |= forms_of(column)
+        return [name for name, found in forms.items() if mixed(found)]
+
+    def told_apart(self, columns: Sequence[str]) -> Engine:
+        """The table with texts in these columns that are different where its readers can tell values apart."""
+        what = f"{quoted(columns)}: null and NaN, null and the empty text, or both zeros can be told apart there"
+        raise ColumnError(what, hint="write each of them in one form, or read the table into memory")
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """All rows of some columns as they come, some at a time; always in the same order where the table has one."""

@@ -88,7 +88,7 @@ def verify_folder(path: str | Path, most: int = EVERY, original: pl.DataFrame | 
         table, often = read_runs(place, data.format, data.guarded, runs)
         faults += data.forms.faults(table)
         table = data.forms.read(table)
-        released = RowTable(table, whole, hierarchies, often)
+        released = RowTable(table, whole, hierarchies, often, apart=not manifest.policy.wildcard)
         if data.order == CANONICAL and not is_canonical(table, sorted_by(table.columns, _quasi(manifest))):
             faults.append(UNSORTED)
     except InputError:
@@ -118,7 +118,8 @@ def verify_manifest(path: str | Path, table: Counting | TupleCounts | pl.DataFra
             forms, faults = NumberForms(), [f"it lacks {_listed(lacks)}, which numbers were written to"]
     if isinstance(table, pl.DataFrame):
         faults += forms.faults(table)
-        return _checked(manifest, RowTable(forms.read(table), whole, hierarchies), faults, "table")
+        rows = RowTable(forms.read(table), whole, hierarchies, apart=not manifest.policy.wildcard)
+        return _checked(manifest, rows, faults, "table")
     if not isinstance(table, TupleCounts):
         there = labelled(table, forms)
         faults += there.faults(quiet, most) if forms.form else []

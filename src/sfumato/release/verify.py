@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.microdata import microdata
-from sfumato.core.printed import categories, new_rows, printed, printed_frame
+from sfumato.core.printed import categories, new_rows, printed, printed_frame, told_apart
 from sfumato.core.wording import Described, apart, count
 from sfumato.criteria.audit import Counts as Whole
 from sfumato.criteria.audit import Groups, Wide, WildcardGroups
@@ -100,11 +100,12 @@ def verify_table(
     """Check every criterion over every set of quasi-identifiers, or the set it names, on the printed text of released
     rows.
 
-    A class is the rows whose quasi-identifiers print alike; null, NaN and the empty text are one missing value. With
-    `wildcard`, a missing quasi-identifier matches any value: two rows match where each quasi-identifier is equal or
-    missing in at least one of them, the class of a row is the rows that match it, itself included, and a criterion
-    holds where it does for the class of every row. That reading exists for k-anonymity and distinct l-diversity only;
-    the class sizes of the result stay those of equal rows.
+    A class is the rows whose quasi-identifiers print alike and cannot be told apart otherwise, as null and NaN, null
+    and the empty text, or the two zeros can in a frame and in Parquet; in sensitive attributes these are one value.
+    With `wildcard`, null, NaN and the empty text are missing, and a missing quasi-identifier matches any: two rows
+    match where each quasi-identifier is equal or missing in at least one of them, the class of a row is the rows that
+    match it, itself included, and a criterion holds where it does for the class of every row. That reading exists for
+    k-anonymity and distinct l-diversity only; the class sizes of the result stay those of equal rows.
 
     Parameters
     ----------
@@ -145,7 +146,7 @@ def verify_table(
     if row_counts is None and (new := new_rows(looked_at)) is not None:  # rows that are alike are looked at once
         released = released.filter(new)
         row_counts = pl.Series(np.diff(np.flatnonzero(new), append=len(new)))
-    rows = RowTable(released, whole or {}, paths, row_counts)
+    rows = RowTable(released, whole or {}, paths, row_counts, apart=not wildcard)
     return verify_released(rows, quasi, require, wildcard=wildcard, wildcards=wildcards)
 
 
@@ -232,13 +233,18 @@ def verify_store(
 
     The engine counts the distinct tuples of each set of quasi-identifiers, with each sensitive attribute that a
     criterion looks at; more than `max_cells` of them are refused, or audited in parts where the engine can. `recipes`
-    are the hierarchies that distances run along.
+    are the hierarchies that distances run along. A quasi-identifier with null beside NaN or the empty text is refused
+    where the engine counts them as one, unless missing values match any with `wildcard`.
 
     >>> from sfumato.criteria import KAnonymity
     >>> from sfumato.engines.files.table import FileTable
     >>> verify_store(FileTable("out/*.parquet"), [["age"]], [KAnonymity(5)]).holds  # doctest: +SKIP
     True
     """
+    schema, sensitive = store.schema(), {a for c in require for a in c.needs}
+    texts = once(n for names in quasi for n in names if schema[n].is_float() or schema[n] == pl.String)
+    if texts and not wildcard and (several := store.mixed(texts)):
+        store = Engine.told_apart(store, several) if sensitive & {*several} else store.told_apart(several)
     counts = TupleCounts(store, max_cells)
     if store.in_parts and not wildcard and not recipes:
         needed, rows, sample = [a for c in require for a in c.needs], store.rows(), store.sample(SAMPLE)
@@ -322,7 +328,8 @@ class Released(Protocol):
 
 
 class RowTable:
-    """Released rows, each column printed once; with `row_counts` each stands for so many."""
+    """Released rows, each column printed once; with `row_counts` each stands for so many. With `apart` classes differ
+    where readers of the table can tell values apart that print alike."""
 
     def __init__(
         self,
@@ -330,8 +337,10 @@ class RowTable:
         whole: Mapping[str, Whole],
         hierarchies: Mapping[str, Wide],
         row_counts: pl.Series | None = None,
+        apart: bool = False,
     ) -> None:
         self.table, self.whole, self.hierarchies, self.row_counts = table, whole, hierarchies, row_counts
+        self.apart = apart
         self._text: dict[str, pl.Series] = {}
 
     @property
@@ -352,7 +361,9 @@ class RowTable:
     def _key(self, name: str) -> pl.Series:
         """The same; an Enum as it is, whose texts are printed already."""
         column = self.table.get_column(name)
-        return column if categories(column) is not None else self._printed(name)
+        if categories(column) is not None:
+            return column
+        return told_apart(column) if self.apart else self._printed(name)
 
     def grouped(self, names: Sequence[str], attributes: Sequence[str]) -> GroupsOf:
         """One grouping, for all attributes."""

@@ -8,12 +8,13 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 import polars as pl
 
-from sfumato.core.printed import known, printed_frame
+from sfumato.core.printed import known, printed_frame, text_apart
 from sfumato.engines.callbacks import called
 from sfumato.engines.files.count import BATCH, CHANGED, PART, Tally, Ticker, count, singled, stream, tally
 from sfumato.engines.files.forms import Forms, ReadWarning, skip_note
@@ -162,6 +163,20 @@ class FileTable(Engine):
         """For each set of columns how many rows have values of them that no other row has."""
         with unchanged(self.files):
             return singled(self.frame, sets)
+
+    def mixed(self, columns: Sequence[str]) -> list[str]:
+        """The columns with values that count as one and can be told apart: none of text files, which have one form."""
+        return super().mixed(columns) if any(source.exact for source in self.files) else []
+
+    def told_apart(self, columns: Sequence[str]) -> Engine:
+        """The table with texts in these columns that are different where its readers can tell values apart."""
+        if not all(source.exact for source in self.files):
+            return super().told_apart(columns)
+        found, texts = copy(self), tuple(map(text_apart, columns))
+        found.__dict__.pop("frame", None)
+        types = dict.fromkeys(columns, pl.String())
+        found.files = [replace(s, read=s.frame, more=texts, schema={**s.schema, **types}) for s in self.files]
+        return found
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """All rows of some columns, in the order of the files."""

@@ -143,6 +143,14 @@ class SparkTable(Engine):
         """For each set of columns how many rows have values of them that no other row has."""
         return self._table.singled(sets)
 
+    def mixed(self, columns: Sequence[str]) -> list[str]:
+        """The columns that have null beside NaN or the empty text."""
+        table, F = self._table, functions(self._table.rows)
+        forms = [form for name in columns for form in (F.col(table.place[name]), table.plain(name))]
+        with job(table.spark, "the cluster could not read the table"):
+            rows, *found = table.rows.agg(F.count(F.lit(1)), *map(F.count, forms)).collect()[0]
+        return [n for n, some, plain in zip(columns, found[::2], found[1::2], strict=True) if plain < some < rows]
+
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """All rows of some columns, in no certain order: a frame of more than some hundred thousand rows is read once
         for each batch, of rows with near hashes."""

@@ -167,6 +167,13 @@ class Database(Engine):
         with self._link() as link:
             return [singled(link, self._table, [self._columns[name] for name in names]) for names in sets]
 
+    def mixed(self, columns: Sequence[str]) -> list[str]:
+        """The columns that have null beside NaN or the empty text."""
+        known = [f"COUNT({form})" for name in columns for c in [self._columns[name]] for form in (c.raw(), c.plain())]
+        with self._link() as link:
+            rows, *found = link.rows(f"SELECT COUNT(*), {', '.join(known)} FROM {self._table.rows} t")[0]
+        return [n for n, some, plain in zip(columns, found[::2], found[1::2], strict=True) if plain < some < rows]
+
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """All rows of some columns, in no certain order."""
         asked = [self._columns[name] for name in columns]
