@@ -97,3 +97,46 @@ def test_more_rows_than_the_input_are_no_release(tmp_path: Path) -> None:
     found = sf.verify(tmp_path / "out")
     assert found.outcome == "broken"
     assert "more rows than the input" in str(found.promises[0].note)
+
+
+def marginals(before: list[Any], after: list[Any], **more: Any) -> bool | None:
+    stated = {"fact": "marginals", "columns": ["x"], "parameters": {}}
+    return check_private(pl.DataFrame({"x": before}), pl.DataFrame({"x": after}), stated, ["x"], **more).holds
+
+
+def test_private_facts_compare_whole_numbers_and_texts_exactly() -> None:
+    assert marginals([2**53, 1], [2**53 + 1, 1]) is False
+    assert marginals(["9007199254740993", "1"], [2**53 + 1, 1]) is True
+    assert marginals(["007", "7"], ["7", "007"]) is True
+    assert marginals(["007", "8"], ["7", "8"]) is False
+    assert marginals(["1.0", "1.00"], ["1.0", "1.0"]) is True, "a file of text may hold numbers"
+    assert marginals(["1.0", "1.00"], ["1.0", "1.0"], texts={"x"}) is False
+    assert marginals([12.5, 3.0], ["12.50", "+3"], texts={"x"}) is True, "the original has numbers"
+
+
+def test_ranks_of_whole_numbers_are_exact() -> None:
+    """Neighbours beyond 2^53 that are one float are two ranks."""
+    low = 2**53
+    before = pl.DataFrame({"x": [low, low + 1, low + 2, low + 3], "id": ["a", "b", "c", "d"]})
+    after = before.with_columns(x=pl.Series([low + 1, low, low + 3, low + 2]))
+    stated = {"fact": "ranks", "columns": ["x"], "parameters": {"percent": 20}}
+    assert check_private(before, after, stated, ["x"]).holds is False
+    assert check_private(before, after, {**stated, "parameters": {"percent": 25}}, ["x"]).holds is True
+
+
+@pytest.mark.parametrize("fact", ["means", "covariances", "ranks"])
+def test_facts_of_numbers_are_not_so_of_texts(fact: str) -> None:
+    stated = {"fact": fact, "columns": ["sex"], "parameters": {"percent": 5} if fact == "ranks" else {}}
+    found = check_private(TABLE, TABLE.reverse(), stated, ["sex"])
+    assert (found.holds, found.note) == (False, '"sex" has values that are no numbers')
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.parquet"])
+def test_codes_of_a_release_folder_are_compared_letter_by_letter(tmp_path: Path, name: str) -> None:
+    table = pl.DataFrame({"icd": ["1.0", "1.00", "2.5"] * 20, "pay": [f"{i}.50" for i in range(60)]})
+    steps = [sf.Swapping("icd", rate=0.5), sf.RankSwapping("pay", p=20)]
+    release = sf.mask(table, steps, rest="release", seed=1)
+    release.save(tmp_path / "out", format=name.removeprefix("data."))
+    assert [fact.holds for fact in sf.verify(tmp_path / "out", original=table).facts] == [True, True, None]
+    other = table.with_columns(icd=pl.col("icd").replace("1.00", "1.0"))
+    assert [fact.holds for fact in sf.verify(tmp_path / "out", original=other).facts] == [False, True, None]

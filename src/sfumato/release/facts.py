@@ -7,13 +7,14 @@ the original, which its owner has. A fact is no promise about people: it says th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from sfumato.core.hierarchy import kind_of
 from sfumato.core.printed import printed
 from sfumato.core.wording import count, number, quoted
 from sfumato.errors import ReadError
@@ -21,6 +22,7 @@ from sfumato.errors import ReadError
 CLOSE = 1e-9  # relative, of sums
 SAME = 1e-12  # relative, of values: what a float loses of a multiple
 LARGEST, MOST_ROWS = 1e300, 1 << 53  # of numbers and counts in a manifest
+WHOLE, CODE = r"^[+-]?[0-9]+$", r"^[+-]?0[0-9]"
 ROWS = "sfumato: rows"  # how many rows have the values of an entry
 
 
@@ -73,6 +75,7 @@ class Rule:
     needs: tuple[tuple[str, ...], ...] = ()
     private: bool = False
     of_values: bool = False  # whether it still holds where rows are left out
+    numbers: bool = False  # of a private one: whether it is about numbers
     row_by_row: bool = True  # of a private one: whether both tables must have as many rows
     most: int = 10_000  # columns; none where it is about the rows alone
 
@@ -280,7 +283,8 @@ def _moved_ranks(
     """Released rows are in another order, so rows are told apart by what no step changed of them: among rows alike in
     that, values matched in their order move least. Ranks among equal values are whatever moves least."""
     for name in columns:
-        before, after = (frame.get_column(name).cast(pl.Float64, strict=False) for frame in (original, released))
+        every = pl.concat([original.get_column(name), released.get_column(name)]).rank("dense")  # whole numbers exactly
+        before, after = every.head(original.height), every.tail(released.height)
         if before.null_count() != after.null_count():
             return f'column "{name}" has another number of missing values'
         values = np.sort(before.drop_nulls().to_numpy())
@@ -403,11 +407,11 @@ FACTS: dict[str, Rule] = {
     ),
     "means": Rule(
         _of(lambda p: f"{_weighted(p)}means are those of the original"), _other_means, {"weight": _is_text},
-        private=True,
+        private=True, numbers=True,
     ),
     "covariances": Rule(
         _of(lambda p: f"{_weighted(p)}variances and covariances are those of the original"), _other_covariances,
-        {"weight": _is_text}, private=True,
+        {"weight": _is_text}, private=True, numbers=True,
     ),
     "marginals": Rule(
         _of(lambda p: f"the same values {'together ' if p.get('together') else ''}as often as in the original"),
@@ -419,7 +423,7 @@ FACTS: dict[str, Rule] = {
     ),
     "ranks": Rule(
         _of(lambda p: f"no value moved by more than {_share(p)}"), _moved_ranks, {"percent": _is_above},
-        (("percent",),), private=True,
+        (("percent",),), private=True, numbers=True,
     ),
 }  # fmt: skip
 
@@ -458,9 +462,14 @@ def unchecked(fact: Mapping[str, Any], why: str) -> FactFinding:
 
 
 def check_private(
-    original: pl.DataFrame, released: pl.DataFrame, fact: Mapping[str, Any], changed: Sequence[str]
+    original: pl.DataFrame,
+    released: pl.DataFrame,
+    fact: Mapping[str, Any],
+    changed: Sequence[str],
+    texts: Collection[str] = (),
 ) -> FactFinding:
-    """A private fact, on both tables; `changed` are the columns that a step changed."""
+    """A private fact, on both tables; `changed` are the columns that a step changed, `texts` those that were released
+    as texts, which are compared letter by letter where they are texts in the original, too."""
     rule, columns, parameters = _ruled(fact)
     used = [*columns, *([str(parameters["weight"])] if "weight" in parameters else [])]
     absent = [name for name in used if name not in released.columns or name not in original.columns]
@@ -468,8 +477,12 @@ def check_private(
         return _finding(fact, rule, f"a table lacks {quoted(absent)}")
     apart = [name for name in released.columns if name in original.columns and name not in changed]
     names = list(dict.fromkeys([*used, *apart]))
-    pairs = [_both_numbers(printed(original.get_column(name)), printed(released.get_column(name))) for name in names]
-    before, after = (pl.DataFrame([pair[side] for pair in pairs]) for side in (0, 1))
+    both = {name: [printed(table.get_column(name)) for table in (original, released)] for name in names}
+    written = {name for name in texts if name in original.columns and kind_of(original.schema[name]) == "text"}
+    pairs = {name: pair if name in written else _both_numbers(*pair) for name, pair in both.items()}
+    before, after = (pl.DataFrame([pair[side] for pair in pairs.values()]) for side in (0, 1))
+    if rule.numbers and (none := [name for name in used if before.schema[name] == pl.String]):
+        return _finding(fact, rule, f"{quoted(none)} has values that are no numbers")
     if rule.row_by_row and before.height != after.height:
         return _finding(fact, rule, f"the original has {before.height:,} rows, the release {after.height:,}")
     found = _finding(fact, rule, rule.fault(before, after, columns, parameters, apart))
@@ -478,12 +491,19 @@ def check_private(
     return found
 
 
-def _both_numbers(before: pl.Series, after: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """A column of both tables, as numbers where all of its values are some: 12.50 is 12.5."""
-    numbers = [column.cast(pl.Float64, strict=False) for column in (before, after)]
-    if numbers[0].null_count() == before.null_count() and numbers[1].null_count() == after.null_count():
-        return numbers[0], numbers[1]
-    return before, after
+def _both_numbers(before: pl.Series, after: pl.Series) -> Sequence[pl.Series]:
+    """A column of both tables, as numbers where all of its values are some: 12.50 is 12.5. Whole numbers are exact, and
+    codes, which begin with 0, stay texts."""
+    texts = (before, after)
+    if all(column.str.contains(WHOLE).all() for column in texts):
+        if any(column.str.contains(CODE).any() for column in texts):
+            return texts
+        kind: Any = pl.Int128
+    else:
+        kind = pl.Float64
+    numbers = [column.cast(kind, strict=False) for column in texts]
+    same = all(a.null_count() == b.null_count() for a, b in zip(numbers, texts, strict=True))
+    return numbers if same else texts
 
 
 def _ruled(fact: Mapping[str, Any]) -> tuple[Rule, list[str], Mapping[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
@@ -155,12 +155,17 @@ def _checked(
                 one = broken(c, names, "it is not defined where a missing value matches any value")
             promises.append(where_apart(one, {n: text[n] for n in c.needs if n in known and n in text}, wildcard))
     found += _size_faults(manifest, classes) + _whole_faults(manifest, released)
-    facts = tuple(_fact(asdict(fact), released, original, manifest.changed) for fact in manifest.facts)
+    texts = {column.name for column in manifest.data.columns if column.kind == "text"}
+    facts = tuple(_fact(asdict(fact), released, original, manifest.changed, texts) for fact in manifest.facts)
     return Verification(released.rows, (_integrity(found, what), *promises), tuple(classes), facts)
 
 
 def _fact(
-    fact: Mapping[str, Any], released: Released, original: pl.DataFrame | None, changed: Sequence[str]
+    fact: Mapping[str, Any],
+    released: Released,
+    original: pl.DataFrame | None,
+    changed: Sequence[str],
+    texts: Collection[str],
 ) -> FactFinding:
     """A fact of the manifest on released rows, and on the original where it compares with that."""
     if not is_private(fact):
@@ -172,7 +177,7 @@ def _fact(
         return unchecked(fact, "the release is too large to be compared row by row")
     table, often = released.entries(released.columns)
     rows = table if often is None else table[np.repeat(np.arange(table.height), often.to_numpy())]
-    return check_private(original, rows, fact, changed)
+    return check_private(original, rows, fact, changed, texts)
 
 
 def _against(claim: Claim | None, c: Any, names: Sequence[str], groups: Groups, what: str) -> Promise:

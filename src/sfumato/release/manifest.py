@@ -188,6 +188,7 @@ def manifest(
 class ManifestColumn:
     name: str
     role: str = ""
+    kind: str = ""
 
 
 @dataclass(frozen=True)

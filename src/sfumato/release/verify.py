@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NewType, Protocol
 import numpy as np
 import polars as pl
 
+from sfumato.core.hierarchy import kind_of
 from sfumato.core.microdata import microdata
 from sfumato.core.printed import categories, new_rows, printed, printed_frame, told_apart
 from sfumato.core.wording import Described, apart, count
@@ -196,6 +197,7 @@ def with_facts(found: Verification, masking: Any, released: pl.DataFrame, suppre
     from sfumato.release.facts import FACTS, check_private, check_public, of_rows
 
     facts, changed = [], masking.told["changed"]
+    texts = {name for name, dtype in released.schema.items() if kind_of(dtype) == "text"}
     for fact in masking.facts:
         rule = FACTS[fact["fact"]]
         if suppressed and (rule.private or not rule.of_values):
@@ -204,10 +206,11 @@ def with_facts(found: Verification, masking: Any, released: pl.DataFrame, suppre
             fact = {**fact, "parameters": of_rows(fact["fact"], fact["columns"], fact["parameters"], released)}
             if not fact["parameters"]:
                 continue
-        one = check_private(masking.original, released, fact, changed) if rule.private else check_public(
-            released, None, fact
-        )  # fmt: skip
-        facts.append(one)
+        facts.append(
+            check_private(masking.original, released, fact, changed, texts)
+            if rule.private
+            else check_public(released, None, fact)
+        )
     refuse_false(facts)
     return replace(found, facts=tuple(facts))
 
