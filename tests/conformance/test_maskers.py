@@ -3,7 +3,9 @@ from its parameters, and what it states of the table is so."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import math
 from functools import cache
 from typing import Any
 
@@ -12,8 +14,10 @@ import polars as pl
 import pytest
 
 from sfumato.core.random_stream import RandomStream
+from sfumato.errors import SfumatoError
 from sfumato.masking import MASKERS
 from sfumato.masking.run import Masked, masked
+from sfumato.pseudonyms import PSEUDONYMS
 from sfumato.release.facts import FACTS, as_dict, check_private, check_public
 from sfumato.verbs.steps import masker
 
@@ -48,6 +52,19 @@ def table() -> pl.DataFrame:
 
 def run(step: Any, key: int = 1, weight: str | None = None) -> Masked:
     return masked(table(), [step], [RandomStream(bytes([key]) * 32)], weight=weight, apart=APART)
+
+
+@pytest.mark.parametrize("name", [*NAMES, *sorted(PSEUDONYMS)])
+def test_parameters_that_make_no_sense_are_refused_and_crash_nothing(name: str) -> None:
+    step: Any = {**MASKERS, **PSEUDONYMS}[name].example
+    for parameter in (field.name for field in dataclasses.fields(step)):
+        kind = type(getattr(step, parameter))
+        for value in (0.3, -1, "", "no", object(), [1, 2], [None], {"a": 1}, True, math.inf, math.nan, 10**400):
+            try:
+                dataclasses.replace(step, **{parameter: value})
+            except SfumatoError:
+                continue
+            assert kind is not bool or value is True, f"{parameter} takes {value!r}"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.masked import Change, Context, Fact, MaskStep, as_numbers, numbers_of
-from sfumato.core.parameters import real_number, yes_or_no
+from sfumato.core.parameters import real_number, shown, yes_or_no
 from sfumato.core.wording import number
 from sfumato.masking.moments import Moments, moments_of, refuse_empty
 
@@ -33,6 +33,8 @@ class Rounding(MaskStep):
         self.settle(base=real_number(self.base, f"{self.name}: base", above=True))
         yes_or_no(self.random, f"{self.name}: random")
         if self.points is not None:
+            if not isinstance(self.points, list | tuple):
+                raise self.refuse("points must be a list of numbers", got=shown(self.points), allowed="[10, 20, 30]")
             points = tuple(real_number(p, f"{self.name}: points", -1e300) for p in self.points)
             if not points or sorted(set(points)) != list(points):
                 raise self.refuse("points must be given once each, and ascend", allowed="[10, 20, 30]")

@@ -36,9 +36,10 @@ class FormatPreserving(KeyedStep):
     def __post_init__(self) -> None:
         super().__post_init__()
         whole_number(self.radix, f"{self.name}: radix", 2, 1 << 16)
-        keep = "".join(self.keep) if isinstance(self.keep, list | tuple) else self.keep
-        if not isinstance(keep, str):
+        marks = list(self.keep) if isinstance(self.keep, str | list | tuple) else [None]
+        if not all(isinstance(mark, str) for mark in marks):
             raise self.refuse("keep must be separators", got=type(self.keep).__name__, allowed='for example "-"')
+        keep = "".join(marks)
         self.settle(keep=keep)
         alphabet = self.alphabet
         if len(alphabet) != self.radix or len(set(alphabet)) < len(alphabet):

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.masked import Change, Context, Fact, as_numbers, numbers_of
+from sfumato.core.parameters import yes_or_no
 from sfumato.search.microaggregation.mhm import MHM
 from sfumato.search.microaggregation.step import Microaggregation
 
@@ -22,6 +23,10 @@ class IndividualRanking(Microaggregation):
     """
 
     fixed: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        yes_or_no(self.fixed, f"{self.name}: fixed")
 
     leaves = "Columns are grouped one by one: a row may be the only one with its values in two of them."
 
