@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Run
 
 VISITS = "day;cost;ward\n" + "\n".join(f"0{1 + i % 3}/02/2020;1.23{i % 2};{'A?'[i % 2]}" for i in range(40)) + "\n"
 ASKED = ("--quasi", "day,ward", "--insensitive", "cost", "--k", "2", "-o", "out", "--json")
 
 
-def test_what_can_be_read_in_two_ways_names_the_flags(run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize("mark", ["comma", ","])
+def test_what_can_be_read_in_two_ways_names_the_flags(run: Run, tmp_path: Path, mark: str) -> None:
     (tmp_path / "visits.csv").write_text(VISITS)
     told = run("anonymize", "visits.csv", *ASKED)
     assert told.code == 2
@@ -19,7 +22,7 @@ def test_what_can_be_read_in_two_ways_names_the_flags(run: Run, tmp_path: Path) 
     told = run("anonymize", "visits.csv", *ASKED, "--dates", "dmy")
     assert told.code == 2
     assert "give --decimal comma or --decimal point" in told.json["error"]["message"]
-    told = run("anonymize", "visits.csv", *ASKED, "--dates", "dmy", "--decimal", "comma", "--missing", "?")
+    told = run("anonymize", "visits.csv", *ASKED, "--dates", "dmy", "--decimal", mark, "--missing", "?")
     assert told.code == 0
     assert told.json["notes"][0] == 'visits.csv: dates are read as day, month, year in "day"'
     manifest = json.loads(Path("out/manifest.json").read_text("utf-8"))

@@ -223,6 +223,8 @@ def test_a_mark_that_is_decimal_or_of_thousands_is_refused(written: str, comma: 
     assert "234" not in str(told.value)
     assert forms([written, "12"], decimal="comma") == [comma, "12"]
     assert forms([written, "12"], decimal="point") == [point, "12"]
+    assert forms([written, "12"], decimal=",") == [comma, "12"], "as pandas writes it"
+    assert forms([written, "12"], decimal=".") == [point, "12"]
     assert forms({"x": [written], "y": ["3,5"]})["x"] == [comma]
     assert forms({"x": [written], "y": ["3.5"]})["x"] == [point]
     with pytest.raises(ReadError, match='the numbers in "x"'):
@@ -246,7 +248,7 @@ def test_declared_missing_values_are_missing_in_columns_of_any_type() -> None:
     ("option", "value", "message"),
     [
         ("dates", "german", "dates is unknown; got 'german'; allowed: dmy"),
-        ("decimal", ",", "decimal is unknown"),
+        ("decimal", ";", "decimal is unknown"),
         ("missing", "NA", "missing must be a list"),
         ("missing", [9], "missing must be a list"),
         ("verbatim", "x", "verbatim must be a list"),

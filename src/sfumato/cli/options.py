@@ -121,7 +121,7 @@ class ReadingOptions(PlaceOptions):
             "header": self.header,
             "missing": missing(self.missing),
             "dates": self.dates,
-            "decimal": self.decimal,
+            "decimal": {",": "comma", ".": "point"}.get(self.decimal or "", self.decimal),
         }
         found |= {"skip": self.skip, "columns": joined(self.columns), "value_labels": self.value_labels}
         found["verbatim"] = True if self.verbatim == ["*"] else joined(self.verbatim)

@@ -95,6 +95,8 @@ class Forms:
     verbatim: bool | Sequence[str] = False
 
     def __post_init__(self) -> None:
+        if self.decimal in (",", "."):
+            object.__setattr__(self, "decimal", "comma" if self.decimal == "," else "point")
         for option, known in (("dates", ORDERS), ("decimal", DECIMALS)):
             given = getattr(self, option)
             if given is not None and given not in known:
