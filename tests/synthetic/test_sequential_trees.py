@@ -277,7 +277,7 @@ def test_rows_that_repeat_a_person_exchange_values_and_columns_stay_as_they_are(
             ),
         }
     )
-    model = SequentialTrees().fit(table, context())
+    model = SequentialTrees(leaf=5).fit(table, context())
     rng = np.random.default_rng(2)
     drawn = model.draw(n, rng)
     made = model.exchange(drawn, table, rng)

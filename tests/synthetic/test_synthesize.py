@@ -134,7 +134,7 @@ def test_some_columns_are_made_anew_and_the_others_are_those_of_people(tmp_path)
 
 def test_rows_at_risk_are_made_anew_and_no_others():
     table = PEOPLE.with_columns(pl.col("age") // 10, n=pl.int_range(ROWS) * 1.5)
-    generator = sf.SequentialTrees(columns=["stay"], rows_at_risk=0.1)
+    generator = sf.SequentialTrees(columns=["stay"], rows_at_risk=0.1, leaf=5)
     made = sf.synthesize(table, generator, quasi=["age", "ward"], rest="release", seed=1).data
     changed = table.join(made, on="n", maintain_order="left").select(pl.col("stay") != pl.col("stay_right")).to_series()
     size = table.select(pl.len().over("age", "ward")).to_series()

@@ -39,7 +39,7 @@ class LinkedTables(SyntheticGenerator):
 
     household: Any = None
     household_columns: Any = ()
-    leaf: int = 5
+    leaf: int = 20
     smoothing: Any = None
     rules: Any = ()
 

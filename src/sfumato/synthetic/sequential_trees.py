@@ -60,7 +60,7 @@ class SequentialTrees(SyntheticGenerator):
     """
 
     order: Any = ()
-    leaf: int = 5
+    leaf: int = 20
     complexity: float = 0.0
     predictors: int = 50
     smoothing: Any = None
