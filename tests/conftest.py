@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
@@ -13,7 +14,7 @@ from hypothesis import settings
 
 from sfumato.errors import OutputError
 from sfumato.report.page import browser
-from tests.fuzz import examples
+from tests.fuzz import FUZZ, examples
 
 pytest_plugins = [
     "tests.clusters",
@@ -35,6 +36,18 @@ def lacks(what: str) -> NoReturn:
     if CI:
         pytest.fail(what)
     pytest.skip(what)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def owners_key(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A configuration of their own, with an owner's key that makes runs repeat; `make fuzz` has another each time."""
+    folder = tmp_path_factory.mktemp("config")
+    if FUZZ == 1:
+        (folder / "sfumato").mkdir()
+        (folder / "sfumato" / "key").write_text("the owner's key of the tests", "ascii")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(folder))
+        yield
 
 
 @pytest.fixture(scope="session")
