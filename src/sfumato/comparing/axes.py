@@ -186,8 +186,9 @@ def _any_linkage(given: Asked) -> MapAxis:
     """The better of two linkers for each release: the nearest record, and the records whose labels cover the person.
 
     Labels cover by construction, so that the second finds the mean of 1/n over the classes of a recoding; a value that
-    was changed covers nobody's but by accident, and only its distance tells. A synthetic row is nobody's record: what
-    tells there is that records are nearer to the people whom the model saw than to those whom it did not.
+    was changed covers nobody's but by accident, and only its distance tells; where ranks were swapped, so does how far.
+    A synthetic row is nobody's record: what tells there is that records are nearer to the people whom the model saw
+    than to those whom it did not.
     """
     from sfumato.measures.attacks import ATTACKS
 
@@ -197,9 +198,23 @@ def _any_linkage(given: Asked) -> MapAxis:
     def measure(case: Case) -> float:
         if case.rows is None:
             return _told_apart(case)
-        return near(case) if case.perturbed else max(near(case), covering(case))
+        if case.perturbed:
+            return max(near(case), _within_windows(case)) if {*case.columns} & {*case.windows} else near(case)
+        return max(near(case), covering(case))
 
     return MapAxis(given.text, "people found by linkage with the original", measure, of_synthetic=TOLD_APART)
+
+
+def _within_windows(case: Case) -> float:
+    """How many people are found by who knows how far ranks were swapped, and which columns were not changed."""
+    from sfumato.measures.attacks.linkage.windows import window_linkage
+
+    assert case.rows is not None
+    truth = np.empty(case.original.height, np.int64)
+    truth[case.rows] = np.arange(len(case.rows))
+    percent = {name: share for name, share in case.windows.items() if name in case.columns}
+    same = [name for name in case.columns if name not in case.perturbed]
+    return window_linkage(case.released, case.original, truth, percent, same)
 
 
 def _told_apart(case: Case) -> float:

@@ -51,6 +51,7 @@ class Case:
 
     analysed: tuple[str, ...] = ()  # what users of the release ask about: quasi-identifiers, and what goes with them
     perturbed: tuple[str, ...] = ()  # columns whose values were changed into others
+    windows: Mapping[str, float] = field(default_factory=dict)  # percent of the ranks that a column was swapped within
     sampled: bool = False  # whether rows that are missing were left out by chance, as users of the release know
     learnt_from: pl.DataFrame | None = None  # of a synthetic table, the original rows that its model saw
     hold_out: pl.DataFrame | None = None  # and those that it did not

@@ -371,7 +371,9 @@ class _Task:
         tell("measuring", None)
         changed = tuple(name for name in release.perturbed if name in release.table.columns)
         gone = self.frame.height - release.table.height
-        case = replace(found, perturbed=changed, sampled=gone > 0)
+        ranks = [fact for fact in release.facts if fact.fact == "ranks"]
+        windows = {name: float(fact.parameters["percent"]) for fact in ranks for name in fact.columns}
+        case = replace(found, perturbed=changed, windows=windows, sampled=gone > 0)
         return {
             **self.measured(case),
             "loss": None,
