@@ -40,7 +40,7 @@ class SyntheticSource:
         return not (self.how.partial or self.how.copies_people)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MeasuredTable:
     """A table with the roles of its columns, and where it came from, as far as that is known.
 

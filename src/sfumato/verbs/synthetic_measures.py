@@ -31,7 +31,7 @@ OF_A_SAMPLE = "its model saw a sample, or counts, of a larger table: copies cann
 OF_PEOPLE = ("disclosure", "attacks")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Split:
     """The rows that a model was fitted on, those that it never saw, and the numbers of the former in the original."""
 

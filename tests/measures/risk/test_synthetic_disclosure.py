@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from datetime import date
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,8 @@ from sfumato.measures.risk import (
 )
 from sfumato.measures.risk.synthetic_membership import area
 from sfumato.measures.risk.synthetic_tables import tables_of
+from sfumato.measures.source import source_of
+from tests.fuzz import FUZZ
 
 REAL = {"age": [30, 30, 41, 52, 60], "ill": ["flu", "flu", "no", "no", "flu"]}
 DRAWN = {"age": [41, 30, 52, 52, 60], "ill": ["no", "flu", "no", "flu", "no"]}
@@ -194,7 +197,7 @@ def test_equal_to_plain_counts(real, drawn, others):
 
     def far(one, other):
         blank = (one[0] is None) != (other[0] is None)
-        return (abs(place(one[0]) - place(other[0])) + blank + (one[1] != other[1])) / 2
+        return ((1 if blank else abs(place(one[0]) - place(other[0]))) + (one[1] != other[1])) / 2
 
     def nearest(row, rows):
         distances = [far(row, other) for other in rows]
@@ -208,6 +211,41 @@ def test_equal_to_plain_counts(real, drawn, others):
     mine, theirs = ([nearest(row, drawn)[0] for row in rows] for rows in (real, others))
     pairs = [1.0 if b - a > 1e-12 else 0.5 if abs(a - b) <= 1e-12 else 0.0 for a in mine for b in theirs]
     assert synthetic_membership(tables[0], tables[1], hold_out=tables[2]).value == pytest.approx(np.mean(pairs))
+
+
+@pytest.mark.parametrize("seed", range(3 * FUZZ))
+def test_distances_that_rounding_tells_apart_are_ties(seed):
+    rng = np.random.default_rng(seed)
+    real, drawn, others = (rng.integers(0, 11, (rows, 7)) for rows in (60, 40, 50))
+    tables = [{f"c{i}": table[:, i] for i in range(7)} for table in (real, drawn, others)]
+    both = np.vstack([real, others])
+    span = [Fraction(int(high - low)) for low, high in zip(both.min(0), both.max(0), strict=True)]
+
+    def nearest(row):
+        return min(sum(abs(int(a) - int(b)) / s for a, b, s in zip(row, one, span, strict=True)) for one in drawn)
+
+    mine, theirs = [nearest(row) for row in real], [nearest(row) for row in others]
+    wins = sum(Fraction(1 + (a < b) - (a > b), 2) for a in mine for b in theirs)
+    found = synthetic_membership(tables[0], tables[1], hold_out=tables[2]).value
+    assert found == pytest.approx(float(wins / (len(mine) * len(theirs))), abs=1e-12)
+
+
+def test_a_missing_number_is_as_far_from_every_number():
+    real, others = {"x": [0.0, 10.0]}, {"x": [5.0, 4.9]}
+    assert synthetic_membership(real, {"x": [None] * 2}, hold_out=others).value == 0.5
+    assert nearest_record(real, {"x": [None] * 2}, hold_out=others).details["distance"] == {
+        "original": 1,
+        "hold_out": 1,
+    }
+
+
+def test_tables_show_no_row():
+    tables = tables_of({"a": ["secret"]}, {"a": ["secret"]}, {"a": ["secret"]})
+    assert (
+        "secret"
+        not in f"{tables!r} {tables.column('a')!r} {MODULE.Space.of(tables)!r} {source_of({'a': ['secret']})!r}"
+    )
+    assert "'a'" in repr(tables)
 
 
 MODULE = sys.modules["sfumato.measures.risk.nearest_record"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+
 import numpy as np
 import polars as pl
 import pytest
@@ -10,6 +13,7 @@ from sfumato.errors import PolicyError
 from sfumato.measures.risk.synthetic_tables import tables_of
 from sfumato.measures.utility import contingency, marginals
 from sfumato.measures.utility.coded_rows import binned
+from tests.fuzz import FUZZ
 
 
 def test_by_hand():
@@ -43,6 +47,22 @@ def test_numbers_are_binned_at_the_quantiles_of_the_real_rows():
     assert code[100:].tolist() == [10, 0]  # a missing value is a bin of its own, the last
     few = marginals({"x": [0] * 95 + [1] * 5}, {"x": [0] * 100})
     assert few.value == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize("other", [0.999, -1, 2, 0.5, math.inf, None, "x"])
+def test_a_value_that_no_real_row_has_is_none_of_theirs(other):
+    assert marginals({"y": [0, 1] * 50}, {"y": [other] * 100}, ways=1).value == 1
+
+
+@pytest.mark.parametrize("seed", range(5 * FUZZ))
+def test_few_numbers_are_counted_by_their_values(seed):
+    rng = np.random.default_rng(seed)
+    real, drawn = ({c: rng.integers(0, 8, rows) / 2 for c in "ab"} for rows in (rng.integers(2, 20), 25))
+    found = marginals(real, drawn)
+    for names, figure in ((["a"], found.details["pairs"][0][0]), (["a", "b"], found.details["pairs"][0][1])):
+        p, q = (Counter(zip(*(table[c] for c in names), strict=True)) for table in (real, drawn))
+        far = sum(abs(p[cell] / p.total() - q[cell] / q.total()) for cell in p | q) / 2
+        assert figure == pytest.approx(far)
 
 
 def test_numbers_that_are_nearly_all_one_value_are_named():

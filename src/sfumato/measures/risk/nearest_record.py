@@ -34,7 +34,7 @@ def nearest_record(
     If the model learnt nothing of single rows, that share is the share of the original among both, the baseline: where
     the hold-out is as large as the original, one half. Of equally near rows of both tables each counts the same. The
     distance is the mean over the columns: the difference of numbers, dates and times as a share of the range of real
-    rows, 0 for equal categories and 1 for others; a missing value is equal to a missing one only.
+    rows, 0 for equal categories and 1 for others; a missing value is at 0 from a missing one, and at 1 from others.
 
     Parameters
     ----------
@@ -104,13 +104,14 @@ def _of_a_sample(rows: int, every: int) -> str:
     return f" ({rows:,} of {every:,} synthetic rows were looked at)" if rows < every else ""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Space:
     """The rows of the original, the synthetic table and the hold-out as points: numbers in their range, and names."""
 
     points: list[np.ndarray]  # float64 [rows, columns] per table
     kind: np.ndarray
     weight: np.ndarray
+    blank: np.ndarray  # what an unknown number adds: nothing, for the column beside it says that it is unknown
 
     @staticmethod
     def of(tables: SyntheticTables) -> Space:
@@ -131,17 +132,17 @@ class Space:
             with np.errstate(over="ignore", invalid="ignore"):
                 span = high / 2 - low / 2  # halves: a range may be beyond floats
                 scaled = (value / 2 - low / 2) / (span if span > 0 else 0.5)
-            found.append(np.where(there, np.clip(scaled, -1.0, 2.0), 0.5))
+            found.append(np.where(there, np.clip(scaled, -1.0, 2.0), np.nan))
             kind.append(ABSOLUTE)
             if not there.all():
                 found.append(np.where(there, -1, column.code).astype(np.float64))
                 kind.append(NAMED)
         weight = np.full(len(found), 1.0 / len(tables.names))
-        return Space(tables.parts(np.stack(found, axis=1)), np.array(kind), weight)
+        return Space(tables.parts(np.stack(found, axis=1)), np.array(kind), weight, np.zeros(len(found)))
 
     def tree(self, points: np.ndarray) -> NearestRows:
         """Points, ready to be looked up."""
-        return NearestRows(points, self.kind, self.weight, self.weight)
+        return NearestRows(points, self.kind, self.weight, self.blank)
 
     def looked_at(self, queries: np.ndarray, trees: list[NearestRows], seed: int) -> np.ndarray:
         """The queries to look up: all, or a sample of as many as a few of them say can be done in a few seconds."""

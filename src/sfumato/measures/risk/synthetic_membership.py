@@ -14,6 +14,7 @@ import numpy as np
 
 from sfumato.core.parameters import whole_number
 from sfumato.core.wording import percent
+from sfumato.measures.attacks.kernels import NIL, SAME
 from sfumato.measures.measure import Measure, Z, wilson
 from sfumato.measures.risk.copied_uniques import one_off
 from sfumato.measures.risk.nearest_record import Space, with_hold_out
@@ -54,7 +55,8 @@ def synthetic_membership(
     space = Space.of(tables)
     real, drawn, others = space.points
     tree, seed = space.tree(drawn), whole_number(seed, "seed", 0)
-    members, strangers = (-tree.find(some[space.looked_at(some, [tree], seed)])[0] for some in (real, others))
+    far = [tree.find(some[space.looked_at(some, [tree], seed)])[0] for some in (real, others)]
+    members, strangers = np.split(-steps(np.concatenate(far)), [len(far[0])])
     value, interval = area(members, strangers)
     sentence = (
         "An attacker who takes the real rows nearest to synthetic ones for those that the model was fitted on ranks "
@@ -89,6 +91,19 @@ def likely_but_absent(original: Any, synthetic: Any = None, *, hold_out: Any = N
     absent = {"original": float((members >= 0).mean()), "hold_out": float((strangers >= 0).mean())}
     details = {"columns": list(tables.names), "absent": absent}
     return Measure("likely-but-absent", value, (0.0, 1.0), sentence, interval, 0.5, details)
+
+
+def steps(distances: np.ndarray) -> np.ndarray:
+    """The rank of each distance; those that differ by rounding alone have the same.
+
+    >>> steps(np.array([0.3, 0.1 + 0.2, 0.0, 0.4])).tolist()
+    [1, 1, 0, 2]
+    """
+    order = np.argsort(distances)
+    ranked = distances[order]
+    found = np.zeros(len(distances), np.int64)
+    found[order[1:]] = np.cumsum(ranked[1:] > ranked[:-1] * (1 + SAME) + NIL)
+    return found
 
 
 def area(members: np.ndarray, strangers: np.ndarray) -> tuple[float, tuple[float, float]]:

@@ -20,7 +20,7 @@ from sfumato.measures.risk.keys import quasi_of, stacked
 EXACT = float(1 << 53)  # floats tell whole numbers below it apart
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class JointColumn:
     """A column of all tables, one after the other: a code per row, and where each code stands if it has an order."""
 
@@ -38,9 +38,9 @@ class SyntheticTables:
     whatever type or spelling they come in (39, 39.0, "39"), other values where they print alike.
     """
 
-    original: pl.DataFrame
-    synthetic: pl.DataFrame
-    hold_out: pl.DataFrame | None
+    original: pl.DataFrame = field(repr=False)  # rows of people, as the others
+    synthetic: pl.DataFrame = field(repr=False)
+    hold_out: pl.DataFrame | None = field(repr=False)
     names: tuple[str, ...]
     _columns: dict[str, JointColumn] = field(default_factory=dict, repr=False)
 

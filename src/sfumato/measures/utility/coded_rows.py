@@ -62,16 +62,20 @@ def levels_of(column: JointColumn, real: int, most: int) -> tuple[np.ndarray, li
 def binned(column: JointColumn, real: int, bins: int = BINS) -> tuple[np.ndarray, int]:
     """The bin of each row, missing values last, and how many bins there are; a category's values are its bins.
 
-    Numbers are cut at the quantiles of the first `real` rows, a value on a cut belonging to the bin above it, and at
-    each of their values where these are as few as the bins.
+    Numbers are cut at the quantiles of the first `real` rows, a value on a cut belonging to the bin above it. Where the
+    values of these rows are as few as the bins, each is a bin, and what no such row has is the first one.
     """
     if column.position is None:
         return column.code, column.size
     x = numbers_of(column)
     known = x[:real][~np.isnan(x[:real])]
     values = np.unique(known)
-    cuts = values if len(values) <= bins else np.unique(np.quantile(known, np.arange(1, bins) / bins))
-    return np.where(np.isnan(x), len(cuts) + 1, np.searchsorted(cuts, x, "right")), len(cuts) + 2
+    few = len(values) <= bins
+    cuts = values if few else np.unique(np.quantile(known, np.arange(1, bins) / bins))
+    found = np.searchsorted(cuts, x, "right")
+    if few:
+        found[np.bincount(column.code[:real], minlength=column.size)[column.code] == 0] = 0
+    return np.where(np.isnan(x), len(cuts) + 1, found), len(cuts) + 2
 
 
 def boosted_rows(tables: SyntheticTables, names: Sequence[str]) -> tuple[np.ndarray, list[int]]:

@@ -51,7 +51,7 @@ def marginals(
     ways
         How many columns the sets have: any of 1, 2, 3, 4.
     bins
-        Of numbers; one that has as few values is counted by these.
+        Of numbers; one that has as few real values is counted by these, and by whatever no real row has as another.
     most, seed
         How many sets of a size are counted at most, drawn at random.
 
