@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from sfumato.errors import ColumnError
+from sfumato.masking.global_recoding import GlobalRecoding
 from sfumato.masking.rounding import Rounding
 
 TABLE = pl.DataFrame({"sex": ["F", "M", "F", "M"], "age": [31, 42, 58, 66], "pay": [10.5, 20.25, 13.0, None]})
@@ -20,6 +21,8 @@ def test_a_step_without_columns_takes_those_that_fit(run: Any) -> None:
     assert found.table["pay"].to_list() == [10, 20, 10, None]
     with pytest.raises(ColumnError, match="does not fit"):
         run(TABLE, Rounding("sex"))
+    with pytest.raises(ColumnError, match=r"allowed: number, date$"):  # each once
+        run(TABLE, GlobalRecoding("sex", groups=2))
 
 
 def test_a_later_step_on_the_same_column_takes_its_facts(run: Any) -> None:

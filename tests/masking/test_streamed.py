@@ -258,8 +258,11 @@ def test_a_database_needs_a_row_key_for_random_numbers(tmp_path: Path, request: 
     with pytest.raises(PolicyError, match="additive-noise draws a number for each row") as raised:
         sf.mask(data, [NOISE], to=tmp_path / "out", **PLAIN)
     assert 'row_key=["id"]' in str(raised.value)
-    with pytest.raises(PolicyError, match="released into a folder of files"):
+    with pytest.raises(PolicyError, match=r"released into a folder of files.*Hint: load the file"):
         sf.mask(data, [NOISE], to=sf.Table("kept"), **PLAIN)
+    with pytest.raises(PolicyError, match="a table of a database is masked into a folder of files") as raised:
+        sf.mask(data, [NOISE], **PLAIN)
+    assert "sf.Table" not in str(raised.value), "which would be refused next"
 
 
 def test_a_column_without_values_is_refused(tmp_path: Path) -> None:

@@ -101,3 +101,9 @@ path = "out"
     assert main(["anonymize", str(tmp_path / "p.toml")]) == 0
     assert main(["verify", str(tmp_path / "out"), "--original", str(tmp_path / "data.csv")]) == 0
     assert sf.verify(tmp_path / "out").holds
+
+
+def test_an_out_of_core_table_is_refused_with_what_else_there_is(tmp_path: Path) -> None:
+    pl.DataFrame({"age": [30, 30], "pay": [1, 2]}).write_parquet(tmp_path / "in.parquet")
+    with pytest.raises(PolicyError, match=r"only a table in memory.*got a table in files.*Hint: read it into memory"):
+        sf.anonymize(sf.scan(tmp_path / "in.parquet"), quasi=["age"], k=2, mask="rounding pay", to=tmp_path / "out")

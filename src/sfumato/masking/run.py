@@ -97,7 +97,7 @@ def with_columns(step: Masker, table: pl.DataFrame, apart: Sequence[str] = ()) -
             raise ColumnError(f"{name} takes {kinds}, and the table has none that is free", hint="name its columns")
         return replace(step, columns=tuple(fits))  # type: ignore[type-var]
     for column in step.columns:
-        taken = (*step.kinds, *step.named_kinds)
+        taken = dict.fromkeys((*step.kinds, *step.named_kinds))
         if (kind := kind_of_column(table.get_column(column))) not in taken:
             got = f'"{column}" is a {kind} column'
             raise ColumnError(f"{name} does not fit the column", got=got, allowed=", ".join(taken))

@@ -217,7 +217,11 @@ def _masked(
     from sfumato.verbs.steps import timed_steps
 
     if not engine.in_memory:
-        raise PolicyError("only a table in memory can be masked before or after a search", got=engine.called)
+        raise PolicyError(
+            "only a table in memory can be masked before or after a search",
+            got=engine.called,
+            hint="read it into memory, or mask it into a folder first and anonymize the file that is there",
+        )
     steps = timed_steps(mask)
     frame, recoded = typed(engine.frame), tuple(name for names in roles.quasi for name in names)
     apart = [*roles.identifying, *([] if roles.weight is None else [roles.weight])]

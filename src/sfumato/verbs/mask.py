@@ -101,16 +101,19 @@ def mask(
     found = steps_of(steps)
     asked = criteria(require, k) if k is not None or require else ()
     table = engine_of(data)
+    if to is None and not table.in_memory:
+        what = f"{table.called} is masked into a folder of files, which has to be named"
+        raise PolicyError(what, allowed='to="out/"')
     place = destination(to, table)
     if isinstance(place, Table):
-        raise PolicyError("a masked table is released into a folder of files", got="a table", allowed='to="out/"')
+        hint = "load the file that it writes into the database"
+        what = "a masked table is released into a folder of files"
+        raise PolicyError(what, got="a table of a database", allowed='to="out/"', hint=hint)
     key = tuple(parameters.column_names(row_key, "row_key"))
     parameters.known_columns(key, table.schema())
     written = [name for step in found for name in as_written(step)]
     if not table.in_memory:
         table.batches(())  # where rows do not come in batches, that is said before any work
-        if place is None:
-            raise PolicyError(f"{table.called} is masked into a folder of files", allowed='to="out/"')
     with table.snapshot(write=False) as engine:
         stored, given = None, engine.sample(SAMPLE)
         if engine.in_memory:
