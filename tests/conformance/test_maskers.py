@@ -7,6 +7,7 @@ import dataclasses
 import json
 import math
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,15 @@ def test_parameters_that_make_no_sense_are_refused_and_crash_nothing(name: str) 
             except SfumatoError:
                 continue
             assert kind is not bool or value is True, f"{parameter} takes {value!r}"
+
+
+def test_each_is_described_on_a_page_of_its_family() -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    pages = [page for page in (docs / "masking").glob("*.md") if page.name != "index.md"]
+    text = "".join(page.read_text("utf-8") for page in (*pages, docs / "pseudonyms.md"))
+    steps = {**MASKERS, **PSEUDONYMS}
+    assert [n for n in steps if f"`{n}" not in text and f"{type(steps[n].example).__name__}`" not in text
+            and f"sf.{type(steps[n].example).__name__}(" not in text] == []  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)
