@@ -98,7 +98,7 @@ def test_copies_stand_out_and_strangers_do_not(fresh):
 
 def test_without_rows_held_out_the_notes_say_so():
     found = synthetic_summary(REAL, DRAWN, **ROLES)
-    assert list(found["disclosure"]) == DISCLOSURE[:3]
+    assert list(found["disclosure"]) == [*DISCLOSURE[:3], "likely-but-absent"]
     assert list(found["attacks"]) == ATTACKS
     assert found["rows"]["hold_out"] is None
     assert "no real rows were held out" in found["notes"][0]

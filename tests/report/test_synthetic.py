@@ -16,6 +16,7 @@ from sfumato.cli import main
 from sfumato.core.masked import NOT_ANONYMOUS
 from sfumato.core.wording import percent
 from sfumato.measures.risk import copied_uniques
+from sfumato.measures.synthetic import HOLES
 from sfumato.measures.utility import marginals
 from sfumato.report import report
 from sfumato.report.sections.synthesis import CONSTRUCTED, DRAWN, MIXED, PARTIAL, PEOPLE, titled
@@ -263,6 +264,20 @@ def test_without_rows_held_out_there_is_no_baseline() -> None:
     assert "Measured on the first of 2 tables." in said(page)
     assert "As drawn" not in said(page).replace("As drawn, and chance As drawn Held out", "")
     assert "On others" not in said(page)
+    missing = Missing()
+    translated_page(page, "it", missing)
+    assert not missing
+
+
+def test_people_who_are_told_by_their_absence_are_an_alarm() -> None:
+    alarm = f'<p class="alarm"><b>U{HOLES[1:]}.</b></p>'
+    away, kept = (
+        sf.synthesize(TABLE.select("age", "region"), "bayes", rows=3_000, seed=1, copies=copies)
+        for copies in ("redraw", "keep")
+    )
+    page = away._internal(away.manifest)
+    assert alarm in page
+    assert alarm not in kept._internal(kept.manifest)
     missing = Missing()
     translated_page(page, "it", missing)
     assert not missing

@@ -26,6 +26,11 @@ from sfumato.measures.risk.synthetic_tables import SyntheticTables, tables_of
 from sfumato.measures.utility import UTILITIES
 
 PARTS = ("disclosure", "attacks", "utility")
+TOLD_BY_ABSENCE = 0.5  # the share of unique people who are absent, less that of combinations as likely
+HOLES = (
+    "unique people are told by their absence, for so many rows were drawn that most combinations as likely as theirs "
+    "are there: draw fewer rows, or leave columns out or make them coarser"
+)
 ATTACKED = 50_000  # rows of a table that attacks on single people look at
 
 
@@ -139,10 +144,13 @@ def _disclosure(run: _Run, keys: tuple[str, ...], secrets: tuple[str, ...], seed
     if tables.hold_out is not None:
         found += run("nearest-record", nearest_record, tables, seed=seed)
         found += run("synthetic-membership", synthetic_membership, tables, seed=seed)
-        found += run("likely-but-absent", likely_but_absent, tables)
     else:
         run.notes.append("nearest records and membership are left out: they compare with rows held out")
-    return found
+    absent = run("likely-but-absent", likely_but_absent, tables)
+    for shares in (measure.details["absent"] for measure in absent):
+        if shares is not None and shares["people"] - shares["nobodys"] >= TOLD_BY_ABSENCE:
+            run.notes.append(HOLES)
+    return found + absent
 
 
 def _attacks(run: _Run, keys: tuple[str, ...], secrets: tuple[str, ...], drawing: dict[str, int]) -> list[Measure]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections import Counter
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
@@ -30,7 +31,8 @@ from sfumato.measures.risk import (
 from sfumato.measures.risk.synthetic_membership import area
 from sfumato.measures.risk.synthetic_tables import tables_of
 from sfumato.measures.source import source_of
-from tests.fuzz import FUZZ
+from sfumato.measures.synthetic import HOLES, synthetic_summary
+from tests.fuzz import FUZZ, examples
 
 REAL = {"age": [30, 30, 41, 52, 60], "ill": ["flu", "flu", "no", "no", "flu"]}
 DRAWN = {"age": [41, 30, 52, 52, 60], "ill": ["no", "flu", "no", "flu", "no"]}
@@ -109,12 +111,58 @@ def test_the_interval_covers_a_true_area():
 
 
 def test_likely_but_absent_by_hand():
-    # both rows of the original are absent though two rows differ from them in one column; one held-out row is there
-    real, drawn = {"a": [1, 2], "b": [1, 2]}, {"a": [1, 2, 3], "b": [2, 1, 3]}
-    others = {"a": [3, 4], "b": [3, 4]}
+    # unique people: (1, 1), absent with two rows that differ in one column; (2, 2), absent with one; (4, 4), there.
+    # nobody's: (1, 2) twice, each there without the other; (3, 1), once, and two rows differ from it in one column
+    real, others = {"a": [1, 2, 9, 9], "b": [1, 2, 9, 9]}, {"a": [4], "b": [4]}
+    drawn = {"a": [1, 1, 3, 4, 3], "b": [2, 2, 1, 4, 1]}
     found = likely_but_absent(real, drawn, hold_out=others)
-    assert (found.value, found.details["absent"]) == (1, {"original": 1, "hold_out": 0.5})
-    assert likely_but_absent(real, real, hold_out=others).value == 0  # copies are taken for strangers
+    assert found.details["people"] == 3
+    assert found.details["absent"] == {"people": 2 / 3, "nobodys": 0}
+    assert found.value == (1 + 1 + 0.5) / 3
+    once = likely_but_absent(real, {"a": [1, 1, 3, 4], "b": [2, 2, 1, 4]}, hold_out=others)
+    assert once.details["absent"] == {"people": 2 / 3, "nobodys": 1 / 3}
+    # (1, 1): 3 near, above all; (2, 2): 2 near, above (3, 1), which has none; (4, 4): below (3, 1)
+    assert once.value == pytest.approx((1 + 1 + (0.5 + 0.5 + 0) / 3) / 3)
+    assert likely_but_absent(real, real).details["nobodys"] == 0
+    assert math.isnan(likely_but_absent(real, real).value)
+
+
+@settings(max_examples=examples(300))
+@given(*[st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=1, max_size=12)] * 3)
+def test_likely_but_absent_equals_plain_counts(real, drawn, others):
+    everybody, made = Counter(real + others), Counter(drawn)
+
+    def near(row):
+        return sum(sum(a != b for a, b in zip(row, one, strict=True)) == 1 for one in drawn)
+
+    people = [-1 if row in made else near(row) for row, n in everybody.items() if n == 1]
+    nobodys = [-1 if made[row] > 1 else near(row) for row in drawn if row not in everybody]
+    tables = [pl.DataFrame(rows, schema=["a", "b", "c"], orient="row") for rows in (real, drawn, others)]
+    found = likely_but_absent(tables[0], tables[1], hold_out=tables[2])
+    if not people or not nobodys:
+        assert math.isnan(found.value)
+        return
+    wins = [(a > b) + (a == b) / 2 for a in people for b in nobodys]
+    assert found.value == pytest.approx(np.mean(wins))
+    assert found.interval[0] <= found.value <= found.interval[1]
+
+
+def test_people_who_were_kept_away_are_told_by_their_absence():
+    """Of a table of two columns a hundred rows are drawn per row: whatever is absent then is a person's."""
+    rng = np.random.default_rng(0)
+    rows = pl.DataFrame({"age": rng.integers(20, 60, 400), "ward": rng.integers(0, 10, 400)})
+    drawn = pl.DataFrame({"age": rng.integers(20, 60, 60_000), "ward": rng.integers(0, 10, 60_000)})
+    real, others = rows[:360], rows[360:]
+    away = drawn.filter(~pl.Series(repeats(rows, drawn)))
+    found = likely_but_absent(real, away, hold_out=others)
+    assert (found.value, found.interval[0] > 0.95) == (1, True)
+    assert found.details["absent"] == {"people": 1, "nobodys": 0}
+    notes = synthetic_summary(real, away, hold_out=others, parts=["disclosure"])["notes"]
+    assert HOLES in notes
+    for some in (drawn, drawn[:600]):  # nobody was kept away
+        found = likely_but_absent(real, some, hold_out=others)
+        assert found.interval[0] <= 0.5 <= found.interval[1]
+        assert HOLES not in synthetic_summary(real, some, hold_out=others, parts=["disclosure"])["notes"]
 
 
 SYNTHETIC = {name: variant for name, variant in RISKS.items() if "synthetic" in variant.example}
@@ -320,15 +368,19 @@ def test_other_people_of_adult_stay_at_the_chance_level(adult):
 
 
 def test_what_was_taken_away_betrays_adult(adult):
-    # half of the synthetic rows are real strangers, those that repeat a row of the model taken out: strangers who are
-    # there must be others, and likely rows that are absent were seen
-    real, others = adult
-    mixed = pl.concat([real.sample(real.height, seed=2), others[:3000]])
-    columns = [column.shuffle(seed=1) if column.name == "hours" else column for column in mixed.iter_columns()]
-    drawn = pl.concat([pl.DataFrame(columns), others])
-    drawn = drawn.filter(~pl.Series(repeats(real, drawn)))
-    found = likely_but_absent(real, drawn, hold_out=others)
-    assert found.interval[0] > 0.6
+    # of four columns many people share a row; those who are alone are missed the more, the more rows are drawn
+    real, others = (table.select("age", "education", "marital", "sex") for table in adult)
+    everybody = pl.concat([real, others])
+    areas = []
+    for times in (1, 20):
+        drawn = everybody.sample(times * real.height, with_replacement=True, seed=2)
+        columns = [column.shuffle(seed=1) if column.name == "age" else column for column in drawn.iter_columns()]
+        drawn = pl.DataFrame(columns)
+        kept = likely_but_absent(real, drawn, hold_out=others)
+        areas.append(likely_but_absent(real, drawn.filter(~pl.Series(repeats(everybody, drawn))), hold_out=others))
+        assert areas[-1].value > kept.value + 0.1
+    assert areas[1].value > areas[0].value
+    assert areas[1].details["absent"]["people"] == 1
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.keys import tally
 from sfumato.core.parameters import whole_number
 from sfumato.core.wording import percent
 from sfumato.measures.attacks.kernels import NIL, SAME
@@ -67,30 +68,57 @@ def synthetic_membership(
 
 
 def likely_but_absent(original: Any, synthetic: Any = None, *, hold_out: Any = None, columns: Any = None) -> Measure:
-    """How well rows that the synthetic table lacks, though it has many like them, are told to be of the original.
+    """How well the rows of unique people are told by their absence from a synthetic table that has many like them.
 
-    Where rows that repeat an original row are dropped or drawn again, a row that the model finds likely, yet that never
-    appears, is probably one of those. The attacker takes a row for one of the original if it is absent, and the more so
-    the more synthetic rows differ from it in exactly one column. The value is the area under the curve, as in
-    `synthetic_membership`.
+    Where rows that repeat a unique real row are dropped or drawn again, a combination of values that the model finds
+    likely, yet that never appears, is probably such a person's. Compared are the rows that are unique among all real
+    rows, those held out included, for they are kept away as well, and combinations that nobody has and that the model
+    finds as likely: each synthetic row that no real row equals, looked for in the other synthetic rows. The attacker
+    takes a combination for a person's if it is absent, and the more so the more synthetic rows differ from it in
+    exactly one column. The value is the area under the curve, as in `synthetic_membership`: one half where nobody was
+    kept away, 1 where so many rows were drawn that only people are absent.
 
-    >>> real, others = {"a": [1, 2], "b": [1, 2]}, {"a": [3, 4], "b": [3, 4]}
-    >>> likely_but_absent(real, {"a": [1, 2, 3, 4], "b": [2, 1, 3, 4]}, hold_out=others).value
+    Parameters
+    ----------
+    original, synthetic
+        The rows that the model was fitted on, and those drawn from it. hold_out: the other real rows, if there are any.
+    columns
+        The columns to compare, all that the tables share unless given.
+
+    Returns
+    -------
+    A Measure, nan where no real row is unique, or every synthetic one equals a real one. Its interval counts equal
+    synthetic rows as one. `details`: the unique `people` and the synthetic rows that are `nobodys`, and of both the
+    share that is `absent`.
+
+    Examples
+    --------
+    >>> real, drawn = {"a": [1, 2], "b": [1, 2]}, {"a": [1, 1, 2, 2], "b": [2, 2, 1, 1]}
+    >>> likely_but_absent(real, drawn).value
     1.0
     """
-    tables = with_hold_out(tables_of(original, synthetic, hold_out, columns))
+    tables = tables_of(original, synthetic, hold_out, columns)
     of, _, drawn = tables.counts(tables.names)
-    score = np.where(drawn[of] > 0, -1, one_off(tables, of, drawn))
-    members, _, strangers = tables.parts(score)
-    value, interval = area(members, strangers)
+    original_rows, _, *held = tables.parts(of)
+    real, near = tally(np.concatenate([original_rows, *held]), len(drawn)), np.empty(len(drawn), np.int64)
+    near[of] = one_off(tables, of, drawn)
+    score = np.where(drawn > (real == 0), -1, near)  # a synthetic row is looked for in the others
+    rows = drawn[real == 0]
+    people, others = score[real == 1], np.repeat(score[real == 0], rows)
+    details: dict[str, Any] = {"columns": list(tables.names), "people": len(people), "nobodys": len(others)}
+    if not len(people) or not len(others):
+        why = "every synthetic row equals a real one" if len(people) else "no real row is unique"
+        sentence = f"Nobody is told by their absence from the synthetic table: {why}."
+        return Measure("likely-but-absent", np.nan, (0.0, 1.0), sentence, None, 0.5, details | {"absent": None})
+    value, interval = area(people, others, apart=round(len(others) ** 2 / int(np.square(rows).sum())))
+    absent = {"people": float((people >= 0).mean()), "nobodys": float((others >= 0).mean())}
     sentence = (
-        "An attacker who takes real rows that the synthetic table lacks for those that the model was fitted on, the "
-        "more so the more synthetic rows differ from them in one column only, ranks such a row above one that it never "
-        f"saw {_how_often(value, interval)}."
+        f"Of the {len(people):,} rows that are unique among all real rows, {percent(absent['people'])} are absent from "
+        f"the synthetic table; of combinations as likely that nobody has, {percent(absent['nobodys'])} are. An "
+        "attacker who takes what is absent for people's, the more so the more synthetic rows differ from it in one "
+        f"column only, ranks a person's row above such a combination {_how_often(value, interval)}."
     )
-    absent = {"original": float((members >= 0).mean()), "hold_out": float((strangers >= 0).mean())}
-    details = {"columns": list(tables.names), "absent": absent}
-    return Measure("likely-but-absent", value, (0.0, 1.0), sentence, interval, 0.5, details)
+    return Measure("likely-but-absent", value, (0.0, 1.0), sentence, interval, 0.5, details | {"absent": absent})
 
 
 def steps(distances: np.ndarray) -> np.ndarray:
@@ -106,15 +134,17 @@ def steps(distances: np.ndarray) -> np.ndarray:
     return found
 
 
-def area(members: np.ndarray, strangers: np.ndarray) -> tuple[float, tuple[float, float]]:
-    """How often a member has the higher score of two, ties as one half, and its 95% interval.
+def area(members: np.ndarray, strangers: np.ndarray, apart: int | None = None) -> tuple[float, tuple[float, float]]:
+    """How often a member has the higher score of two, ties as one half, and its 95% interval; of the strangers only
+    `apart`, all unless given, tell something of their own.
 
     >>> area(np.array([3, 2]), np.array([1, 2]))[0]
     0.875
     """
     above, below = _wins(members, strangers), 1 - _wins(strangers, members)
-    value, fewest = float(above.mean()), min(len(members), len(strangers))
-    spread = sum(float(np.var(part, ddof=1)) / len(part) for part in (above, below) if len(part) > 1)
+    rows = len(members), len(strangers) if apart is None else apart
+    value, fewest = float(above.mean()), min(rows)
+    spread = sum(float(np.var(part, ddof=1)) / n for part, n in zip((above, below), rows, strict=True) if len(part) > 1)
     if fewest < 2 or (spread == 0 and value != 0.5):  # of so few rows, or a perfect order, it knows no spread
         low, high = wilson(round(value * fewest), fewest)
         return value, (min(low, value), max(high, value))

@@ -46,7 +46,8 @@ READ = {
     ),
     "likely-but-absent": (
         "Absent, though likely",
-        "Rows that were taken out leave gaps: somebody looks for rows that ought to be there, and are not.",
+        "Rows that were taken out leave gaps: somebody looks for rows that ought to be there, and are not. The more "
+        "rows are drawn, the fewer gaps are anything else than people.",
     ),
     "propensity": (
         "Told from real rows by a simple model",
@@ -266,7 +267,7 @@ def disclosure(found: Measured) -> Markup | None:
     lines = []
     for measure in found.of("disclosure"):
         before = found.as_drawn(measure)
-        absent = _kind(measure) == "likely-but-absent"  # of what was not taken out yet it says nothing
+        absent = found.drawn is not None and _kind(measure) == "likely-but-absent"  # as drawn, nobody was taken out
         if _kind(measure) == "copied-uniques" or before["value"] is None:
             continue
         figures = [_figure(before), _figure(before, "baseline"), _figure(measure)]
@@ -276,17 +277,23 @@ def disclosure(found: Measured) -> Markup | None:
         return None
     keys = found.released["quasi"]
     intro = ["Others may know ", names(keys), "."] if keys else ["No column is named as known to others."]
-    head = ("Measure", "As drawn", "Chance", "As released")[: len(lines[0])]
+    few, all_ = ("Measure", "This table", "Chance"), ("Measure", "As drawn", "Chance", "As released")
+    head = few if found.drawn is None else all_
     shown = html_table(head, lines, "What the table tells of people, beside chance", "stack attacks")
     return section("disclosure", "What it tells of people", tag("p", *intro), shown, *_notes(found, "disclosure"))
 
 
 def _notes(found: Measured, part: str) -> list[Markup]:
-    """What could not be measured of a part."""
+    """What is to be said of a part: what could not be measured, and what stands out."""
+    from sfumato.measures.synthetic import HOLES
+
     told = [str(note) for note in found.released["notes"] if not str(note).startswith(SAID)]
     told = [note for note in told if next((k for k, of in NOTES.items() if note.startswith(of)), "disclosure") == part]
     shown = []
     for note in told:
+        if note == HOLES:
+            shown.append(tag("p", tag("b", f"{note[:1].upper()}{note[1:]}."), class_="alarm"))
+            continue
         which, left_out, why = note.partition(" is left out: ")
         if left_out and "was not examined" not in why:  # an error, in its own words
             shown.append(tag("p", "Not measured: ", tag("bdi", f"{which}: {why}"), ".", class_="quiet"))
