@@ -29,7 +29,8 @@ def test_good_roles_have_no_faults() -> None:
     ("roles", "words"),
     [
         (Roles(), ["quasi is empty"]),
-        (Roles(quasi=((),)), ["quasi set 1 is empty"]),
+        (Roles(quasi=((),)), ["quasi is empty"]),
+        (Roles(quasi=(("age",), ())), ["quasi set 2 is empty"]),
         (Roles(quasi=(("agee",),)), ['"agee"', 'did you mean "age"?']),
         (Roles(quasi=(("xyz",),)), ['"xyz"', "the table has", '"name"']),
         (Roles(quasi=(("age", "age"),)), ['quasi names the column "age" twice']),

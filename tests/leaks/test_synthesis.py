@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
@@ -17,12 +18,13 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.cli import main
 from sfumato.core.masked import typed
-from sfumato.errors import ColumnError, Infeasible
+from sfumato.errors import ColumnError, Infeasible, PolicyError, UndecidedColumns
 from sfumato.measures.attacks import singling_out
 from sfumato.measures.risk import copied_uniques, disco, nearest_record, replicated_uniques, synthetic_membership
 from sfumato.measures.risk.copied_uniques import repeats
 from sfumato.synthetic import GENERATORS
 from sfumato.synthetic.columns import columns_of
+from sfumato.synthetic.generator import FitContext
 from tests.fuzz import examples
 from tests.measures.risk.test_synthetic_disclosure import KEYS, adult
 from tests.report.test_synthetic import said
@@ -189,6 +191,80 @@ def _tells_nothing(folder: Path, release: Any, table: pl.DataFrame) -> None:
     again = folder.parent / "again.html"  # a report that the folder alone gives tells nothing that it does not
     assert main(["report", str(folder), "-o", str(again)]) == 0
     assert again.read_bytes() == (folder / "report.html").read_bytes()
+
+
+COPYING = ("bootstrap", "mix")  # give people's values by what they are
+
+
+@pytest.mark.parametrize("name", [name for name in FULL if name not in COPYING])
+def test_numbers_that_most_rows_have_alone_are_not_drawn_as_they_are(name: str) -> None:
+    """Whoever knows an account number, an exact income or second does not find it."""
+    rng = np.random.default_rng(0)
+    rows = 400
+    table = pl.DataFrame(
+        {
+            "a": rng.integers(0, 9, rows),
+            "account": rng.permutation(10**6)[:rows] + 10**9,
+            "income": (rng.lognormal(10, 1, rows)).round(2),
+            "at": [datetime(2020, 1, 1) + timedelta(seconds=int(x)) for x in rng.integers(0, 10**8, rows)],
+        }
+    )
+    generator = GENERATORS[name].example
+    if generator.unit is not None:
+        table = table.with_columns((pl.int_range(pl.len()) // 2).cast(pl.String).alias(generator.unit))
+    made = sf.synthesize(table, generator, seed=1, rest="release").data
+    for column in ("account", "income", "at"):
+        assert len({*made[column]} & {*table[column]}) < 0.02 * rows, column
+
+
+def test_the_few_who_have_a_number_at_all_are_not_drawn_from() -> None:
+    rng = np.random.default_rng(0)
+    rows = 300
+    few = [float(123457 + i) if i < 5 else None for i in range(rows)]
+    spiked = [float(700 + i) if i < 5 else 0.0 for i in range(rows)]
+    table = pl.DataFrame({"a": rng.integers(0, 9, rows), "few": few, "spiked": spiked})
+    for seed in range(5):
+        made = sf.synthesize(table, sf.SequentialTrees(spikes={"spiked": 0}), seed=seed, rest="release").data
+        assert not made["few"].drop_nulls().len()
+        assert {*made["spiked"]} == {0.0}
+
+
+def test_groups_whose_people_lie_in_a_plane_are_refused() -> None:
+    """Two people and the mean of three are a plane: with four known numbers of a person, the fifth was found in it."""
+    x = np.random.default_rng(0).normal(size=(300, 5)).round(2)
+    table = pl.DataFrame({f"x{j}": x[:, j] for j in range(5)})
+    with pytest.raises(PolicyError, match="give their people away where 5 numbers"):
+        sf.synthesize(table, sf.Hybrid(k=5), seed=1, rest="release")
+    assert sf.synthesize(table, sf.Hybrid(k=6), seed=1, rest="release").data.height == 300
+
+
+def test_columns_that_stay_as_they_were_need_a_role() -> None:
+    rng = np.random.default_rng(0)
+    table = pl.DataFrame({"account": rng.permutation(10**6)[:400] + 10**9, "a": rng.integers(0, 9, 400)})
+    with pytest.raises(UndecidedColumns, match="account"):
+        sf.synthesize(table, sf.SequentialTrees(columns=["a"]), seed=1)
+
+
+def test_dropping_copies_does_not_publish_how_many_there_were(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    table = pl.DataFrame({c: rng.integers(0, 5, 800) for c in "abcde"})
+    release = sf.synthesize(table, "bayes", seed=1, copies="drop", to=tmp_path / "out", rest="release")
+    assert release.data.height == 800 - release.synthesis.repeated < 800
+    for file in ("manifest.json", "report.html"):
+        assert not re.search(rf"\b(800|{release.synthesis.repeated})\b", (tmp_path / "out" / file).read_text("utf-8"))
+    assert sf.verify(tmp_path / "out", original=table).outcome == "nothing promised"
+
+
+def test_nothing_that_holds_rows_prints_them() -> None:
+    table = pl.DataFrame({"age": np.arange(200) % 70, "town": [f"{MARK}{i % 30}" for i in range(200)]})
+    release = sf.synthesize(table, seed=1, rest="release")
+    for name in FULL:
+        generator = GENERATORS[name].example
+        if generator.unit is None and "category" in generator.kinds:
+            assert MARK not in repr(generator.fit(table, FitContext(np.random.default_rng(1))))
+    masked = sf.mask(table, ["rounding age base=10"], rest="release")
+    for one in (release, release.request, release.synthesis, masked, masked.request):
+        assert MARK not in repr(one)
 
 
 PLANTED = 50

@@ -47,7 +47,7 @@ RULED = sf.SequentialTrees(
 
 
 def drawn(generator: Any = "sequential-trees", **more: Any) -> Any:
-    held = {"hold_out": 0} if generator is not None and getattr(generator, "changes", None) else {}
+    held = {"hold_out": 0, "rest": "release"} if getattr(generator, "changes", None) else {}
     return sf.synthesize(TABLE, generator, identifying=["name"], **{"seed": 1, **held, **more})
 
 

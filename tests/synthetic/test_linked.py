@@ -83,6 +83,18 @@ def test_numbers_of_households_are_new_in_their_type(people):
         drawn(coded.head(90).with_columns(pl.col("home").rank("dense").cast(pl.UInt8)), 5000)
 
 
+def test_a_household_of_a_size_that_no_other_has_is_drawn_again():
+    """Households are drawn again in the sizes that lack."""
+    chance = np.random.default_rng(0)
+    many = [*chance.integers(1, 5, 800).tolist(), 12]
+    of = np.repeat(np.arange(len(many)), many)
+    parts = {"age": chance.integers(0, 90, len(of)), "sex": chance.choice(["f", "m"], len(of))}
+    table = pl.DataFrame({"home": of, **parts, "job": chance.choice([*"pqrs"], len(of))})
+    for seed in range(2):
+        made = sf.synthesize(table, LinkedTables(household="home"), seed=seed, hold_out=0, rest="release").data
+        assert sizes(made) == sorted(many)
+
+
 def test_what_is_no_household_is_refused(people):
     wrong = [
         (people, {"household": None}, "not given"),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import json
 import stat
+import zipfile
 
 import numpy as np
 import polars as pl
@@ -24,7 +27,17 @@ def test_a_model_is_kept_in_a_private_file(tmp_path):
         model.save(path)
 
 
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"{}"])
+def archive(model: object) -> bytes:
+    """A file that says what its model is."""
+    kept = io.BytesIO()
+    with zipfile.ZipFile(kept, "w") as made:
+        made.writestr("model.json", json.dumps({"format": "sfumato model 1", "model": model}))
+    return kept.getvalue()
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"PK\x03\x04", b"{}", archive(5), archive({"class": "BootstrapModel", "fields": []}), archive({})]
+)
 def test_another_file_is_no_model(content, tmp_path):
     (tmp_path / "x").write_bytes(content)
     with pytest.raises(ReadError, match="no model"):

@@ -123,13 +123,15 @@ def test_a_frame_of_the_kind_that_came_in(kind):
 
 
 def test_some_columns_are_made_anew_and_the_others_are_those_of_people(tmp_path):
-    release = sf.synthesize(PEOPLE, sf.SequentialTrees(columns=["stay"]), seed=1, to=tmp_path / "out")
+    release = sf.synthesize(
+        PEOPLE, sf.SequentialTrees(columns=["stay"]), insensitive=["age"], seed=1, to=tmp_path / "out"
+    )
     both = (frame.drop("stay").sort("age", "ward") for frame in (PEOPLE, release.data))
     assert next(both).equals(next(both))
     assert release.changed == ("stay",)
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["synthesis"]["partial"] is True
     with pytest.raises(PolicyError, match="rows that it had"):
-        sf.synthesize(PEOPLE, sf.SequentialTrees(columns=["stay"]), rows=10)
+        sf.synthesize(PEOPLE, sf.SequentialTrees(columns=["stay"]), insensitive=["age"], rows=10)
 
 
 def test_rows_at_risk_are_made_anew_and_no_others():
@@ -142,3 +144,20 @@ def test_rows_at_risk_are_made_anew_and_no_others():
     assert not changed.filter(size >= 10).any()
     with pytest.raises(PolicyError, match="quasi-identifiers"):
         sf.synthesize(table, generator, rest="release")
+
+
+def test_rows_that_are_held_out_do_not_count_as_learnt_from():
+    with pytest.raises(PolicyError, match="got 15; allowed: 50 or more"):
+        sf.synthesize(PEOPLE[:150], hold_out=0.9)
+
+
+def test_requests_that_lack_something_say_what(tmp_path):
+    with pytest.raises(ColumnError, match="quasi is empty: name at least one"):
+        sf.synthesize(PEOPLE, k=3)
+    with pytest.raises(
+        PolicyError, match=r"bayes: unknown parameter; got .degre.; allowed: degree, bins, alpha, inside."
+    ):
+        sf.synthesize(PEOPLE, "bayes degre=2")
+    (tmp_path / "empty.csv").write_text("a,b\n")
+    with pytest.raises(PolicyError, match="needs more rows to learn from; got 0"):
+        sf.synthesize(sf.scan(tmp_path / "empty.csv"), to=tmp_path / "out")

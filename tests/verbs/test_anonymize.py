@@ -93,7 +93,7 @@ def test_a_criterion_may_be_for_one_set() -> None:
         (["age", "zip", "sex"], ["disease"], '"disease", which is not a quasi-identifier; allowed: age, zip, sex'),
         (["age", "zip", "sex"], ["age", "zip"], 'nothing is required over the quasi-identifier "sex"'),
         (None, ["agee"], 'names a column "agee" that the table does not have'),
-        (None, None, "quasi set 1 is empty"),
+        (None, None, "quasi is empty"),
         (["age"], [["age"], ["zip"]], "k-anonymity: quasi must be a list of column names"),
     ],
 )

@@ -109,7 +109,7 @@ def test_bad_requests() -> None:
         sf.mask(TABLE, ["roundin pay base=3"])
     with pytest.raises(ColumnError, match='no column "pai"'):
         sf.mask(TABLE, ["rounding pai base=3"], rest="release")
-    with pytest.raises(PolicyError, match="unexpected keyword"):
+    with pytest.raises(PolicyError, match="unknown parameter"):
         sf.mask(TABLE, ["rounding pay bass=3"])
 
 

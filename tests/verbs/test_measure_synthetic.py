@@ -11,7 +11,17 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import PolicyError
-from sfumato.verbs.synthetic_measures import NO_ORIGINAL, NO_ROWS, OF_A_SAMPLE, UNKNOWN_SPLIT
+from sfumato.measures.risk import copied_uniques
+from sfumato.verbs.synthetic_measures import (
+    AFTER_COPIES,
+    MIXED_ROWS,
+    NEAR_ROWS,
+    NO_CLASSES,
+    NO_ORIGINAL,
+    NO_ROWS,
+    OF_A_SAMPLE,
+    UNKNOWN_SPLIT,
+)
 
 ROWS = 200
 
@@ -44,8 +54,19 @@ def test_a_folder_and_its_original_tell_what_a_release_does(people: pl.DataFrame
     assert "prosecutor" not in found
     assert "classes" not in found
     assert found["synthetic"]["rows"] == {"original": 180, "released": ROWS, "hold_out": 20}
-    assert found["synthetic"] == again["synthetic"]
-    assert found["synthetic"]["disclosure"]["copied-uniques"]["value"] == 0
+    own, folders = (dict(one["synthetic"]["disclosure"]) for one in (found, again))
+    copied, counted_after = own.pop("copied-uniques"), folders.pop("copied-uniques")
+    assert own == folders
+    assert found["synthetic"]["attacks"] == again["synthetic"]["attacks"]
+    assert copied["value"] == counted_after["value"] == 0
+    before = copied_uniques(release.learnt_from, release.synthesis.first, hold_out=release.hold_out)
+    assert before.value > 0
+    assert copied["baseline"] == before.baseline  # before any row was drawn again
+    sentence = next(one["sentence"] for one in found["measures"] if one["name"] == "copied-uniques")
+    assert f"as drawn, before copies were taken out, {before.details['copied']} (" in sentence
+    assert "unique in the original" not in sentence  # as the rows held out are of it, too
+    assert AFTER_COPIES in again["notes"]
+    assert AFTER_COPIES not in found["notes"]
     assert set(found["synthetic"]) == {"rows", "disclosure", "attacks"}
     assert any(measure["name"] == "likely-but-absent" for measure in found["measures"])
 
@@ -63,7 +84,7 @@ def test_without_the_original_nothing_is_measured(release: Any) -> None:
     found = sf.risk(release.path)
     assert found["measures"] == []
     assert NO_ORIGINAL in found["notes"]
-    with pytest.raises(PolicyError, match="suda looks at rows of people, and this table has none"):
+    with pytest.raises(PolicyError, match="suda looks at rows of people as they are, and this table has none"):
         sf.risk(release, suda=True)
 
 
@@ -104,10 +125,28 @@ def test_rows_of_people_and_promises_keep_their_classes(people: pl.DataFrame) ->
     assert promised["achieved"]["k"] >= 5
     assert promised["rows"] == ROWS
     assert "measured of the first of 2 tables" in promised["notes"]
-    in_part = sf.synthesize(people, sf.SequentialTrees(columns=["cost"]), **asked)
+    in_part = sf.synthesize(people, sf.SequentialTrees(columns=["cost"]), rest="release", **asked)
     found = sf.risk(in_part)
     assert found["prosecutor"]["highest"] > 0
     assert found["synthetic"]["rows"]["hold_out"] is None
+
+
+def test_rows_that_are_mixed_are_said_to_be_those_of_people(people: pl.DataFrame, tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"identifying": ["name"], "quasi": ["age", "ward"], "sensitive": ["ill"], "seed": 1}
+    release = sf.synthesize(people, sf.Mix(0.9), to=tmp_path / "out", **asked)
+    for one, known in ((release, {}), (tmp_path / "out", {"original": people})):
+        found = sf.risk(one, **known)
+        assert found["notes"][0] == NO_CLASSES.format(MIXED_ROWS)
+        assert NEAR_ROWS in found["notes"]
+        assert found["synthetic"]["disclosure"]["nearest-record"]["value"] > 0.9
+        with pytest.raises(PolicyError, match="each of its rows is a person's, mixed with one drawn"):
+            sf.risk(one, suda=True)
+        assert sf.attack(one, trials=20, **known).skipped["order"] == MIXED_ROWS
+        used = sf.utility(people, one, queries=0)
+        assert MIXED_ROWS in used["notes"][0]
+        assert not any(NO_ROWS in note for note in (*found["notes"], *used["notes"]))
+    drawn = sf.risk(sf.synthesize(people, sf.Mix(0), **asked))
+    assert drawn["notes"][0] == NO_CLASSES.format(NO_ROWS)
 
 
 def test_a_table_of_another_tool(people: pl.DataFrame, release: Any) -> None:

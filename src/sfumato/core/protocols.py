@@ -16,6 +16,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from sfumato.errors import PolicyError
+
 if TYPE_CHECKING:
     from sfumato.core.labels import Labels
     from sfumato.core.masked import Change, Context
@@ -425,6 +427,10 @@ class SyntheticModel(Protocol):
         """Drawn rows of which fewer repeat a row that is unique in the original, by exchanging values between rows that
         are as likely to have them; as they are where the model knows of none."""
         return drawn
+
+    def draw_units(self, sizes: np.ndarray, rng: np.random.Generator) -> pl.DataFrame:
+        """New rows that belong together, so many each: of a generator that has a `unit`."""
+        raise PolicyError(f"{type(self).__name__} draws rows that stand alone")
 
     @abstractmethod
     def save(self, path: str | Path) -> Path:

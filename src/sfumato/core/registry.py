@@ -166,6 +166,23 @@ class Registry(Mapping[str, Variant[T]]):
         return made
 
 
+def make_variant(table: Mapping[str, Variant[Any]], what: str, name: str, parameters: Mapping[str, Any]) -> Any:
+    """A variant by its name and parameters, as a policy file gives them."""
+    if name not in table:
+        raise PolicyError(f"unknown {what}", got=repr(name), allowed=", ".join(table), hint=did_you_mean(name, table))
+    make: Any = table[name].make
+    known = [field.name for field in fields(make)]
+    for key in parameters:
+        if key not in known:
+            allowed, hint = ", ".join(known) or "none", did_you_mean(key, known)
+            raise PolicyError(f"{name}: unknown parameter", got=repr(key), allowed=allowed, hint=hint)
+    try:
+        return make(**parameters)
+    except TypeError as error:
+        fault = f"{name}: {str(error).partition(') ')[2] or 'wrong parameters'}"
+        raise PolicyError(fault, allowed=", ".join(known)) from None
+
+
 def _again(old: Callable[..., Any], new: Callable[..., Any]) -> bool:
     """Whether a class was defined once more, as a cell of a notebook does."""
     return (old.__module__, old.__qualname__) == (new.__module__, new.__qualname__)

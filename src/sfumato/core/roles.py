@@ -162,9 +162,10 @@ def check_roles(columns: Iterable[str], roles: Roles, both: Collection[str] = ()
 def contradictions(roles: Roles, both: Collection[str] = (), promising: bool = True) -> list[str]:
     """The faults of the roles that need no table to be seen."""
     faults = []
-    if promising and not roles.quasi:
+    if promising and not any(roles.quasi):
         faults.append("quasi is empty: name at least one quasi-identifying column")
-    faults += [f"quasi set {i} is empty" for i, names in enumerate(roles.quasi, 1) if promising and not names]
+    elif promising:
+        faults += [f"quasi set {i} is empty" for i, names in enumerate(roles.quasi, 1) if not names]
     for role, names in [("identifying", roles.identifying), *(("quasi", q) for q in roles.quasi), *roles.named()[2:4]]:
         faults += [f'{role} names the column "{name}" twice' for name, times in Counter(names).items() if times > 1]
     given: dict[str, list[str]] = {}

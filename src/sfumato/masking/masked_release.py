@@ -28,7 +28,7 @@ from sfumato.release.verify import STANDS
 from sfumato.report import report
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MaskRequest:
     """The table with numbers and dates as such, the steps, what is promised, and the roles of the columns."""
 

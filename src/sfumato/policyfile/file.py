@@ -454,6 +454,11 @@ def _generator(table: SynthesisTable, faults: Faults) -> Any | None:
 
     if table.generator is None:
         return None
+    name, *more = str(table.generator["name"]).split()
+    if more and name in GENERATORS:
+        what = f'parameters stand beside the name: generator = {{ name = "{name}", ... }}'
+        faults.tell(what, "synthesis", "generator")
+        return None
     own = {key: value for key, value in table.generator.items() if key != "name"}
     return make_variant(GENERATORS, "generator", table.generator["name"], own, faults, ("synthesis", "generator"))
 

@@ -96,7 +96,7 @@ class ChangedRelease(Release):
         return True
 
     @property
-    def rows_before(self) -> int:
+    def rows_before(self) -> int | None:
         """How many rows the original has; out of core no row is left out."""
         return self.engine.rows() if self.in_memory else self.verification.rows
 

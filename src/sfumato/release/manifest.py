@@ -77,7 +77,7 @@ class Method:
 
 
 def released(
-    made_by: str, rows: int, columns: Sequence[Mapping[str, Any]], order: str, before: int, seed: int | None,
+    made_by: str, rows: int, columns: Sequence[Mapping[str, Any]], order: str, before: int | None, seed: int | None,
     fingerprint: str | None, place: Mapping[str, Any], reading: Mapping[str, Any],
     about: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
@@ -85,8 +85,8 @@ def released(
     the same bytes.
 
     `made_by` is an open word: "recoding", "masking", ... `place` is what is known of where the rows are; `fingerprint`
-    that of the input, keyed, and `before` its rows; `reading` how its file was read where that was not as written;
-    `about` the owner's words.
+    that of the input, keyed, and `before` its rows, where they may be told; `reading` how its file was read where that
+    was not as written; `about` the owner's words.
     """
     return placed({
         "sfumato": version("sfumato"),
@@ -251,7 +251,7 @@ class StatedFact:
 
 @dataclass(frozen=True)
 class ManifestInput:
-    rows: int
+    rows: int | None = None  # None where a synthetic table does not tell
     fingerprint: str | None = None
 
 
@@ -263,6 +263,8 @@ class ManifestSynthesis:
     hold_out: float = 0.0
     partial: bool = False  # rows are those of people, with some columns made anew
     copies_people: bool = False  # every row is a person's
+    mixes_people: bool = False  # every row is a person's in part
+    copies: str = "keep"  # what became of rows that repeat a unique original row
     fitted_to: str | None = None  # of an out-of-core table: a sample, or counts
     unit: str | None = None  # the column of rows that were drawn together
 
@@ -364,7 +366,9 @@ def _fault(manifest: Manifest) -> str | None:
         return f"it states more than {MOST_PROMISES} facts"
     if len(manifest.promises) + len(policy.require) * len(policy.quasi) > MOST_PROMISES:
         return f"it makes more than {MOST_PROMISES} promises"
-    counts = {"data.rows": data.rows, "input.rows": 0 if manifest.input is None else manifest.input.rows}
+    if manifest.input is not None and manifest.input.rows is None and manifest.made_by != SYNTHESIS:
+        return "input.rows is missing"
+    counts = {"data.rows": data.rows, "input.rows": (manifest.input.rows or 0) if manifest.input is not None else 0}
     counts |= {f"solution.{name}": n or 0 for name, n in vars(manifest.solution or ManifestSolution()).items()}
     for name, of in (manifest.whole or {}).items():
         counts |= {f"whole.{name}": n for n in (sum(of.values()), *of.values()) if not 0 <= n <= MOST_ROWS}

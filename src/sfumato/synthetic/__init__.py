@@ -49,7 +49,7 @@ GENERATORS: Registry[Generator] = Registry(
         ),
         "bayes": Variant(Bayes, example=Bayes(), cite="Zhang et al. 2017, Chow and Liu 1968"),
         "marginals": Variant(Marginals, example=Marginals(), cite="Deming and Stephan 1940"),
-        "hybrid": Variant(Hybrid, example=Hybrid(k=5), cite="Domingo-Ferrer and González-Nicolás 2010"),
+        "hybrid": Variant(Hybrid, example=Hybrid(k=10), cite="Domingo-Ferrer and González-Nicolás 2010"),
         "mix": Variant(Mix, example=Mix(share=0.3), cite="Dandekar, Domingo-Ferrer and Sebé 2002"),
         "linked-tables": Variant(
             LinkedTables, example=LinkedTables(household="home"), cite="Reiter 2005, Hu, Reiter and Wang 2018"

@@ -39,10 +39,10 @@ class Bayes(SyntheticGenerator):
     Columns are ordered as the tree of the largest mutual information grows, and each depends on the columns before it
     that tell the most of it, one after the other, while they tell more than chance would. Numbers are cut into `bins`
     of about equal counts, frequent ones each by itself; inside a bin a value is one of its own (`inside` "donor"), or
-    any of its range ("uniform"). A column that others depend on has 64 groups of values at most: its rarer levels are
-    one. Where n rows have the values that a column depends on, it is drawn from these rows in n of n + `alpha` cases,
-    else from those that agree in all but the last of these values: with a larger `alpha` rows are less like those of
-    people, and less useful.
+    any of its range ("uniform"); unless given one of its own, or between two where most rows have one alone. A column
+    that others depend on has 64 groups of values at most: its rarer levels are one. Where n rows have the values that a
+    column depends on, it is drawn from these rows in n of n + `alpha` cases, else from those that agree in all but the
+    last of these values: with a larger `alpha` rows are less like those of people, and less useful.
 
     Counts are all it needs: `fit_counts` learns from those of an engine, of a table larger than memory.
     """
@@ -50,14 +50,15 @@ class Bayes(SyntheticGenerator):
     degree: Any = 2
     bins: Any = 20
     alpha: Any = 1.0
-    inside: str = "donor"
+    inside: Any = None
 
     def __post_init__(self) -> None:
+        if self.inside is not None:
+            one_of(self.inside, f"draw inside of a bin of {self.name}", INSIDE)
         self.settle(
             degree=whole_number(self.degree, f"{self.name}: degree", 0, MOST_DEGREE),
             bins=whole_number(self.bins, f"{self.name}: bins", 2, 1000),
             alpha=float(real_number(self.alpha, f"{self.name}: alpha")),
-            inside=one_of(self.inside, f"draw inside of a bin of {self.name}", INSIDE),
         )
 
     leaves: ClassVar[str] = (
@@ -128,7 +129,7 @@ class Bayes(SyntheticGenerator):
         return chosen
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Node:
     """A column that depends on others: for all of them, all but the last and so on to none, which of its codes come
     with which of their combinations, and how often."""
@@ -179,7 +180,7 @@ class Node:
         return found
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BayesModel(FittedModel):
     """A network and its counts."""
 
@@ -189,7 +190,7 @@ class BayesModel(FittedModel):
     groups: tuple[np.ndarray, ...]
     nodes: tuple[Node, ...]
     alpha: float
-    inside: str
+    inside: str | None
 
     def draw(self, rows: int, rng: np.random.Generator) -> pl.DataFrame:
         """Draw one column after the other."""

@@ -35,7 +35,7 @@ class Bootstrap(SyntheticGenerator):
         return "rows of the table, drawn with replacement"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BootstrapModel(FittedModel):
     """The rows of a table."""
 

@@ -11,8 +11,9 @@ LEAST_ROWS = 50
 IDENTIFYING = 0.95  # share of different values among those known that makes a category an identifier
 
 
-def check_table(table: pl.DataFrame) -> None:
-    """Refuse a table of too few rows, or with categories that tell who somebody is.
+def check_table(table: pl.DataFrame, held_out: float = 0.0) -> None:
+    """Refuse a table of too few rows to learn from, a share being held out, or with categories that tell who somebody
+    is.
 
     >>> check_table(pl.DataFrame({"name": [f"name {i}" for i in range(60)]}))
     Traceback (most recent call last):
@@ -21,9 +22,10 @@ def check_table(table: pl.DataFrame) -> None:
     """
     if not table.columns:
         raise ColumnError("no column is left to make anew", hint="all columns are identifying")
-    if table.height < LEAST_ROWS:
+    if (rows := table.height - round(held_out * table.height)) < LEAST_ROWS:
+        hint = "hold out fewer" if table.height >= LEAST_ROWS else None
         what = "a model needs more rows to learn from"
-        raise PolicyError(what, got=f"{table.height}", allowed=f"{LEAST_ROWS} or more")
+        raise PolicyError(what, got=f"{rows}", allowed=f"{LEAST_ROWS} or more", hint=hint)
     if found := [column.name for column in table.iter_columns() if is_identifier(column)]:
         names = ", ".join(f'"{name}"' for name in found)
         what = f"column {names} has" if len(found) == 1 else f"columns {names} have"

@@ -17,10 +17,11 @@ EXACT = 2.0**53
 WHOLE = (pl.Date, pl.Datetime, pl.Time, pl.Duration)
 FARTHEST = 2**62  # of whole numbers
 DAYS = (-719_162, 2_932_896)  # of the years 1 to 9999
+SPIKE = 0.05  # share of the rows from which a number is a spike
 A_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SyntheticColumn:
     """How the values of a column are written as numbers: a "number" as float64, a "category" as int32 codes.
 
@@ -114,6 +115,16 @@ def column_of(column: pl.Series) -> SyntheticColumn:
         low, high = (float(x[0]), float(x[-1])) if len(x) else (0.0, 0.0)
         return SyntheticColumn(column.name, "number", like, like, 0, 0, _decimals(x), low, high, missing)
     return SyntheticColumn(column.name, "category", like, known.unique().sort(), missing=missing)
+
+
+def mostly_alone(often: np.ndarray, rows: int) -> bool:
+    """Whether most rows have a number of their own, spikes left out: it tells whose it is, and is not drawn as it is.
+
+    >>> mostly_alone(np.array([1, 1, 2, 60]), 64), mostly_alone(np.array([3, 1, 2, 2]), 8)
+    (True, False)
+    """
+    rest = often[(often > 0) & (often < SPIKE * rows)]
+    return bool(2 * len(rest) > rest.sum())
 
 
 def columns_of(table: pl.DataFrame) -> tuple[SyntheticColumn, ...]:

@@ -59,10 +59,10 @@ def without_copies(
 
 
 def without_copied_units(
-    drawn: pl.DataFrame, copied: Copied, again: Callable[[int], pl.DataFrame], copies: str, unit: str
+    drawn: pl.DataFrame, copied: Copied, again: Callable[[np.ndarray], pl.DataFrame], copies: str, unit: str
 ) -> tuple[pl.DataFrame, int]:
     """The same where rows belong together by a column: those of a household that has such a row give their place to
-    another household of the same size."""
+    another household of the same size. `again` draws households of given sizes."""
     found = copied(drawn)
     repeated = int(found.sum())
     if copies == "keep" or not repeated:
@@ -72,7 +72,8 @@ def without_copied_units(
     if copies == "drop" and kept[0].height:
         return kept[0], repeated
     for _ in range(ROUNDS if copies == "redraw" else 0):
-        more = again(max(2 * int(lacking[SIZE].sum()), FEWEST))
+        sizes = lacking[SIZE].cast(pl.Int64).to_numpy()
+        more = again(np.tile(sizes, max(2, -(-FEWEST // int(sizes.sum())))))
         clean = more.filter(~pl.col(unit).is_in(more.filter(copied(more))[unit].implode()))
         old = lacking.rename({unit: TAKEN})
         taken = _units(clean, unit).join(old, on=[SIZE, PLACE], maintain_order="left").select(unit, TAKEN)

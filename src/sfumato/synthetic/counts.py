@@ -11,14 +11,14 @@ import polars as pl
 
 from sfumato.core.keys import rank_tuples, tally
 from sfumato.engines.protocol import COUNT
-from sfumato.synthetic.columns import SyntheticColumn, column_of
+from sfumato.synthetic.columns import SyntheticColumn, column_of, mostly_alone
 
 Count = Callable[[Sequence[str]], pl.DataFrame]  # distinct tuples of columns, and in COUNT how many rows have them
 GROUPS = 64  # of the codes of a column, where others depend on it
 INSIDE = ("donor", "uniform")  # how a value is drawn inside a bin
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CodedColumn:
     """A column as codes from 0: bins of numbers, levels of categories, and missing after them.
 
@@ -76,8 +76,9 @@ class CodedColumn:
         found = np.searchsorted(self.points[self._ends - 1], x)
         return np.where(np.isnan(x), self.known, np.minimum(found, max(self.known - 1, 0)))
 
-    def values(self, codes: np.ndarray, rng: np.random.Generator, inside: str) -> np.ndarray:
-        """A value of each code: one of its own, as often as they are, or of the range that they span."""
+    def values(self, codes: np.ndarray, rng: np.random.Generator, inside: str | None) -> np.ndarray:
+        """A value of each code: one of its own, as often as they are, or of the range that they span. Unless `inside`
+        says which, one of its own, or between two neighbours where most rows have a number of their own."""
         if not self.column.is_number:
             return np.where(codes < self.known, codes, -1)
         found = np.full(len(codes), np.nan)
@@ -85,11 +86,16 @@ class CodedColumn:
         code = codes[there]
         last = self._ends[code] - 1
         first = np.append(0, self._ends[:-1])[code]
-        if inside == "donor":
-            upto = np.cumsum(self.often)
-            low = (upto - self.often)[first]
-            drawn = low + np.floor(rng.random(len(code)) * (upto[last] - low)).astype(np.int64)
-            found[there] = self.points[np.searchsorted(upto, drawn, side="right")]
+        if inside != "uniform":
+            upto, u = np.cumsum(self.often), rng.random(len(code))
+            if inside is None and mostly_alone(self.often, int(self.counts.sum())):
+                middle = upto - self.often / 2  # from that of the first to that of the last, so that no end is drawn
+                at = middle[first] + u * (middle[last] - middle[first])
+                found[there] = np.interp(at, middle, self.points)
+            else:
+                low = (upto - self.often)[first]
+                row = np.floor(low + u * (upto[last] - low))
+                found[there] = self.points[np.searchsorted(upto, row, side="right")]
         else:
             low, high = self.points[first], self.points[last]
             whole = 1.0 if self.column.step else 0.0  # each whole number alike
@@ -119,7 +125,7 @@ def coded_column(values: pl.Series, weights: np.ndarray | None, bins: int) -> Co
 Cut = Callable[[Sequence[CodedColumn]], tuple[CodedColumn, ...]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CodedTable:
     """A table by the codes of its columns: its rows in memory, or what an engine counts of some columns at a time."""
 

@@ -26,7 +26,7 @@ class NoMass(Exception):
         self.margin = margin
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Margin:
     """The shares of the combinations of some columns, which ascend, an axis each."""
 

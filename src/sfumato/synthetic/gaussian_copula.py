@@ -14,13 +14,14 @@ import polars as pl
 
 from sfumato.core.parameters import yes_or_no
 from sfumato.masking.moments import root
-from sfumato.synthetic.columns import SyntheticColumn, columns_of, decoded, encoded
+from sfumato.synthetic.columns import SyntheticColumn, columns_of, decoded, encoded, mostly_alone
 from sfumato.synthetic.generator import FitContext, SyntheticGenerator
 from sfumato.synthetic.model import FittedModel
 
 GROUPS = 1000  # groups of equal share that numbers of many values are scored in
 TERMS = 60  # of the series that ties correlations of scores to those behind them
 HALVINGS = 40
+NONE = np.empty(0)
 FEW = 5.0  # rows that the mean of a level is drawn to the overall one with
 EFFECTS = 256  # levels of other columns that the effect of a level is looked for in, all in all
 
@@ -33,7 +34,8 @@ class GaussianCopula(SyntheticGenerator):
     the scores of a value are the mean of its piece. Correlations behind are those under which the correlations of the
     scores are those of the table, shrunk towards none (`shrink`) by as much as chance is in them. Categories without
     an order get one, by their effect on the other columns: the first principal direction of what these are like in
-    each level. Which values are missing has a normal column of its own.
+    each level. Which values are missing has a normal column of its own. Of numbers that most rows have alone, those
+    between two are drawn.
     """
 
     shrink: Any = True
@@ -70,10 +72,15 @@ class GaussianCopula(SyntheticGenerator):
         factor = root(behind)
         length = np.sqrt((factor**2).sum(axis=0))
         values = tuple(points for _, points in coded)
-        return GaussianCopulaModel(columns, factor / np.where(length > 0, length, 1.0), tuple(cuts), values, gone)
+        centres = tuple(
+            scores_of(code, cut) if column.is_number and mostly_alone(np.bincount(code[code >= 0]), len(code)) else NONE
+            for column, code, cut in zip(columns, codes, cuts, strict=False)
+        )
+        between = factor / np.where(length > 0, length, 1.0)
+        return GaussianCopulaModel(columns, between, tuple(cuts), values, centres, gone)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GaussianCopulaModel(FittedModel):
     """The values of each column, the cuts between them, and the correlations behind."""
 
@@ -83,6 +90,7 @@ class GaussianCopulaModel(FittedModel):
     factor: np.ndarray
     cuts: tuple[np.ndarray, ...]  # of each column behind, those of values first, of missing ones after
     values: tuple[np.ndarray, ...]
+    centres: tuple[np.ndarray, ...]  # of the pieces, where numbers are drawn between those of rows; else empty
     gone: np.ndarray  # the column behind that tells where a column is missing; -1 for none
 
     def draw(self, rows: int, rng: np.random.Generator) -> pl.DataFrame:
@@ -91,7 +99,10 @@ class GaussianCopulaModel(FittedModel):
         found = []
         for i, (column, points) in enumerate(zip(self.columns, self.values, strict=True)):
             missing = np.nan if column.is_number else -1
-            x = points[np.searchsorted(self.cuts[i], z[i])] if len(points) else np.full(rows, missing)
+            if len(self.centres[i]):
+                x = np.interp(z[i], self.centres[i], points)
+            else:
+                x = points[np.searchsorted(self.cuts[i], z[i])] if len(points) else np.full(rows, missing)
             if self.gone[i] >= 0:
                 x = np.where(np.searchsorted(self.cuts[self.gone[i]], z[self.gone[i]]) > 0, missing, x)
             found.append(x)

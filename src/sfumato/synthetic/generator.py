@@ -14,7 +14,7 @@ from sfumato.engines.protocol import Progress
 from sfumato.measures.table import quiet
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FitContext:
     """What a generator may look at beside the rows: random numbers, hierarchies, and where it tells how far it is."""
 

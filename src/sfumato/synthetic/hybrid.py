@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.parameters import whole_number, yes_or_no
-from sfumato.core.wording import number
+from sfumato.core.wording import count, number
 from sfumato.errors import ColumnError
 from sfumato.search.microaggregation.groups import grouped, standardised
 from sfumato.search.microaggregation.mdav import mdav_groups
@@ -28,10 +28,14 @@ class Hybrid(SyntheticGenerator):
     """Groups of at least k near rows (MDAV), whose numbers are drawn anew with the mean and covariances of each group.
 
     k runs from 3, where rows are near those of people, to the number of rows, where they are those of one normal
-    distribution. Where as many rows are drawn as were learnt from, all means and covariances of numbers stay; they do
-    so exactly (`exact`) where numbers may have all decimals and lie beyond the range of their column, whole numbers and
-    dates up to their rounding; else values are cut to the range, and rounded to the grid, of their column. Of other
-    columns, values are exchanged within each group, each column for itself, so that their counts stay.
+    distribution. It must be larger than the number of columns of numbers, those left out that follow from others: k
+    people and the rows drawn for them lie in one plane of k - 1 dimensions, and whoever is known by more numbers than
+    that is found in it, and all their numbers with them.
+
+    Where as many rows are drawn as were learnt from, all means and covariances of numbers stay; they do so exactly
+    (`exact`) where numbers may have all decimals and lie beyond the range of their column, whole numbers and dates up
+    to their rounding; else values are cut to the range, and rounded to the grid, of their column. Of other columns,
+    values are exchanged within each group, each column for itself, so that their counts stay.
 
     Rows that lack the same numbers are grouped among themselves; where fewer than k do, their other numbers are left
     out, too, and where fewer than k rows are left so, they are.
@@ -75,6 +79,9 @@ class Hybrid(SyntheticGenerator):
         if not numbers:
             raise ColumnError(f"{self.name} groups rows by their numbers, and no column has any")
         x = np.column_stack([values[i] for i in numbers])
+        if self.k <= (free := _dimensions(x)):
+            what = f"groups of k rows give their people away where {count(free, 'number')} of a row can vary freely"
+            raise self.refuse(what, got=f"k={self.k}", allowed=f"{free + 1} or more")
         group = self._groups(x)
         order = np.flatnonzero(group >= 0)
         if not len(order):
@@ -109,6 +116,12 @@ class Hybrid(SyntheticGenerator):
         return group
 
 
+def _dimensions(x: np.ndarray) -> int:
+    """How many numbers of a row can vary freely: the rank of their correlations."""
+    z = np.nan_to_num(standardised(x))
+    return int(np.linalg.matrix_rank(z.T @ z / len(z), tol=1e-12, hermitian=True))
+
+
 def _moments(x: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The mean of each group, nan where values are missing, and a root of its covariances, [groups, rank, columns]."""
     p = x.shape[1]
@@ -126,7 +139,7 @@ def _moments(x: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return means, roots
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class HybridModel(FittedModel):
     """Moments of groups, and the categories of their rows."""
 

@@ -133,7 +133,7 @@ class LinkedTables(SyntheticGenerator):
         return replace(trees.fit(table, replace(context, at_risk=None)), kept=table.clear())
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LinkedTablesModel(FittedModel):
     """Trees of households and of persons, and the sizes of households."""
 
@@ -149,13 +149,16 @@ class LinkedTablesModel(FittedModel):
         sizes = np.concatenate([rng.permutation(self.sizes) for _ in range(times)])
         upto = np.cumsum(sizes)
         many = int(np.searchsorted(upto, rows)) + 1
-        sizes = sizes[:many] - np.append(np.zeros(many - 1, np.int64), upto[many - 1] - rows)
+        return self.draw_units(sizes[:many] - np.append(np.zeros(many - 1, np.int64), upto[many - 1] - rows), rng)
+
+    def draw_units(self, sizes: np.ndarray, rng: np.random.Generator) -> pl.DataFrame:
+        """Households of these sizes, and their persons in turn."""
         homes = pl.DataFrame({SIZE: sizes})
         if self.homes is not None:
             homes = _given(self.homes, homes, rng)
         own = [name for name in self.people.names if name in self.like.columns and name not in homes.columns]
         first = last = self.like.select(own).clear()
-        at, parts = np.arange(many), []
+        at, parts = np.arange(len(sizes)), []
         for place in range(int(sizes.max())):
             still = sizes[at] > place
             at = at[still]

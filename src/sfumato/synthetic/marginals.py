@@ -56,15 +56,16 @@ class Marginals(SyntheticGenerator):
     margins: Any = None
     zeros: Any = ()
     bins: Any = 20
-    inside: str = "donor"
+    inside: Any = None
     max_cells: Any = MOST_CELLS
 
     def __post_init__(self) -> None:
+        if self.inside is not None:
+            one_of(self.inside, f"draw inside of a bin of {self.name}", INSIDE)
         self.settle(
             margins=self._margins(),
             zeros=self._zeros(),
             bins=whole_number(self.bins, f"{self.name}: bins", 2, 1000),
-            inside=one_of(self.inside, f"draw inside of a bin of {self.name}", INSIDE),
             max_cells=whole_number(self.max_cells, f"{self.name}: max_cells", 1, 10**9),
         )
 
@@ -277,7 +278,7 @@ class Marginals(SyntheticGenerator):
         return self.refuse(f"{what}, given the others: no table has them all", got=f"{errors[worst]:.2g} apart")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Clique:
     """The shares of the combinations of some columns, in rows by those of the columns that were drawn before."""
 
@@ -310,7 +311,7 @@ class Clique:
             drawn[c] = codes
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MarginalsModel(FittedModel):
     """A fitted distribution, clique by clique; `error` is how far a margin is from its shares, at most."""
 
@@ -318,7 +319,7 @@ class MarginalsModel(FittedModel):
 
     columns: tuple[CodedColumn, ...]
     cliques: tuple[Clique, ...]
-    inside: str
+    inside: str | None
     error: float
 
     def draw(self, rows: int, rng: np.random.Generator) -> pl.DataFrame:

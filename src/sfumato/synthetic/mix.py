@@ -12,7 +12,7 @@ import polars as pl
 
 from sfumato.core.parameters import real_number
 from sfumato.core.protocols import Generator, SyntheticModel
-from sfumato.core.registry import variant_name
+from sfumato.core.registry import make_variant, variant_name
 from sfumato.core.wording import percent
 from sfumato.measures.attacks.kernels import ABSOLUTE, NAMED
 from sfumato.measures.attacks.nearest import NearestRows
@@ -49,7 +49,7 @@ class Mix(SyntheticGenerator):
         if not isinstance(self.generator, Mapping):
             return GENERATORS.value(self.generator)
         more = {str(key): value for key, value in self.generator.items() if key != "name"}
-        made: Generator = type(GENERATORS.value(self.generator.get("name")))(**more)
+        made: Generator = make_variant(GENERATORS, "generator", str(self.generator.get("name")), more)
         return made
 
     def parameters(self) -> dict[str, Any]:
@@ -99,7 +99,7 @@ class Mix(SyntheticGenerator):
         return MixModel(columns_of(table), table, self.generator.fit(table, context), self.share)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MixModel(FittedModel):
     """The rows of a table, and a model of it."""
 

@@ -30,7 +30,7 @@ SAID = "model.json"
 class FittedModel(SyntheticModel):
     """A frozen dataclass of numbers, texts, arrays, columns and other such dataclasses."""
 
-    parts: ClassVar[tuple[type, ...]] = ()  # dataclasses that its fields hold
+    parts: ClassVar[tuple[type, ...]] = ()  # dataclasses that its fields hold; none of them prints what it holds
 
     @abstractmethod
     def draw(self, rows: int, rng: np.random.Generator) -> pl.DataFrame:
@@ -62,10 +62,13 @@ def load_model(path: str | Path) -> Any:
             said = json.loads(archive.read(SAID))
             if not isinstance(said, Mapping) or said.get("format") != FORMAT:
                 raise KeyError("format")
-            return _read(said["model"], archive, _classes())
+            found = _read(said["model"], archive, _classes())
+            if not isinstance(found, FittedModel):
+                raise TypeError("model")
+            return found
     except OSError as error:
         raise ReadError(f"{source} cannot be read: {error.strerror or error}") from None
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, IndexError, pl.exceptions.PolarsError):
+    except (zipfile.BadZipFile, LookupError, ValueError, TypeError, AttributeError, pl.exceptions.PolarsError):
         raise ReadError(f"{source} is no model of Sfumato") from None
 
 

@@ -80,7 +80,7 @@ class MultivariateNormal(SyntheticGenerator):
         return MultivariateNormalModel(kept, mean, root(covariance), lacking, often, self.exact)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MultivariateNormalModel(FittedModel):
     """Means, a root of the covariances, and which values are missing how often."""
 

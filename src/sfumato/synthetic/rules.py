@@ -47,7 +47,7 @@ class TableRule:
         return tuple(dict.fromkeys(one.column for one in self.conditions))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BoundRule:
     """A rule on the columns of a table, with its values as numbers or codes of these."""
 

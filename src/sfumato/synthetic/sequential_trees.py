@@ -26,7 +26,7 @@ from sfumato.core.parameters import (
 from sfumato.core.printed import printed
 from sfumato.errors import ColumnError, PolicyError
 from sfumato.hierarchies.spec import parse
-from sfumato.synthetic.columns import SyntheticColumn, column_of
+from sfumato.synthetic.columns import SPIKE, SyntheticColumn, column_of, mostly_alone
 from sfumato.synthetic.exchange import Exchange
 from sfumato.synthetic.formula import Formula
 from sfumato.synthetic.generator import FitContext, SyntheticGenerator
@@ -36,7 +36,6 @@ from sfumato.synthetic.tree import CODES, Tree, grow, ranks
 from sfumato.synthetic.tree_columns import Stage, TreeColumn, index_of
 
 SMOOTHINGS = ("spline", "kernel", "none")
-SPIKE = 0.05  # share of rows that makes a value a spike, where numbers are smoothed
 MANY = 50  # levels of a category with a hierarchy that are drawn within groups
 UPWARDS = (0, 1, 2, 4)  # how far above their leaf rows may exchange values
 COARSE = 24  # bins by which predictors are chosen
@@ -163,7 +162,8 @@ class SequentialTrees(SyntheticGenerator):
                 return TreeColumn(column, known, places[j], (), None)
             ruled = [rule.holds(x) for rule in rules if rule.rule.column == name]
             rows = np.flatnonzero(~np.logical_or.reduce(ruled)) if ruled else np.arange(table.height)
-            rows = rows if len(rows) else np.arange(table.height)
+            least = min(self.leaf, table.height // 2)
+            rows = rows if len(rows) >= least else np.arange(table.height)
             if seeds is not None:
                 rows = rows[np.random.default_rng(seeds[j]).integers(0, len(rows), len(rows))]
             before = np.append(np.arange(j), np.arange(len(order), len(codes)))
@@ -171,7 +171,9 @@ class SequentialTrees(SyntheticGenerator):
                 strength = np.array([_association(coarse[i][rows], coarse[j][rows]) for i in before])
                 before = np.sort(before[np.argsort(-strength, kind="stable")[: self.predictors]])
             smooth = self._smoothing(column, index[j])
-            group = self._groups(column, known, index[j], smooth, context)[rows]
+            group = self._groups(column, known, index[j], smooth, context)
+            rows = rows[_learnt(group[rows], column.is_number, least)]
+            group = np.unique(group[rows], return_inverse=True)[1]
             predictors = [(i, codes[i][rows], levels[i]) for i in before.tolist()]
             own = index[j][rows]
             stages, groups = [], int(group.max()) + 1
@@ -289,14 +291,13 @@ class SequentialTrees(SyntheticGenerator):
         given = self.smoothing.get(column.name) if isinstance(self.smoothing, dict) else self.smoothing
         if not column.is_number or given == "none":
             return None
-        size = np.bincount(index)[1:]
-        rest = size[(size > 0) & (size < SPIKE * len(index))]
-        return given or ("spline" if 2 * len(rest) > int(rest.sum()) else None)
+        return given or ("spline" if mostly_alone(np.bincount(index)[1:], len(index)) else None)
 
     def _groups(
         self, column: SyntheticColumn, known: np.ndarray, index: np.ndarray, smooth: str | None, context: FitContext
     ) -> np.ndarray:
-        """The group of each row that is drawn before its value: missing, a spike, or a group of a hierarchy."""
+        """The group of each row that is drawn before its value: 0 for missing, 1 for a number that is no spike, then
+        spikes; or a group of a hierarchy."""
         if column.is_number:
             group = (index > 0).astype(np.int64)
             if self.spikes and column.name in self.spikes:
@@ -310,7 +311,9 @@ class SequentialTrees(SyntheticGenerator):
                 group[index == one] = k + 2
         else:
             group = self._nest(column, context)[index]
-        return np.unique(group, return_inverse=True)[1]
+            size = np.bincount(group)
+            group = np.where(size[group] < self.leaf, int(size.argmax()), group)  # no tree of fewer rows than a leaf
+        return group
 
     def _nest(self, column: SyntheticColumn, context: FitContext) -> np.ndarray:
         """The group of each level of a category, missing values first."""
@@ -337,7 +340,7 @@ class SequentialTrees(SyntheticGenerator):
         return np.array([0, *(place[text] for text in printed(column.values).to_list())], np.int64)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SequentialTreesModel(FittedModel):
     """The trees of a table, in the order of their visits, and the rows where some columns are kept."""
 
@@ -401,6 +404,13 @@ class SequentialTreesModel(FittedModel):
                     break
                 exchange.among_leaves(j, up, rng)
         return drawn.with_columns(self.trees[j].column.decode(exchange.x[j]) for j in free)
+
+
+def _learnt(group: np.ndarray, is_number: bool, least: int) -> np.ndarray:
+    """Which rows a tree is grown on: not those with a number, where these are fewer than a leaf has, and others miss it
+    or have a spike. All rows are drawn as those, since the few numbers would be drawn as they are."""
+    known = group == 1
+    return np.full(len(group), True) if not is_number or known.sum() >= least or known.all() else ~known
 
 
 def _points(x: np.ndarray, column: SyntheticColumn) -> np.ndarray:

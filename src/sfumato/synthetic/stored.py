@@ -43,7 +43,7 @@ def sample_of(stored: StoredRows, rows: int, stream: RandomStream, report_progre
         low, high = np.searchsorted(chosen, (start, start + frame.height))
         parts.append(frame[chosen[low:high] - start])
         start += frame.height
-    return stored.as_typed(pl.concat(parts))
+    return stored.as_typed(pl.concat(parts) if parts else stored.engine.sample(1).select(names))
 
 
 def count_of(stored: StoredRows, most: int, report_progress: Progress) -> Count:

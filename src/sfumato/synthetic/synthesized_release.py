@@ -40,7 +40,7 @@ from sfumato.synthetic.stored import DrawnRows, count_of
 ALL_ROWS = "compared with all rows of the original as it was drawn"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SynthesisRequest:
     """The table with numbers and dates as such, the generator, what is promised, and the roles of the columns."""
 
@@ -84,7 +84,7 @@ class SynthesisRequest:
         return self.stream.part(f"draw {number}").generator()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Synthesis:
     """What was drawn, and what only the owner may know of it."""
 
@@ -165,9 +165,11 @@ class SynthesizedRelease(ChangedRelease):
         return self.request.frame[self.synthesis.learnt_from].select(self.request.compared)
 
     @property
-    def rows_before(self) -> int:
-        """How many rows the original has."""
+    def rows_before(self) -> int | None:
+        """How many rows the original has; not told where the rows that are lacking would be those that were copies."""
         stored = self.request.stored
+        if self.request.copies == "drop":
+            return None
         return super().rows_before if stored is None else stored.rows
 
     def __repr__(self) -> str:
@@ -283,12 +285,15 @@ def _drawn(request: SynthesisRequest) -> Synthesis:
         def again(rows: int, rng: np.random.Generator = rng) -> pl.DataFrame:
             return model.draw(rows, rng)
 
+        def units(sizes: np.ndarray, rng: np.random.Generator = rng) -> pl.DataFrame:
+            return model.draw_units(sizes, rng)
+
         def exchange(rows: pl.DataFrame, rng: np.random.Generator = rng) -> pl.DataFrame:
             return model.exchange(rows, frame, rng)
 
         copied = partial(repeats, frame, columns=request.compared)
         if generator.unit is not None:
-            drawn, often = without_copied_units(drawn, copied, again, request.copies, generator.unit)
+            drawn, often = without_copied_units(drawn, copied, units, request.copies, generator.unit)
         elif generator.changes is None:
             drawn, often = without_copies(drawn, copied, again, request.copies, exchange)
         else:

@@ -17,7 +17,7 @@ BINS = 1024  # most places that a node tries to split a predictor at; its childr
 ROUNDS = 40  # of the search for a principal direction
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Tree:
     """One tree for each group of rows; the root of group g is node g. Rows of a leaf are neighbours in some order."""
 

@@ -11,7 +11,7 @@ from sfumato.synthetic.columns import SyntheticColumn
 from sfumato.synthetic.tree import Tree
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Stage:
     """A tree and what its leaves give."""
 
@@ -33,7 +33,7 @@ class Stage:
         return self.donors[self.tree.start[leaf] + (u * self.tree.size[leaf]).astype(np.int64)]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TreeColumn:
     """How a column is drawn given those before it, by its trees; without any it is kept, or computed."""
 

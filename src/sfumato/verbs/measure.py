@@ -25,7 +25,6 @@ from sfumato.release.request import warn_of_unmeasured
 from sfumato.synthetic.synthesized_release import SynthesizedRelease
 from sfumato.verbs.out_of_core import NO_NUMBERS, fitting, in_memory, refuse_risks, utility_of_counts
 from sfumato.verbs.synthetic_measures import (
-    NO_ROWS,
     OF_PEOPLE,
     compared,
     declared,
@@ -34,6 +33,7 @@ from sfumato.verbs.synthetic_measures import (
     of_synthesized,
     risk_of_drawn,
     split_of,
+    whose,
     with_compared,
 )
 
@@ -339,11 +339,11 @@ def utility(
         notes.append(f"the release was made of a table of {source.came_from} rows, and this one has {before.height}")
     if source.drawn:
         if rows is not None or key is not None:
-            raise PolicyError(f"rows and key say which row came from which: {NO_ROWS}", hint="leave them out")
+            raise PolicyError(f"rows and key say which row came from which: {whose(source)}", hint="leave them out")
         pair = Pair(before, source.table, None, built)
         summary = utility_summary(pair, quasi=source.columns(quasi), dimension=dimension, queries=0)
         more = compared(source, before, holdout, ("utility",), (), (), target=target, seed=seed)
-        return Summary(with_compared(of_numbers(summary, [f"{NO_ROWS}: {LEFT_OUT}", *notes]), more))
+        return Summary(with_compared(of_numbers(summary, [f"{whose(source)}: {LEFT_OUT}", *notes]), more))
     pair = pair_of(before, source.table, rows=rows, key=key, hierarchies=built)
     if rows is None and key is None and not in_order(before, source):
         pair = Pair(before, source.table, None, pair.hierarchies)
@@ -445,7 +445,7 @@ def attack(
         if split is not None and split.numbers is not None:
             in_original(tried, split.numbers)
         if source.drawn and tried.pop("order", None) is not None:
-            tried.skipped["order"] = NO_ROWS
+            tried.skipped["order"] = whose(source)
         if known is None and original is None and (linked := _distance_linkage(source, names, most)) is not None:
             tried["distance-linkage"] = linked
         found |= {name + on: entry for name, entry in tried.items()}
@@ -548,4 +548,4 @@ def _source(data: Any, most: int = DEFAULT_MAX_CELLS) -> MeasuredTable:
         return replace(known, original=data.original, rows=data.rows)
     place = data.location
     table = source_of(place, most).table if isinstance(place, Path) else TupleCounts(place, most)
-    return replace(known, table=table, came_from=int(data.manifest["input"]["rows"]))
+    return replace(known, table=table, came_from=data.manifest["input"]["rows"])

@@ -7,8 +7,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from sfumato.core.registry import Variant
-from sfumato.errors import PolicyError, did_you_mean
+from sfumato.errors import PolicyError
 
 PAIR = re.compile(r"[^:,|/\\]+:[^:,/\\]+")  # of a mapping; no path
 
@@ -34,19 +33,6 @@ def written(text: str, what: str, key: str, example: str, none: str | None = Non
         else:
             named["columns"] = [part for part in word.split(",") if part]
     return named
-
-
-def made(table: Mapping[str, Variant[Any]], what: str, name: str, parameters: Mapping[str, Any]) -> Any:
-    """A variant by its name and parameters, as a policy file gives them."""
-    if name not in table:
-        raise PolicyError(f"unknown {what}", got=repr(name), allowed=", ".join(table), hint=did_you_mean(name, table))
-    make = table[name].make
-    try:
-        return make(**parameters)
-    except TypeError as error:
-        known = list(make.__dataclass_fields__)  # type: ignore[attr-defined]
-        fault = f"{name}: {str(error).partition(') ')[2] or 'wrong parameters'}"
-        raise PolicyError(fault, allowed=", ".join(known)) from None
 
 
 def _value(text: str, none: str | None = None) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 from sfumato.core.parameters import one_of
 from sfumato.core.protocols import Masker
-from sfumato.core.registry import Variant, variant_name
+from sfumato.core.registry import Variant, make_variant, variant_name
 from sfumato.errors import PolicyError
 from sfumato.masking import MASKERS
 from sfumato.masking.around_search import AFTER, BEFORE
@@ -25,7 +25,7 @@ PLACES = ("key", "vault")  # parameters of pseudonyms that name files
 
 def masker(name: str, **parameters: Any) -> Masker:
     """A masker by its name and parameters, as a policy file gives them."""
-    found: Masker = shell_form.made(STEPS, "step", name, parameters)
+    found: Masker = make_variant(STEPS, "step", name, parameters)
     return found
 
 

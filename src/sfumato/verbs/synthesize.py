@@ -12,7 +12,7 @@ from sfumato.core.masked import typed
 from sfumato.core.policy import Policy, sets_required
 from sfumato.core.protocols import Generator
 from sfumato.core.random_stream import stream_of
-from sfumato.core.registry import variant_name
+from sfumato.core.registry import make_variant, variant_name
 from sfumato.criteria.named import protected_by
 from sfumato.engines.order import CANONICAL, order_of
 from sfumato.engines.protocol import Engine, Progress
@@ -154,14 +154,16 @@ def synthesize(
         if asked:
             policy = Policy(roles.quasi, promised, 0, parse_loss("lm"))
         learnt = frame.drop([name for name in roles.identifying if name in frame.columns])
-        refuse_telling(given, frame, roles, {*learnt.columns})
-        free = (name for name in learnt.columns if roles.role(name) is None)
+        anew = learnt.columns if made_by.changes is None else made_by.changes
+        refuse_telling(given, frame, roles, {*anew})
+        free = (name for name in anew if roles.role(name) is None)
         refuse_undecided(given, replace(roles, insensitive=(*roles.insensitive, *free)), asked)
-        check_table(learnt)
         if copied > 1 and COPY in learnt.columns:
             what = f'several copies are numbered in a column "{COPY}", which the table has'
             raise ColumnError(what, hint="rename it")
         height, partly = learnt.height if stored is None else stored.rows, made_by.changes is not None
+        kept = 0.0 if partly or by_counts else float(parameters.real_number(hold_out, "hold_out", 0, 0.9))
+        check_table(learnt, kept)
         if partly and rows not in (None, height):
             what = "a table of which only some columns are made anew has the rows that it had"
             raise PolicyError(what, got=f"rows of {parameters.shown(rows)}", allowed=f"{height}")
@@ -173,7 +175,7 @@ def synthesize(
             rows=height if rows is None else parameters.whole_number(rows, "rows", 1, MOST_ROWS),
             m=copied,
             copies=parameters.one_of(copies, "treatment of copies", COPIES),
-            hold_out=0.0 if partly or by_counts else float(parameters.real_number(hold_out, "hold_out", 0, 0.9)),
+            hold_out=kept,
             seed=seed,
             order=order_of(CANONICAL if order is None else order),
             report_progress=report_progress,
@@ -218,7 +220,7 @@ def generator_of(given: Any) -> Generator:
     table = dict(written(given) if isinstance(given, str) else given)
     if not isinstance(name := table.pop("name", None), str):
         raise PolicyError("a generator is not named", allowed=", ".join(GENERATORS))
-    found: Generator = shell_form.made(GENERATORS, "generator", name, table)
+    found: Generator = make_variant(GENERATORS, "generator", name, table)
     return found
 
 

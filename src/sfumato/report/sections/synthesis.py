@@ -32,11 +32,12 @@ COPIES_OF_PEOPLE = {
     "keep": "Every row repeats a row of the original.",
 }
 COPIES_IN_PART = {
-    "redraw": "Rows that still repeated a row that stands alone in the original were drawn again, where other values "
-    "could be had.",
-    "drop": "Rows that still repeated a row that stands alone in the original were left out.",
+    "redraw": "Rows made anew that still repeated a row that stands alone in the original were drawn again, where "
+    "other values could be had.",
+    "drop": "Rows made anew that still repeated a row that stands alone in the original were left out.",
     "keep": "Rows may have stayed as they were.",
 }
+NOT_AT_RISK = "All other rows, those that were not at risk, are as people have them."
 HOW_MANY = {
     "redraw": "Not published: how many rows were replaced is for the owner.",
     "drop": "Where it is known how many rows were drawn, the number of rows that are left tells how many were not.",
@@ -94,7 +95,9 @@ def said_of_copies(manifest: Manifest) -> str:
     """What the rows repeat, as far as that may be published: no count of them."""
     told = COPIES_IN_PART if look(manifest, "synthesis", "partial") else COPIES
     told = COPIES_OF_PEOPLE if look(manifest, "synthesis", "copies_people") else told
-    return told.get(str(look(manifest, "synthesis", "copies")), COPIES["keep"])
+    said = told.get(str(look(manifest, "synthesis", "copies")), COPIES["keep"])
+    at_risk = any(look(step, "rows_at_risk") is not None for step in rows(manifest, "steps"))
+    return f"{said} {NOT_AT_RISK}" if at_risk else said
 
 
 def is_constructed(manifest: Manifest) -> bool:
