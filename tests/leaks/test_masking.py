@@ -120,7 +120,8 @@ def test_mask_save_verify_and_a_changed_cell(
     release.save(folder)
     found = sf.verify(folder, original=table)
     assert found.outcome == "nothing promised"
-    assert all(fact.holds for fact in found.facts), [fact for fact in found.facts if not fact.holds]
+    untold = {*release.changed} == {*"xyc"}  # no column is left to tell rows apart, so ranks cannot be checked
+    assert [f for f in found.facts if f.holds is not (None if untold and f.fact == "ranks" else True)] == []
     again = mask(table, *steps, seed=seed, weight=None)
     assert again.table.equals(release.table)
     manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
