@@ -131,6 +131,30 @@ def test_rows_of_people_and_promises_keep_their_classes(people: pl.DataFrame) ->
     assert found["synthetic"]["rows"]["hold_out"] is None
 
 
+@pytest.mark.parametrize("order", ["canonical", "random"])
+@pytest.mark.parametrize("kind", ["polars", "pandas"])
+def test_rows_of_people_are_compared_with_their_own(people: pl.DataFrame, order: str, kind: str) -> None:
+    given: Any = people if kind == "polars" else people.to_pandas()
+    asked: dict[str, Any] = {"identifying": ["name"], "quasi": ["age", "cost"], "rest": "release", "seed": 1}
+    release = sf.synthesize(given, sf.SequentialTrees(columns=["cost"]), order=order, **asked)
+    found = sf.risk(release)
+    window = found["interval_disclosure"]["columns"]
+    assert window["age"]["rank"] == 1  # as it was
+    assert window["cost"]["rank"] < 1
+    assert found["distance_linkage"]["success"] > found["distance_linkage"]["baseline"]
+    assert sf.utility(release, queries=0)["rows"]["aligned"]
+    several = sf.risk(sf.synthesize(given, sf.SequentialTrees(columns=["cost"]), order=order, m=2, **asked))
+    assert "no interval disclosure" in several["interval_disclosure"]["note"]
+
+
+def test_rows_of_people_without_quasi_identifiers_are_measured(people: pl.DataFrame) -> None:
+    rows = people.drop("name")
+    copied = sf.risk(sf.synthesize(rows, "bootstrap", copies="keep", seed=1))
+    assert copied["synthetic"]["disclosure"]["copied-uniques"]["value"] > 0.4
+    in_part = sf.risk(sf.synthesize(rows, sf.SequentialTrees(columns=["cost"]), rest="release", seed=1))
+    assert {"synthetic", "distance_linkage"} <= {*in_part}
+
+
 def test_rows_that_are_mixed_are_said_to_be_those_of_people(people: pl.DataFrame, tmp_path: Path) -> None:
     asked: dict[str, Any] = {"identifying": ["name"], "quasi": ["age", "ward"], "sensitive": ["ill"], "seed": 1}
     release = sf.synthesize(people, sf.Mix(0.9), to=tmp_path / "out", **asked)

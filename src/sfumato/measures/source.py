@@ -36,7 +36,7 @@ class SyntheticSource:
 
     @property
     def drawn(self) -> bool:
-        """Whether all of it was drawn from a model, so that no row is a person's."""
+        """Whether no row is a person's as it is: all of it was drawn from a model, or each row was mixed with such."""
         return not (self.how.partial or self.how.copies_people)
 
 
@@ -64,10 +64,11 @@ class MeasuredTable:
     perturbed: tuple[str, ...] = ()  # those of them that have other values now
     synthetic: SyntheticSource | None = None  # where rows were drawn; of several tables only the first is looked at
     split: tuple[np.ndarray, np.ndarray] | None = None  # the original rows that were held out, and the others
+    as_drawn: pl.DataFrame | None = None  # the synthetic rows before copies were taken out, where some were
 
     @property
     def drawn(self) -> bool:
-        """Whether no row is a person's."""
+        """Whether no row is a person's as it is."""
         return self.synthetic is not None and self.synthetic.drawn
 
     def sets(self, given: Any, verb: str) -> Sets:

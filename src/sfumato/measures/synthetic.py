@@ -45,6 +45,7 @@ def synthetic_summary(
     seed: int = 0,
     trials: int = TRIALS,
     parts: Sequence[str] = PARTS,
+    as_drawn: Any = None,
 ) -> Summary:
     """What a synthetic table tells of people and what it is good for: every measure that its inputs allow.
 
@@ -66,6 +67,8 @@ def synthetic_summary(
         The seed of what is drawn, and how many people, or predicates, each attack tries.
     parts
         Which of disclosure, attacks and utility.
+    as_drawn
+        The synthetic table before copies of real rows were taken out of it, for the baseline of copied uniques.
 
     Returns
     -------
@@ -93,7 +96,7 @@ def synthetic_summary(
     run = _Run(tables)
     for part in parts:
         one_of(part, "part", PARTS)
-    disclosure = _disclosure(run, keys, secrets, seed) if "disclosure" in parts else []
+    disclosure = _disclosure(run, keys, secrets, seed, as_drawn) if "disclosure" in parts else []
     attacks = _attacks(run, keys, secrets, {"seed": seed, "trials": trials}) if "attacks" in parts else []
     utility = _utility(run, target, seed) if "utility" in parts else []
     of_people = "disclosure" in parts or "attacks" in parts
@@ -134,9 +137,9 @@ class _Run:
         return []
 
 
-def _disclosure(run: _Run, keys: tuple[str, ...], secrets: tuple[str, ...], seed: int) -> list[Measure]:
+def _disclosure(run: _Run, keys: tuple[str, ...], secrets: tuple[str, ...], seed: int, as_drawn: Any) -> list[Measure]:
     tables = run.tables
-    found = run("copied-uniques", copied_uniques, tables)
+    found = run("copied-uniques", copied_uniques, tables, as_drawn=as_drawn)
     if keys:
         found += run("replicated-uniques", replicated_uniques, tables, quasi=keys)
         for name, secret in _named("disco", secrets):

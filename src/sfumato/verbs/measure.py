@@ -126,15 +126,19 @@ def risk(
     before = None if original is None else source_of(in_memory(original, "interval disclosure")).frame("it")
     before = source.original if before is None and (source.changed or source.synthetic) else before
     of_all = source.columns(quasi) or ()
+    known = source.sensitive if sensitive is None else column_names(sensitive, "sensitive")
     if source.drawn and source.k is None:
         classes = {"population": population, "household": household, "suda": suda, "subsets": subsets}
-        known = source.sensitive if sensitive is None else column_names(sensitive, "sensitive")
         return risk_of_drawn(source, before, holdout, of_all, known, classes | {"profile": profile})
-    if source.changed and quasi is None and not source.quasi and before is not None:
+    if (source.changed or source.synthetic) and quasi is None and not source.quasi and before is not None:
         only: dict[str, Any] = {"rows": rows_of(source.table), "quasi": [], "measures": []}
-        _add_intervals(only, source, before, source.changed, hierarchies)
-        _add_distances(only, source, source.changed)
-        return Summary(only | {"notes": [*only.get("notes", ()), NO_QUASI]})
+        if source.changed:
+            _add_intervals(only, source, before, source.changed, hierarchies)
+            _add_distances(only, source, source.changed)
+        only["notes"] = [*only.get("notes", ()), NO_QUASI]
+        if source.synthetic is not None:
+            only = with_compared(only, compared(source, before, holdout, OF_PEOPLE, (), known))
+        return Summary(only)
     found = []
     _warn(source, source.sets(quasi, "risk"), sensitive, options["weight"], household)
     sets = _with_blurred(source, source.sets(quasi, "risk"), sensitive)
@@ -161,7 +165,6 @@ def risk(
         found.append(entry)
     worst = max(found, key=_severity)
     if source.synthetic is not None and before is not None:
-        known = source.sensitive if sensitive is None else column_names(sensitive, "sensitive")
         worst = with_compared(worst, compared(source, before, holdout, OF_PEOPLE, of_all, known))
     return Summary(worst | ({"sets": found} if len(found) > 1 else {}))
 

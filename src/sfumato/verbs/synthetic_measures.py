@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.fingerprint import key
+from sfumato.core.printed import printed
 from sfumato.core.wording import count
 from sfumato.engines.memory.table import MemoryTable, enter
 from sfumato.errors import PolicyError
@@ -21,11 +22,17 @@ from sfumato.release.manifest import ManifestSynthesis
 from sfumato.synthetic.synthesized_release import SynthesizedRelease, split_rows
 
 NO_ROWS = "its rows were drawn from a model, and none comes from a row of the original"
-NO_CLASSES = f"{NO_ROWS}: classes of equal rows say nothing of people, and nothing is compared row by row"
+MIXED_ROWS = "each of its rows is a person's, mixed with one drawn from a model, and which is whose is not recorded"
+NO_CLASSES = "{}: classes of equal rows say nothing of people, and nothing is compared row by row"
+NEAR_ROWS = "how near its rows come to those of people, nearest records and membership say"
 NO_ORIGINAL = "what it tells of people is measured against the original, which was not given"
 UNKNOWN_SPLIT = (
     "which rows were held out is told only by the very table that the release was made of, under the key that it was "
     "made with: copies cannot be told from what chance repeats"
+)
+AFTER_COPIES = (
+    "what chance repeats was counted after copies were taken out, those of rows held out included, so that it is too "
+    "little: what was drawn before that is known to the release, and not to its folder"
 )
 OF_A_SAMPLE = "its model saw a sample, or counts, of a larger table: copies cannot be told from what chance repeats"
 OF_PEOPLE = ("disclosure", "attacks")
@@ -61,6 +68,11 @@ def split_of(source: MeasuredTable, original: pl.DataFrame, holdout: Any) -> Spl
     return Split(original[learnt], original[held], learnt)
 
 
+def whose(source: MeasuredTable) -> str:
+    """Why nothing of a synthetic table is compared row by row."""
+    return MIXED_ROWS if source.synthetic is not None and source.synthetic.how.mixes_people else NO_ROWS
+
+
 def compared(
     source: MeasuredTable,
     original: pl.DataFrame,
@@ -78,8 +90,11 @@ def compared(
     if source.synthetic is not None and source.synthetic.how.unit in table.columns:
         table = table.drop(source.synthetic.how.unit)  # new numbers, which are compared with nothing
     found = synthetic_summary(
-        split.learnt, table, hold_out=split.held, quasi=keys, sensitive=secrets, parts=parts, **more
-    )
+        split.learnt, table, hold_out=split.held, quasi=keys, sensitive=secrets, parts=parts,
+        as_drawn=source.as_drawn, **more,
+    )  # fmt: skip
+    if split.numbers is not None and source.split is None and "disclosure" in parts:
+        notes += [AFTER_COPIES] * (source.synthetic is not None and source.synthetic.how.copies != "keep")
     if source.synthetic is not None and source.synthetic.how.m > 1:
         notes.append(f"measured of the first of {count(source.synthetic.how.m, 'table')}")
     return {
@@ -100,13 +115,15 @@ def risk_of_drawn(
     """What rows that are nobody's tell of people: no classes, but what they repeat and what attacks gain by them."""
     if strange := [name for name, given in asked.items() if given]:
         verb = "looks" if len(strange) == 1 else "look"
-        what = f"{' and '.join(strange)} {verb} at rows of people, and this table has none: {NO_ROWS}"
+        what = f"{' and '.join(strange)} {verb} at rows of people as they are, and this table has none: {whose(source)}"
         raise PolicyError(what, hint="measure what it repeats, against the original")
     keys = list(dict.fromkeys(quasi))
     found: dict[str, Any] = {"rows": rows_of(source.table), "quasi": keys, "measures": [], "notes": []}
     if original is not None:
         found |= compared(source, original, holdout, OF_PEOPLE, keys, sensitive)
-    notes = [NO_CLASSES, *([NO_ORIGINAL] if original is None else [])]
+    notes = [NO_CLASSES.format(whose(source)), *([NO_ORIGINAL] if original is None else [])]
+    if original is not None and whose(source) == MIXED_ROWS:
+        notes.append(NEAR_ROWS)
     return Summary(found | {"notes": [*notes, *found["notes"]]})
 
 
@@ -129,9 +146,10 @@ def of_synthesized(release: SynthesizedRelease, known: MeasuredTable) -> Measure
     also which these are."""
     asked, generator = release.request, release.request.generator
     how = ManifestSynthesis(
-        asked.m, asked.hold_out, generator.changes is not None, generator.copies_people, unit=generator.unit
-    )
-    same = how.partial and how.m == 1 and asked.copies != "drop"
+        asked.m, asked.hold_out, generator.changes is not None, generator.copies_people, generator.mixes_people,
+        asked.copies, unit=generator.unit,
+    )  # fmt: skip
+    taken_out = release.synthesis.repeated > 0 and asked.copies != "keep"
     return first_copy(
         replace(
             known,
@@ -140,9 +158,22 @@ def of_synthesized(release: SynthesizedRelease, known: MeasuredTable) -> Measure
             synthetic=SyntheticSource(how),
             original=release.original,
             split=(release.synthesis.held_out, release.synthesis.learnt_from),
-            rows=release.rows if same else None,
+            as_drawn=release.synthesis.first if taken_out else None,
+            rows=_rows_of_people(release) if how.partial and how.m == 1 and asked.copies != "drop" else None,
+            order=asked.order,
+            untouched=tuple(name for name in known.table.columns if name not in release.changed),
         )
     )
+
+
+def _rows_of_people(release: SynthesizedRelease) -> np.ndarray | None:
+    """The original row of each row of a table that was made anew in place and then put in order."""
+    made, released = release.synthesis.table, release.table
+    places = release.request.row_order.places(made)
+    texts = (
+        (printed(made.get_column(name).gather(places)), printed(released.get_column(name))) for name in made.columns
+    )
+    return places if all(bool(one.eq_missing(other).all()) for one, other in texts) else None
 
 
 def declared(source: MeasuredTable, synthetic: bool) -> MeasuredTable:

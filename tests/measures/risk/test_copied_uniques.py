@@ -34,11 +34,32 @@ def test_by_hand():
     assert (chance["new"]["count"], chance["new"]["rows"]) == (0, 2)
     assert (chance["near"]["count"], chance["near"]["rows"]) == (1, 4)
     assert found.sentence == (
-        "Of the 3 rows that are unique in the original, 2 (66.7%) occur in the synthetic table; of "
-        "the rows that the model never saw, 50% do by chance, and 0% of those among them that no original row equals."
+        "Of the 3 rows that are unique among those that the model was fitted on, 2 (66.7%) occur in the synthetic "
+        "table, 1 of which people held out have, too; of the rows that the model never saw, 50% do by chance, and 0% "
+        "of those among them that no row it was fitted on equals."
     )
     assert repeats(REAL, DRAWN).tolist() == [True, False, False, False, True]
     assert copied_uniques(REAL, DRAWN, columns=["age"]).value == 1
+
+
+def test_chance_is_what_was_repeated_before_copies_were_taken_out():
+    # 60 d was taken out; 41 b stays, for a row held out equals it, so that nobody is alone with it; 70 z was drawn, too
+    drawn = {"age": [*DRAWN["age"], 70], "town": [*DRAWN["town"], "z"]}
+    released = {"age": [41, 30, 52, 52], "town": ["b", "a", "x", "y"]}
+    found = copied_uniques(REAL, released, hold_out=OTHERS, as_drawn=drawn)
+    before = copied_uniques(REAL, drawn, hold_out=OTHERS)
+    assert (found.value, found.details["shared"]) == (1 / 3, 1)
+    assert (found.baseline, found.details["hold_out"]) == (before.baseline, before.details["hold_out"])
+    assert found.baseline == 3 / 4
+    assert found.details["as_drawn"] == {"copied": 2, "share": 2 / 3, "near": before.details["near"]}
+    assert found.sentence == (
+        "Of the 3 rows that are unique among those that the model was fitted on, 1 (33.3%) occur in the synthetic "
+        "table, 1 of which people held out have, too; as drawn, before copies were taken out, 2 (66.7%) did; of the "
+        "rows that the model never saw, 75% did by chance, and 50% of those among them that no row it was fitted on "
+        "equals."
+    )
+    alone = copied_uniques(REAL, released, as_drawn=drawn)
+    assert (alone.baseline, alone.details["as_drawn"]["copied"]) == (None, 2)
 
 
 def test_without_a_hold_out_nothing_is_said_of_chance():

@@ -35,7 +35,9 @@ def repeats(original: Any, synthetic: Any, *, columns: Any = None) -> np.ndarray
     return found
 
 
-def copied_uniques(original: Any, synthetic: Any = None, *, hold_out: Any = None, columns: Any = None) -> Measure:
+def copied_uniques(
+    original: Any, synthetic: Any = None, *, hold_out: Any = None, columns: Any = None, as_drawn: Any = None
+) -> Measure:
     """The share of the rows that are unique in the original that occur in the synthetic table.
 
     The baseline is the share of the rows of `hold_out`, real rows that the model never saw, that occur in it: what a
@@ -49,13 +51,17 @@ def copied_uniques(original: Any, synthetic: Any = None, *, hold_out: Any = None
         Real rows of the same kind that the model never saw.
     columns
         The columns to compare, all that the tables share unless given.
+    as_drawn
+        The synthetic table before copies of real rows were taken out of it. The baseline is then taken from it, for
+        rows held out were taken out, too, and what it repeats itself stands beside the value.
 
     Returns
     -------
-    A Measure. `details`: how many rows are `unique`, and how many `copied`; `near`, the unique rows that a synthetic
-    row equals in all columns but one; `hold_out`: how many of its rows are copied and near, by chance, their shares and
-    95% intervals, and the share copied of those that no original row equals (`new`). These are figures about the
-    original: for its owner only.
+    A Measure. `details`: how many rows are `unique`, and how many `copied`, of which some are `shared`: rows of the
+    hold-out, too, so that they are not unique among all real rows; `near`, the unique rows that a synthetic row equals
+    in all columns but one; `hold_out`: how many of its rows are copied and near, by chance, their shares and 95%
+    intervals, and the share copied of those that no original row equals (`new`); `as_drawn`: the same figures before
+    copies were taken out. These are figures about the original: for its owner only.
 
     Examples
     --------
@@ -64,6 +70,9 @@ def copied_uniques(original: Any, synthetic: Any = None, *, hold_out: Any = None
     0.5
     """
     tables = tables_of(original, synthetic, hold_out, columns)
+    before: Measure | None = None
+    if as_drawn is not None:
+        before = copied_uniques(tables.original, as_drawn, hold_out=tables.hold_out, columns=tables.names)
     of, real, drawn = tables.counts(tables.names)
     at, _, *others = tables.parts(of)
     alone = (real == 1)[at]
@@ -74,25 +83,45 @@ def copied_uniques(original: Any, synthetic: Any = None, *, hold_out: Any = None
     if near is not None:
         details["near"] = _share((tables.parts(near)[0] > 0) & alone, alone)
     told = "how many chance alone repeats is not known, as no real rows were held out"
-    baseline = None
+    baseline, among = None, "in the original"
+    there_too = f"{count:,} ({percent(count / max(unique, 1))}) occur in the synthetic table"
     for theirs in others:
         there, every = (drawn > 0)[theirs], np.ones(len(theirs), np.bool_)
         chance = _share(there, every)
         baseline = chance["share"]
         chance["new"] = _share(there & (real == 0)[theirs], (real == 0)[theirs])
         chance["near"] = None if near is None else _share(tables.parts(near)[2] > 0, every)
-        details["hold_out"] = chance
-        told = f"of the rows that the model never saw, {percent(baseline)} do by chance"
-        if chance["new"]["rows"]:
-            told += f", and {percent(chance['new']['share'])} of those among them that no original row equals"
+        details["hold_out"] = chance if before is None else before.details["hold_out"]
+        details["shared"] = int(np.isin(at[copied], theirs).sum())
+        among = "among those that the model was fitted on"
+        if details["shared"]:
+            there_too += f", {details['shared']:,} of which people held out have, too"
+        if before is not None:
+            baseline = before.baseline
+        told = _by_chance(details["hold_out"], "do" if before is None else "did")
+    if before is not None:
+        details["as_drawn"] = {
+            "copied": before.details["copied"],
+            "share": before.value,
+            "near": before.details["near"],
+        }
+        repeated = before.details["copied"]
+        there_too += (
+            f"; as drawn, before copies were taken out, {repeated:,} ({percent(repeated / max(unique, 1))}) did"
+        )
     if not unique:
         sentence = "No row of the original is unique, so no unique row can be repeated."
         return Measure("copied-uniques", np.nan, (0.0, 1.0), sentence, None, baseline, details)
-    sentence = (
-        f"Of the {unique:,} rows that are unique in the original, {count:,} ({percent(count / unique)}) occur in the "
-        f"synthetic table; {told}."
-    )
+    sentence = f"Of the {unique:,} rows that are unique {among}, {there_too}; {told}."
     return Measure("copied-uniques", count / unique, (0.0, 1.0), sentence, wilson(count, unique), baseline, details)
+
+
+def _by_chance(chance: dict[str, Any], do: str) -> str:
+    """What is repeated of the rows held out."""
+    told = f"of the rows that the model never saw, {percent(chance['share'])} {do} by chance"
+    if chance["new"]["rows"]:
+        told += f", and {percent(chance['new']['share'])} of those among them that no row it was fitted on equals"
+    return told
 
 
 def one_off(tables: SyntheticTables, of: np.ndarray, drawn: np.ndarray) -> np.ndarray:
