@@ -150,3 +150,25 @@ def test_a_file_that_is_streamed_is_drawn_from_a_sample_or_counts(data: Path, ru
     wrong = run("synth", "data.csv", "--identifying", "name", "--sample", "50", "-o", "other")
     assert wrong.code == 2
     assert "is in memory" in wrong.err
+
+
+def test_households_are_drawn_by_flags_and_by_a_policy_file(tmp_path: Path, run: Any) -> None:
+    homes = [(f"h{i}", role, 30 + i % 9 - 25 * (role == "child")) for i in range(60) for role in ("head", "child")]
+    pl.DataFrame(homes, ["home", "role", "age"], orient="row").write_csv(tmp_path / "people.csv")
+    asked = ("--seed", "3", "--copies", "keep", "-o", "out", "--json")
+    done = run("synth", "people.csv", "--generator", "linked-tables household=home leaf=10", *asked)
+    assert done.code == 0, done.err
+    assert done.json["synthesis"]["unit"] == "home"
+    made = pl.read_csv(tmp_path / "out" / "data.csv")
+    assert (made.group_by("home").len()["len"] == 2).all()
+    policy = POLICY.split("[roles]")[0].replace("data.csv", "people.csv") + (
+        '[synthesis]\ngenerator = { name = "linked-tables", household = "home", leaf = 10 }\ncopies = "keep"\n'
+    )
+    (tmp_path / "p.toml").write_text(policy, "utf-8")
+    done = run("synth", "p.toml", "--seed", "3", "-o", "again")
+    assert done.code == 0, done.err
+    assert (tmp_path / "again" / "data.csv").read_bytes() == (tmp_path / "out" / "data.csv").read_bytes()
+    for generator, says in (("linked-tables", "column of households"), ("linked-tables household=hom", '"home"?')):
+        wrong = run("synth", "people.csv", "--generator", generator, "-o", "none")
+        assert wrong.code == 2
+        assert says in wrong.err

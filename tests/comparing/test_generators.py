@@ -54,6 +54,15 @@ def test_figures_are_those_of_the_same_release(people: pl.DataFrame) -> None:
     assert row["utility"] == pytest.approx(1 - asked.value / asked.baseline)
 
 
+def test_households_are_compared(people: pl.DataFrame) -> None:
+    homes = people.with_columns(home=pl.int_range(people.height) // 2)
+    given = ["linked-tables household=home leaf={10,30}"]
+    found = compared(homes, (), search=[], synthesize=given, insensitive=["home"])
+    assert found["status"].to_list() == ["done", "done"]
+    assert found["risk"].is_between(0, 1).all()
+    assert found["utility"].is_between(0, 1).all()
+
+
 def _nearest(rows: pl.DataFrame, drawn: pl.DataFrame, people: pl.DataFrame) -> np.ndarray:
     """The least Gower distance of each row to a drawn one; numbers over their range in all tables."""
     apart = np.zeros((rows.height, drawn.height))

@@ -308,6 +308,20 @@ def test_internal_reports_of_rows_of_people(asked: dict[str, Any]) -> None:
     assert not missing
 
 
+@pytest.mark.slow
+def test_the_internal_report_of_households_measures_persons() -> None:
+    homes = TABLE.with_columns(home=pl.int_range(ROWS) // 3)
+    made = sf.synthesize(homes, "linked-tables household=home", identifying=["name"], seed=1, quasi=["age", "region"])
+    page = made._internal(made.manifest)
+    assert "by sequential trees, then their persons" in said(page)
+    measured = re.findall(r'<section aria-labelledby="(?:disclosure|attacks|pairs)">.*?</section>', page, re.DOTALL)
+    assert len(measured) == 3
+    assert not [part for part in measured if "home" in part]  # new numbers, which tell nothing
+    missing = Missing()
+    translated_page(page, "it", missing)
+    assert not missing
+
+
 def test_explain_tells_what_was_drawn_and_what_that_leaves_open() -> None:
     lines = dict(sf.explain(drawn(k=2, **KNOWN, m=2)).lines)
     assert lines["What it is"].startswith(
