@@ -23,6 +23,7 @@ pytest_plugins = [
 ]  # fixtures: Spark in three ways, `disk`, and `postgres`
 
 ROOT = Path(__file__).resolve().parent.parent
+OWNERS_KEY = "the owner's key of the tests"
 CI = os.environ.get("CI") == "true"
 
 # The first example of a test may compile kernels, so no example has a deadline.
@@ -44,7 +45,7 @@ def owners_key(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     folder = tmp_path_factory.mktemp("config")
     if FUZZ == 1:
         (folder / "sfumato").mkdir()
-        (folder / "sfumato" / "key").write_text("the owner's key of the tests", "ascii")
+        (folder / "sfumato" / "key").write_text(OWNERS_KEY, "ascii")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(folder))
         yield

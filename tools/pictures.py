@@ -36,6 +36,8 @@ PHOTOGRAPHS = (
     (DEMO, "out/demo/report.html", "", 810, "report.png"),
     ("tutorial.md", "release-5/report.html", "", 850, "tutorial-report.png"),
     ("tutorial.md", "release-5/report.html", "columns", 1270, "tutorial-columns.png"),
+    ("synthetic/walkthrough.md", "release/report.html", "", 700, "synthetic-report.png"),
+    ("synthetic/walkthrough.md", "ours.html", "disclosure", 1288, "synthetic-disclosure.png"),
     ("gallery.md", "out/report.html", "classes", 620, "report-classes.png"),
     ("gallery.md", "out/report.html", "risk", 690, "report-risk.png"),
     ("gallery.md", "out/report.html", "kinds", 790, "report-kinds.png"),
@@ -50,8 +52,13 @@ def draw(page: str, folder: Path) -> None:
         command = [Path(sys.executable).with_name("sfumato"), "demo", "-o", "out/demo"]
         subprocess.run(command, cwd=folder, check=True, capture_output=True)
         return
+    from tests.conftest import OWNERS_KEY
     from tests.docs.test_docs import blocks, run
 
+    config = folder.with_name(f"{folder.name}.config")  # what is drawn by chance is as on the page
+    (config / "sfumato").mkdir(parents=True)
+    (config / "sfumato" / "key").write_text(OWNERS_KEY, "ascii")
+    os.environ["XDG_CONFIG_HOME"] = str(config)
     here = Path.cwd()
     os.environ["COLUMNS"] = "80"
     os.chdir(folder)
@@ -92,7 +99,7 @@ def main() -> None:
     """Draw all pages and copy their pictures."""
     with tempfile.TemporaryDirectory() as folder:
         for page in sorted({page for page, *_ in DRAWINGS + PHOTOGRAPHS}):
-            Path(folder, page).mkdir()
+            Path(folder, page).mkdir(parents=True)
             draw(page, Path(folder, page))
         for page, made, name in DRAWINGS:
             shutil.copy(Path(folder, page, made), IMAGES / name)
