@@ -37,7 +37,7 @@ GROUPS: dict[str, Callable[[], Sequence[Figure | Comparison | Agreement]]] = {
     "first use": first_use.run,
     "peers": peers.run,
 }
-BESIDE_PEERS = ("measures", "peers")  # they are whole only with the peers' interpreter
+BESIDE_PEERS = ("synthesis", "measures", "peers")  # they are whole only with the peers' interpreter
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ Imports nothing of ours: anjana pins versions of numpy and pandas that Sfumato d
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from importlib.metadata import version
@@ -54,6 +55,22 @@ def released(path: Path, job: dict[str, Any]) -> dict[str, Any]:
     return {"seconds": seconds}
 
 
+def synthesized(path: Path, job: dict[str, Any]) -> dict[str, Any]:
+    """A Bayesian network without noise by DataSynthesizer; its rows go to drawn.csv. It works in several processes."""
+    from DataSynthesizer.DataDescriber import DataDescriber
+    from DataSynthesizer.DataGenerator import DataGenerator
+
+    began, used = time.perf_counter(), os.times()
+    describer, generator = DataDescriber(category_threshold=job["levels"]), DataGenerator()
+    describer.describe_dataset_in_correlated_attribute_mode(str(path), k=job["degree"], epsilon=0)
+    described = str(path.with_name("described.json"))
+    describer.save_dataset_description_to_file(described)
+    generator.generate_dataset_in_correlated_attribute_mode(job["rows"], described)
+    seconds, now = time.perf_counter() - began, os.times()
+    generator.synthetic_dataset.to_csv(path.with_name("drawn.csv"), index=False)
+    return {"seconds": seconds, "cpu_seconds": sum(now[:4]) - sum(used[:4])}
+
+
 def pycanon(path: Path, job: dict[str, Any]) -> dict[str, Any]:
     """k, l or t of a table; a column of text has the equal distance."""
     import pandas as pd
@@ -75,7 +92,7 @@ def main(file: str) -> None:
     """Read the job, run it on the table beside it and print what is to be told."""
     path = Path(file)
     job = json.loads(path.read_text())
-    run = pycanon if job["peer"] == "pycanon" else released
+    run = {"pycanon": pycanon, "DataSynthesizer": synthesized}.get(job["peer"], released)
     told = run(path.with_name("table.csv"), job)
     print(json.dumps(told | {"version": version(job["peer"])}))
 

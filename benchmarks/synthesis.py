@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from benchmarks.figures import Figure, cpu, figure
+from benchmarks.figures import Figure, cpu, figure, say
+from benchmarks.peers import PYTHON, ask
 from benchmarks.tables import shared
 from sfumato.measures.risk import copied_uniques
 from sfumato.measures.risk.copied_uniques import repeats
 from sfumato.measures.utility import marginals, propensity, train_on_synthetic
-from sfumato.synthetic import SequentialTrees
+from sfumato.synthetic import Bayes, GaussianCopula, SequentialTrees
 from sfumato.synthetic.copies import without_copies
 from sfumato.synthetic.generator import FitContext
 
@@ -33,6 +37,9 @@ TREES = {"lost_auc": 1 - 0.922, "pairs": 0.012, "boosted_auc": 0.52, "pmse_ratio
 LEAVES = {5: TREES, 20: TREES | {"pairs": 0.0125}}
 SEEDS, WORSE = 3, 1.02
 TREES_SECONDS, LARGE_SECONDS = 1.5, 60.0
+# DataSynthesizer: a network of degree 1; a column of up to so many values is a category.
+PEER, DEGREE, LEVELS = "DataSynthesizer", 1, 50
+SHOWN = ("tstr_auc", "pairs", "boosted_auc", "pmse_ratio", "copied_uniques")
 
 
 def run() -> list[Figure]:
@@ -46,6 +53,9 @@ def run() -> list[Figure]:
         figure(GROUP, "marginals of up to 3 of 14 columns, 45k rows, CPU", [seconds], target=MARGINALS),
         *(figure(GROUP, f"real rows, {name}", [found[name]], "", asked=asked) for name, asked in REAL.items()),
         *trees(train, hold_out),
+        *others(train, hold_out),
+        *peer(train, hold_out),
+        wide_propensity(),
     ]
 
 
@@ -88,11 +98,62 @@ def scores_of(
         for name, rows in (("as drawn", drawn), ("without copies", other)):
             one = score(train, hold_out, rows)
             scores[name].append(one | {"lost_auc": 1 - one["tstr_auc"]})
+    copied = [one["copied_uniques"] for one in scores["as drawn"]]
     return [
-        figure(GROUP, f"{title}, {name}, {what}", [one[what] for one in scores[name]], "", target=most * worse)
-        for name, worse in (("as drawn", 1.0), ("without copies", WORSE))
-        for what, most in asked.items()
+        *(
+            figure(GROUP, f"{title}, {name}, {what}", [one[what] for one in scores[name]], "", target=most * worse)
+            for name, worse in (("as drawn", 1.0), ("without copies", WORSE))
+            for what, most in asked.items()
+        ),
+        figure(GROUP, f"{title}, as drawn, copied_uniques", copied, ""),
     ]
+
+
+def others(train: pl.DataFrame, hold_out: pl.DataFrame) -> list[Figure]:
+    """Two generators that learn less: their time, and their scores as drawn."""
+    found = []
+    for title, generator in (("bayes, degree 2", Bayes()), ("Gaussian copula", GaussianCopula())):
+
+        def both(generator: Bayes | GaussianCopula = generator) -> pl.DataFrame:
+            return generator.fit(train, FitContext(np.random.default_rng(0))).draw(TRAIN, np.random.default_rng(0))
+
+        seconds, drawn = cpu(both)
+        found.append(figure(GROUP, f"{title}, 22,621 x 14, fit and draw, CPU", [seconds]))
+        scores = score(train, hold_out, drawn)
+        found += [figure(GROUP, f"{title}, as drawn, {name}", [scores[name]], "") for name in SHOWN]
+    return found
+
+
+def peer(train: pl.DataFrame, hold_out: pl.DataFrame) -> list[Figure]:
+    """DataSynthesizer on the same rows, in the peers' environment: its time, and its scores."""
+    python = os.environ.get(PYTHON)
+    if not python:
+        say(f"  {PEER}: left out; set {PYTHON} to a Python that has it, or use `make bench`")
+        return []
+    with tempfile.TemporaryDirectory(prefix="sfumato-bench-") as name:
+        folder = Path(name)
+        train.write_csv(folder / "table.csv")
+        told = ask(python, {"peer": PEER, "rows": TRAIN, "degree": DEGREE, "levels": LEVELS}, folder)
+        if told is None:
+            say(f"  {PEER}: not finished in time")
+            return []
+        drawn = pl.read_csv(folder / "drawn.csv").select(train.columns)
+    title = f"{PEER} {told['version']}, degree {DEGREE}, no noise"
+    scores = score(train, hold_out, drawn)
+    return [
+        figure(GROUP, f"{title}, 22,621 x 14, fit and draw, CPU", [told["cpu_seconds"]]),
+        figure(GROUP, f"{title}, 22,621 x 14, fit and draw, wall", [told["seconds"]]),
+        *(figure(GROUP, f"{title}, {name}", [scores[name]], "") for name in SHOWN),
+    ]
+
+
+def wide_propensity() -> Figure:
+    """A logistic regression that tells 20,000 rows of 200 columns from as many."""
+    table = wide()
+    other = table[np.random.default_rng(2).integers(0, table.height, table.height)]
+    began = time.process_time()
+    propensity(table, other)
+    return figure(GROUP, "logistic propensity, 20k and 20k x 200, CPU", [time.process_time() - began])
 
 
 def million(train: pl.DataFrame) -> pl.DataFrame:

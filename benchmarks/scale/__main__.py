@@ -12,13 +12,14 @@ from pathlib import Path
 
 from benchmarks.figures import say
 from benchmarks.machine import facts
-from benchmarks.scale import duckdb, files, masking, peers, postgresql, spark
+from benchmarks.scale import duckdb, files, masking, peers, postgresql, spark, synthesis
 from benchmarks.scale.measured import yardstick
 from benchmarks.scale.results import HERE, document, markdown, merged, save, saved
 
 GROUPS = {
     "files": files,
     "masking": masking,
+    "synthesis": synthesis,
     "duckdb": duckdb,
     "postgresql": postgresql,
     "spark": spark,

@@ -15,6 +15,7 @@ HEAD = ["tool", "rows", "search", "wall", "rows per second", "microseconds per r
 TITLES = {
     "files": "Files",
     "masking": "Masking; in the place of a search, the steps",
+    "synthesis": "Synthetic tables; in the place of a search, the generator and what it learns from",
     "duckdb": "DuckDB, table to table",
     "postgresql": "PostgreSQL, table to table; memory of the client alone",
     "spark": "Spark, Parquet to Parquet; memory and CPU of the driver's Python alone",

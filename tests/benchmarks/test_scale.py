@@ -66,6 +66,14 @@ def test_masking_is_measured(module, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
+def test_synthesis_is_measured(module, tmp_path: Path) -> None:
+    found = module("synthesis").run(tmp_path, [3000])
+    assert [run.search for run in found] == list(module("synthesis").GENERATORS)
+    assert all(run.seconds and run.rows == 3000 and run.why is None for run in found)
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_table_is_the_same_each_time_and_has_the_cells_it_says(module, tmp_path: Path) -> None:
     table = module("table")
     frames = [pl.read_parquet(table.make(tmp_path / name, 2000)) for name in ("a", "b")]
