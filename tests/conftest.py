@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -30,6 +31,25 @@ CI = os.environ.get("CI") == "true"
 settings.register_profile("local", deadline=None, max_examples=examples(150))
 settings.register_profile("ci", deadline=None, max_examples=examples(150), derandomize=True, print_blob=True)
 settings.load_profile("ci" if CI else "local")
+
+gc.set_threshold(20_000)  # at the default of 700, an eighth of all time went into looking for garbage
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """All tests are run by two processes, a part of them by one; `-n`, `-s` and `--pdb` have their way."""
+    if "PYTEST_XDIST_WORKER" in os.environ:  # one of the two, which would start two more, and they four
+        return
+    chosen = config.getoption("numprocesses", 0) is not None or config.getoption("dist") != "no"
+    watched = config.option.collectonly or config.option.usepdb or config.option.capture == "no"
+    if config.args == config.getini("testpaths") and not chosen and not watched:
+        config.option.numprocesses, config.option.dist = 2, "loadgroup"
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests stay until the end, so they are no garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def lacks(what: str) -> NoReturn:

@@ -15,12 +15,14 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
 import pytest
 
 import sfumato
+from tests import conftest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "sfumato"
@@ -417,3 +419,32 @@ def test_only_its_file_reads_a_manifest() -> None:
         if path.relative_to(PACKAGE).as_posix() not in allowed and "json.loads" in text and "manifest.json" in text:
             found.append(path.name)
     assert not found
+
+
+class Asked:
+    """What a hook sees of a run of pytest."""
+
+    def __init__(self, *args: str, **options: object) -> None:
+        given = {"numprocesses": None, "dist": "no", "collectonly": False, "usepdb": False, "capture": "fd"}
+        self.args, self.option = list(args), SimpleNamespace(**given | options)
+
+    def getoption(self, name: str, default: object = None) -> object:
+        return getattr(self.option, name, default)
+
+    def getini(self, name: str) -> list[str]:
+        return ["tests"]
+
+
+def test_two_processes_share_all_tests_and_start_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    def processes(*args: str, **options: object) -> object:
+        asked = Asked(*args, **options)
+        conftest.pytest_cmdline_main(asked)  # type: ignore[arg-type]
+        return asked.option.numprocesses
+
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+    assert processes("tests") == 2
+    assert processes("tests/core") is None
+    assert processes("tests", numprocesses=0) == 0
+    assert processes("tests", usepdb=True) is None
+    monkeypatch.setenv("PYTEST_XDIST_WORKER", "gw0")
+    assert processes("tests") is None
