@@ -161,3 +161,26 @@ def test_requests_that_lack_something_say_what(tmp_path):
     (tmp_path / "empty.csv").write_text("a,b\n")
     with pytest.raises(PolicyError, match="needs more rows to learn from; got 0"):
         sf.synthesize(sf.scan(tmp_path / "empty.csv"), to=tmp_path / "out")
+
+
+def test_proper_copies_are_of_models_of_their_own(tmp_path):
+    """Without it, all copies are drawn from one model: no value leaves its leaves. Grown on a bootstrap sample each,
+    models differ, and so do the values that can be drawn."""
+    rng = np.random.default_rng(3)
+    table = pl.DataFrame({"x": rng.integers(0, 2, 400), "y": np.arange(400) % 97})
+    kept = {"copies": "keep", "hold_out": 0, "rest": "release", "seed": 1, "m": 2, "rows": 20_000}
+    for data, to in ((table, None), (_scanned(table, tmp_path), tmp_path / "out")):
+        lacking = []
+        for proper in (False, True):
+            generator = sf.SequentialTrees(proper=proper, smoothing="none")
+            made = sf.synthesize(data, generator, **kept, to=None if to is None else to / str(proper))
+            frame = made.data if to is None else pl.read_parquet(made.path / "data.parquet")
+            drawn = frame.group_by("copy").agg(pl.col("y").unique()).sort("copy")["y"].to_list()
+            lacking.append([{*table["y"]} - {*values} for values in drawn])
+        assert lacking[0] == [set(), set()]
+        assert lacking[1][0] != lacking[1][1]
+
+
+def _scanned(table, folder):
+    table.write_parquet(folder / "table.parquet")
+    return sf.scan(folder / "table.parquet")

@@ -486,6 +486,11 @@ class Generator(Protocol):
         return None
 
     @property
+    def proper(self) -> bool:
+        """Whether what it learns is drawn by chance, too: each of several copies is then of a model of its own."""
+        return False
+
+    @property
     def copies_people(self) -> bool:
         """Whether each row that it gives is a row of the table as it is."""
         return False

@@ -82,8 +82,7 @@ class DrawnRows:
     """The rows of a synthetic table, to be written; what they repeated is known once they are."""
 
     stored: StoredRows
-    draw: Callable[[int, np.random.Generator], pl.DataFrame]
-    rngs: Sequence[np.random.Generator]  # one for each copy of the table
+    draws: Sequence[Callable[[int], pl.DataFrame]]  # one for each copy of the table
     rows: int  # of each copy
     copies: str
     schema: dict[str, pl.DataType]
@@ -113,15 +112,11 @@ class DrawnRows:
             return stored_repeats(self.stored, drawn, report_progress)
 
         blocks = -(-self.rows // BLOCK)
-        for number, rng in enumerate(self.rngs):
+        for number, draw in enumerate(self.draws):
             for block in range(blocks):
-                report_progress("drawing rows", (number * blocks + block) / (blocks * len(self.rngs)))
+                report_progress("drawing rows", (number * blocks + block) / (blocks * len(self.draws)))
                 size = (block + 1) * self.rows // blocks - block * self.rows // blocks
-
-                def again(rows: int, rng: np.random.Generator = rng) -> pl.DataFrame:
-                    return self.draw(rows, rng)
-
-                found, repeated = without_copies(again(size), copied, again, self.copies)
+                found, repeated = without_copies(draw(size), copied, draw, self.copies)
                 self.repeated += repeated
                 self.drawn += found.height
                 copy = (

@@ -257,11 +257,11 @@ def split_rows(
     return np.flatnonzero(out), np.flatnonzero(~out)
 
 
-def _fitted(request: SynthesisRequest) -> tuple[SyntheticModel, np.ndarray, np.ndarray]:
-    """The model, the rows that it was not given, and those that it was."""
+def _fitted(request: SynthesisRequest, copy: int = 0) -> tuple[SyntheticModel, np.ndarray, np.ndarray]:
+    """The model of a copy, the rows that it was not given, and those that it was."""
     frame, stream, generator = request.frame, request.stream, request.generator
     held_out, learnt_from = split_rows(frame, request.hold_out, request.seed, generator.unit)
-    rng, report_progress = stream.part("fit").generator(), request.report_progress
+    rng, report_progress = stream.part(f"fit {copy}" if copy else "fit").generator(), request.report_progress
     context = FitContext(rng, request.hierarchies, report_progress, _at_risk(request))
     if not request.by_counts:
         return generator.fit(frame[learnt_from], context), held_out, learnt_from
@@ -273,38 +273,37 @@ def _fitted(request: SynthesisRequest) -> tuple[SyntheticModel, np.ndarray, np.n
 
 def _drawn(request: SynthesisRequest) -> Synthesis:
     """Fit, draw, and deal with copies; each copy of m has random numbers of its own."""
-    frame, generator, at_risk = request.frame, request.generator, _at_risk(request)
     model, held_out, learnt_from = _fitted(request)
     request.report_progress("drawing", None)
-    found, first, repeated = [], None, 0
+    found, firsts, repeated = [], [], 0
     for number in range(request.m):
-        rng = request.rng(number)
-        drawn = model.draw(request.rows, rng)
-        first = drawn if first is None else first
-
-        def again(rows: int, rng: np.random.Generator = rng) -> pl.DataFrame:
-            return model.draw(rows, rng)
-
-        def units(sizes: np.ndarray, rng: np.random.Generator = rng) -> pl.DataFrame:
-            return model.draw_units(sizes, rng)
-
-        def exchange(rows: pl.DataFrame, rng: np.random.Generator = rng) -> pl.DataFrame:
-            return model.exchange(rows, frame, rng)
-
-        copied = partial(repeats, frame, columns=request.compared)
-        if generator.unit is not None:
-            drawn, often = without_copied_units(drawn, copied, units, request.copies, generator.unit)
-        elif generator.changes is None:
-            drawn, often = without_copies(drawn, copied, again, request.copies, exchange)
-        else:
-            changed = np.ones(drawn.height, np.bool_) if at_risk is None else at_risk
-            drawn, often = redrawn_in_place(drawn, frame, again, changed, request.copies)
+        if number and request.generator.proper:
+            model, _, _ = _fitted(request, number)
+        first, drawn, often = _copy(request, model, request.rng(number))
         repeated += often
         if request.m > 1:
             drawn = drawn.select(pl.lit(number + 1, pl.Int64).alias(COPY), pl.all())
+        firsts.append(first)
         found.append(drawn)
-    assert first is not None
-    return Synthesis(pl.concat(found), first, held_out, learnt_from, repeated)
+    return Synthesis(pl.concat(found), firsts[0], held_out, learnt_from, repeated)
+
+
+def _copy(
+    request: SynthesisRequest, model: SyntheticModel, rng: np.random.Generator
+) -> tuple[pl.DataFrame, pl.DataFrame, int]:
+    """A copy of the table as it was first drawn, as it is released, and how many rows repeated a person's."""
+    frame, generator = request.frame, request.generator
+    drawn, again = model.draw(request.rows, rng), partial(model.draw, rng=rng)
+    copied = partial(repeats, frame, columns=request.compared)
+    if generator.unit is not None:
+        units = partial(model.draw_units, rng=rng)
+        return drawn, *without_copied_units(drawn, copied, units, request.copies, generator.unit)
+    if generator.changes is None:
+        exchange = partial(model.exchange, original=frame, rng=rng)
+        return drawn, *without_copies(drawn, copied, again, request.copies, exchange)
+    at_risk = _at_risk(request)
+    changed = np.ones(drawn.height, np.bool_) if at_risk is None else at_risk
+    return drawn, *redrawn_in_place(drawn, frame, again, changed, request.copies)
 
 
 def synthesize_stored(table: Engine, engine: Engine, request: SynthesisRequest, to: Folder) -> SynthesizedRelease:
@@ -322,8 +321,10 @@ def synthesize_stored(table: Engine, engine: Engine, request: SynthesisRequest, 
     model, held_out, learnt_from = _fitted(request)
     several = request.m > 1
     schema = ({COPY: pl.Int64()} if several else {}) | dict(frame.schema)
-    rngs = [request.rng(number) for number in range(request.m)]
-    rows = DrawnRows(stored, model.draw, rngs, request.rows, request.copies, schema, COPY if several else None)
+    own = range(1, request.m if request.generator.proper else 1)
+    models = [model, *(_fitted(request, number)[0] for number in own)]
+    draws = [partial(models[min(n, len(models) - 1)].draw, rng=request.rng(n)) for n in range(request.m)]
+    rows = DrawnRows(stored, draws, request.rows, request.copies, schema, COPY if several else None)
     drawn: Any = rows
     with stage_release(drawn, Plan(tuple(schema), order=request.row_order), to, report_progress) as staged:
         counts = TupleCounts(staged.written, request.max_cells, report_progress)
