@@ -58,6 +58,36 @@ def test_several_classes_and_classes_that_are_missing(real, held):
     assert one.details["synthetic"]["accuracy"] == (held["ill"] == "no").mean()
 
 
+def with_rare(table: pl.DataFrame, rows: int) -> pl.DataFrame:
+    """The table with three classes that only some of the first rows have."""
+    place = pl.int_range(pl.len())
+    group = pl.when(place < rows).then(pl.lit("r") + (place % 3).cast(pl.String)).otherwise(pl.col("group"))
+    return table.with_columns(group=group)
+
+
+def test_rare_classes_are_left_out_of_all_tables(real, held):
+    asked = {"features": ["age", "job"], "target": "group"}
+    found = train_on_synthetic(with_rare(real, 4), with_rare(real, 60), hold_out=with_rare(held, 8), **asked)
+    plain = train_on_synthetic(real[4:], real[60:], hold_out=held[8:], **asked)
+    assert (found.details["rare"], found.details["tested"]) == (3, 392)
+    assert found.details["original"] == plain.details["original"]
+    assert found.details["synthetic"] == plain.details["synthetic"]
+    assert found.sentence.endswith("3 classes with fewer than 10 real rows to learn from are left out.")
+    assert plain.details["rare"] == 0
+    assert "left out" not in plain.sentence
+
+
+def test_a_class_that_few_synthetic_rows_have(real, held):
+    """The steps of boosted trees grew without a bound where a class was rare, until every row was told to be in it."""
+    asked = {"features": ["age", "job", "pay"], "target": "group", "hold_out": held}
+    usual, rare = pl.col("group") != "c", pl.col("group") == "c"
+    for rows in (1, 2):
+        made = pl.concat([real.filter(usual), real.filter(rare)[:rows]])
+        assert train_on_synthetic(real, made, **asked).value > 0.85
+    many = pl.concat([real.filter(usual)] * 25 + [real.filter(rare)[:1]])  # more than 10,000: some tell when to stop
+    assert train_on_synthetic(real, many, **asked).value > 0.8
+
+
 def test_a_number_by_r2(real, held):
     found = train_on_synthetic(real, real, ["age"], target="pay", hold_out=held)
     assert found.value == found.baseline > 0.9

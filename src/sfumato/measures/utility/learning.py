@@ -228,6 +228,7 @@ def sklearn(module: str) -> Any:
 
 
 ROUNDS = 60
+SHRINKAGE = 0.1  # of a leaf's step: without it, those of a rare class grow until it is told of every row
 THREADS_FROM = 5_000_000  # cells
 
 
@@ -236,7 +237,8 @@ def boosted(
 ) -> np.ndarray:
     """What boosted trees of 60 rounds say of test rows: the chance of each class (Classifier), or a number (Regressor).
 
-    `categories` are the columns that are no numbers. Columns without variation are left out.
+    `categories` are the columns that are no numbers. Columns without variation are left out. Of more than 10,000
+    rows some are set aside to tell when to stop, unless a class has a single one.
     """
     make = getattr(sklearn("ensemble"), f"HistGradientBoosting{kind}")
     used = np.flatnonzero(((x != x[:1]) & ~(np.isnan(x) & np.isnan(x[:1]))).any(axis=0))
@@ -244,7 +246,11 @@ def boosted(
         often = np.unique(y, return_counts=True)[1] / len(y)
         return np.tile(often, (len(test), 1)) if kind == "Classifier" else np.full(len(test), y.mean())
     x, test = x[:, used], test[:, used]
-    model = make(max_iter=ROUNDS, categorical_features=np.isin(used, categories), random_state=seed % 2**32)
+    alone = kind == "Classifier" and np.unique(y, return_counts=True)[1].min() == 1
+    model = make(
+        max_iter=ROUNDS, categorical_features=np.isin(used, categories), random_state=seed % 2**32,
+        l2_regularization=SHRINKAGE, early_stopping=False if alone else "auto",
+    )  # fmt: skip
     with one_thread(x.size < THREADS_FROM):
         fitted = model.fit(x, y)
         return np.asarray(fitted.predict_proba(test) if kind == "Classifier" else fitted.predict(test))

@@ -21,6 +21,7 @@ from sfumato.measures.utility.coded_rows import boosted_rows, numbers_of, some_r
 from sfumato.measures.utility.learning import MOST_CLASSES, boosted, sklearn
 
 FEW = 10  # values up to which numbers are classes
+LEAST = 10  # real rows that a class is learnt from
 TESTED = 4  # without a hold-out, one real row in so many is tested
 
 
@@ -38,8 +39,10 @@ def train_on_synthetic(
 
     Boosted trees of 60 rounds are tested on `hold_out`, real rows that no model saw. The value is the area under the
     curve, for several classes the mean over these of each against the rest, and R² for a number of more than 10 values.
-    The baseline is that of a model trained on the original. Without a hold-out a quarter of the original is tested,
-    which the model of the other three quarters did not see but the synthesis did, as the sentence then says.
+    Classes with fewer than 10 original rows to learn from are left out, with their rows in all tables: nothing can be
+    learnt of them, and one tested row would decide the area of each. The baseline is that of a model trained on the
+    original. Without a hold-out a quarter of the original is tested, which the model of the other three quarters did
+    not see but the synthesis did, as the sentence then says.
 
     Parameters
     ----------
@@ -55,7 +58,8 @@ def train_on_synthetic(
     Returns
     -------
     A Measure. `details`: `synthetic` and `original`, of models trained on either: `accuracy` and `auc`, or `r2`;
-    `majority`, the share of the most frequent class among the tested rows; `tested`, how many these are.
+    `majority`, the share of the most frequent class among the tested rows; `tested`, how many these are; `rare`, how
+    many classes are left out.
 
     Raises
     ------
@@ -81,6 +85,8 @@ def train_on_synthetic(
     else:
         order = rng.permutation(len(real))
         test, real = (real[np.sort(some)] for some in np.split(order, [len(order) // TESTED]))
+    rare = np.array([]) if number else _rare(y[real], y[test])
+    real, drawn, test = (rows[~np.isin(y[rows], rare)] for rows in (real, drawn, test))
     score = _predicted if number else _classified
     scores = {
         source: score(x[train], y[train], x[test], y[test], categories, seed)
@@ -92,9 +98,9 @@ def train_on_synthetic(
     details: dict[str, Any] = {
         **scores, "target": target, "features": names, "tested": len(test),
         "majority": None if number or not len(test) else float(most_often.max() / len(test)),
-        "trained": {"synthetic": len(drawn), "original": len(real)},
+        "trained": {"synthetic": len(drawn), "original": len(real)}, "rare": len(rare),
     }  # fmt: skip
-    sentence = _sentence(target, scores, key, len(test), seen=not held)
+    sentence = _sentence(target, scores, key, len(test), len(rare), seen=not held)
     ends = (-math.inf if number else 0.0, 1.0)
     return Measure("train-on-synthetic", value, ends, sentence, None, baseline, details)
 
@@ -112,6 +118,12 @@ def _target(tables: SyntheticTables, name: str) -> tuple[np.ndarray, bool]:
         hint = "name a column with few values, or a number"
         raise PolicyError(f'"{name}" has too many values to predict', got=values, allowed=MOST_CLASSES, hint=hint)
     return np.where(known, np.arange(column.size), np.nan)[column.code], False
+
+
+def _rare(real: np.ndarray, test: np.ndarray) -> np.ndarray:
+    """Classes of real rows that too few of those to learn from have."""
+    classes = np.unique(np.concatenate([real, test]))
+    return classes[(real[:, None] == classes).sum(axis=0) < LEAST]
 
 
 def _classified(
@@ -147,13 +159,16 @@ def _predicted(
     return {"r2": 1 - float(((truth - guess) ** 2).sum() / ((truth - truth.mean()) ** 2).sum())}
 
 
-def _sentence(target: str, scores: dict[str, dict[str, float]], key: str, tested: int, seen: bool) -> str:
+def _sentence(target: str, scores: dict[str, dict[str, float]], key: str, tested: int, rare: int, seen: bool) -> str:
     own, real = scores["synthetic"], scores["original"]
+    few = f"with fewer than {LEAST} real rows to learn from"
+    after = f" {count(rare, 'class', 'classes')} {few} {'is' if rare == 1 else 'are'} left out." if rare else ""
     if not math.isfinite(own[key]):
         return (
             f'It cannot be told how well "{target}" is predicted: the {count(tested, "tested row")} do not vary in it.'
+            f"{after}"
         )
-    after = " The synthesis has seen the tested rows, as none were held out." if seen else ""
+    after += " The synthesis has seen the tested rows, as none were held out." if seen else ""
     if key == "r2":
         said = f"reaches an R² of {own[key]:.3f}, one trained on real rows {real[key]:.3f}."
     else:
