@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -66,6 +67,23 @@ def test_help_of_every_command(name: str, flag: str, capsys: pytest.CaptureFixtu
     out = capsys.readouterr().out
     assert f"sfumato {name}" in out
     assert "--json" in out
+
+
+BRACKETED = re.compile(r"\[\S+?\]+")
+
+
+def test_no_help_text_loses_a_word_in_brackets(capsys: pytest.CaptureFixture[str]) -> None:
+    found = 0
+    for name, command in COMMANDS.items():
+        texts = [command.callback.__doc__, *(getattr(one, "help", None) or "" for one in command.params)]
+        words = {word for text in texts for word in BRACKETED.findall(text.replace("\\[", "["))}
+        if words:
+            assert main([name, "--help"]) == 0
+            out = capsys.readouterr().out
+            assert [word for word in words if word not in out] == [], name
+            assert "\\[" not in out
+        found += len(words)
+    assert found, "no help text has a word in brackets: the test tests nothing"
 
 
 @pytest.mark.parametrize("arguments", [[], ["-h"], ["--help"]])

@@ -41,19 +41,31 @@ def data(tmp_path: Path) -> Path:
 def test_flags_draw_and_verify(data: Path, run: Any) -> None:
     done = run("synth", "data.csv", *FLAGS, "--rows", "70", "-o", "out")
     assert done.code == 0, done.err
-    assert "70 rows made of 60, by bootstrap: rows of the table, drawn with replacement" in done.out
+    assert "70 rows made of 54 of 60, by bootstrap: rows of the table, drawn with replacement" in done.out
     assert "nothing is promised of the people in it" in done.out
     assert "Synthetic is not anonymous" in done.out
     made = pl.read_csv(data / "out" / "data.csv")
     assert made.shape == (70, 2)
     assert run("verify", "out", "--original", "data.csv").code == 0
+    (data / "out" / "data.csv").write_text("age,ill\n1,no\n", "utf-8")
+    done = run("verify", "out")
+    assert done.code == 1
+    assert "1 row: the data are not those that the manifest describes" in done.out
+    assert run("report", "out", "-o", "report.html").out.startswith("70 rows: the data are not those")
+    page = (data / "report.html").read_text("utf-8")
+    assert "and the data are not those that the manifest describes" in page
+    assert "The data are not those that the manifest describes: what remains is not bounded." in page
+    assert "romise does not hold" not in page
 
 
 def test_it_says_what_the_rows_are(data: Path, run: Any) -> None:
     told = run("synth", "data.csv", "--identifying", "name", "--generator", "sequential-trees leaf=9", "-o", "all").out
-    assert "60 rows drawn from a model of 60, by sequential-trees: each column in turn" in told
+    assert "60 rows drawn from a model of 54 of 60, by sequential-trees: each column in turn" in told
     assert "no row is a person's row." in told
     assert "No row repeats a row that stands alone in the original" in told
+    none = ("--hold-out", "0", "--copies", "drop", "-o", "none")  # which does not publish how many rows there were
+    told = run("synth", "data.csv", "--identifying", "name", "--generator", "gaussian-copula", *none).out
+    assert "rows drawn from a model of 60, by" in told
     partly = ("synth", "data.csv", "--identifying", "name", "--generator", "sequential-trees ill", "-o", "some")
     assert "1 column has no role" in run(*partly).err
     told = run(*partly, "--rest", "release").out

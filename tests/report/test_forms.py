@@ -465,7 +465,7 @@ def test_a_tampered_folder_is_reported_as_broken(
     data = tmp_path / "out" / "data.csv"
     data.write_text(data.read_text("utf-8").replace("Stroke", "Strokes"), encoding="utf-8")
     assert main(["report", str(tmp_path / "out"), "-o", str(tmp_path / "r.html")]) == 1
-    assert "does not hold" in (tmp_path / "r.html").read_text("utf-8")
+    assert "The data are not those that the manifest describes" in (tmp_path / "r.html").read_text("utf-8")
     assert "integrity" in capsys.readouterr().out
 
 

@@ -129,7 +129,7 @@ def test_a_fact_that_is_not_so_leads_the_page(tmp_path: Path) -> None:
     data.write_text(re.sub(r"^20,", "21,", data.read_text("utf-8"), count=1, flags=re.M), "utf-8")
     assert main(["report", str(folder), "-o", str(tmp_path / "again.html")]) == 1
     said = text((tmp_path / "again.html").read_text("utf-8"))
-    assert "This table was masked, and the promise does not hold" in said  # that it is the file of the manifest
+    assert "This table was masked, and the data are not those that the manifest describes" in said
     assert "Not so:" in said
     made = perturbed()
     other = made.table.with_columns(age=pl.col("age") + 1)

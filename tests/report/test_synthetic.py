@@ -201,10 +201,14 @@ def test_every_sentence_has_italian_words(asked: dict[str, Any]) -> None:
 
 def test_a_promise_or_a_fact_that_is_not_so_leads_the_page() -> None:
     made = drawn(k=2, **KNOWN)
-    broken = {**made.manifest, "promises": [{**made.manifest["promises"][0], "holds": False}]}
-    assert first_of(report(broken, made.table)) == f"{DRAWN}, and the promise does not hold"
     missing = Missing()
-    translated_page(report(broken, made.table), "it", missing)
+    for model, said in (
+        ("k-anonymity", "the promise does not hold"),
+        ("integrity", "the data are not those that the manifest describes"),
+    ):
+        broken = {**made.manifest, "promises": [{**made.manifest["promises"][0], "model": model, "holds": False}]}
+        assert first_of(report(broken, made.table)) == f"{DRAWN}, and {said}"
+        translated_page(report(broken, made.table), "it", missing)
     assert not missing
 
 

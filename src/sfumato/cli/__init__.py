@@ -18,7 +18,7 @@ from sfumato.cli.explain import explain
 from sfumato.cli.inspect import inspect_table
 from sfumato.cli.lattice import lattice
 from sfumato.cli.mask import mask
-from sfumato.cli.options import grouped
+from sfumato.cli.options import grouped, help_text
 from sfumato.cli.pseudonyms import pseudonyms
 from sfumato.cli.report import report
 from sfumato.cli.risk import risk
@@ -56,7 +56,7 @@ for name, command in (
     ("lattice", lattice),
     ("list", list_variants),
 ):
-    app.command(name, context_settings={"help_option_names": HELP})(grouped(command))
+    app.command(name, help=help_text(command.__doc__), context_settings={"help_option_names": HELP})(grouped(command))
 
 
 def _version(wanted: bool) -> None:

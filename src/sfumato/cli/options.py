@@ -24,10 +24,15 @@ READING, ROLES, PROMISES, SEARCH, WRITING = "Reading", "Roles", "Promises", "Sea
 MEASURES = "Measures"
 
 
+def help_text(text: str | None) -> str:
+    """A text for a help page, on which a word in square brackets would be taken for a style."""
+    return (text or "").replace("[", r"\[")
+
+
 def option(name: str, help: str, panel: str, shape: str = "", *names: str) -> typer.models.OptionInfo:
     """An option under a heading of the help page; `shape` says what it takes, nothing where it is a switch."""
     found: typer.models.OptionInfo = typer.Option(
-        name, *names, help=help, rich_help_panel=panel, show_default=False, metavar=shape
+        name, *names, help=help_text(help), rich_help_panel=panel, show_default=False, metavar=shape
     )
     return found
 

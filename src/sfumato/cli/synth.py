@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 from sfumato.cli import changed, inputs, options
@@ -70,28 +69,31 @@ def synth(
     found, folder, told = changed.released(draft, "synthesis", words)
     manifest = found.manifest
     own = {"synthesis": manifest["synthesis"]}
-    changed.show(found, folder, told, as_json, own, lambda: _say_how(manifest))
+    changed.show(found, folder, told, as_json, own, lambda: _say_how(found))
     return 0
 
 
-def _say_how(manifest: Mapping[str, Any]) -> None:
+def _say_how(found: Any) -> None:
     """How many rows were drawn, by what, and what that leaves open."""
     from sfumato.core.masked import NOT_ANONYMOUS
     from sfumato.report.sections.synthesis import said_of_copies, said_of_rows
 
+    manifest = found.manifest
     (step,), made = manifest["steps"], manifest["synthesis"]
     rows = f"{number(manifest['data']['rows'])} rows"
     rows += f" in {number(made['m'])} copies" if made["m"] > 1 else ""
     of = "made of" if made["partial"] or made["copies_people"] else "drawn from a model of"
-    say(f"{rows} {of} {_seen(manifest)}, by {step['step']}: {step['does']}")
+    say(f"{rows} {of} {_seen(found)}, by {step['step']}: {step['does']}")
     said = f"{said_of_rows(manifest)}.", said_of_copies(manifest), step["leaves"], NOT_ANONYMOUS
     for sentence in dict.fromkeys(said):
         say(f"  {sentence}")
 
 
-def _seen(manifest: Mapping[str, Any]) -> str:
-    """What the model was learnt from."""
-    every, made = number(manifest["input"]["rows"]), manifest["synthesis"]
+def _seen(found: Any) -> str:
+    """What the model was learnt from: no rows held out, nor any outside of the sample; of a partial table all rows."""
+    asked, made = found.request, found.manifest["synthesis"]
+    every = asked.frame.height if asked.stored is None else asked.stored.rows
     if made.get("fitted_to") == "counts":
-        return f"counts of {every}"
-    return f"{number(made['sample'])} of {every}" if "sample" in made else every
+        return f"counts of {number(every)}"
+    learnt = every if made["partial"] else len(found.synthesis.learnt_from)
+    return f"{number(learnt)} of {number(every)}" if learnt < every else number(every)

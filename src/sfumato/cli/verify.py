@@ -134,7 +134,12 @@ def _reach(data: Any, roles: Roles, found: Verification) -> Reach:
 
 def verdict_of(found: Verification) -> str:
     """The outcome in words."""
-    if found.outcome == "broken" and all(promise.holds for promise in found.promises):
+    from sfumato.release.verify import INTEGRITY
+
+    broken = {promise.model for promise in found.promises if not promise.holds}
+    if broken == {INTEGRITY}:
+        return "the data are not those that the manifest describes"
+    if found.outcome == "broken" and not broken:
         untrue = any(fact.holds is False for fact in found.facts)
         return "a fact that it states is not so" if untrue else "the signature is not valid"
     return VERDICTS[found.outcome]

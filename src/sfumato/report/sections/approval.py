@@ -9,6 +9,7 @@ from sfumato.report.manifest import Manifest, is_drawn, is_synthetic, look, meas
 from sfumato.report.markup import Markup, join, names, section, tag
 from sfumato.report.markup import name as name_
 from sfumato.report.sections.attacks import described
+from sfumato.report.sections.headline import ALTERED, altered
 from sfumato.report.sections.synthesis import left_open, said_of_copies
 
 LINES = ("Name", "Role", "Date", "Signature")
@@ -49,7 +50,7 @@ def residual(manifest: Manifest, reach: Reach) -> Markup:
         said += [f"{one} " for one in (NOT_ANONYMOUS, said_of_copies(manifest), *left_open(manifest))]
     known, broken = [one for one in quasi(manifest) if one], [one for one in promises(manifest) if not one.get("holds")]
     if broken:
-        said.append("A promise does not hold: what remains is not bounded. ")
+        said.append(f"{ALTERED if altered(broken) else 'A promise does not hold'}: what remains is not bounded. ")
     else:
         said.append(f"{PROVEN} " if promises(manifest) else "Nothing is promised. ")
     entries = [(look(one, "risk", "highest"), look(one, "risk", "average")) for one in measured(manifest)]

@@ -80,6 +80,14 @@ def reach_from(manifest: Manifest, released: pl.DataFrame | TupleCounts | None) 
     return replace(found, masked=steps, synthetic=is_synthetic(manifest), tables=tables)
 
 
+ALTERED = "The data are not those that the manifest describes"
+
+
+def altered(promised: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether no promise is broken but that the data are those of the manifest, which is none about people."""
+    return {promise.get("model") for promise in promised if not promise.get("holds")} == {"integrity"}
+
+
 def verdict(promised: Sequence[Mapping[str, Any]]) -> str:
     """Whether the promises hold.
 
@@ -87,6 +95,8 @@ def verdict(promised: Sequence[Mapping[str, Any]]) -> str:
     '1 of 3 promises does not hold'
     """
     broken = sum(not promise.get("holds") for promise in promised)
+    if altered(promised):
+        return ALTERED
     if not promised:
         return "Nothing was promised"
     if not broken:
