@@ -313,14 +313,19 @@ def test_internal_reports_of_rows_of_people(asked: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
-def test_the_internal_report_of_households_measures_persons() -> None:
+def test_the_internal_report_of_households_measures_persons(tmp_path: Path) -> None:
     homes = TABLE.with_columns(home=pl.int_range(ROWS) // 3)
     made = sf.synthesize(homes, "linked-tables household=home", identifying=["name"], seed=1, quasi=["age", "region"])
     page = made._internal(made.manifest)
     assert "by sequential trees, then their persons" in said(page)
-    measured = re.findall(r'<section aria-labelledby="(?:disclosure|attacks|pairs)">.*?</section>', page, re.DOTALL)
-    assert len(measured) == 3
-    assert not [part for part in measured if "home" in part]  # new numbers, which tell nothing
+    homes.drop("name").write_csv(tmp_path / "homes.csv")
+    folder = str(made.save(tmp_path / "out"))
+    assert main(["report", folder, "--original", str(tmp_path / "homes.csv"), "-o", str(tmp_path / "again.html")]) == 0
+    compared = r'<section aria-labelledby="(?:disclosure|attacks|pairs|columns|heat|moments)">.*?</section>'
+    for one in (page, (tmp_path / "again.html").read_text("utf-8")):
+        measured = re.findall(compared, one, re.DOTALL)
+        assert len(measured) == 6
+        assert not [part for part in measured if "home" in part]  # new numbers, which tell nothing
     missing = Missing()
     translated_page(page, "it", missing)
     assert not missing

@@ -168,6 +168,9 @@ def beside_original(
     from sfumato.report.sections.evidence import drawn_beside
     from sfumato.report.sections.masking import moments
 
+    unit = look(manifest, "synthesis", "unit")  # new numbers of households, which are compared with nothing
+    if unit is not None:
+        released, original = (given.drop(str(unit), strict=False) for given in (released, original))
     found = measured(manifest, released, original, synthesis)
     table = first_copy(manifest, released)
     before = original if synthesis is None else synthesis.request.frame
