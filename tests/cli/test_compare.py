@@ -206,13 +206,13 @@ def test_maskings_beside_searches(run: Run, patients: Path) -> None:
 def test_generators_beside_searches(run: Run, patients: Path) -> None:
     head, *rows = patients.read_text("utf-8").splitlines()
     patients.write_text("\n".join([head, *rows, *rows]), encoding="utf-8")  # a model needs 50 rows
-    trees = ("--synthesize", "sequential-trees leaf={10,30}")
+    trees = ("--synthesize", "sequential-trees leaf={10,20}")
     ran = run("compare", patients, *ASKED, "--search", "mondrian", "--k", "4", *trees, "--json")
     assert ran.code == 0, ran.err
     assert [(p["family"], p["search"], p["parameters"]) for p in ran.json["points"]] == [
         ("recoding", "mondrian", ""),
         ("synthesis", "sequential-trees", "leaf=10"),
-        ("synthesis", "sequential-trees", "leaf=30"),
+        ("synthesis", "sequential-trees", "leaf=20"),
     ]
     assert all(0 <= p["risk"] <= 1 for p in ran.json["points"])
     told = run("compare", patients, *ASKED, "--search", "none", *trees, "--risk", "average")

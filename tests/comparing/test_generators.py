@@ -15,10 +15,13 @@ import sfumato as sf
 from sfumato.comparing.drawing import Mark, Text
 from sfumato.comparing.lines import lines_of
 from sfumato.comparing.page import chart, page
+from sfumato.comparing.points import ChangedPoint, plan
 from sfumato.errors import PolicyError
 from sfumato.synthetic import GENERATORS
 from sfumato.synthetic.bootstrap import BootstrapModel
 from sfumato.synthetic.generator import FitContext, SyntheticGenerator
+from sfumato.verbs.compare import generator_forms, generators_of
+from sfumato.verbs.steps import named_in
 from tests.comparing.test_maskings import TOWNS, compared, own_key, people
 
 __all__ = ["own_key", "people"]  # fixtures
@@ -54,10 +57,30 @@ def test_figures_are_those_of_the_same_release(people: pl.DataFrame) -> None:
     assert row["utility"] == pytest.approx(1 - asked.value / asked.baseline)
 
 
+@pytest.mark.parametrize(
+    ("given", "labels"),
+    [
+        (["sequential-trees"], [""]),  # nobody asked for a leaf
+        ([sf.SequentialTrees()], [""]),
+        (["sequential-trees leaf=20"], ["leaf=20"]),  # named, though it is usual
+        ([{"name": "sequential-trees", "leaf": 20}], ["leaf=20"]),
+        (["sequential-trees leaf={5,20}"], ["leaf=5", "leaf=20"]),
+        ([sf.SequentialTrees(), sf.SequentialTrees(leaf=5)], ["leaf=20", "leaf=5"]),  # they differ in it
+        ([sf.SequentialTrees(), sf.SequentialTrees(smoothing="spline")], ["", "smoothing=spline"]),
+        (["linked-tables household=home leaf={5,20}"], ["household=home leaf=5", "household=home leaf=20"]),
+    ],
+)
+def test_points_are_labelled_by_what_was_asked_for_or_differs(given: list[Any], labels: list[str]) -> None:
+    told = [named_in(form) for form in generator_forms(given)]
+    points = [ChangedPoint("synthesis", (one,), told=own) for one, own in zip(generators_of(given), told, strict=True)]
+    assert [point.words()["parameters"] for point in plan([], "lm", (), 0, None, points).points] == labels
+
+
 def test_households_are_compared(people: pl.DataFrame) -> None:
     homes = people.with_columns(home=pl.int_range(people.height) // 2)
     given = ["linked-tables household=home leaf={10,30}"]
     found = compared(homes, (), search=[], synthesize=given, insensitive=["home"])
+    assert found["parameters"].to_list() == ["household=home leaf=10", "household=home leaf=30"]
     assert found["status"].to_list() == ["done", "done"]
     assert found["risk"].is_between(0, 1).all()
     assert found["utility"].is_between(0, 1).all()

@@ -215,7 +215,7 @@ def test_points_that_differ_in_more_than_a_number_are_not_joined(people: pl.Data
     mask = [sf.RankSwapping(p=5), sf.RankSwapping(p=9, top=2), sf.RankSwapping("age", p=5)]
     compared(people, mask, search=[], output=tmp_path / "map")
     first, second = lines_of(json.loads((tmp_path / "map/map.json").read_text()))
-    assert (first.joined, first.labels) == (False, ("p 5", "p 9 top 2"))
+    assert (first.joined, first.labels) == (False, ("p 5 top 0", "p 9 top 2"))
     assert second.name == "rank-swapping, age p=5"
 
 

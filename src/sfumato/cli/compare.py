@@ -108,14 +108,14 @@ def compare(
 
 
 def _masks(texts: Sequence[str], faults: list[str]) -> list[Any]:
-    """The maskings of all flags, or faults."""
+    """The maskings of all flags as they are written, or faults."""
     from sfumato.verbs.steps import masks_of
 
     return _read("--mask", texts, masks_of, faults)
 
 
 def _generators(texts: Sequence[str], faults: list[str]) -> list[Any]:
-    """The generators of all flags, or faults."""
+    """The generators of all flags as they are written, or faults."""
     from sfumato.verbs.compare import generators_of
 
     return _read("--synthesize", texts, generators_of, faults)
@@ -127,7 +127,8 @@ def _read(flag: str, texts: Sequence[str], read: Callable[[str], list[Any]], fau
     found: list[Any] = []
     for text in texts:
         try:
-            found += read(text)
+            read(text)
+            found.append(text)
         except PolicyError as error:
             faults.append(f"{flag}: {error}")
     return found

@@ -12,7 +12,8 @@ import threading
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -166,11 +167,12 @@ class ChangedPoint:
     steps: tuple[Masker | Generator, ...]
     require: tuple[Any, ...] = ()
     criteria: tuple[Any, ...] = ()
+    told: tuple[frozenset[str], ...] = field(default=(), repr=False, compare=False)  # parameters to name, by step
 
     def words(self) -> dict[str, Any]:
         """How the point is named, as that of a search is."""
         names = [variant_name(type(step).__name__) for step in self.steps]
-        own = "; ".join(filter(None, map(_step_words, self.steps)))
+        own = "; ".join(filter(None, map(_step_words, self.steps, self.told or repeat(frozenset()))))
         none = dict.fromkeys(("k", "suppression"))
         return {
             "family": self.family,
@@ -211,9 +213,29 @@ def plan(
         Point(s, l, r, share, number) for s in searches for l in losses for r in alternatives for share in shares
         for number in ks
     ]  # fmt: skip
-    points += _once(changed)
+    points += _told_apart(_once(changed))
     counts = {"k": len(ks), "require": len(alternatives), "suppression": len(shares), "loss": len(losses)}
     return ComparisonPlan(tuple(points), next((name for name in SWEPT if counts[name] > 1), "k"))
+
+
+def _told_apart(points: Sequence[ChangedPoint]) -> list[ChangedPoint]:
+    """The points, naming the parameters in which those of the same steps on the same columns differ as well."""
+    alike: dict[Any, list[ChangedPoint]] = {}
+    for point in points:
+        alike.setdefault(_kinds(point), []).append(point)
+    found = []
+    for point in points:
+        differ = [
+            frozenset(name for name in field_values(steps[0]) if len({repr(getattr(s, name)) for s in steps}) > 1)
+            for steps in zip(*(one.steps for one in alike[_kinds(point)]), strict=True)
+        ]
+        told = point.told or (frozenset[str](),) * len(differ)
+        found.append(replace(point, told=tuple(a | b for a, b in zip(told, differ, strict=True))))
+    return found
+
+
+def _kinds(point: ChangedPoint) -> tuple[Any, ...]:
+    return tuple((type(step), tuple(getattr(step, "columns", ()))) for step in point.steps)
 
 
 def several(given: Any, what: str) -> list[Any]:
@@ -235,15 +257,14 @@ def parameters(value: Any) -> str:
     return " ".join(f"{field.name}={_shown(getattr(value, field.name))}" for field in usual)
 
 
-def _step_words(step: Any) -> str:
-    """The columns of a step or a generator, its first parameter if it is a number, and others that are not as usual."""
+def _step_words(step: Any, told: frozenset[str]) -> str:
+    """The columns of a step or a generator, and its parameters that are not as usual or that are to be named."""
     usual = {field.name: field.default for field in fields(step)}
     values = {name: value for name, value in field_values(step).items() if name != "columns"}
-    first = next((name for name, value in values.items() if name != "by" and value not in (None, ())), None)
     given = {
         name: v
         for name, v in values.items()
-        if v != usual[name] or (name == first and isinstance(v, int | float) and not isinstance(v, bool))
+        if v != usual[name] or (name in told and isinstance(v, str | bool | int | float))
     }
     own = [f"{name}={','.join(map(str, v)) if name == 'by' else _shown(v)}" for name, v in given.items()]
     columns = getattr(step, "columns", ())

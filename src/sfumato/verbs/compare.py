@@ -70,7 +70,7 @@ from sfumato.release.request import recipes_of, roles_of, warn_of_undecided
 from sfumato.search.problem import Progress, quiet
 from sfumato.verbs import Names, anonymize
 from sfumato.verbs.mask import mask as mask_table
-from sfumato.verbs.steps import masks_of, swept
+from sfumato.verbs.steps import forms_of, masks_of, named_in, swept
 from sfumato.verbs.synthesize import generator_of
 from sfumato.verbs.synthesize import synthesize as synthesize_table
 
@@ -184,8 +184,13 @@ def compare(
     frame = enter(data)[0]
     masks = masks_of(mask) if not isinstance(mask, list | tuple) or mask else []
     generators = generators_of(synthesize) if not isinstance(synthesize, list | tuple) or synthesize else []
-    changed = [ChangedPoint(MASKING, steps) for steps in masks]
-    changed += [ChangedPoint(SYNTHESIS, (one,)) for one in generators]
+    changed = [
+        ChangedPoint(MASKING, steps, told=named_in(form)) for steps, form in zip(masks, forms_of(mask), strict=True)
+    ]
+    changed += [
+        ChangedPoint(SYNTHESIS, (one,), told=named_in(form))
+        for one, form in zip(generators, generator_forms(synthesize), strict=True)
+    ]
     planned = plan(search, loss, require, suppression, k, changed)
     usual = AXES_OF_BOTH if changed else USUAL_AXES
     utility, risk = usual[0] if utility is None else utility, usual[1] if risk is None else risk
@@ -237,9 +242,14 @@ def generators_of(given: Any) -> list[Generator]:
     >>> generators_of("bootstrap")
     [Bootstrap()]
     """
+    return [generator_of(one) for one in generator_forms(given)]
+
+
+def generator_forms(given: Any) -> list[Any]:
+    """Generators as they were written, one by one."""
     listed = list(given) if isinstance(given, list | tuple) else [given]
     texts = [["; ".join(steps) for steps in swept(one)] if isinstance(one, str) else [one] for one in listed]
-    return [generator_of(one) for one in chain.from_iterable(texts)]
+    return list(chain.from_iterable(texts))
 
 
 def ends_of(document: Mapping[str, Any]) -> list[dict[str, Any]]:

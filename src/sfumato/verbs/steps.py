@@ -89,12 +89,29 @@ def masks_of(given: Any) -> list[tuple[Masker, ...]]:
     >>> [len(steps) for steps in masks_of(["rounding base=10", "rank-swapping p={5,10}; rounding base=2"])]
     [1, 2, 2]
     """
-    listed = list(given) if isinstance(given, list | tuple) else [given]
-    found = [steps_of(one) for entry in listed for one in (swept(entry) if isinstance(entry, str) else [entry])]
+    found = [steps_of(one) for one in forms_of(given)]
     for step in (step for steps in found for step in steps if step.pseudonymous):
         what = f"{variant_name(type(step).__name__)} gives pseudonyms, which change neither risk nor utility of a table"
         raise PolicyError(what, hint="leave the step out: columns that are identifying are dropped")
     return found
+
+
+def forms_of(given: Any) -> list[Any]:
+    """What is to be compared one by one, as it was written: each text is lists of steps."""
+    listed = list(given) if isinstance(given, list | tuple) else [given]
+    return [one for entry in listed for one in (swept(entry) if isinstance(entry, str) else [entry])]
+
+
+def named_in(form: Any) -> tuple[frozenset[str], ...]:
+    """The parameters that each step of a form names; of a value it is not known which.
+
+    >>> [sorted(names) for names in named_in(["rounding pay base=10", "pram"])]
+    [['base', 'columns', 'step'], ['step']]
+    """
+    listed = form if isinstance(form, list | tuple) else [form]
+    return tuple(
+        frozenset(written(one) if isinstance(one, str) else one if isinstance(one, Mapping) else ()) for one in listed
+    )
 
 
 def swept(text: str) -> list[list[str]]:
