@@ -37,7 +37,7 @@ PHOTOGRAPHS = (
     ("tutorial.md", "release-5/report.html", "", 850, "tutorial-report.png"),
     ("tutorial.md", "release-5/report.html", "columns", 1270, "tutorial-columns.png"),
     ("synthetic/walkthrough.md", "release/report.html", "", 700, "synthetic-report.png"),
-    ("synthetic/walkthrough.md", "ours.html", "disclosure", 1288, "synthetic-disclosure.png"),
+    ("synthetic/walkthrough.md", "ours.html", "disclosure", 1830, "synthetic-disclosure.png"),
     ("gallery.md", "out/report.html", "classes", 620, "report-classes.png"),
     ("gallery.md", "out/report.html", "risk", 690, "report-risk.png"),
     ("gallery.md", "out/report.html", "kinds", 790, "report-kinds.png"),

@@ -15,12 +15,21 @@ import sfumato as sf
 from sfumato.cli import main
 from sfumato.core.masked import NOT_ANONYMOUS
 from sfumato.core.wording import percent
-from sfumato.measures.risk import copied_uniques
+from sfumato.measures.measure import wilson
+from sfumato.measures.risk import copied_uniques, nearest_record
 from sfumato.measures.synthetic import HOLES
 from sfumato.measures.utility import marginals
 from sfumato.report import report
 from sfumato.report.sections.synthesis import CONSTRUCTED, DRAWN, MIXED, PARTIAL, PEOPLE, titled
-from sfumato.report.sections.synthetic_measures import NO_BASELINE, READ, UNKNOWN
+from sfumato.report.sections.synthetic_measures import (
+    NO_BASELINE,
+    READ,
+    UNKNOWN,
+    _beside_chance,
+    _counted,
+    _judged,
+    _shown,
+)
 from sfumato.report.translation import Missing, translated, translated_page
 from sfumato.synthetic import GENERATORS
 
@@ -235,6 +244,58 @@ def test_the_internal_report_counts_copies_beside_chance(kept: tuple[Any, str, P
     assert f"In all columns {' '.join(map(percent, shares))} 0%" in re.sub(r"\s+", " ", told)  # none as released
     near = before.details["near"]["share"], before.details["hold_out"]["near"]["share"]
     assert f"In all columns but one {percent(near[0])} – {percent(near[1])}" in told
+
+
+@pytest.mark.parametrize(("share", "width"), [(0.002, "0.2"), (0.5, "50")])
+def test_bars_of_copies_end_at_all_rows(share: float, width: str) -> None:
+    shown = str(_shown({"value": share, "details": {"hold_out": {"new": {"share": share}}}}, None))
+    assert re.findall(r'class="(bar|bar was)" width="([^"]*)"', shown) == [("bar", width), ("bar was", width)]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "interval", "baseline", "details", "mark"),
+    [
+        ("disco: ill", 1 / 2700, wilson(1, 2700), 0.0, {}, None),  # 0 of 300 people is as much
+        ("disco: ill", 0.05, wilson(135, 2700), 0.0, {}, "Above chance"),
+        ("replicated-uniques", 0.05, wilson(135, 2700), 0.04, {}, None),
+        ("nearest-record", 0.95, (0.94, 0.96), 0.9, {}, "Above chance"),
+        ("nearest-record", 0.905, (0.89, 0.92), 0.9, {}, None),
+        ("nearest-record", 0.85, (0.84, 0.86), 0.9, {}, None),  # rows are nearer to others
+        ("synthetic-membership", 0.4, (0.35, 0.45), 0.5, {}, "Below chance"),
+        ("inference", 0.4, (0.37, 0.43), 0.35, {"control_interval": (0.3, 0.41)}, None),
+        ("inference", 0.5, (0.47, 0.53), 0.35, {"control_interval": (0.3, 0.41)}, "Above chance"),
+        ("disco", 0.05, wilson(135, 2700), None, {}, None),
+        ("likely-but-absent", 0.6, None, 0.5, {}, None),
+    ],
+)
+def test_what_is_clearly_off_chance_is_marked(
+    name: str, value: float, interval: Any, baseline: float | None, details: dict[str, Any], mark: str | None
+) -> None:
+    """By more than the 95% interval of the difference: the rows held out are a sample, too."""
+    measure = {"name": name, "value": value, "interval": interval, "baseline": baseline, "details": details}
+    assert _beside_chance(measure, 300) == mark
+
+
+def test_a_copy_that_chance_may_repeat_is_no_alarm() -> None:
+    held = {"hold_out": {"new": {"share": 0.0, "interval": wilson(0, 300)}}}
+    for copied, verdict in ((1, "No more than chance repeats."), (100, "More than chance: the model repeats people.")):
+        found = {"value": copied / 2700, "interval": wilson(copied, 2700), "details": held}
+        assert verdict in str(_judged(found))
+
+
+def test_the_internal_report_marks_what_is_off_chance(kept: tuple[Any, str, Path]) -> None:
+    made, page, _ = kept
+    told = said(page[page.index('aria-labelledby="disclosure"') : page.index('aria-labelledby="attacks"')])
+    near = nearest_record(made.learnt_from, made.table, hold_out=made.hold_out)
+    assert near.interval is not None
+    assert f"{percent(near.value)} {' to '.join(map(percent, near.interval))}" in told
+    figures = re.search(r"(\d) of (\d) figures (is|are) clearly off chance", told)
+    assert figures is not None
+    assert 0 < int(figures[1]) <= told.count("Above chance") + told.count("Below chance")
+    for off, every in ((0, 5), (1, 5), (2, 5), (1, 1)):
+        missing = Missing()
+        translated_page(str(_counted(off, every)), "it", missing)
+        assert not missing
 
 
 def test_the_internal_report_says_what_the_table_tells_and_is_good_for(kept: tuple[Any, str, Path]) -> None:

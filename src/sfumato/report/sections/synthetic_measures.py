@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.core.wording import count, number, percent
+from sfumato.measures.measure import wilson
 from sfumato.report.charts.svg import bar
 from sfumato.report.manifest import Manifest, copies, first_copy, look, quasi, roles_of, rows
 from sfumato.report.markup import Markup, join, name, names, section, tag
@@ -96,6 +97,8 @@ USES = (
     "real rows. Those that are held out are fewer, and so vary more."
 )
 COST = "What is worse as released than as drawn is the price of taking copies out."
+ABOVE, BELOW = "Above chance", "Below chance"
+OF_PEOPLE = ("replicated-uniques", "disco")  # the baselines of others are no sample
 LEVELS = (2, 20)  # values of a column that is predicted, where none is named
 SAID = ("no real rows were held out", "nearest records and membership", "no quasi-identifiers are given")
 NOTES = {
@@ -115,6 +118,11 @@ class Measured:
     whole: Mapping[str, Any]  # unique rows of the whole original that are released
     repeated: int | None  # rows of all tables that repeated a unique original row; None where that is not known
     note: str | None  # why there is no baseline
+
+    @property
+    def held(self) -> int | None:
+        """How many real rows were held out."""
+        return self.released["rows"]["hold_out"]
 
     def of(self, part: str) -> list[Mapping[str, Any]]:
         """The measures of a part, as released, in their order."""
@@ -222,13 +230,39 @@ def _again(manifest: Manifest, repeated: int, m: int) -> str:
 def _judged(measure: Mapping[str, Any]) -> Markup | None:
     """Whether more is repeated of people whom the model saw than of people who stand alone as well and whom it did not
     see."""
-    ends, chance = measure["interval"], look(measure, "details", "hold_out", "new", "share")
+    ends, new = measure["interval"], look(measure, "details", "hold_out", "new")
+    chance = look(new, "share")
     if ends is None or chance is None or measure["value"] is None:
         return None
-    if ends[0] > chance:
+    if _above(measure["value"], ends[0], chance, new["interval"][1]):
         times = f", {number(measure['value'] / chance, digits=2)} times as many" if chance else ""
         return tag("p", tag("b", f"More than chance{times}: the model repeats people."), class_="alarm")
     return tag("p", tag("b", "No more than chance repeats."))
+
+
+def _above(value: float, low: float, chance: float, high: float) -> bool:
+    """Whether a share is above chance for sure: by more than the 95% interval of the difference allows, which is made
+    of the lower end of one and the upper end of the other. Newcombe, Statistics in Medicine 1998."""
+    return value - chance > math.hypot(value - low, high - chance)
+
+
+def _beside_chance(measure: Mapping[str, Any], held: int | None) -> str | None:
+    """ABOVE or BELOW where a figure is clearly off its baseline in a way that tells of people; `held` rows, which give
+    the baselines of shares of people, are a sample, too."""
+    value, ends, chance = measure["value"], measure["interval"], measure["baseline"]
+    if value is None or ends is None or chance is None:
+        return None
+    sampled = look(measure, "details", "control_interval")
+    if held and _kind(measure) in OF_PEOPLE:
+        sampled = wilson(round(chance * held), held)
+    high = chance if sampled is None else sampled[1]
+    if _above(value, ends[0], chance, high):
+        return ABOVE
+    return BELOW if _kind(measure) == "synthetic-membership" and ends[1] < chance else None
+
+
+def _marked(mark_: str | None) -> Markup | None:
+    return None if mark_ is None else tag("span", tag("span", mark_, class_="verdict"), class_="broken said")
 
 
 def _shown(before: Mapping[str, Any], after: Mapping[str, Any] | None) -> Markup:
@@ -249,8 +283,7 @@ def _shown(before: Mapping[str, Any], after: Mapping[str, Any] | None) -> Markup
         if own is None:
             continue
         chance = every if alone is None else alone
-        top = max(own, chance or 0.0, 1e-9)
-        drawn = [bar(own / top), *([] if chance is None else [bar(chance / top, "bar was")])]
+        drawn = [bar(own), *([] if chance is None else [bar(chance, "bar was")])]
         cells = [percent(share, "–") for share in (own, alone, every, now)]
         lines.append((title, join(drawn), *(cells if after is not None else cells[:3])))
     head = [
@@ -261,19 +294,27 @@ def _shown(before: Mapping[str, Any], after: Mapping[str, Any] | None) -> Markup
         "Held out, all",
         "As released",
     ]
-    caption = "The share of unique original rows that the table has, beside rows that the model never saw"
+    caption = (
+        "The share of unique original rows that the table has, beside rows that the model never saw; bars end at 100%"
+    )
     return html_table(head if after is not None else head[:5], lines, caption, "stack figured copied")
 
 
 def disclosure(found: Measured) -> Markup | None:
     """The section of what the table tells of people."""
-    lines = []
+    lines, marks = [], []
     for measure in found.of("disclosure"):
         before = found.as_drawn(measure)
         absent = found.drawn is not None and _kind(measure) == "likely-but-absent"  # as drawn, nobody was taken out
         if _kind(measure) == "copied-uniques" or before["value"] is None:
             continue
-        figures = [_figure(before), _figure(before, "baseline"), _figure(measure)]
+        both = [
+            {**one, "baseline": before["baseline"]} for one in (before, measure)
+        ]  # chance is that of all drawn rows
+        found_off = [_beside_chance(one, found.held) for one in both]
+        own, now = map(_with_interval, both, found_off)
+        marks.append(found_off[1])
+        figures: list[object] = [own, _figure(before, "baseline"), now]
         figures = figures if found.drawn is not None else figures[:2]
         lines.append((_described(measure if absent else before), *(["–", *figures[1:]] if absent else figures)))
     if not lines:
@@ -282,8 +323,26 @@ def disclosure(found: Measured) -> Markup | None:
     intro = ["Others may know ", names(keys), "."] if keys else ["No column is named as known to others."]
     few, all_ = ("Measure", "This table", "Chance"), ("Measure", "As drawn", "Chance", "As released")
     head = few if found.drawn is None else all_
-    shown = html_table(head, lines, "What the table tells of people, beside chance", "stack attacks")
-    return section("disclosure", "What it tells of people", tag("p", *intro), shown, *_notes(found, "disclosure"))
+    shown = html_table(head, lines, "What the table tells of people, beside chance", "stack attacks told")
+    judged = None if found.note else _counted(sum(map(bool, marks)), len(marks))
+    parts = (tag("p", *intro), judged, shown, *_notes(found, "disclosure"))
+    return section("disclosure", "What it tells of people", *parts)
+
+
+def _counted(off: int, every: int) -> Markup:
+    """How many figures are marked, in one line."""
+    if not off:
+        return tag("p", tag("b", "No figure is clearly off chance."))
+    some = f"{number(off)} of {count(every, 'figure')} {'is' if off == 1 else 'are'}"
+    said = f"{some} clearly off chance, beyond what 95% intervals allow."
+    return tag("p", tag("b", said), class_="alarm")
+
+
+def _with_interval(measure: Mapping[str, Any], mark_: str | None) -> Markup:
+    """A figure, its 95% interval, and whether it is clearly off chance."""
+    ends = measure["interval"]
+    reach = ends and tag("span", f"{percent(ends[0])} to {percent(ends[1])}", class_="quiet said")
+    return join([_figure(measure), reach, _marked(mark_)])
 
 
 def _notes(found: Measured, part: str) -> list[Markup]:
@@ -318,7 +377,8 @@ def attacked(found: Measured) -> Markup | None:
         trials = look(measure, "details", "trials")
         ends = interval_of({"interval": measure["interval"], "trials": trials})
         shares = (percent(measure[key], "–") for key in ("value", "baseline"))
-        lines.append((join([tag("b", title, of), ". ", does, said]), *shares, ends))
+        off = None if found.note else _marked(_beside_chance(measure, found.held))
+        lines.append((join([tag("b", title, of), ". ", does, said]), *shares, join([ends, off])))
     if not lines:
         return None
     notes = _notes(found, "attacks")
