@@ -73,6 +73,8 @@ def test_rare_classes_are_left_out_of_all_tables(real, held):
     assert found.details["original"] == plain.details["original"]
     assert found.details["synthetic"] == plain.details["synthetic"]
     assert found.sentence.endswith("3 classes with fewer than 10 real rows to learn from are left out.")
+    few = train_on_synthetic(real[:12], real, hold_out=held, **asked)  # no two classes would remain
+    assert (few.details["rare"], few.details["tested"]) == (0, 400)
     assert plain.details["rare"] == 0
     assert "left out" not in plain.sentence
 

@@ -39,10 +39,10 @@ def train_on_synthetic(
 
     Boosted trees of 60 rounds are tested on `hold_out`, real rows that no model saw. The value is the area under the
     curve, for several classes the mean over these of each against the rest, and R² for a number of more than 10 values.
-    Classes with fewer than 10 original rows to learn from are left out, with their rows in all tables: nothing can be
-    learnt of them, and one tested row would decide the area of each. The baseline is that of a model trained on the
-    original. Without a hold-out a quarter of the original is tested, which the model of the other three quarters did
-    not see but the synthesis did, as the sentence then says.
+    Classes with fewer than 10 original rows to learn from are left out, with their rows in all tables, if two others
+    remain: nothing can be learnt of them, and one tested row would decide the area of each. The baseline is that of a
+    model trained on the original. Without a hold-out a quarter of the original is tested, which the model of the other
+    three quarters did not see but the synthesis did, as the sentence then says.
 
     Parameters
     ----------
@@ -121,9 +121,10 @@ def _target(tables: SyntheticTables, name: str) -> tuple[np.ndarray, bool]:
 
 
 def _rare(real: np.ndarray, test: np.ndarray) -> np.ndarray:
-    """Classes of real rows that too few of those to learn from have."""
+    """Classes of real rows that too few of those to learn from have; none where the others are no two."""
     classes = np.unique(np.concatenate([real, test]))
-    return classes[(real[:, None] == classes).sum(axis=0) < LEAST]
+    few = (real[:, None] == classes).sum(axis=0) < LEAST
+    return classes[few & ((~few).sum() > 1)]
 
 
 def _classified(
