@@ -23,6 +23,7 @@ import pytest
 
 import sfumato
 from tests import conftest
+from tests.fuzz import slow_but
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "sfumato"
@@ -400,7 +401,7 @@ def trace(source: str, folder: Path) -> tuple[list[str], list[str]]:
     return sorted(files), way
 
 
-@pytest.mark.parametrize(("source", "most"), [("frame", 42), ("parquet", 90), ("sqlite", 98)])
+@pytest.mark.parametrize(("source", "most"), slow_but([("frame", 42), ("parquet", 90), ("sqlite", 98)], ("frame", 42)))
 def test_few_files_lie_between_a_table_and_its_release(source: str, most: int, tmp_path: Path) -> None:
     """With a report for what goes to a folder. The hot loop is called by the search, the search by the pipeline."""
     code = f"import json; from pathlib import Path; from tests.test_project import trace; f = Path({str(tmp_path)!r})"

@@ -37,6 +37,7 @@ def test_without_roles_it_says_what_to_type(run: Run, patients: Path) -> None:
     assert asked["hierarchies"]["age"] == "flat"
 
 
+@pytest.mark.slow
 def test_suggest_goes_on_as_the_command_would(run: Run, patients: Path) -> None:
     told = run("anonymize", patients.name, "--k", "4", "--json")
     assert told.code == 2

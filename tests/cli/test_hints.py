@@ -61,6 +61,7 @@ def test_every_message_of_the_library_has_words_for_the_shell() -> None:
     assert python == {}
 
 
+@pytest.mark.slow
 def test_every_phrase_is_still_said() -> None:
     package = Path(sfumato.__file__).parent
     files = [path for path in package.rglob("*.py") if path.relative_to(package).parts[0] not in ("cli", "report")]

@@ -7,6 +7,8 @@ import pty
 import subprocess
 import sys
 
+import pytest
+
 WORK = (
     "import time; from sfumato.cli.console import Progress\n"
     "with Progress('reading') as progress:\n"
@@ -33,6 +35,7 @@ def on_a_terminal(code: str) -> str:
     return told.decode()
 
 
+@pytest.mark.slow
 def test_long_work_shows_on_a_terminal() -> None:
     assert "searching the lattice" in on_a_terminal(WORK.format(seconds=1.6, first="pass"))
 
@@ -41,6 +44,7 @@ def test_short_work_does_not() -> None:
     assert on_a_terminal(WORK.format(seconds=0.1, first="pass")) == ""
 
 
+@pytest.mark.slow
 def test_without_a_terminal_only_compiling_is_told() -> None:
     code = WORK.format(seconds=1.2, first="progress('compiling kernels', None); progress('compiling kernels', None)")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

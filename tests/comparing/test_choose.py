@@ -96,6 +96,7 @@ def test_without_knee_and_limit_nothing_is_suggested() -> None:
     assert "No k is suggested" in choice_page(found, "0")
 
 
+@pytest.mark.slow
 def test_figures_are_those_of_the_releases(people: pl.DataFrame, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     asked: dict[str, Any] = {"quasi": ["age", "town"], "search": "mondrian"}

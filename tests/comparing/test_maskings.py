@@ -76,6 +76,7 @@ def moved(column: pl.Series, old: float, new: float) -> int:
     return 0 if low == high else int(((column > low) & (column < high)).sum()) + 1
 
 
+@pytest.mark.slow
 def test_figures_are_those_of_the_same_release(people: pl.DataFrame) -> None:
     """By hand, of a release by sf.mask with the same seed: records within the windows, and the mean error of counts."""
     [row] = compared(people, "rank-swapping p=10", search=[], seed=7).to_dicts()

@@ -48,6 +48,7 @@ def elsewhere() -> dict[str, str]:
     return json.loads(found.stdout)
 
 
+@pytest.mark.slow
 def test_the_seed_decides_in_any_process() -> None:
     assert digests() == elsewhere()
 

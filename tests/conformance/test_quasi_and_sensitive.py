@@ -104,6 +104,7 @@ def test_every_promise_holds(search: str) -> None:
     assert found or search == "tuple-suppression"
 
 
+@pytest.mark.slow
 def test_every_promise_of_a_file_holds(tmp_path: Path) -> None:
     found = 0
     for trial in range(5 * FUZZ):

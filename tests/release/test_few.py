@@ -44,6 +44,7 @@ def test_labels_nest_and_are_no_more_than_the_values() -> None:
             assert high < other or end < low or (low <= other <= end <= high) or (other <= low <= high <= end)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["age", "born"])
 def test_without_it_labels_overlap_and_lose_less(name: str) -> None:
     tidy, free = released(), released(tidy=False)
@@ -97,6 +98,7 @@ def test_what_contradicts_itself_is_refused() -> None:
         released(tidy="yes")
 
 
+@pytest.mark.slow
 def test_what_ranges_would_save_is_known() -> None:
     tidy, ranges = released(ends="exact"), released(labels="ranges", ends="exact")
     assert tidy.solution.as_ranges is not None

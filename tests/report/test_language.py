@@ -84,6 +84,7 @@ def pages(folder: Path) -> Iterator[str]:
     yield report(found, TABLE.drop("name"))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_every_sentence_of_the_public_report_has_italian_words(tmp_path: Path) -> None:
     missing = Missing()

@@ -195,6 +195,7 @@ def test_the_internal_report_measures_by_distance(tmp_path: Path) -> None:
     assert not missing
 
 
+@pytest.mark.slow
 def test_the_internal_report_from_the_folder_says_what_it_cannot_know(tmp_path: Path) -> None:
     TABLE.write_csv(tmp_path / "original.csv")
     perturbed().save(tmp_path / "out")
@@ -213,6 +214,7 @@ def test_a_release_of_an_earlier_format_has_a_report(tmp_path: Path) -> None:
     assert "This table was masked and keeps this promise" in said
 
 
+@pytest.mark.slow
 def test_a_recoding_that_was_masked_too(tmp_path: Path) -> None:
     steps = [sf.RankSwapping("pay", p=10), ("after", sf.Pram("disease", p=0.9))]
     asked: dict[str, Any] = {"quasi": ["age", "region"], "identifying": ["name"], "insensitive": ["pay", "disease"]}

@@ -19,7 +19,7 @@ from sfumato.search.lattice.optimal import Optimal, group_bound
 from sfumato.search.lattice.state import Descent, LatticeState
 from sfumato.search.problem import Problem, Solution
 from tests.conformance.test_anonymize_then_verify import CALM, smallest_class, tables
-from tests.fuzz import examples
+from tests.fuzz import examples, slow_but
 from tests.search.lattices import nine, posed, problems
 
 
@@ -222,7 +222,7 @@ def test_infeasible() -> None:
 
 @pytest.mark.parametrize(
     ("suppression", "seed"),
-    [(1.0, 7), pytest.param(1.0, 3, marks=pytest.mark.slow), pytest.param(0.05, 7, marks=pytest.mark.slow)],
+    slow_but([(1.0, 7), (1.0, 3), (0.05, 7)]),
 )
 def test_both_directions_are_never_worse_than_either(suppression: float, seed: int) -> None:
     """14 columns: which direction is better depends on the table, and around the better there is better still."""

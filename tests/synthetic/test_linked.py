@@ -83,6 +83,7 @@ def test_numbers_of_households_are_new_in_their_type(people):
         drawn(coded.head(90).with_columns(pl.col("home").rank("dense").cast(pl.UInt8)), 5000)
 
 
+@pytest.mark.slow
 def test_a_household_of_a_size_that_no_other_has_is_drawn_again():
     """Households are drawn again in the sizes that lack."""
     chance = np.random.default_rng(0)

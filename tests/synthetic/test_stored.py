@@ -48,7 +48,7 @@ def drawn(make: Make, folder: Path, request: Any, generator: Any, **more: Any) -
 ENGINES = ("parquet", "csv", "duckdb", "sqlite", "postgresql", "spark")
 
 
-@pytest.mark.parametrize("make", [param(name, slow=name == "sqlite") for name in ENGINES])
+@pytest.mark.parametrize("make", [param(name, slow=name in ("csv", "duckdb", "sqlite")) for name in ENGINES])
 @pytest.mark.parametrize("generator", ["sequential-trees", "bayes", "marginals"])
 def test_engines_draw_what_repeats_nobody(
     make: Make, generator: str, tmp_path: Path, request: pytest.FixtureRequest

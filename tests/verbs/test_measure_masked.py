@@ -92,6 +92,7 @@ def test_the_folder_says_the_same_of_classes_and_knows_no_distances(folder: Path
     assert "it is not known which released row" in found["interval_disclosure"]["note"]
 
 
+@pytest.mark.slow
 def test_attacks_on_classes_are_skipped_and_the_nearest_record_is_looked_for(release: sf.Release, folder: Path) -> None:
     found = sf.attack(release)
     assert {"distance-linkage", "inference", "linkability"} <= set(found)

@@ -331,6 +331,7 @@ def adult(shared: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     return rows[:22_621], rows[22_621:]
 
 
+@pytest.mark.slow
 def test_copies_of_adult_fail_every_measure(adult):
     real, others = adult
     copies = real.sample(real.height, with_replacement=True, seed=1)
@@ -351,6 +352,7 @@ def test_copies_of_adult_fail_every_measure(adult):
     assert repeats(real, copies).mean() > 0.8
 
 
+@pytest.mark.slow
 def test_other_people_of_adult_stay_at_the_chance_level(adult):
     real, others = adult
     tables = tables_of(real, others[::2], others[1::2])
