@@ -16,6 +16,7 @@ if os.environ.get("SFUMATO_THREADS", "").isdecimal():  # Polars, which is not im
     os.environ.setdefault("POLARS_MAX_THREADS", os.environ["SFUMATO_THREADS"])
 
 if TYPE_CHECKING:
+    from sfumato import dp as dp
     from sfumato import errors as errors
     from sfumato import measures as measures
     from sfumato import pseudonyms as pseudonyms
@@ -356,7 +357,7 @@ _HOMES = {
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
-_MODULES = ("errors", "measures", "pseudonyms", "synthetic")
+_MODULES = ("dp", "errors", "measures", "pseudonyms", "synthetic")
 
 __all__ = ["__version__", *_MODULES, *sorted(_HOME)]
 

@@ -10,6 +10,7 @@ SfumatoError
 │   ├── TooManyCells     more combinations of values than memory was given for
 │   └── UndecidedColumns columns without a role look as if they told who somebody is
 ├── Infeasible           the policy cannot be met by any recoding; carries the closest verdict
+├── BudgetSpent          an answer costs more than is left of a privacy budget; nothing was charged
 ├── OutputError          the release cannot be written where it should go
 ├── MissingExtra         an optional library is not installed
 └── BrokenPromise        verify refutes the release: a fault of Sfumato, or a tampered release
@@ -139,6 +140,10 @@ class Infeasible(SfumatoError):
     def __init__(self, what: str, *, closest: Any = None, **more: Any) -> None:
         self.closest = closest
         super().__init__(what, **more)
+
+
+class BudgetSpent(SfumatoError):
+    """An answer costs more than is left of a privacy budget; nothing was charged."""
 
 
 class OutputError(SfumatoError):

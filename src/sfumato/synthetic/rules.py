@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import polars as pl
 
+from sfumato.core.conditions import Condition, Words
 from sfumato.core.parameters import known_columns
 from sfumato.core.wording import count
 from sfumato.errors import PolicyError
 from sfumato.synthetic.columns import SyntheticColumn
 
-TOKENS = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|(==|<=|>=|!=|=|<|>|\(|\)|,)|([^\s=!<>(),"']+))""")
-SIGNS = ("=", "!=", "<", "<=", ">", ">=", "in")
 EXAMPLE = "for example: if age < 16 then married = no"
-MISSING = "missing"
-
-
-@dataclass(frozen=True)
-class Condition:
-    """A column, a sign and the texts that it is compared with; None is a missing value."""
-
-    column: str
-    sign: str
-    values: tuple[str | None, ...]
 
 
 @dataclass(frozen=True)
@@ -76,9 +64,7 @@ def parse_rule(text: Any) -> TableRule:
     >>> rule.needs, rule.column, rule.value
     (('age', 'sex'), 'marital status', 'single')
     """
-    if not isinstance(text, str):
-        raise PolicyError("a rule must be a text", got=type(text).__name__, allowed=EXAMPLE)
-    words = _Words(text)
+    words = Words(text, "rule", EXAMPLE)
     words.take("if")
     conditions = [words.condition()]
     while words.take("and", "then") == "and":
@@ -86,7 +72,7 @@ def parse_rule(text: Any) -> TableRule:
     last = words.condition()
     if last.sign != "=" or words.left:
         words.refuse('after "then" it needs one column, = and a value')
-    return TableRule(text, tuple(conditions), last.column, last.values[0])
+    return TableRule(words.text, tuple(conditions), last.column, last.values[0])
 
 
 def parse_conditions(text: Any) -> TableRule:
@@ -95,14 +81,8 @@ def parse_conditions(text: Any) -> TableRule:
     >>> parse_conditions("age < 16 and married = yes").needs
     ('age', 'married')
     """
-    if not isinstance(text, str):
-        raise PolicyError("a condition must be a text", got=type(text).__name__, allowed="age < 16 and married = yes")
-    words = _Words(text)
-    conditions = [words.condition()]
-    while words.left:
-        words.take("and")
-        conditions.append(words.condition())
-    return TableRule(text, tuple(conditions), "", None)
+    words = Words(text, "condition", "age < 16 and married = yes")
+    return TableRule(words.text, words.conditions(), "", None)
 
 
 def bind_conditions(rule: TableRule, columns: Mapping[str, SyntheticColumn]) -> BoundRule:
@@ -110,58 +90,6 @@ def bind_conditions(rule: TableRule, columns: Mapping[str, SyntheticColumn]) -> 
     known_columns(rule.needs, columns)
     conditions = tuple((one.column, one.sign, _typed(one, columns[one.column], rule)) for one in rule.conditions)
     return BoundRule(rule, conditions, np.nan)
-
-
-class _Words:
-    """The words of a rule, taken one after the other."""
-
-    def __init__(self, text: str) -> None:
-        self.text, self.left = text, list[tuple[str, str]]()
-        place, end = 0, len(text.rstrip())
-        while place < end:
-            found = TOKENS.match(text, place)
-            if found is None:
-                self.refuse("a quote is not closed, or a sign is not known")
-            double, single, sign, word = found.groups()
-            quoted = double if double is not None else single
-            kind = "quoted" if quoted is not None else "sign" if sign else "word"
-            self.left.append((kind, quoted if quoted is not None else "=" if sign == "==" else sign or word))
-            place = found.end()
-
-    def refuse(self, what: str) -> NoReturn:
-        raise PolicyError(f"this is no rule: {what}", got=repr(self.text), allowed=EXAMPLE)
-
-    def next(self) -> tuple[str, str]:
-        if not self.left:
-            self.refuse("it ends too soon")
-        return self.left.pop(0)
-
-    def take(self, *options: str) -> str:
-        kind, word = self.next()
-        if kind == "quoted" or word.lower() not in options:
-            self.refuse(f'"{options[-1]}" is not where it should be')
-        return word.lower()
-
-    def name(self) -> str:
-        kind, word = self.next()
-        if kind == "sign":
-            self.refuse("a sign stands where a column or a value should be")
-        return word
-
-    def value(self) -> str | None:
-        bare = bool(self.left) and self.left[0] == ("word", MISSING)
-        word = self.name()
-        return None if bare else word
-
-    def condition(self) -> Condition:
-        column, sign = self.name(), self.take(*SIGNS)
-        if sign != "in":
-            return Condition(column, sign, (self.value(),))
-        self.take("(")
-        values = [self.value()]
-        while self.take(",", ")") == ",":
-            values.append(self.value())
-        return Condition(column, sign, tuple(values))
 
 
 def bind_rules(rules: Sequence[TableRule], columns: Mapping[str, SyntheticColumn]) -> list[BoundRule]:

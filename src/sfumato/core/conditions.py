@@ -1,0 +1,161 @@
+"""Conditions on rows, such as "age > 40 and sex in (F, M)": a small grammar, and what it says of typed columns."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+from typing import Any, NoReturn
+
+import polars as pl
+
+from sfumato.core.parameters import known_columns
+from sfumato.errors import PolicyError
+
+TOKENS = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|(==|<=|>=|!=|=|<|>|\(|\)|,)|([^\s=!<>(),"']+))""")
+SIGNS = ("=", "!=", "<", "<=", ">", ">=", "in")
+ORDERED = ("<", "<=", ">", ">=")
+MISSING = "missing"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A column, a sign and the texts that it is compared with; None is a missing value."""
+
+    column: str
+    sign: str
+    values: tuple[str | None, ...]
+
+
+class Words:
+    """The words of a text, taken one after the other; `what` it should be, and an example of it."""
+
+    def __init__(self, text: Any, what: str, example: str) -> None:
+        self.what, self.example = what, example
+        if not isinstance(text, str):
+            raise PolicyError(f"a {what} must be a text", got=type(text).__name__, allowed=example)
+        self.text, self.left = text, list[tuple[str, str]]()
+        place, end = 0, len(text.rstrip())
+        while place < end:
+            found = TOKENS.match(text, place)
+            if found is None:
+                self.refuse("a quote is not closed, or a sign is not known")
+            double, single, sign, word = found.groups()
+            quoted = double if double is not None else single
+            kind = "quoted" if quoted is not None else "sign" if sign else "word"
+            self.left.append((kind, quoted if quoted is not None else "=" if sign == "==" else sign or word))
+            place = found.end()
+
+    def refuse(self, why: str) -> NoReturn:
+        """Say what is wrong with the text."""
+        raise PolicyError(f"this is no {self.what}: {why}", got=repr(self.text), allowed=self.example)
+
+    def next(self) -> tuple[str, str]:
+        """The kind of the next word, and the word."""
+        if not self.left:
+            self.refuse("it ends too soon")
+        return self.left.pop(0)
+
+    def take(self, *options: str) -> str:
+        """The next word, which is one of these."""
+        kind, word = self.next()
+        if kind == "quoted" or word.lower() not in options:
+            self.refuse(f'"{options[-1]}" is not where it should be')
+        return word.lower()
+
+    def name(self) -> str:
+        """The next word, which is a name or a value."""
+        kind, word = self.next()
+        if kind == "sign":
+            self.refuse("a sign stands where a column or a value should be")
+        return word
+
+    def value(self) -> str | None:
+        """A value; None for missing, without quotes."""
+        bare = bool(self.left) and self.left[0] == ("word", MISSING)
+        word = self.name()
+        return None if bare else word
+
+    def condition(self) -> Condition:
+        """A column, a sign, and a value or several."""
+        column, sign = self.name(), self.take(*SIGNS)
+        if sign != "in":
+            return Condition(column, sign, (self.value(),))
+        self.take("(")
+        values = [self.value()]
+        while self.take(",", ")") == ",":
+            values.append(self.value())
+        return Condition(column, sign, tuple(values))
+
+    def conditions(self) -> tuple[Condition, ...]:
+        """Conditions joined by and, to the end."""
+        found = [self.condition()]
+        while self.left:
+            self.take("and")
+            found.append(self.condition())
+        return tuple(found)
+
+
+def parse_filter(text: Any) -> tuple[Condition, ...]:
+    """Conditions joined by and; none of an empty text or None.
+
+    >>> parse_filter("age > 40 and sex in (F, M)")[1]
+    Condition(column='sex', sign='in', values=('F', 'M'))
+    """
+    if text is None or text == "":
+        return ()
+    return Words(text, "filter", "age > 40 and sex = F").conditions()
+
+
+def expression(conditions: Sequence[Condition], schema: Mapping[str, pl.DataType]) -> pl.Expr:
+    """Which rows meet all conditions, as an expression of Polars: by the types of the columns alone, so that what is
+    refused tells nothing of the rows. A missing value meets no condition but that it is missing.
+
+    >>> frame = pl.DataFrame({"age": [30, 50, None]})
+    >>> frame.select(expression(parse_filter("age > 40"), frame.schema)).to_series().to_list()
+    [False, True, False]
+    """
+    known_columns([one.column for one in conditions], schema)
+    return reduce(and_, [_meets(one, schema[one.column]) for one in conditions], pl.lit(True))
+
+
+def _meets(condition: Condition, dtype: pl.DataType) -> pl.Expr:
+    column, sign = pl.col(condition.column), condition.sign
+    if sign in ORDERED and (None in condition.values or not (dtype.is_numeric() or dtype.is_temporal())):
+        what = f'a filter asks for an order of "{condition.column}", which has none'
+        raise PolicyError(what, got=repr(sign), allowed="=, != or in")
+    values = [typed_value(text, condition.column, dtype) for text in condition.values if text is not None]
+    if sign in ORDERED:
+        compared = {
+            "<": column < values[0],
+            "<=": column <= values[0],
+            ">": column > values[0],
+            ">=": column >= values[0],
+        }
+        return compared[sign].fill_null(value=False)
+    if sign == "!=":
+        return column.is_not_null() & (column.ne(values[0]).fill_null(value=False) if values else pl.lit(True))
+    among = reduce(lambda one, other: one | other, [column.eq(value) for value in values], pl.lit(False))
+    among = among.fill_null(value=False)
+    return among | column.is_null() if None in condition.values else among
+
+
+def typed_value(text: str, name: str, dtype: pl.DataType) -> Any:
+    """A text as a value of the type of a column."""
+    try:
+        if dtype == pl.Boolean:
+            return {"true": True, "false": False}[text.lower()]
+        if dtype.is_integer():
+            return int(text)
+        if dtype.is_numeric():
+            return float(text)
+        if dtype.is_temporal():
+            kind: Any = dt.date if dtype == pl.Date else dt.time if dtype == pl.Time else dt.datetime
+            return kind.fromisoformat(text)
+    except (ValueError, KeyError, TypeError):
+        wanted = "a number" if dtype.is_numeric() else "true or false" if dtype == pl.Boolean else "an ISO date or time"
+        raise PolicyError(f'"{name}" is compared with what is not {wanted}', got=repr(text)) from None
+    return text

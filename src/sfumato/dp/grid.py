@@ -1,0 +1,42 @@
+"""Numbers as whole ones on a public grid, so that sums are exact and noise is added to whole numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+STEPS = 2**20  # of the bounds of a column, at least
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Numbers between two ends, less a centre, in steps of a power of two; whole numbers in steps of one.
+
+    >>> Grid.of(0, 120, 60, whole=True)
+    Grid(low=-60, high=60, centre=60.0, step=1.0)
+    """
+
+    low: int
+    high: int
+    centre: float
+    step: float
+
+    @staticmethod
+    def of(low: float, high: float, centre: float = 0.0, whole: bool = False) -> Grid:
+        """The grid of a column with these bounds."""
+        step = 1.0 if whole and centre == round(centre) else 2.0 ** math.floor(math.log2((high - low) / STEPS))
+        return Grid(math.floor((low - centre) / step), math.ceil((high - centre) / step), float(centre), step)
+
+    @property
+    def largest(self) -> int:
+        """The most that a number can be away from the centre, in steps."""
+        return max(abs(self.low), abs(self.high))
+
+    def whole(self, column: pl.Series) -> np.ndarray:
+        """Numbers of a column in steps, clipped to the ends; missing ones are 0."""
+        known = column.fill_null(self.centre).to_numpy()
+        steps = np.rint(np.clip((known - self.centre) / self.step, self.low, self.high))
+        return steps.astype(np.int64)

@@ -1,0 +1,346 @@
+"""Ledger: what was spent of a privacy budget, by whom and for which answer, in rows that cannot be changed unnoticed.
+
+Rows are only added. Each holds the hash of the one before it, and the last is signed by the owner's key; its number and
+hash are also kept in the owner's folder, so that a dropped row, a changed field, and an older copy put back are found.
+A charge is on disk before noise is drawn, and an answer before anybody sees it: a crash costs budget and tells nothing.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import secrets
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from sfumato.core.parameters import path_of
+from sfumato.dp.accounting import EXACT
+from sfumato.dp.values import Cost
+from sfumato.errors import BrokenPromise, BudgetSpent, MissingExtra, OutputError, PolicyError, ReadError
+
+FIELDS = ("dataset", "analyst", "purpose", "request", "state", "query", "epsilon", "delta", "answer", "time")
+REGISTERED, RESERVED, COMMITTED, ANSWERED = "registered", "reserved", "committed", "answered"
+SLACK = 2.0  # seconds that clocks of processes may differ by
+WAIT = 60.0  # seconds for another process to finish its row
+FIRST = "0" * 64
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS entries (
+  number INTEGER PRIMARY KEY, dataset TEXT NOT NULL, analyst TEXT NOT NULL, purpose TEXT NOT NULL,
+  request TEXT NOT NULL, state TEXT NOT NULL, query TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL,
+  answer TEXT NOT NULL, time TEXT NOT NULL, hash TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS by_request ON entries (request);
+CREATE INDEX IF NOT EXISTS by_query ON entries (query, state);
+CREATE TABLE IF NOT EXISTS head (
+  one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER, hash TEXT, signature TEXT, key TEXT
+);
+CREATE TRIGGER IF NOT EXISTS never_changed BEFORE UPDATE ON entries
+  BEGIN SELECT RAISE(ABORT, 'rows are only added'); END;
+CREATE TRIGGER IF NOT EXISTS never_dropped BEFORE DELETE ON entries
+  BEGIN SELECT RAISE(ABORT, 'rows are only added'); END;
+"""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row of the ledger."""
+
+    number: int
+    dataset: str
+    analyst: str
+    purpose: str
+    request: str
+    state: str
+    query: str
+    epsilon: str
+    delta: str
+    answer: str
+    time: str
+    hash: str
+
+
+def entry_hash(previous: str, number: int, values: Mapping[str, str]) -> str:
+    """The hash of a row: over that of the row before it, its number and its fields, each with its length."""
+    digest = hashlib.sha256()
+    for text in (previous, str(number), *(values[name] for name in FIELDS)):
+        data = text.encode()
+        digest.update(len(data).to_bytes(8, "big") + data)
+    return digest.hexdigest()
+
+
+def owner_folder() -> Path:
+    """Where the owner keeps what stands outside of every ledger."""
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "sfumato" / "ledgers"
+
+
+class Ledger:
+    """The ledger of one dataset, in a file of SQLite; without a path in memory, for as long as the process lives."""
+
+    def __init__(self, path: Any, dataset: str) -> None:
+        self.path = None if path is None else path_of(path)
+        self.dataset = dataset
+        self._totals: dict[tuple[str, str], tuple[Decimal, Decimal]] = {}
+        self._read = 0  # rows that the totals hold
+        try:
+            self._db = sqlite3.connect(":memory:" if self.path is None else self.path, WAIT, isolation_level=None)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=FULL")
+            self._db.executescript(SCHEMA)
+            if self.path is not None:
+                self.path.chmod(0o600)
+        except (sqlite3.Error, OSError) as error:
+            raise OutputError(f"the ledger {self.path} cannot be opened: {error}") from None
+        first = self._db.execute("SELECT dataset FROM entries WHERE number = 1").fetchone()
+        if first is not None and first[0] != dataset:
+            raise PolicyError(f"{self.path} is the ledger of another dataset", hint="each dataset has one of its own")
+        if faults := self.verify():
+            raise BrokenPromise(f"the ledger {self.path} was changed: {faults[0]}")
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._db.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """One transaction, alone; all of it or nothing."""
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as error:
+            raise OutputError(f"the ledger {self.path} cannot be written: {error}") from None
+        try:
+            yield
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._back()
+            raise OutputError(
+                f"the ledger {self.path} cannot be written: {error}", hint="nothing was answered"
+            ) from None
+        except BaseException:
+            self._back()
+            raise
+        self._keep_head()
+
+    def _back(self) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+
+    def _last(self) -> Entry | None:
+        row = self._db.execute("SELECT * FROM entries ORDER BY number DESC LIMIT 1").fetchone()
+        return None if row is None else _entry(row)
+
+    def _add(self, **values: str) -> int:
+        """A further row, and the head signed; within a transaction."""
+        last, now = self._last(), time.time()
+        if last is not None and now < float(last.time) - SLACK:
+            raise PolicyError("the clock stands before the last row of the ledger", hint="set the clock")
+        number = 1 if last is None else last.number + 1
+        row = {"dataset": self.dataset, "answer": "", "time": f"{now:.6f}", **values}
+        found = entry_hash(FIRST if last is None else last.hash, number, row)
+        marks = ", ".join("?" * (len(FIELDS) + 2))
+        self._db.execute(f"INSERT INTO entries VALUES ({marks})", (number, *(row[name] for name in FIELDS), found))
+        signature, public = sign_head(self.id_of(number, found), number, found)
+        self._db.execute("REPLACE INTO head VALUES (1, ?, ?, ?, ?)", (number, found, signature, public))
+        return number
+
+    def id_of(self, number: int, found: str) -> str:
+        """What tells this ledger from others: the hash of its first row."""
+        return (
+            found if number == 1 else str(self._db.execute("SELECT hash FROM entries WHERE number = 1").fetchone()[0])
+        )
+
+    # What was spent
+
+    def register(self, budget: Cost) -> Cost:
+        """The budget of the dataset, over all analysts and purposes: that of the first time it is opened."""
+        with self._transaction():
+            row = self._db.execute("SELECT * FROM entries WHERE number = 1").fetchone()
+            if row is None:
+                self._add(
+                    analyst="", purpose="", request="", state=REGISTERED, query="",
+                    epsilon=str(budget.epsilon), delta=str(budget.delta),
+                )  # fmt: skip
+                return budget
+        first = _entry(row)
+        return Cost(Decimal(first.epsilon), Decimal(first.delta))
+
+    def spent(self, analyst: str | None = None, purpose: str | None = None) -> Cost:
+        """What was charged so far: of the dataset, an analyst, or one purpose of theirs."""
+        asked = "SELECT * FROM entries WHERE number > ? AND state = ? ORDER BY number"
+        for row in self._db.execute(asked, (self._read, RESERVED)).fetchall():
+            entry = _entry(row)
+            key = entry.analyst, entry.purpose
+            epsilon, delta = self._totals.get(key, (Decimal(0), Decimal(0)))
+            self._totals[key] = EXACT.add(epsilon, Decimal(entry.epsilon)), EXACT.add(delta, Decimal(entry.delta))
+            self._read = entry.number
+        own = [cost for (who, why), cost in self._totals.items() if analyst in (None, who) and purpose in (None, why)]
+        return Cost(*(sum(parts, Decimal(0)) for parts in zip(*own, strict=True))) if own else Cost(Decimal(0))
+
+    def reserve(
+        self, analyst: str, purpose: str, request: str, query: str, cost: Cost, budget: Cost, whole: Cost, share: bool
+    ) -> tuple[int | None, str | None]:
+        """Charge a query, or find that it was answered: the number of the charge, or the stored answer.
+
+        A question that the analyst has had answered is answered by the same numbers, for nothing; with `share` also one
+        that another has. A request that was charged and not answered is answered under the same charge.
+        """
+        with self._transaction():
+            theirs = self._entries("request = ? AND analyst = ?", request, analyst)
+            if any(entry.query != query for entry in theirs):
+                raise PolicyError("this request was another query before", hint="a new query is a new request")
+            same = self._entries("query = ? AND state = ?", query, ANSWERED)
+            for entry in same:
+                if share or (entry.analyst, entry.purpose) == (analyst, purpose):
+                    return None, entry.answer
+            open_ = [entry.number for entry in theirs if entry.state == RESERVED]
+            if open_:
+                return open_[0], None
+            for spent, most, whose in (
+                (self.spent(analyst, purpose), budget, f'the budget of "{analyst}"'),
+                (self.spent(), whole, "the budget of the dataset"),
+            ):
+                left = Cost(most.epsilon - spent.epsilon, most.delta - spent.delta)
+                if cost.epsilon > left.epsilon or cost.delta > left.delta:
+                    what = f"{whose} does not hold what the answer costs, and nothing was charged"
+                    raise BudgetSpent(what, got=f"a cost of {cost}", allowed=f"{left} left of {most}")
+            number = self._add(
+                analyst=analyst, purpose=purpose, request=request, state=RESERVED, query=query,
+                epsilon=str(cost.epsilon), delta=str(cost.delta),
+            )  # fmt: skip
+        return number, None
+
+    def follow(self, number: int, state: str, answer: str = "") -> None:
+        """A later state of a charge: committed before noise is drawn, answered before anybody sees the answer."""
+        charge = self._entries("number = ?", number)[0]
+        with self._transaction():
+            self._add(
+                analyst=charge.analyst, purpose=charge.purpose, request=charge.request, state=state, query=charge.query,
+                epsilon="0", delta="0", answer=answer,
+            )  # fmt: skip
+
+    def entries(self) -> list[Entry]:
+        """All rows."""
+        return [_entry(row) for row in self._db.execute("SELECT * FROM entries ORDER BY number").fetchall()]
+
+    def _entries(self, where: str, *values: Any) -> list[Entry]:
+        found = self._db.execute(f"SELECT * FROM entries WHERE {where} ORDER BY number", values)
+        return [_entry(row) for row in found.fetchall()]
+
+    # What keeps it true
+
+    def verify(self) -> list[str]:
+        """What is wrong with the ledger: rows that were changed or dropped, a head that is not its own, or an older
+        copy than the owner has seen."""
+        previous, rows = FIRST, self.entries()
+        for number, entry in enumerate(rows, 1):
+            values = {name: getattr(entry, name) for name in FIELDS}
+            if entry.number != number or entry_hash(previous, number, values) != entry.hash:
+                return [f"row {number} is not the one that was written"]
+            previous = entry.hash
+        head = self._db.execute("SELECT number, hash, signature, key FROM head").fetchone()
+        if not rows:
+            return ["the head signs rows that are gone"] if head else []
+        if head is None or (head[0], head[1]) != (len(rows), previous):
+            return ["the head is not that of the last row"]
+        if not head_is_signed(rows[0].hash, *head):
+            return ["the head is not signed by the key that it names"]
+        seen = _seen(rows[0].hash)
+        if seen is not None:
+            if seen["key"] != head[3]:
+                return ["the head is signed by another key than the owner's"]
+            if seen["number"] > len(rows) or rows[seen["number"] - 1].hash != seen["hash"]:
+                return ["it is an older copy, or another one, than the owner has seen"]
+        return []
+
+    def _keep_head(self) -> None:
+        """Keep number and hash of the head in the owner's folder; a later one of another process stays."""
+        if self.path is None:
+            return
+        head = self._db.execute("SELECT number, hash, signature, key FROM head").fetchone()
+        if head is None:
+            return
+        first = self.id_of(0, "")
+        folder = owner_folder()
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with (folder / f"{first}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            seen = _seen(first)
+            if seen is not None and seen["number"] >= head[0]:
+                return
+            part = folder / f".{first}-{secrets.token_hex(4)}"
+            with part.open("w") as file:
+                json.dump(dict(zip(("number", "hash", "signature", "key"), head, strict=True)), file)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(folder / f"{first}.json")
+
+
+def _entry(row: tuple[Any, ...]) -> Entry:
+    return Entry(int(row[0]), *map(str, row[1:]))
+
+
+def _seen(first: str) -> dict[str, Any] | None:
+    """The head that the owner has seen."""
+    try:
+        found = json.loads((owner_folder() / f"{first}.json").read_text("utf-8"))
+        return {"number": int(found["number"]), "hash": str(found["hash"]), "key": str(found["key"])}
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ReadError("what the owner keeps of the ledger cannot be read", hint=str(owner_folder())) from None
+
+
+def _said(ledger: str, number: int, found: str) -> bytes:
+    return f"sfumato ledger 1\n{ledger}\n{number}\n{found}\n".encode()
+
+
+def _keys() -> Any:
+    try:
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ImportError:
+        raise MissingExtra("cryptography", "dp") from None
+    return ed25519
+
+
+def _owner_key() -> Any:
+    """The owner's key of ledgers, made on first use."""
+    ed25519, path = _keys(), owner_folder() / "key"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        part = path.parent / f".key-{secrets.token_hex(4)}"
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(ed25519.Ed25519PrivateKey.generate().private_bytes_raw())
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(part, path)
+        except FileExistsError:  # another process was faster
+            pass
+        finally:
+            part.unlink()
+    return ed25519.Ed25519PrivateKey.from_private_bytes(path.read_bytes())
+
+
+def sign_head(ledger: str, number: int, found: str) -> tuple[str, str]:
+    """The owner's signature of the last row of a ledger, and the public key."""
+    key = _owner_key()
+    return key.sign(_said(ledger, number, found)).hex(), key.public_key().public_bytes_raw().hex()
+
+
+def head_is_signed(ledger: str, number: int, found: str, signature: str, key: str) -> bool:
+    """Whether the signature is that of the key."""
+    from cryptography.exceptions import InvalidSignature
+
+    try:
+        public = _keys().Ed25519PublicKey.from_public_bytes(bytes.fromhex(key))
+        public.verify(bytes.fromhex(signature), _said(ledger, number, found))
+    except (InvalidSignature, ValueError):
+        return False
+    return True

@@ -1,0 +1,27 @@
+"""Queries: private questions, one file each."""
+
+from __future__ import annotations
+
+from sfumato.core.registry import Registry, Variant
+from sfumato.dp.queries.count import Count
+from sfumato.dp.queries.histogram import Histogram
+from sfumato.dp.queries.mean import Mean
+from sfumato.dp.queries.quantile import Quantile
+from sfumato.dp.queries.query import Query
+from sfumato.dp.queries.sum import Sum
+from sfumato.dp.queries.variance import StandardDeviation, Variance
+
+QUERIES: Registry[Query] = Registry(
+    "queries",
+    "query",
+    (Query,),
+    {
+        "count": Variant(Count, example=Count(), cite="Dwork et al. 2006"),
+        "sum": Variant(Sum, example=Sum("age"), cite="Dwork et al. 2006"),
+        "mean": Variant(Mean, example=Mean("age"), cite="Dwork et al. 2006"),
+        "variance": Variant(Variance, example=Variance("age"), cite="Dwork et al. 2006"),
+        "standard-deviation": Variant(StandardDeviation, example=StandardDeviation("age"), cite="Dwork et al. 2006"),
+        "quantile": Variant(Quantile, example=Quantile("age"), cite="Smith 2011"),
+        "histogram": Variant(Histogram, example=Histogram("sex"), cite="Dwork et al. 2006"),
+    },
+)

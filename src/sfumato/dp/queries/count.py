@@ -1,0 +1,39 @@
+"""Count: how many rows there are, or meet a filter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sfumato.dp.queries.query import Part, Query, whole_interval
+from sfumato.dp.rows import PrivateRows
+from sfumato.dp.values import Public, Unit
+
+
+@dataclass(frozen=True)
+class Count(Query):
+    """How many rows meet a filter."""
+
+    where: Any = None
+    how: ClassVar[str] = "a unit has at most so many rows, and each is counted once"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """None."""
+        return ()
+
+    def parts(self, public: Public, unit: Unit) -> tuple[Part, ...]:
+        """A number that one unit changes by its rows, also where another takes its place."""
+        return (Part(1, unit.rows),)
+
+    def exact(self, rows: PrivateRows) -> list[np.ndarray]:
+        """The rows."""
+        return [np.array([rows.of((), self.conditions)[1].sum()])]
+
+    def answer(self, noisy: Sequence[Sequence[float]], scales: Sequence[float], public: Public) -> tuple[Any, Any]:
+        """A whole number."""
+        value, half = int(noisy[0][0]), whole_interval(scales[0])
+        return value, (value - half, value + half)

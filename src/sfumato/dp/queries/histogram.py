@@ -1,0 +1,122 @@
+"""Histogram and contingency table over public bins and values: each row is in one cell at most."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+
+from sfumato.core.parameters import column_names
+from sfumato.core.printed import printed
+from sfumato.dp.queries.query import Part, Query, whole_interval
+from sfumato.dp.rows import PrivateRows
+from sfumato.dp.values import CELLS, Public, Unit
+from sfumato.errors import PolicyError
+
+BINS = 10
+
+
+@dataclass(frozen=True)
+class Histogram(Query):
+    """How many rows are in each cell of one column or several, every combination of their public values and bins.
+
+    Bins are of columns with bounds: their edges, ascending, or how many of equal width; the last has its upper end. A
+    row with another value, or none, is in no cell.
+    """
+
+    by: Any
+    bins: Any = BINS
+    where: Any = None
+    how: ClassVar[str] = "a unit has at most so many rows, and each is in one cell; where units are exchanged, in two"
+
+    def __post_init__(self) -> None:
+        names = column_names((self.by,) if isinstance(self.by, str) else self.by, "by")
+        if not names or len(set(names)) < len(names):
+            raise PolicyError("a histogram is over one column or several different ones", allowed='by=["sex", "age"]')
+        object.__setattr__(self, "by", names)
+        given = self.bins if isinstance(self.bins, dict) else dict.fromkeys(names, self.bins)
+        object.__setattr__(self, "bins", {name: _bins(bins) for name, bins in given.items()})
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the cells."""
+        return tuple(self.by)
+
+    def cells(self, public: Public) -> list[list[Any]]:
+        """The values and bins of each column, bins by their ends."""
+        found: list[list[Any]] = []
+        for name in self.by:
+            if name in public.bounds:
+                edges = self._edges(name, public)
+                found.append(list(pairwise(edges)))
+            else:
+                found.append(list(public.values(name)))
+        if math.prod(map(len, found)) > CELLS:
+            raise PolicyError(
+                "a histogram has too many cells", got=f"{math.prod(map(len, found)):,}", allowed=f"{CELLS:,}"
+            )
+        return found
+
+    def _edges(self, name: str, public: Public) -> list[float]:
+        bins = self.bins.get(name, BINS)
+        if isinstance(bins, int):
+            return [float(edge) for edge in np.linspace(*public.ends(name), bins + 1)]
+        return list(bins)
+
+    def parts(self, public: Public, unit: Unit) -> tuple[Part, ...]:
+        """All cells together: a unit's rows change them by their number in all."""
+        return (Part(math.prod(map(len, self.cells(public))), unit.rows * unit.times),)
+
+    def exact(self, rows: PrivateRows) -> list[np.ndarray]:
+        """The rows of each cell."""
+        cells = self.cells(rows.public)
+        frame, times = rows.of(self.columns, self.conditions)
+        place, there = np.zeros(frame.height, np.int64), np.ones(frame.height, np.bool_)
+        for name, own in zip(self.by, cells, strict=True):
+            code = self._codes(name, frame.get_column(name), own, rows.public)
+            there &= code >= 0
+            place = place * len(own) + code
+        size = math.prod(map(len, cells))
+        return [np.bincount(place[there], weights=times[there], minlength=size).astype(np.int64)]
+
+    def _codes(self, name: str, column: pl.Series, own: Sequence[Any], public: Public) -> np.ndarray:
+        if name not in public.bounds:
+            codes = pl.DataFrame({"v": list(own), "c": np.arange(len(own))}, schema_overrides={"v": pl.String})
+            texts = printed(column).fill_null("").to_frame("v")
+            return texts.join(codes, on="v", how="left", maintain_order="left")["c"].fill_null(-1).to_numpy()
+        edges = np.array(self._edges(name, public))
+        x = column.clip(*public.ends(name)).fill_null(np.nan).to_numpy()
+        code = np.searchsorted(edges, x, side="right") - 1
+        code[x == edges[-1]] = len(edges) - 2
+        return np.where(np.isnan(x) | (x < edges[0]) | (x > edges[-1]), -1, code)
+
+    def answer(self, noisy: Sequence[Sequence[float]], scales: Sequence[float], public: Public) -> tuple[Any, Any]:
+        """A frame of the cells and their counts, with the interval of each."""
+        half = whole_interval(scales[0])
+        cells = self.cells(public)
+        grid = np.indices([len(own) for own in cells]).reshape(len(cells), -1)
+        labels = {name: [_label(own[i]) for i in at] for name, own, at in zip(self.by, cells, grid, strict=True)}
+        counts = [int(value) for value in noisy[0]]
+        frame = pl.DataFrame({**labels, "count": counts})
+        return frame, [(value - half, value + half) for value in counts]
+
+
+def _bins(given: Any) -> int | tuple[float, ...]:
+    if isinstance(given, int) and not isinstance(given, bool) and 1 <= given <= CELLS:
+        return given
+    try:
+        edges = tuple(float(edge) for edge in given)
+    except (TypeError, ValueError):
+        edges = ()
+    if len(edges) < 2 or not all(math.isfinite(edge) for edge in edges) or any(np.diff(edges) <= 0):
+        raise PolicyError("bins must be a number of them, or their ascending edges", allowed="10, or [0, 18, 65, 120]")
+    return edges
+
+
+def _label(cell: Any) -> str:
+    return cell if isinstance(cell, str) else f"[{cell[0]:g}, {cell[1]:g})"

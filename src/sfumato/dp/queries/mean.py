@@ -1,0 +1,59 @@
+"""Mean of a column of numbers: a private sum about a public centre over a private count, never noise on the ratio."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sfumato.dp.grid import Grid
+from sfumato.dp.queries.query import Part, Query, within
+from sfumato.dp.rows import PrivateRows
+from sfumato.dp.values import Public, Unit
+
+
+def centred(public: Public, column: str) -> Grid:
+    """The grid of a column about the middle of its bounds."""
+    low, high = public.ends(column)
+    return Grid.of(low, high, (low + high) / 2)
+
+
+@dataclass(frozen=True)
+class Mean(Query):
+    """The mean of a column, of the rows that have a number."""
+
+    column: str
+    where: Any = None
+    how: ClassVar[str] = (
+        "a count of rows, and a sum of distances from the middle of the bounds: half the width of the bounds for each "
+        "row"
+    )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column."""
+        return (self.column,)
+
+    def parts(self, public: Public, unit: Unit) -> tuple[Part, ...]:
+        """A count, and a sum about the middle."""
+        grid = centred(public, self.column)
+        return Part(1, unit.rows), Part(1, unit.rows * unit.times * grid.largest, grid.step)
+
+    def exact(self, rows: PrivateRows) -> list[np.ndarray]:
+        """The rows with a number, and the sum of their distances in steps."""
+        frame, times = rows.of(self.columns, self.conditions)
+        known = frame.get_column(self.column)
+        often = times * known.is_not_null().to_numpy()
+        return [np.array([often.sum()]), np.array([(centred(rows.public, self.column).whole(known) * often).sum()])]
+
+    def answer(self, noisy: Sequence[Sequence[float]], scales: Sequence[float], public: Public) -> tuple[Any, Any]:
+        """The ratio, within the bounds, and what noise leaves open of it: to first order, the error of the sum less the
+        mean's distance from the middle times that of the count, over the count."""
+        low, high = public.ends(self.column)
+        rows, total = max(noisy[0][0], 1.0), noisy[1][0]
+        middle = (low + high) / 2
+        value = min(max(middle + total / rows, low), high)
+        half = within([scales[0] * abs(value - middle) / rows, scales[1] / rows])
+        return value, (max(value - half, low), min(value + half, high))

@@ -1,0 +1,73 @@
+"""Quantiles by the exponential mechanism; Smith, "Privacy-preserving statistical estimation with optimal convergence
+rates", 2011, over public candidates. Minimum and maximum are quantiles near the ends, never the extremes themselves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sfumato.core.parameters import real_number, whole_number
+from sfumato.dp.queries.query import Part, Query
+from sfumato.dp.rows import PrivateRows
+from sfumato.dp.values import CELLS, Public, Unit
+
+
+@dataclass(frozen=True)
+class Quantile(Query):
+    """The value that a share q of the rows is below: one of public candidates, evenly between the bounds.
+
+    Of a column of whole numbers candidates are all of these, where there are not more than `candidates`.
+    """
+
+    column: str
+    q: float = 0.5
+    candidates: int = 1000
+    where: Any = None
+    how: ClassVar[str] = (
+        "the score of a candidate is how far the rows below and above it are out of balance, which a row changes by "
+        "q or 1 - q at most"
+    )
+
+    def __post_init__(self) -> None:
+        real_number(self.q, "q", 0, 1)
+        whole_number(self.candidates, "candidates", 2, CELLS)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column."""
+        return (self.column,)
+
+    def _points(self, public: Public) -> np.ndarray:
+        low, high = public.ends(self.column)
+        first, last = math.ceil(low), math.floor(high)
+        if public.schema[self.column].is_integer() and 0 <= last - first < self.candidates:
+            return np.arange(first, last + 1, dtype=np.float64)
+        return np.linspace(low, high, self.candidates)
+
+    def parts(self, public: Public, unit: Unit) -> tuple[Part, ...]:
+        """A choice."""
+        points = self._points(public)
+        change = unit.rows * (max(self.q, 1 - self.q) if unit.times == 1 else 1.0)
+        return (Part(len(points), 1, candidates=tuple(points.tolist()), score_change=change),)
+
+    def exact(self, rows: PrivateRows) -> list[np.ndarray]:
+        """The score of each candidate: minus what is out of balance."""
+        frame, times = rows.of(self.columns, self.conditions)
+        column = frame.get_column(self.column)
+        there = column.is_not_null().to_numpy()
+        known, often = column.drop_nulls().to_numpy(), times[there]
+        order = np.argsort(known, kind="stable")
+        upto = np.append(0, np.cumsum(often[order]))
+        points = self._points(rows.public)
+        below = upto[np.searchsorted(known[order], points, side="left")]
+        above = upto[-1] - upto[np.searchsorted(known[order], points, side="right")]
+        return [-np.abs(below * (1 - self.q) - above * self.q)]
+
+    def answer(self, noisy: Sequence[Sequence[float]], scales: Sequence[float], public: Public) -> tuple[Any, Any]:
+        """The candidate; how near it is to the exact quantile depends on the rows around it, and would cost more."""
+        value = noisy[0][0]
+        return (int(value) if public.schema[self.column].is_integer() and value == int(value) else value), None

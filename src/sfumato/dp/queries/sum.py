@@ -1,0 +1,49 @@
+"""Sum of a column of numbers, clipped to public bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sfumato.dp.grid import Grid
+from sfumato.dp.queries.query import Part, Query, within
+from sfumato.dp.rows import PrivateRows
+from sfumato.dp.values import Public, Unit
+
+
+@dataclass(frozen=True)
+class Sum(Query):
+    """The sum of a column; a missing number counts as none."""
+
+    column: str
+    where: Any = None
+    how: ClassVar[str] = "a unit has at most so many rows, and none adds more than the bound that is farther from zero"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column."""
+        return (self.column,)
+
+    def _grid(self, public: Public) -> Grid:
+        return Grid.of(*public.ends(self.column), whole=public.schema[self.column].is_integer())
+
+    def parts(self, public: Public, unit: Unit) -> tuple[Part, ...]:
+        """A number that one unit changes by the larger bound, or where it is exchanged by all between them and zero."""
+        grid = self._grid(public)
+        most = grid.largest if unit.times == 1 else max(grid.high, 0) - min(grid.low, 0)
+        return (Part(1, unit.rows * most, grid.step),)
+
+    def exact(self, rows: PrivateRows) -> list[np.ndarray]:
+        """The sum in steps."""
+        frame, times = rows.of(self.columns, self.conditions)
+        known = frame.get_column(self.column)
+        there = known.is_not_null().to_numpy()
+        return [np.array([(self._grid(rows.public).whole(known) * times * there).sum()])]
+
+    def answer(self, noisy: Sequence[Sequence[float]], scales: Sequence[float], public: Public) -> tuple[Any, Any]:
+        """The sum, and what noise leaves open."""
+        value, half = noisy[0][0], within(scales)
+        return value, (value - half, value + half)

@@ -1,0 +1,84 @@
+"""Variance and standard deviation of a column: a private count, sum and sum of squares about a public centre."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sfumato.dp.grid import Grid
+from sfumato.dp.queries.mean import centred
+from sfumato.dp.queries.query import Part, Query, within
+from sfumato.dp.rows import PrivateRows
+from sfumato.dp.values import Public, Unit
+
+
+@dataclass(frozen=True)
+class Variance(Query):
+    """The variance of a column, over all its rows (not one fewer); never below 0."""
+
+    column: str
+    where: Any = None
+    how: ClassVar[str] = (
+        "a count of rows, and sums of distances from the middle of the bounds and of their squares: half the width of "
+        "the bounds for each row, and its square"
+    )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column."""
+        return (self.column,)
+
+    def _squares(self, public: Public) -> Grid:
+        low, high = public.ends(self.column)
+        return Grid.of(0.0, ((high - low) / 2) ** 2)
+
+    def parts(self, public: Public, unit: Unit) -> tuple[Part, ...]:
+        """A count, a sum about the middle, and a sum of squares about it."""
+        grid, squares = centred(public, self.column), self._squares(public)
+        return (
+            Part(1, unit.rows),
+            Part(1, unit.rows * unit.times * grid.largest, grid.step),
+            Part(1, unit.rows * squares.largest, squares.step),
+        )
+
+    def exact(self, rows: PrivateRows) -> list[np.ndarray]:
+        """Rows, sum and sum of squares, in steps."""
+        frame, times = rows.of(self.columns, self.conditions)
+        known = frame.get_column(self.column)
+        low, high = rows.public.ends(self.column)
+        often = times * known.is_not_null().to_numpy()
+        near = (known.clip(low, high) - (low + high) / 2).fill_null(0.0)
+        return [
+            np.array([often.sum()]),
+            np.array([(centred(rows.public, self.column).whole(known) * often).sum()]),
+            np.array([(self._squares(rows.public).whole(near * near) * often).sum()]),
+        ]
+
+    def _moments(self, noisy: Sequence[Sequence[float]], scales: Sequence[float]) -> tuple[float, float]:
+        rows = max(noisy[0][0], 1.0)
+        mean, square = noisy[1][0] / rows, noisy[2][0] / rows
+        value = square - mean * mean
+        half = within([abs(mean * mean - value) * scales[0] / rows, 2 * abs(mean) * scales[1] / rows, scales[2] / rows])
+        return value, half
+
+    def answer(self, noisy: Sequence[Sequence[float]], scales: Sequence[float], public: Public) -> tuple[Any, Any]:
+        """Mean square less squared mean, and to first order what noise leaves open of it."""
+        low, high = public.ends(self.column)
+        most = ((high - low) / 2) ** 2
+        value, half = self._moments(noisy, scales)
+        low_end, high_end = max(value - half, 0.0), min(max(value + half, 0.0), most)
+        return min(max(value, 0.0), most), (low_end, high_end)
+
+
+@dataclass(frozen=True)
+class StandardDeviation(Variance):
+    """The square root of the variance of a column."""
+
+    def answer(self, noisy: Sequence[Sequence[float]], scales: Sequence[float], public: Public) -> tuple[Any, Any]:
+        """The roots of those of the variance."""
+        value, (low, high) = super().answer(noisy, scales, public)
+        return math.sqrt(value), (math.sqrt(low), math.sqrt(high))

@@ -1,0 +1,251 @@
+"""Session: private answers from a table that stays with its owner, until a budget is spent."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import polars as pl
+
+from sfumato.core import parameters
+from sfumato.core.fingerprint import key
+from sfumato.dp.accounting import EXACT_DOWN, epsilon_of, exact
+from sfumato.dp.ledger import ANSWERED, COMMITTED, Ledger
+from sfumato.dp.mechanisms import choose, laplace
+from sfumato.dp.queries.count import Count
+from sfumato.dp.queries.histogram import BINS, Histogram
+from sfumato.dp.queries.mean import Mean
+from sfumato.dp.queries.quantile import Quantile
+from sfumato.dp.queries.query import Part, Query
+from sfumato.dp.queries.sum import Sum
+from sfumato.dp.queries.variance import StandardDeviation, Variance
+from sfumato.dp.rows import PrivateRows
+from sfumato.dp.values import Answer, Cost, Public, Unit
+from sfumato.engines.protocol import Progress
+from sfumato.engines.tables import engine_of
+from sfumato.errors import ColumnError, PolicyError
+from sfumato.measures.table import DEFAULT_MAX_CELLS, quiet
+
+NAME = "table"
+LONGEST = 200  # characters of a name
+NEAR = 0.01  # the share of rows that a private minimum has below it
+
+
+class Session:
+    """Questions to a table, answered with noise; each takes of a budget that cannot be overspent.
+
+    Parameters
+    ----------
+    data: a frame, the path of a file, or an out-of-core table. It stays where it is.
+    epsilon, delta: the budget of this analyst, exact decimals: 0.05 is 0.05. i_know: whether an epsilon above 20 is
+        meant.
+    bounds: of columns of numbers, the least and the greatest value that one could have, from outside of the table.
+        keys: of categories, their possible values.
+    person: a column that says whose row it is, where people have several; then all rows of a person are protected, of
+        which at most `rows_per_person` count. neighbours: "add-remove", or "replace".
+    ledger: a file that keeps what was spent, for as long as the dataset is asked; in memory unless given. dataset,
+        analyst, purpose: whose budget it is. dataset_epsilon, dataset_delta: the budget of all analysts together, as of
+        the first time; that of the analyst unless given. share: whether an answer that another has had may be given.
+
+    >>> import sfumato as sf
+    >>> session = sf.dp.Session({"age": [31, 42, 58, 42]}, epsilon=1.0, bounds={"age": (0, 120)})
+    >>> answer = session.count(where="age > 40", epsilon=0.25)
+    >>> answer.mechanism, str(session.left)
+    ('geometric', 'epsilon 0.75')
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        epsilon: Any,
+        delta: Any = 0,
+        *,
+        bounds: Mapping[str, Sequence[float]] | None = None,
+        keys: Mapping[str, Sequence[Any]] | None = None,
+        person: str | None = None,
+        rows_per_person: int = 1,
+        neighbours: str = "add-remove",
+        ledger: Any = None,
+        dataset: str = NAME,
+        analyst: str = "owner",
+        purpose: str = "",
+        dataset_epsilon: Any = None,
+        dataset_delta: Any = None,
+        share: bool = False,
+        i_know: bool = False,
+        max_cells: int = DEFAULT_MAX_CELLS,
+        progress: Progress | None = None,
+    ) -> None:
+        parameters.check_progress(progress)
+        self._engine = engine_of(data)
+        self.unit = Unit(person, rows_per_person, neighbours)
+        self.public = Public.of(self._engine.schema(), bounds, keys)
+        if person is not None:
+            parameters.known_columns([person], self.public.schema)
+            if self._engine.missing([person])[0]:
+                raise ColumnError(
+                    f'some rows of "{person}" name no person', hint="whose rows are they? name or drop them"
+                )
+        self._rows = PrivateRows(
+            self._engine, self.public, self.unit, parameters.max_cells_of(max_cells), progress or quiet
+        )
+        self.budget = Cost(epsilon_of(epsilon, i_know), exact(delta, "delta", strict=False))
+        whole = Cost(
+            self.budget.epsilon if dataset_epsilon is None else epsilon_of(dataset_epsilon, i_know),
+            self.budget.delta if dataset_delta is None else exact(dataset_delta, "dataset_delta", strict=False),
+        )
+        for what, text in (("dataset", dataset), ("analyst", analyst), ("purpose", purpose)):
+            if not isinstance(text, str) or len(text) > LONGEST:
+                raise PolicyError(
+                    f"{what} must be a text", got=type(text).__name__, allowed=f"up to {LONGEST} characters"
+                )
+        self.dataset, self.analyst, self.purpose = dataset, analyst, purpose
+        self.share = parameters.yes_or_no(share, "share")
+        self.ledger = Ledger(ledger, self.dataset)
+        self.whole_budget = self.ledger.register(whole)
+        self._snapshot = self._engine.fingerprint(key()) or secrets.token_hex(16)
+
+    def __repr__(self) -> str:
+        return f"<Session of {self.analyst}: {self.left} left of {self.budget}>"
+
+    @property
+    def left(self) -> Cost:
+        """What is left of the budget: that of the analyst, or less where that of the dataset is."""
+        own, whole = self.ledger.spent(self.analyst, self.purpose), self.ledger.spent()
+        return Cost(
+            min(self.budget.epsilon - own.epsilon, self.whole_budget.epsilon - whole.epsilon),
+            min(self.budget.delta - own.delta, self.whole_budget.delta - whole.delta),
+        )
+
+    # Questions
+
+    def count(self, *, where: str | None = None, epsilon: Any, request: str | None = None) -> Answer:
+        """How many rows there are, or meet a filter such as "age > 40 and sex = F"."""
+        return self.ask(Count(where), epsilon, request)
+
+    def sum(self, column: str, *, where: str | None = None, epsilon: Any, request: str | None = None) -> Answer:
+        """The sum of a column."""
+        return self.ask(Sum(column, where), epsilon, request)
+
+    def mean(self, column: str, *, where: str | None = None, epsilon: Any, request: str | None = None) -> Answer:
+        """The mean of a column."""
+        return self.ask(Mean(column, where), epsilon, request)
+
+    def variance(self, column: str, *, where: str | None = None, epsilon: Any, request: str | None = None) -> Answer:
+        """The variance of a column."""
+        return self.ask(Variance(column, where), epsilon, request)
+
+    def standard_deviation(
+        self, column: str, *, where: str | None = None, epsilon: Any, request: str | None = None
+    ) -> Answer:
+        """The standard deviation of a column."""
+        return self.ask(StandardDeviation(column, where), epsilon, request)
+
+    def quantile(
+        self, column: str, q: float = 0.5, *, candidates: int = 1000, where: str | None = None, epsilon: Any,
+        request: str | None = None,
+    ) -> Answer:  # fmt: skip
+        """The value that a share q of the rows is below: one of evenly spaced candidates."""
+        return self.ask(Quantile(column, q, candidates, where), epsilon, request)
+
+    def median(self, column: str, *, where: str | None = None, epsilon: Any, request: str | None = None) -> Answer:
+        """The median of a column."""
+        return self.ask(Quantile(column, 0.5, where=where), epsilon, request)
+
+    def minimum(self, column: str, *, where: str | None = None, epsilon: Any, request: str | None = None) -> Answer:
+        """A value that nearly all rows are above: one in a hundred is not. The least value itself is a person's."""
+        return self.ask(Quantile(column, NEAR, where=where), epsilon, request)
+
+    def maximum(self, column: str, *, where: str | None = None, epsilon: Any, request: str | None = None) -> Answer:
+        """A value that nearly all rows are below."""
+        return self.ask(Quantile(column, 1 - NEAR, where=where), epsilon, request)
+
+    def histogram(
+        self, by: str | Sequence[str], *, bins: Any = BINS, where: str | None = None, epsilon: Any,
+        request: str | None = None,
+    ) -> Answer:  # fmt: skip
+        """How many rows have each public value, or are in each bin, of a column or several together."""
+        return self.ask(Histogram(by, bins, where), epsilon, request)
+
+    def price(self, query: Query, epsilon: Any) -> dict[str, Any]:
+        """What a question costs and how noisy its answer is, without asking it: nothing is charged."""
+        asked = epsilon_of(epsilon, i_know=True)
+        parts = query.parts(self.public, self.unit)
+        shares = sum(part.share for part in parts)
+        scales = [float(part.sensitivity * part.step * shares / part.share / float(asked)) for part in parts]
+        return {"cost": Cost(asked), "scales": scales, "numbers": sum(part.width for part in parts), "left": self.left}
+
+    def ask(self, query: Query, epsilon: Any, request: str | None = None) -> Answer:
+        """Ask a question: it is charged, its noise is drawn, the answer is stored, and then given.
+
+        A question that was answered before is answered by the same numbers, and costs nothing. `request` names a call,
+        so that one that was interrupted can be made again without a second charge.
+        """
+        cost = Cost(epsilon_of(epsilon, i_know=True))
+        parts = query.parts(self.public, self.unit)
+        form = query.form(self.public)
+        self._rows.expression(query.conditions)  # refused before it is charged
+        normal = json.dumps(
+            [form, self.unit.form(), str(cost.epsilon), str(cost.delta), "laplace", self._snapshot], sort_keys=True
+        )
+        number, stored = self.ledger.reserve(
+            self.analyst, self.purpose, request or secrets.token_hex(16), normal, cost, self.budget, self.whole_budget,
+            self.share,
+        )  # fmt: skip
+        if stored is not None:
+            return replace(self._read(stored, form, query), again=True, cost=Cost(Decimal(0)))
+        assert number is not None
+        self.ledger.follow(number, COMMITTED)
+        noisy, scales, mechanism = self._draw(query, parts, cost.epsilon)
+        value, interval = query.answer(noisy, scales, self.public)
+        written = json.dumps(
+            {
+                "value": _plain(value), "interval": interval, "scales": scales, "mechanism": mechanism,
+                "epsilon": str(cost.epsilon),
+            }
+        )  # fmt: skip
+        self.ledger.follow(number, ANSWERED, written)
+        return self._read(written, form, query)
+
+    def _draw(
+        self, query: Query, parts: Sequence[Part], epsilon: Decimal
+    ) -> tuple[list[list[float]], list[float], str]:
+        """The noisy numbers of each part in the unit of its column, their scales, and the mechanism."""
+        shares = sum(part.share for part in parts)
+        noisy: list[list[float]] = []
+        scales, mechanism = [], "geometric"
+        for part, values in zip(parts, query.exact(self._rows), strict=True):
+            own = EXACT_DOWN.divide(epsilon * part.share, Decimal(shares))
+            if part.candidates is not None:
+                noisy.append([part.candidates[choose(values.tolist(), part.score_change, own)]])
+                scales.append(0.0)
+                mechanism = "exponential"
+                continue
+            found = laplace(values.tolist(), part.sensitivity, own)
+            noisy.append([value * part.step for value in found.values])
+            scales.append(found.scale * part.step)
+        return noisy, scales, mechanism
+
+    def _read(self, stored: str, form: Mapping[str, Any], query: Query) -> Answer:
+        found = json.loads(stored)
+        interval = found["interval"]
+        if isinstance(interval, list) and interval and isinstance(interval[0], list):
+            interval = [tuple(ends) for ends in interval]
+        elif isinstance(interval, list):
+            interval = tuple(interval)
+        value = found["value"]
+        if isinstance(value, dict) and "frame" in value:
+            value = pl.DataFrame(value["frame"])
+        scales = found["scales"]
+        return Answer(
+            value, interval, scales[0] if len(scales) == 1 else tuple(scales), found["mechanism"],
+            Cost(Decimal(found["epsilon"])), form, query.how,
+        )  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    return {"frame": value.to_dict(as_series=False)} if isinstance(value, pl.DataFrame) else value

@@ -1,0 +1,135 @@
+"""The values of differential privacy: who is protected, what is public, what an answer costs, and the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import polars as pl
+
+from sfumato.core.parameters import column_name, known_columns, mapping, one_of, shown, whole_number
+from sfumato.core.printed import printed
+from sfumato.errors import ColumnError, PolicyError
+
+NEIGHBOURS = ("add-remove", "replace")
+CELLS = 2**20  # bins or candidates of one query
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What is protected: a row, or all rows of a person, of whom at most `rows` count.
+
+    Neighbouring tables differ by one unit, which is added or removed, or with "replace" exchanged for another.
+    """
+
+    person: str | None = None
+    rows: int = 1
+    neighbours: str = "add-remove"
+
+    def __post_init__(self) -> None:
+        one_of(self.neighbours, "kind of neighbours", NEIGHBOURS)
+        whole_number(self.rows, "rows_per_person", 1, 10**6)
+        if self.person is not None:
+            column_name(self.person, "person")
+        elif self.rows != 1:
+            raise PolicyError("rows_per_person is of persons, and no column of persons is named", hint="name person=")
+
+    @property
+    def times(self) -> int:
+        """How often a unit changes what is counted: once where it comes or goes, twice where it is exchanged."""
+        return 2 if self.neighbours == "replace" else 1
+
+    def form(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"person": self.person, "rows": self.rows, "neighbours": self.neighbours}
+
+
+@dataclass(frozen=True)
+class Public:
+    """What everybody may know of a table: its columns and types, and as its owner states them, from outside the table,
+    the ends of numbers and the values of categories."""
+
+    schema: Mapping[str, pl.DataType]
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(schema: Mapping[str, pl.DataType], bounds: Any, keys: Any) -> Public:
+        """What an owner states, checked."""
+        ends = {} if bounds is None else mapping(bounds, "bounds")
+        values = {} if keys is None else mapping(keys, "keys")
+        known_columns([*ends, *values], schema)
+        for name in values:
+            if name in ends:
+                raise ColumnError(f'"{name}" has both bounds and keys', hint="numbers have bounds, categories keys")
+        return Public(
+            schema,
+            {name: _ends(name, given) for name, given in ends.items()},
+            {name: _keys(name, given) for name, given in values.items()},
+        )
+
+    def ends(self, name: str) -> tuple[float, float]:
+        """The bounds of a column; where there are none it is refused."""
+        known_columns([name], self.schema)
+        if name not in self.bounds:
+            hint = f'bounds={{"{name}": (least, greatest)}}, from outside the table: what it holds would tell of people'
+            raise PolicyError(f'"{name}" has no public bounds', hint=hint)
+        return self.bounds[name]
+
+    def values(self, name: str) -> tuple[str, ...]:
+        """The public values of a column; where there are none it is refused."""
+        known_columns([name], self.schema)
+        if name not in self.keys:
+            raise PolicyError(f'"{name}" has no public values', hint=f'keys={{"{name}": ["a", "b"]}}')
+        return self.keys[name]
+
+
+def _ends(name: str, given: Any) -> tuple[float, float]:
+    try:
+        low, high = (float(end) for end in given)
+    except (TypeError, ValueError):
+        raise PolicyError(f'the bounds of "{name}" must be two numbers', allowed="(0, 120)") from None
+    if not (abs(low) < 1e15 and abs(high) < 1e15 and low < high):
+        what = f'the bounds of "{name}" are reversed, equal or not finite'
+        raise PolicyError(what, got=shown(f"{low}, {high}"), allowed="a least number and a greater one")
+    return low, high
+
+
+def _keys(name: str, given: Any) -> tuple[str, ...]:
+    if isinstance(given, str) or not isinstance(given, Sequence) or not len(given):
+        raise PolicyError(f'the values of "{name}" must be a list', got=type(given).__name__, allowed='["a", "b"]')
+    found = tuple("" if text is None else text for text in printed(pl.Series(list(given), strict=False)).to_list())
+    if len(set(found)) < len(found):
+        raise PolicyError(f'the values of "{name}" have one twice')
+    return found
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What an answer takes of a budget, in exact decimals."""
+
+    epsilon: Decimal
+    delta: Decimal = Decimal(0)
+
+    def __str__(self) -> str:
+        return f"epsilon {self.epsilon.normalize():f}" + (f", delta {self.delta}" if self.delta else "")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A private answer. All of it may be published: it is made of noisy numbers, and of what is public.
+
+    `interval` is the 95% interval of what noise leaves open of the exact answer, None where only more budget could
+    tell; `scale` that of the noise, in the unit of the value. `again`: a stored answer, which cost nothing.
+    """
+
+    value: Any
+    interval: Any
+    scale: Any
+    mechanism: str
+    cost: Cost
+    query: Mapping[str, Any]
+    sensitivity: str
+    again: bool = False

@@ -1,0 +1,184 @@
+"""The ledger: budgets that cannot be overspent, answers that are charged once, and changes that are found."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import sfumato as sf
+from sfumato.dp.ledger import Ledger, owner_folder
+from sfumato.errors import BrokenPromise, BudgetSpent, PolicyError
+
+TABLE = pl.DataFrame({"age": [31, 42, 58, 42] * 10, "sex": ["F", "M"] * 20})
+
+
+def session(folder: Path, epsilon: Any = 1, **more: Any) -> Any:
+    return sf.dp.Session(TABLE, epsilon, bounds={"age": (0, 120)}, ledger=folder / "ledger.sqlite", **more)
+
+
+def test_twenty_charges_of_a_twentieth_spend_the_budget_and_no_more(tmp_path):
+    asked = session(tmp_path)
+    for age in range(20):
+        asked.count(where=f"age > {age}", epsilon=0.05)
+    assert asked.left.epsilon == 0
+    with pytest.raises(BudgetSpent, match="nothing was charged; got a cost of epsilon 0"):
+        asked.count(where="age > 99", epsilon=0.01)
+    assert session(tmp_path).left.epsilon == 0  # it stays spent
+
+
+def test_the_same_question_has_the_same_answer_for_nothing(tmp_path):
+    asked = session(tmp_path)
+    first = asked.mean("age", where="sex = F and age > 30", epsilon=0.1)
+    again = session(tmp_path).mean("age", where="age > 30 and sex = F", epsilon="0.10")
+    assert (again.value, again.interval, again.again) == (first.value, first.interval, True)
+    assert again.cost.epsilon == 0
+    assert asked.left.epsilon == Decimal("0.9")
+    asked.mean("age", where="age > 30 and sex = F", epsilon=0.2)
+    asked.mean("age", where="age > 30 and sex = M", epsilon=0.1)
+    assert asked.left.epsilon == Decimal("0.6")
+
+
+def test_histograms_are_stored_too(tmp_path):
+    one, two = (session(tmp_path).histogram("age", bins=4, epsilon=0.1) for _ in range(2))
+    assert two.again
+    assert one.value.equals(two.value)
+    assert one.interval == two.interval
+
+
+def test_analysts_have_budgets_and_the_dataset_has_one(tmp_path):
+    first = session(tmp_path, 1, analyst="a", dataset_epsilon=1.5)
+    second = session(tmp_path, 1, analyst="b", dataset_epsilon=20)  # the first one counts
+    one = first.count(epsilon=1)
+    with pytest.raises(BudgetSpent, match='budget of "a"'):
+        first.count(where="age > 3", epsilon=0.1)
+    assert second.left.epsilon == Decimal("0.5")
+    with pytest.raises(BudgetSpent, match="budget of the dataset"):
+        second.count(epsilon=1)
+    shared = session(tmp_path, 1, analyst="b", share=True)
+    assert shared.count(epsilon=1).value == one.value
+    assert second.left.epsilon == Decimal("0.5")
+
+
+def test_a_request_is_charged_once_and_is_one_query(tmp_path, monkeypatch):
+    asked = session(tmp_path)
+    monkeypatch.setattr(sf.dp.Session, "_draw", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        asked.count(epsilon=0.5, request="r1")
+    monkeypatch.undo()
+    assert asked.left.epsilon == Decimal("0.5")
+    asked.count(epsilon=0.5, request="r1")
+    assert asked.left.epsilon == Decimal("0.5")
+    with pytest.raises(PolicyError, match="another query"):
+        asked.count(epsilon=0.1, request="r1")
+
+
+CHANGES = [
+    "UPDATE entries SET epsilon = '0.01' WHERE number = 2",
+    "UPDATE entries SET answer = answer || ' ' WHERE state = 'answered'",
+    "UPDATE entries SET purpose = 'other' WHERE number = 2",
+    "UPDATE entries SET state = 'answered' WHERE number = 2",
+    "DELETE FROM entries WHERE number = 3",
+    "DELETE FROM entries WHERE number = (SELECT max(number) FROM entries)",
+    "DELETE FROM entries",
+    "UPDATE head SET signature = substr(signature, 3) || 'ab'",
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_is_changed_is_found(change, tmp_path):
+    session(tmp_path).count(epsilon=0.5)
+    db = sqlite3.connect(tmp_path / "ledger.sqlite")
+    with pytest.raises(sqlite3.IntegrityError) if "entries" in change.split(" SET")[0] else _nothing():
+        db.execute(change)
+    db.executescript(f"DROP TRIGGER never_changed; DROP TRIGGER never_dropped; {change}")
+    db.commit()
+    with pytest.raises(BrokenPromise, match="was changed"):
+        session(tmp_path)
+
+
+class _nothing:
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+def test_a_tail_that_is_cut_off_with_its_head_and_an_older_copy_are_found(tmp_path):
+    asked = session(tmp_path)
+    asked.count(epsilon=0.25)
+    asked.ledger.close()
+    shutil.copytree(tmp_path, tmp_path.parent / "copy")
+    session(tmp_path).sum("age", epsilon=0.5)
+    shutil.rmtree(tmp_path)
+    shutil.copytree(tmp_path.parent / "copy", tmp_path)
+    with pytest.raises(BrokenPromise, match="older copy"):
+        session(tmp_path)
+    shutil.rmtree(tmp_path.parent / "copy")
+
+
+def test_a_ledger_signed_by_another_is_found(tmp_path, monkeypatch):
+    session(tmp_path).count(epsilon=0.25)
+    first = Ledger(tmp_path / "ledger.sqlite", "table").entries()[0].hash
+    kept = json.loads((owner_folder() / f"{first}.json").read_text())
+    (owner_folder() / f"{first}.json").write_text(json.dumps({**kept, "key": "00" * 32}))
+    with pytest.raises(BrokenPromise, match="another key"):
+        session(tmp_path)
+
+
+def test_a_ledger_of_another_dataset_and_a_clock_set_back_are_refused(tmp_path, monkeypatch):
+    asked = session(tmp_path)
+    with pytest.raises(PolicyError, match="another dataset"):
+        session(tmp_path, dataset="other")
+    now = time.time()
+    monkeypatch.setattr("sfumato.dp.ledger.time.time", lambda: now - 100)
+    with pytest.raises(PolicyError, match="clock"):
+        asked.count(epsilon=0.1)
+    assert asked.left.epsilon == 1
+
+
+ASKING = """
+import sys, sfumato as sf
+table = {"age": [31, 42, 58, 42] * 10}
+who = sys.argv[2]
+session = sf.dp.Session(table, 1, bounds={"age": (0, 120)}, ledger=sys.argv[1], dataset_epsilon=1)
+print("ready", flush=True)
+for i in range(100):
+    try:
+        session.count(where=f"age > {i}{who}", epsilon=0.05)
+    except sf.errors.BudgetSpent:
+        break
+"""
+
+
+@pytest.mark.slow
+def test_processes_that_are_killed_never_overspend(tmp_path):
+    """Four processes ask at once, and are killed at any moment: what was charged stays, and is at most the budget."""
+    path = tmp_path / "ledger.sqlite"
+    for round_ in range(3):
+        asking = [
+            subprocess.Popen([sys.executable, "-c", ASKING, str(path), str(who)], stdout=subprocess.PIPE)
+            for who in range(4)
+        ]
+        for one in asking:
+            assert one.stdout is not None
+            one.stdout.readline()
+        time.sleep(0.03 * (round_ + 1))
+        for one in asking[: 4 if round_ < 2 else 0]:
+            one.send_signal(signal.SIGKILL)
+        for one in asking:
+            one.communicate()
+    ledger = Ledger(path, "table")
+    assert ledger.verify() == []
+    assert ledger.spent().epsilon == 1
+    answered = [entry.query for entry in ledger.entries() if entry.state == "answered"]
+    assert len(set(answered)) == len(answered)

@@ -1,0 +1,82 @@
+"""Noise has its exact law, neighbouring tables are as hard to tell apart as epsilon says, and a fault would be seen."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from itertools import permutations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sfumato.dp.mechanisms import choose, gaussian, laplace
+from sfumato.errors import PolicyError
+
+DRAWS = 20_000
+ALPHA = 1e-6  # of a test; a handful of them is run
+
+
+def draws(sensitivity: int, epsilon: str, at: int = 0) -> np.ndarray:
+    return np.array(laplace([at] * DRAWS, sensitivity, Decimal(epsilon)).values)
+
+
+@pytest.mark.parametrize(("sensitivity", "epsilon"), [(1, "0.5"), (3, "1")])
+def test_geometric_noise_has_its_law(sensitivity, epsilon):
+    found = draws(sensitivity, epsilon)
+    a = math.exp(-float(epsilon) / sensitivity)
+    reach = int(12 / -math.log(a))
+    law = np.array([(1 - a) / (1 + a) * a ** abs(k) for k in range(-reach, reach + 1)])
+    seen = np.bincount(np.clip(found, -reach, reach) + reach, minlength=2 * reach + 1)
+    wide = law * DRAWS >= 5
+    expected = np.append(law[wide], 1 - law[wide].sum()) * DRAWS
+    counted = np.append(seen[wide], DRAWS - seen[wide].sum())
+    assert stats.chisquare(counted[expected > 0], expected[expected > 0]).pvalue > ALPHA
+
+
+def test_gaussian_noise_has_its_variance():
+    found = np.array(gaussian([0] * 5000, 1.0, Decimal("0.01")).values)
+    spread = 5000 * found.var() / 50
+    assert stats.chi2.sf(spread, 4999) > ALPHA
+    assert stats.chi2.cdf(spread, 4999) > ALPHA
+
+
+def largest_ratio(one: np.ndarray, other: np.ndarray) -> float:
+    """The largest log ratio of how often a value is seen, less what chance may add to it."""
+    low, high = min(one.min(), other.min()), max(one.max(), other.max())
+    counts = [np.bincount(x - low, minlength=high - low + 1) for x in (one, other)]
+    often = (counts[0] >= 100) & (counts[1] >= 100)
+    ratio = np.abs(np.log(counts[0][often] / counts[1][often]))
+    chance = 5 * np.sqrt(1 / counts[0][often] + 1 / counts[1][often])
+    return float((ratio - chance).max())
+
+
+def test_neighbours_are_told_apart_by_epsilon_at_most_and_a_halved_sensitivity_is_seen():
+    epsilon = "0.5"
+    assert largest_ratio(draws(1, epsilon, 10), draws(1, epsilon, 11)) <= float(epsilon)
+    assert largest_ratio(draws(1, epsilon, 10), draws(1, epsilon, 12)) > float(epsilon)  # as if it were 2, and said 1
+
+
+def test_better_candidates_are_likelier_by_epsilon():
+    found = np.array([choose([0.0, 1.0, 2.0], 1.0, Decimal(2)) for _ in range(2000)])
+    seen = np.bincount(found, minlength=3)
+    heads, law = np.exp([-2.0, -1.0, 0.0]), np.zeros(3)
+    for order in permutations(range(3)):  # the first, in any order, whose coin comes up heads: permute and flip
+        left = 1.0
+        for one in order:
+            law[one] += left * heads[one] / 6
+            left *= 1 - heads[one]
+    assert law.sum() == pytest.approx(1)
+    assert stats.chisquare(seen, law * 2000).pvalue > ALPHA
+
+
+def test_the_scale_is_never_too_small():
+    for epsilon in ("0.05", "0.1", "0.3", "0.7", "1", "1.1"):
+        found = laplace([0], 1, Decimal(epsilon))
+        assert Decimal(found.scale) * Decimal(epsilon) >= 1
+        assert found.scale == pytest.approx(1 / float(epsilon), rel=1e-12)
+
+
+def test_numbers_too_large_for_exact_noise_are_refused():
+    with pytest.raises(PolicyError, match="too large"):
+        laplace([2**60], 1, Decimal(1))

@@ -1,0 +1,166 @@
+"""Queries: what they count, what one unit changes at most, and intervals that hold the truth as often as they say."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sfumato as sf
+from sfumato.core.conditions import parse_filter
+from sfumato.dp import QUERIES, Public, Unit
+from sfumato.dp.mechanisms import laplace
+from sfumato.dp.queries import Count, Histogram, Mean, Quantile, StandardDeviation, Sum, Variance
+from sfumato.dp.rows import PrivateRows
+from sfumato.engines.memory.table import MemoryTable
+from sfumato.errors import ColumnError, PolicyError
+from sfumato.measures.table import quiet
+from tests.fuzz import examples
+
+BOUNDS = {"age": (0, 100), "pay": (-5.5, 20.25)}
+KEYS = {"sex": ["F", "M"], "town": ["a", "b", "c"]}
+ASKED: list[Any] = [
+    Count(), Count("age > 40 and sex = F"), Sum("age"), Sum("pay", "sex != F"), Mean("pay"),
+    Mean("age", "town in (a, b)"), Variance("pay"), StandardDeviation("age"), Quantile("age"),
+    Quantile("pay", 0.9, 50), Histogram("sex"),
+    Histogram(["sex", "town"]), Histogram(["town", "age"], [0, 18, 65, 100]), Histogram("pay", 7, "age < 50"),
+]  # fmt: skip
+
+
+def test_every_query_is_tried():
+    assert {type(query) for query in ASKED} == {variant.make for variant in QUERIES.values()}
+
+
+def rows_of(table: pl.DataFrame, unit: Unit) -> PrivateRows:
+    return PrivateRows(MemoryTable(table), Public.of(dict(table.schema), BOUNDS, KEYS), unit, 10**6, quiet)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> pl.DataFrame:
+    """Some rows of a few persons, with missing values, values beyond the bounds and others than the keys."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n = draw(st.integers(2, 12))
+    maybe = lambda values: [None if rng.random() < 0.15 else value for value in values]  # noqa: E731
+    return pl.DataFrame(
+        {
+            "who": rng.integers(0, 4, n),
+            "age": maybe(rng.integers(-20, 140, n).tolist()),
+            "pay": maybe(rng.uniform(-9, 30, n).tolist()),
+            "sex": maybe(rng.choice(["F", "M", "X"], n).tolist()),
+            "town": rng.choice(["a", "b", "c", "d"], n),
+        },
+        schema_overrides={"age": pl.Int64, "pay": pl.Float64, "sex": pl.String},
+    )
+
+
+@settings(max_examples=examples(400), deadline=None)
+@given(
+    table=tables(), other=tables(), rows=st.integers(1, 3), by_person=st.booleans(), replace=st.booleans(),
+    query=st.sampled_from(ASKED),
+)  # fmt: skip
+def test_one_unit_changes_no_more_than_is_said(table, other, rows, by_person, replace, query):
+    """Brute force over neighbouring tables: the unit of the first row goes, or another comes in its place."""
+    unit = Unit("who" if by_person else None, rows if by_person else 1, "replace" if replace else "add-remove")
+    gone = table.filter(pl.col("who") != table["who"][0]) if by_person else table[1:]
+    if replace:
+        comes = other.with_columns(who=pl.lit(99, pl.Int64)) if by_person else other[:1]
+        gone = pl.concat([gone, comes])
+    both = [query.exact(rows_of(frame, unit)) for frame in (table, gone)]
+    for part, one, two in zip(query.parts(rows_of(table, unit).public, unit), *both, strict=True):
+        assert len(one) == part.width
+        if part.candidates is None:
+            assert np.abs(one - two).sum() <= part.sensitivity
+        else:
+            assert np.abs(one - two).max() <= part.score_change + 1e-9
+
+
+def test_without_noise_to_speak_of_answers_are_the_exact_ones():
+    rng = np.random.default_rng(1)
+    n = 5000
+    table = pl.DataFrame(
+        {"age": rng.integers(0, 101, n), "pay": rng.uniform(-5, 20, n), "sex": rng.choice(["F", "M"], n)}
+    )
+    session = sf.dp.Session(table, 10**5, bounds=BOUNDS, keys={"sex": ["F", "M"]}, i_know=True)
+    often = {"epsilon": 5000}
+    assert session.count(**often).value == n
+    old = table.filter(pl.col("age") > 40)
+    assert session.count(where="age > 40", **often).value == old.height
+    assert session.sum("age", **often).value == table["age"].sum()
+    assert session.sum("pay", **often).value == pytest.approx(table["pay"].sum(), abs=0.1)
+    assert session.mean("pay", where="age > 40", **often).value == pytest.approx(old["pay"].mean(), abs=1e-3)
+    assert session.variance("age", **often).value == pytest.approx(table["age"].var(ddof=0), abs=0.05)
+    assert session.standard_deviation("pay", **often).value == pytest.approx(table["pay"].std(ddof=0), abs=0.01)
+    assert session.median("age", **often).value == pytest.approx(table["age"].median(), abs=1)
+    assert session.quantile("pay", 0.9, **often).value == pytest.approx(table["pay"].quantile(0.9), abs=0.1)
+    assert session.minimum("age", **often).value <= 2
+    assert session.maximum("age", **often).value >= 98
+    found = session.histogram(["sex", "age"], bins=[0, 50, 100], **often).value
+    assert found.columns == ["sex", "age", "count"]
+    assert found["count"].sum() == n
+    assert found["count"][0] == table.filter(pl.col("sex") == "F", pl.col("age") < 50).height
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("query", [Count(), Sum("pay"), Mean("pay"), Variance("pay"), StandardDeviation("pay")])
+def test_intervals_hold_the_truth_as_often_as_they_say(query):
+    rng = np.random.default_rng(2)
+    table = pl.DataFrame({"pay": rng.uniform(-5, 20, 2000)})
+    rows = PrivateRows(
+        MemoryTable(table), Public.of(dict(table.schema), {"pay": BOUNDS["pay"]}, None), Unit(), 10**6, quiet
+    )
+    exact = [part.astype(float) * step for part, step in zip(query.exact(rows), steps(query, rows), strict=True)]
+    truth = query.answer(exact, [1e-9] * len(exact), rows.public)[0]
+    parts = query.parts(rows.public, rows.unit)
+    runs = 2000
+    noise = [laplace([0] * runs, part.sensitivity, Decimal("0.1") / len(parts)) for part in parts]
+    inside = 0
+    for run in range(runs):
+        noisy = [[e[0] + one.values[run] * part.step] for e, one, part in zip(exact, noise, parts, strict=True)]
+        low, high = query.answer(
+            noisy, [one.scale * part.step for one, part in zip(noise, parts, strict=True)], rows.public
+        )[1]
+        inside += low <= truth <= high
+    assert abs(inside / runs - 0.95) < 0.025  # five standard errors: OpenDP takes no seed
+
+
+def steps(query: Any, rows: PrivateRows) -> list[float]:
+    return [part.step for part in query.parts(rows.public, rows.unit)]
+
+
+def test_of_a_person_only_some_rows_count_whatever_others_have():
+    table = pl.DataFrame(
+        {"who": [1, 1, 1, 2], "age": [50, 40, 30, 20], "pay": [1.0] * 4, "sex": ["F"] * 4, "town": ["a"] * 4}
+    )
+    rows = rows_of(table, Unit("who", 2))
+    frame, times = rows.of(["age"], ())
+    assert sorted(frame["age"]) == [20, 30, 40]
+    assert times.sum() == 3
+    assert rows.of(["age"], parse_filter("age > 45"))[0]["age"].to_list() == [50]  # what is asked for comes first
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "says"),
+    [
+        (lambda s: s.sum("sex", epsilon=1), PolicyError, "no public bounds"),
+        (lambda s: s.mean("aeg", epsilon=1), ColumnError, 'did you mean "age"'),
+        (lambda s: s.count(where="aeg > 3", epsilon=1), ColumnError, 'no column "aeg"'),
+        (lambda s: s.count(where="sex > F", epsilon=1), PolicyError, "asks for an order"),
+        (lambda s: s.count(where="age > old", epsilon=1), PolicyError, "not a number"),
+        (lambda s: s.count(where="age >", epsilon=1), PolicyError, "ends too soon"),
+        (lambda s: s.histogram("pay", bins=[3, 2], epsilon=1), PolicyError, "ascending edges"),
+        (lambda s: s.histogram("who", epsilon=1), PolicyError, "no public values"),
+        (lambda s: s.quantile("age", 1.5, epsilon=1), PolicyError, "q is out of range"),
+        (lambda s: s.count(epsilon=0), PolicyError, "epsilon is out of range"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_and_charges_nothing(asked, error, says):
+    table = pl.DataFrame({"who": [1, 2], "age": [1, 2], "pay": [1.0, 2.0], "sex": ["F", "M"], "town": ["a", "b"]})
+    session = sf.dp.Session(table, 1, bounds=BOUNDS, keys=KEYS)
+    with pytest.raises(error, match=says):
+        asked(session)
+    assert session.left == session.budget
