@@ -153,6 +153,7 @@ EXPORTED = [
     "choose",
     "compare",
     "dates",
+    "dp",
     "either",
     "errors",
     "explain",

@@ -37,6 +37,8 @@ def test_the_commands() -> None:
         "attack",
         "compare",
         "choose",
+        "query",
+        "dp",
         "lattice",
         "list",
     ]

@@ -215,6 +215,7 @@ def test_every_public_name_is_in_the_reference() -> None:
         "MASKERS",
         "SEARCHES",
         "PSEUDONYMS",
+        "dp",
         "measures",
         "pseudonyms",
         "synthetic",

@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from sfumato.dp.ledger import Ledger, owner_folder
+from sfumato.dp.ledger import BudgetLedger, owner_folder
 from sfumato.errors import BrokenPromise, BudgetSpent, PolicyError
 
 TABLE = pl.DataFrame({"age": [31, 42, 58, 42] * 10, "sex": ["F", "M"] * 20})
@@ -128,7 +128,7 @@ def test_a_tail_that_is_cut_off_with_its_head_and_an_older_copy_are_found(tmp_pa
 
 def test_a_ledger_signed_by_another_is_found(tmp_path, monkeypatch):
     session(tmp_path).count(epsilon=0.25)
-    first = Ledger(tmp_path / "ledger.sqlite", "table").entries()[0].hash
+    first = BudgetLedger(tmp_path / "ledger.sqlite", "table").entries()[0].hash
     kept = json.loads((owner_folder() / f"{first}.json").read_text())
     (owner_folder() / f"{first}.json").write_text(json.dumps({**kept, "key": "00" * 32}))
     with pytest.raises(BrokenPromise, match="another key"):
@@ -177,7 +177,7 @@ def test_processes_that_are_killed_never_overspend(tmp_path):
             one.send_signal(signal.SIGKILL)
         for one in asking:
             one.communicate()
-    ledger = Ledger(path, "table")
+    ledger = BudgetLedger(path, "table")
     assert ledger.verify() == []
     assert ledger.spent().epsilon == 1
     answered = [entry.query for entry in ledger.entries() if entry.state == "answered"]

@@ -15,7 +15,7 @@ import sfumato as sf
 from sfumato.core.conditions import parse_filter
 from sfumato.dp import QUERIES, Public, Unit
 from sfumato.dp.mechanisms import laplace
-from sfumato.dp.queries import Count, Histogram, Mean, Quantile, StandardDeviation, Sum, Variance
+from sfumato.dp.queries import ContingencyTable, Count, Mean, Quantile, StandardDeviation, Sum, Variance
 from sfumato.dp.rows import PrivateRows
 from sfumato.engines.memory.table import MemoryTable
 from sfumato.errors import ColumnError, PolicyError
@@ -27,8 +27,8 @@ KEYS = {"sex": ["F", "M"], "town": ["a", "b", "c"]}
 ASKED: list[Any] = [
     Count(), Count("age > 40 and sex = F"), Sum("age"), Sum("pay", "sex != F"), Mean("pay"),
     Mean("age", "town in (a, b)"), Variance("pay"), StandardDeviation("age"), Quantile("age"),
-    Quantile("pay", 0.9, 50), Histogram("sex"),
-    Histogram(["sex", "town"]), Histogram(["town", "age"], [0, 18, 65, 100]), Histogram("pay", 7, "age < 50"),
+    Quantile("pay", 0.9, 50), ContingencyTable("sex"), ContingencyTable(["sex", "town"]),
+    ContingencyTable(["town", "age"], [0, 18, 65, 100]), ContingencyTable("pay", 7, "age < 50"),
 ]  # fmt: skip
 
 

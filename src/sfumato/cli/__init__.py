@@ -13,6 +13,7 @@ from sfumato.cli.attack import attack
 from sfumato.cli.choose import choose
 from sfumato.cli.compare import compare
 from sfumato.cli.demo import demo
+from sfumato.cli.dp import dp
 from sfumato.cli.exits import INTERRUPTED, interrupts, quiet_pipe, told
 from sfumato.cli.explain import explain
 from sfumato.cli.inspect import inspect_table
@@ -20,6 +21,7 @@ from sfumato.cli.lattice import lattice
 from sfumato.cli.mask import mask
 from sfumato.cli.options import grouped, help_text
 from sfumato.cli.pseudonyms import pseudonyms
+from sfumato.cli.query import query
 from sfumato.cli.report import report
 from sfumato.cli.risk import risk
 from sfumato.cli.sign import sign
@@ -53,6 +55,8 @@ for name, command in (
     ("attack", attack),
     ("compare", compare),
     ("choose", choose),
+    ("query", query),
+    ("dp", dp),
     ("lattice", lattice),
     ("list", list_variants),
 ):

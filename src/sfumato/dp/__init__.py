@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sfumato.dp.ledger import Ledger
+from sfumato.dp.ledger import BudgetLedger
 from sfumato.dp.queries import QUERIES
 from sfumato.dp.session import Session
-from sfumato.dp.values import Answer, Cost, Public, Unit
+from sfumato.dp.values import Answer, PrivacyCost, Public, Unit
 
-__all__ = ["QUERIES", "Answer", "Cost", "Ledger", "Public", "Session", "Unit"]
+__all__ = ["QUERIES", "Answer", "BudgetLedger", "PrivacyCost", "Public", "Session", "Unit"]

@@ -23,7 +23,7 @@ from typing import Any
 
 from sfumato.core.parameters import path_of
 from sfumato.dp.accounting import EXACT
-from sfumato.dp.values import Cost
+from sfumato.dp.values import PrivacyCost
 from sfumato.errors import BrokenPromise, BudgetSpent, MissingExtra, OutputError, PolicyError, ReadError
 
 FIELDS = ("dataset", "analyst", "purpose", "request", "state", "query", "epsilon", "delta", "answer", "time")
@@ -81,10 +81,10 @@ def owner_folder() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "sfumato" / "ledgers"
 
 
-class Ledger:
+class BudgetLedger:
     """The ledger of one dataset, in a file of SQLite; without a path in memory, for as long as the process lives."""
 
-    def __init__(self, path: Any, dataset: str) -> None:
+    def __init__(self, path: Any, dataset: str, checked: bool = True) -> None:
         self.path = None if path is None else path_of(path)
         self.dataset = dataset
         self._totals: dict[tuple[str, str], tuple[Decimal, Decimal]] = {}
@@ -101,7 +101,7 @@ class Ledger:
         first = self._db.execute("SELECT dataset FROM entries WHERE number = 1").fetchone()
         if first is not None and first[0] != dataset:
             raise PolicyError(f"{self.path} is the ledger of another dataset", hint="each dataset has one of its own")
-        if faults := self.verify():
+        if checked and (faults := self.verify()):
             raise BrokenPromise(f"the ledger {self.path} was changed: {faults[0]}")
 
     def close(self) -> None:
@@ -158,7 +158,7 @@ class Ledger:
 
     # What was spent
 
-    def register(self, budget: Cost) -> Cost:
+    def register(self, budget: PrivacyCost) -> PrivacyCost:
         """The budget of the dataset, over all analysts and purposes: that of the first time it is opened."""
         with self._transaction():
             row = self._db.execute("SELECT * FROM entries WHERE number = 1").fetchone()
@@ -169,9 +169,9 @@ class Ledger:
                 )  # fmt: skip
                 return budget
         first = _entry(row)
-        return Cost(Decimal(first.epsilon), Decimal(first.delta))
+        return PrivacyCost(Decimal(first.epsilon), Decimal(first.delta))
 
-    def spent(self, analyst: str | None = None, purpose: str | None = None) -> Cost:
+    def spent(self, analyst: str | None = None, purpose: str | None = None) -> PrivacyCost:
         """What was charged so far: of the dataset, an analyst, or one purpose of theirs."""
         asked = "SELECT * FROM entries WHERE number > ? AND state = ? ORDER BY number"
         for row in self._db.execute(asked, (self._read, RESERVED)).fetchall():
@@ -181,10 +181,30 @@ class Ledger:
             self._totals[key] = EXACT.add(epsilon, Decimal(entry.epsilon)), EXACT.add(delta, Decimal(entry.delta))
             self._read = entry.number
         own = [cost for (who, why), cost in self._totals.items() if analyst in (None, who) and purpose in (None, why)]
-        return Cost(*(sum(parts, Decimal(0)) for parts in zip(*own, strict=True))) if own else Cost(Decimal(0))
+        return (
+            PrivacyCost(*(sum(parts, Decimal(0)) for parts in zip(*own, strict=True)))
+            if own
+            else PrivacyCost(Decimal(0))
+        )
+
+    def spent_by(self) -> list[dict[str, str]]:
+        """What each analyst has spent for each purpose, the whole dataset last."""
+        whole = self.spent()
+        rows = [(*key, *cost) for key, cost in sorted(self._totals.items())]
+        rows.append(("", "", whole.epsilon, whole.delta))
+        names = ("analyst", "purpose", "epsilon", "delta")
+        return [dict(zip(names, map(str, row), strict=True)) for row in rows]
 
     def reserve(
-        self, analyst: str, purpose: str, request: str, query: str, cost: Cost, budget: Cost, whole: Cost, share: bool
+        self,
+        analyst: str,
+        purpose: str,
+        request: str,
+        query: str,
+        cost: PrivacyCost,
+        budget: PrivacyCost,
+        whole: PrivacyCost,
+        share: bool,
     ) -> tuple[int | None, str | None]:
         """Charge a query, or find that it was answered: the number of the charge, or the stored answer.
 
@@ -206,7 +226,7 @@ class Ledger:
                 (self.spent(analyst, purpose), budget, f'the budget of "{analyst}"'),
                 (self.spent(), whole, "the budget of the dataset"),
             ):
-                left = Cost(most.epsilon - spent.epsilon, most.delta - spent.delta)
+                left = PrivacyCost(most.epsilon - spent.epsilon, most.delta - spent.delta)
                 if cost.epsilon > left.epsilon or cost.delta > left.delta:
                     what = f"{whose} does not hold what the answer costs, and nothing was charged"
                     raise BudgetSpent(what, got=f"a cost of {cost}", allowed=f"{left} left of {most}")
@@ -280,6 +300,19 @@ class Ledger:
                 file.flush()
                 os.fsync(file.fileno())
             part.replace(folder / f"{first}.json")
+
+
+def open_ledger(path: Any) -> BudgetLedger:
+    """The ledger of a file, whichever dataset it is of, and whether or not it is as it was written."""
+    place = path_of(path)
+    try:
+        with sqlite3.connect(f"{place.resolve().as_uri()}?mode=ro", uri=True) as db:
+            row = db.execute("SELECT dataset FROM entries WHERE number = 1").fetchone()
+    except sqlite3.Error:
+        row = None
+    if row is None:
+        raise ReadError(f"{place} is no ledger of Sfumato")
+    return BudgetLedger(place, str(row[0]), checked=False)
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:

@@ -14,17 +14,18 @@ import polars as pl
 from sfumato.core import parameters
 from sfumato.core.fingerprint import key
 from sfumato.dp.accounting import EXACT_DOWN, epsilon_of, exact
-from sfumato.dp.ledger import ANSWERED, COMMITTED, Ledger
+from sfumato.dp.ledger import ANSWERED, COMMITTED, BudgetLedger
 from sfumato.dp.mechanisms import choose, laplace
+from sfumato.dp.queries.contingency_table import BINS, ContingencyTable
 from sfumato.dp.queries.count import Count
-from sfumato.dp.queries.histogram import BINS, Histogram
 from sfumato.dp.queries.mean import Mean
 from sfumato.dp.queries.quantile import Quantile
 from sfumato.dp.queries.query import Part, Query
 from sfumato.dp.queries.sum import Sum
+from sfumato.dp.queries.text import parse_query
 from sfumato.dp.queries.variance import StandardDeviation, Variance
 from sfumato.dp.rows import PrivateRows
-from sfumato.dp.values import Answer, Cost, Public, Unit
+from sfumato.dp.values import Answer, PrivacyCost, Public, Unit
 from sfumato.engines.protocol import Progress
 from sfumato.engines.tables import engine_of
 from sfumato.errors import ColumnError, PolicyError
@@ -93,8 +94,8 @@ class Session:
         self._rows = PrivateRows(
             self._engine, self.public, self.unit, parameters.max_cells_of(max_cells), progress or quiet
         )
-        self.budget = Cost(epsilon_of(epsilon, i_know), exact(delta, "delta", strict=False))
-        whole = Cost(
+        self.budget = PrivacyCost(epsilon_of(epsilon, i_know), exact(delta, "delta", strict=False))
+        whole = PrivacyCost(
             self.budget.epsilon if dataset_epsilon is None else epsilon_of(dataset_epsilon, i_know),
             self.budget.delta if dataset_delta is None else exact(dataset_delta, "dataset_delta", strict=False),
         )
@@ -105,7 +106,7 @@ class Session:
                 )
         self.dataset, self.analyst, self.purpose = dataset, analyst, purpose
         self.share = parameters.yes_or_no(share, "share")
-        self.ledger = Ledger(ledger, self.dataset)
+        self.ledger = BudgetLedger(ledger, self.dataset)
         self.whole_budget = self.ledger.register(whole)
         self._snapshot = self._engine.fingerprint(key()) or secrets.token_hex(16)
 
@@ -113,10 +114,10 @@ class Session:
         return f"<Session of {self.analyst}: {self.left} left of {self.budget}>"
 
     @property
-    def left(self) -> Cost:
+    def left(self) -> PrivacyCost:
         """What is left of the budget: that of the analyst, or less where that of the dataset is."""
         own, whole = self.ledger.spent(self.analyst, self.purpose), self.ledger.spent()
-        return Cost(
+        return PrivacyCost(
             min(self.budget.epsilon - own.epsilon, self.whole_budget.epsilon - whole.epsilon),
             min(self.budget.delta - own.delta, self.whole_budget.delta - whole.delta),
         )
@@ -169,23 +170,29 @@ class Session:
         request: str | None = None,
     ) -> Answer:  # fmt: skip
         """How many rows have each public value, or are in each bin, of a column or several together."""
-        return self.ask(Histogram(by, bins, where), epsilon, request)
+        return self.ask(ContingencyTable(by, bins, where), epsilon, request)
 
-    def price(self, query: Query, epsilon: Any) -> dict[str, Any]:
+    def price(self, query: Query | str, epsilon: Any) -> dict[str, Any]:
         """What a question costs and how noisy its answer is, without asking it: nothing is charged."""
         asked = epsilon_of(epsilon, i_know=True)
-        parts = query.parts(self.public, self.unit)
+        parts = parse_query(query).parts(self.public, self.unit)
         shares = sum(part.share for part in parts)
         scales = [float(part.sensitivity * part.step * shares / part.share / float(asked)) for part in parts]
-        return {"cost": Cost(asked), "scales": scales, "numbers": sum(part.width for part in parts), "left": self.left}
+        return {
+            "cost": PrivacyCost(asked),
+            "scales": scales,
+            "numbers": sum(part.width for part in parts),
+            "left": self.left,
+        }
 
-    def ask(self, query: Query, epsilon: Any, request: str | None = None) -> Answer:
-        """Ask a question: it is charged, its noise is drawn, the answer is stored, and then given.
+    def ask(self, query: Query | str, epsilon: Any, request: str | None = None) -> Answer:
+        """Ask a question, a value or a text such as "mean age where sex = F": it is charged, its noise is drawn, the
+        answer is stored, and then given.
 
         A question that was answered before is answered by the same numbers, and costs nothing. `request` names a call,
         so that one that was interrupted can be made again without a second charge.
         """
-        cost = Cost(epsilon_of(epsilon, i_know=True))
+        cost, query = PrivacyCost(epsilon_of(epsilon, i_know=True)), parse_query(query)
         parts = query.parts(self.public, self.unit)
         form = query.form(self.public)
         self._rows.expression(query.conditions)  # refused before it is charged
@@ -197,7 +204,7 @@ class Session:
             self.share,
         )  # fmt: skip
         if stored is not None:
-            return replace(self._read(stored, form, query), again=True, cost=Cost(Decimal(0)))
+            return replace(self._read(stored, form, query), again=True, cost=PrivacyCost(Decimal(0)))
         assert number is not None
         self.ledger.follow(number, COMMITTED)
         noisy, scales, mechanism = self._draw(query, parts, cost.epsilon)
@@ -243,7 +250,7 @@ class Session:
         scales = found["scales"]
         return Answer(
             value, interval, scales[0] if len(scales) == 1 else tuple(scales), found["mechanism"],
-            Cost(Decimal(found["epsilon"])), form, query.how,
+            PrivacyCost(Decimal(found["epsilon"])), form, query.how,
         )  # fmt: skip
 
 

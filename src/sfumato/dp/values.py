@@ -107,7 +107,7 @@ def _keys(name: str, given: Any) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Cost:
+class PrivacyCost:
     """What an answer takes of a budget, in exact decimals."""
 
     epsilon: Decimal
@@ -129,7 +129,7 @@ class Answer:
     interval: Any
     scale: Any
     mechanism: str
-    cost: Cost
+    cost: PrivacyCost
     query: Mapping[str, Any]
     sensitivity: str
     again: bool = False

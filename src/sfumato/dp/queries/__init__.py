@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sfumato.core.registry import Registry, Variant
+from sfumato.dp.queries.contingency_table import ContingencyTable
 from sfumato.dp.queries.count import Count
-from sfumato.dp.queries.histogram import Histogram
 from sfumato.dp.queries.mean import Mean
 from sfumato.dp.queries.quantile import Quantile
 from sfumato.dp.queries.query import Query
@@ -22,6 +22,6 @@ QUERIES: Registry[Query] = Registry(
         "variance": Variant(Variance, example=Variance("age"), cite="Dwork et al. 2006"),
         "standard-deviation": Variant(StandardDeviation, example=StandardDeviation("age"), cite="Dwork et al. 2006"),
         "quantile": Variant(Quantile, example=Quantile("age"), cite="Smith 2011"),
-        "histogram": Variant(Histogram, example=Histogram("sex"), cite="Dwork et al. 2006"),
+        "contingency-table": Variant(ContingencyTable, example=ContingencyTable("sex"), cite="Dwork et al. 2006"),
     },
 )

@@ -22,7 +22,7 @@ BINS = 10
 
 
 @dataclass(frozen=True)
-class Histogram(Query):
+class ContingencyTable(Query):
     """How many rows are in each cell of one column or several, every combination of their public values and bins.
 
     Bins are of columns with bounds: their edges, ascending, or how many of equal width; the last has its upper end. A

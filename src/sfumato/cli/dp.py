@@ -1,0 +1,57 @@
+"""sfumato dp: what was spent of a privacy budget, and whether the ledger is as it was written."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sfumato.cli import options
+from sfumato.cli.console import say, say_json, say_table
+from sfumato.core.wording import count
+
+
+class What(StrEnum):
+    """What it is about."""
+
+    ledger = "ledger"
+
+
+class LedgerAction(StrEnum):
+    """What is done."""
+
+    show = "show"
+    verify = "verify"
+    export = "export"
+
+
+def dp(
+    what: Annotated[What, typer.Argument(help="ledger.", metavar="WHAT")],
+    action: Annotated[LedgerAction, typer.Argument(help="show, verify or export.", metavar="ACTION")],
+    file: Annotated[Path, typer.Argument(help="The file of the ledger.", metavar="FILE")],
+    *,
+    as_json: options.Json = False,
+) -> int:
+    """Show what was spent of a privacy budget (show), check that no row of its ledger was changed, dropped or put back
+    (verify), or print all rows as JSON (export).
+
+    Exits 1 where the ledger was changed.
+    """
+    from sfumato.dp.ledger import open_ledger
+
+    ledger = open_ledger(file)
+    faults = ledger.verify()
+    if action is LedgerAction.export:
+        say_json([vars(entry) for entry in ledger.entries()])
+    elif as_json:
+        spent = ledger.spent_by()
+        say_json({"faults": faults, "rows": len(ledger.entries()), "spent": spent})
+    elif action is LedgerAction.show:
+        say(f"the ledger of {ledger.dataset}: {count(len(ledger.entries()), 'row')}")
+        rows = [[one["analyst"], one["purpose"], one["epsilon"], one["delta"]] for one in ledger.spent_by()]
+        say_table(["analyst", "purpose", "epsilon", "delta"], rows)
+    if action is LedgerAction.verify and not as_json:
+        say(f"the ledger was changed: {faults[0]}" if faults else f"{count(len(ledger.entries()), 'row')}, as written")
+    return 1 if faults else 0

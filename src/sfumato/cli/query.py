@@ -1,0 +1,132 @@
+"""sfumato query: ask a table that stays with its owner, with noise, until a budget is spent."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sfumato.cli import inputs, options
+from sfumato.cli.console import Progress, notes, say, say_json, say_table
+from sfumato.cli.options import option
+from sfumato.core.wording import count, number
+
+ASKING = "Question"
+PUBLIC = "What is public"
+BUDGET = "Budget"
+
+
+class QueryAction(StrEnum):
+    """What is done."""
+
+    ask = "ask"
+    cost = "cost"
+    budget = "budget"
+
+
+def query(
+    action: Annotated[QueryAction, typer.Argument(help="ask, cost or budget.", metavar="ACTION")],
+    files: Annotated[options.Texts, typer.Argument(help="The data, and a question.", metavar="FILE")] = None,
+    *,
+    epsilon: Annotated[str | None, option("--epsilon", "What the answer may cost.", ASKING, "N")] = None,
+    bounds: Annotated[
+        options.Texts,
+        option("--bounds", "As age=0:120, from outside the table; may be repeated.", PUBLIC, "A=LOW:HIGH"),
+    ] = None,
+    keys: Annotated[
+        options.Texts, option("--keys", "As sex=F,M: all values that may be; may be repeated.", PUBLIC, "A=B,C")
+    ] = None,
+    person: Annotated[str | None, option("--person", "Column that says whose row it is.", PUBLIC, "A")] = None,
+    rows_per_person: Annotated[
+        int, option("--rows-per-person", "Rows of a person that count, at most: 1 (default).", PUBLIC, "N")
+    ] = 1,
+    budget: Annotated[str | None, option("--budget", "Epsilon of this analyst in all.", BUDGET, "N")] = None,
+    ledger: Annotated[Path | None, option("--ledger", "File that keeps what was spent.", BUDGET, "FILE")] = None,
+    analyst: Annotated[str, option("--analyst", "Who asks: owner (default).", BUDGET, "NAME")] = "owner",
+    dataset: Annotated[str, option("--dataset", "Whose ledger it is: table (default).", BUDGET, "NAME")] = "table",
+    reading: options.ReadingOptions,
+    as_json: options.Json = False,
+) -> int:
+    """Ask a question with noise (ask), see what it would cost (cost), or what is left (budget).
+
+    Questions are texts: "count where age > 40", "mean age where sex = F", "quantile pay q=0.9", "histogram sex,age".
+    The ledger keeps what was spent: an answer that would cost more than is left is refused, and costs nothing.
+    """
+    import sfumato as sf
+    from sfumato.errors import PolicyError
+
+    asks = action is not QueryAction.budget
+    *places, text = files if files and asks else [*(files or ()), ""]
+    if len(places) != 1 or (asks and epsilon is None) or budget is None or ledger is None:
+        what = f"{action} needs the data{', a question, --epsilon' if asks else ''}, --budget and --ledger"
+        example = 'data.csv "mean age" --epsilon 0.1 --bounds age=0:120' if asks else "data.csv"
+        raise PolicyError(what, hint=f"sfumato query {action} {example} --budget 1 --ledger ledger.sqlite")
+    with Progress("reading"), notes():
+        data = inputs.table(Path(places[0]), reading.reader)
+        session = sf.dp.Session(
+            data, budget, bounds=_bounds(bounds), keys=_keys(keys), person=person, rows_per_person=rows_per_person,
+            ledger=ledger, analyst=analyst, dataset=dataset,
+        )  # fmt: skip
+        found: dict[str, Any] = {}
+        if action is QueryAction.cost:
+            priced = session.price(text, epsilon)
+            found = {"epsilon": str(priced["cost"].epsilon), "scales": priced["scales"], "numbers": priced["numbers"]}
+        elif action is QueryAction.ask:
+            answer = session.ask(text, epsilon)
+            value = answer.value
+            found = {
+                "value": value.to_dicts() if hasattr(value, "to_dicts") else value, "interval": answer.interval,
+                "scale": answer.scale, "mechanism": answer.mechanism, "epsilon": str(answer.cost.epsilon),
+                "again": answer.again, "sensitivity": answer.sensitivity,
+            }  # fmt: skip
+        found["left"] = str(session.left.epsilon)
+    if as_json:
+        say_json(found)
+        return 0
+    _say(found, action)
+    return 0
+
+
+def _say(found: dict[str, Any], action: QueryAction) -> None:
+    value = found.get("value")
+    if isinstance(value, list):
+        names = list(value[0]) if value else []
+        say_table(names, [[str(row[name]) for name in names] for row in value])
+    elif action is QueryAction.ask:
+        ends = found["interval"]
+        between = "" if ends is None else f", between {number(ends[0])} and {number(ends[1])} with 95% probability"
+        say(f"{number(value)}{between}")
+    if action is QueryAction.ask:
+        cost = "answered before, for nothing" if found["again"] else f"cost epsilon {found['epsilon']}"
+        say(f"{found['mechanism']} noise, {cost}; left: epsilon {found['left']}")
+    elif action is QueryAction.cost:
+        scales = ", ".join(number(scale) for scale in found["scales"])
+        numbers = count(found["numbers"], "number")
+        say(f"would cost epsilon {found['epsilon']}; noise of scale {scales} on {numbers}")
+        say(f"left: epsilon {found['left']}")
+    else:
+        say(f"left: epsilon {found['left']}")
+
+
+def _bounds(texts: options.Texts) -> dict[str, Any]:
+    from sfumato.errors import PolicyError
+
+    faults: list[str] = []
+    found = options.pairs(texts, "--bounds", faults)
+    ends = {name: tuple(text.split(":")) for name, text in found.items()}
+    faults += [f'--bounds of "{name}" must be LOW:HIGH' for name, parts in ends.items() if len(parts) != 2]
+    if faults:
+        raise PolicyError("bounds cannot be read:", faults)
+    return dict(ends)
+
+
+def _keys(texts: options.Texts) -> dict[str, list[str]]:
+    from sfumato.errors import PolicyError
+
+    faults: list[str] = []
+    found = options.pairs(texts, "--keys", faults)
+    if faults:
+        raise PolicyError("keys cannot be read:", faults)
+    return {name: [part.strip() for part in text.split(",")] for name, text in found.items()}

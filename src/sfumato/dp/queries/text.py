@@ -1,0 +1,57 @@
+"""Queries as texts: a name, columns, parameters and a filter, as "quantile pay q=0.9 where sex = F"."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Any
+
+from sfumato.core.registry import make_variant
+from sfumato.dp.queries import QUERIES
+from sfumato.dp.queries.query import Query
+from sfumato.errors import PolicyError
+
+NAMES = {"histogram": "contingency-table", "median": "quantile"}  # what people call them, too
+EXAMPLE = '"mean age where sex = F"'
+
+
+def parse_query(given: Any) -> Query:
+    """A query from its text; a query as it is.
+
+    >>> parse_query("quantile pay q=0.9 where sex = F")
+    Quantile(column='pay', q=0.9, candidates=1000, where='sex = F')
+    """
+    if not isinstance(given, str):
+        return QUERIES.value(given)
+    head, *filters = re.split(r"\bwhere\b", given, maxsplit=1, flags=re.IGNORECASE)
+    try:
+        name, *words = shlex.split(head)
+    except ValueError:
+        raise PolicyError("this is no query", got=repr(given), allowed=EXAMPLE) from None
+    parameters: dict[str, Any] = {"where": filters[0].strip()} if filters else {}
+    columns: list[str] = []
+    for word in words:
+        key, equals, value = word.partition("=")
+        if equals:
+            parameters[key] = _value(value)
+        else:
+            columns += [part for part in word.split(",") if part]
+    name = NAMES.get(name, name)
+    if columns:
+        several = name == "contingency-table"
+        if not several and len(columns) > 1:
+            raise PolicyError(f"{name} is of one column", got=", ".join(columns), allowed=EXAMPLE)
+        parameters["by" if several else "column"] = columns if several else columns[0]
+    found: Query = make_variant(QUERIES, "query", name, parameters)
+    return found
+
+
+def _value(text: str) -> Any:
+    if "," in text:
+        return [_value(part) for part in text.split(",") if part]
+    for make in (int, float):
+        try:
+            return make(text)
+        except ValueError:
+            continue
+    return text
