@@ -69,7 +69,7 @@ def test_the_ledger_is_shown_checked_and_exported(ask: Any) -> None:
     [
         (("ask", "data.csv"), "ask needs the data, a question"),
         (("ask", "data.csv", "mode age", "--epsilon", "1", *BUDGET), "unknown query"),
-        (("ask", "data.csv", "mean age,sex", "--epsilon", "1", *BUDGET), "is of one column"),
+        (("ask", "data.csv", "mean age,sex", "--epsilon", "1", *BUDGET), "mean is of 1 column"),
         (("ask", "data.csv", "mean age", "--epsilon", "1", "--bounds", "age=0", *BUDGET), "must be LOW:HIGH"),
         (("ask", "data.csv", "mean age", "--epsilon", "1", *BUDGET), "no public bounds"),
         (("ask", "data.csv", "mean age", "--epsilon", "1", "--bounds", "age=9:3", *BUDGET), "reversed"),

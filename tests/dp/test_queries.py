@@ -15,7 +15,18 @@ import sfumato as sf
 from sfumato.core.conditions import parse_filter
 from sfumato.dp import QUERIES, Public, Unit
 from sfumato.dp.mechanisms import laplace
-from sfumato.dp.queries import ContingencyTable, Count, Mean, Quantile, StandardDeviation, Sum, Variance
+from sfumato.dp.queries import (
+    ContingencyTable,
+    Count,
+    Covariance,
+    DistinctCount,
+    GroupedMean,
+    Mean,
+    Quantile,
+    StandardDeviation,
+    Sum,
+    Variance,
+)
 from sfumato.dp.rows import PrivateRows
 from sfumato.engines.memory.table import MemoryTable
 from sfumato.errors import ColumnError, PolicyError
@@ -28,7 +39,8 @@ ASKED: list[Any] = [
     Count(), Count("age > 40 and sex = F"), Sum("age"), Sum("pay", "sex != F"), Mean("pay"),
     Mean("age", "town in (a, b)"), Variance("pay"), StandardDeviation("age"), Quantile("age"),
     Quantile("pay", 0.9, 50), ContingencyTable("sex"), ContingencyTable(["sex", "town"]),
-    ContingencyTable(["town", "age"], [0, 18, 65, 100]), ContingencyTable("pay", 7, "age < 50"),
+    ContingencyTable(["town", "age"], [0, 18, 65, 100]), ContingencyTable("pay", 7, "age < 50"), DistinctCount("age"),
+    DistinctCount("sex", "age > 30"), Covariance("age", "pay"), GroupedMean("pay", ["sex", "age"], 3),
 ]  # fmt: skip
 
 
@@ -95,6 +107,12 @@ def test_without_noise_to_speak_of_answers_are_the_exact_ones():
     assert session.mean("pay", where="age > 40", **often).value == pytest.approx(old["pay"].mean(), abs=1e-3)
     assert session.variance("age", **often).value == pytest.approx(table["age"].var(ddof=0), abs=0.05)
     assert session.standard_deviation("pay", **often).value == pytest.approx(table["pay"].std(ddof=0), abs=0.01)
+    assert session.distinct_count("age", **often).value == table["age"].n_unique()
+    covariance = np.cov(table["age"], table["pay"], ddof=0)[0, 1]
+    assert session.covariance("age", "pay", **often).value == pytest.approx(covariance, abs=0.1)
+    means = session.grouped_mean("pay", "sex", **often).value
+    assert means.columns == ["sex", "mean", "count"]
+    assert means["mean"][1] == pytest.approx(table.filter(pl.col("sex") == "M")["pay"].mean(), abs=1e-3)
     assert session.median("age", **often).value == pytest.approx(table["age"].median(), abs=1)
     assert session.quantile("pay", 0.9, **often).value == pytest.approx(table["pay"].quantile(0.9), abs=0.1)
     assert session.minimum("age", **often).value <= 2

@@ -18,6 +18,9 @@ from sfumato.dp.ledger import ANSWERED, COMMITTED, BudgetLedger
 from sfumato.dp.mechanisms import choose, laplace
 from sfumato.dp.queries.contingency_table import BINS, ContingencyTable
 from sfumato.dp.queries.count import Count
+from sfumato.dp.queries.covariance import Covariance
+from sfumato.dp.queries.distinct_count import DistinctCount
+from sfumato.dp.queries.grouped_mean import GroupedMean
 from sfumato.dp.queries.mean import Mean
 from sfumato.dp.queries.quantile import Quantile
 from sfumato.dp.queries.query import Part, Query
@@ -128,6 +131,12 @@ class Session:
         """How many rows there are, or meet a filter such as "age > 40 and sex = F"."""
         return self.ask(Count(where), epsilon, request)
 
+    def distinct_count(
+        self, column: str, *, where: str | None = None, epsilon: Any, request: str | None = None
+    ) -> Answer:
+        """How many different values a column has."""
+        return self.ask(DistinctCount(column, where), epsilon, request)
+
     def sum(self, column: str, *, where: str | None = None, epsilon: Any, request: str | None = None) -> Answer:
         """The sum of a column."""
         return self.ask(Sum(column, where), epsilon, request)
@@ -145,6 +154,19 @@ class Session:
     ) -> Answer:
         """The standard deviation of a column."""
         return self.ask(StandardDeviation(column, where), epsilon, request)
+
+    def covariance(
+        self, one: str, other: str, *, where: str | None = None, epsilon: Any, request: str | None = None
+    ) -> Answer:
+        """The covariance of two columns."""
+        return self.ask(Covariance(one, other, where), epsilon, request)
+
+    def grouped_mean(
+        self, column: str, by: str | Sequence[str], *, bins: Any = BINS, where: str | None = None, epsilon: Any,
+        request: str | None = None,
+    ) -> Answer:  # fmt: skip
+        """The mean of a column, and how many rows have it, in each group of public values and bins."""
+        return self.ask(GroupedMean(column, by, bins, where), epsilon, request)
 
     def quantile(
         self, column: str, q: float = 0.5, *, candidates: int = 1000, where: str | None = None, epsilon: Any,

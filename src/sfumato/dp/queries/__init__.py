@@ -5,6 +5,9 @@ from __future__ import annotations
 from sfumato.core.registry import Registry, Variant
 from sfumato.dp.queries.contingency_table import ContingencyTable
 from sfumato.dp.queries.count import Count
+from sfumato.dp.queries.covariance import Covariance
+from sfumato.dp.queries.distinct_count import DistinctCount
+from sfumato.dp.queries.grouped_mean import GroupedMean
 from sfumato.dp.queries.mean import Mean
 from sfumato.dp.queries.quantile import Quantile
 from sfumato.dp.queries.query import Query
@@ -17,10 +20,13 @@ QUERIES: Registry[Query] = Registry(
     (Query,),
     {
         "count": Variant(Count, example=Count(), cite="Dwork et al. 2006"),
+        "distinct-count": Variant(DistinctCount, example=DistinctCount("town"), cite="Dwork et al. 2006"),
         "sum": Variant(Sum, example=Sum("age"), cite="Dwork et al. 2006"),
         "mean": Variant(Mean, example=Mean("age"), cite="Dwork et al. 2006"),
         "variance": Variant(Variance, example=Variance("age"), cite="Dwork et al. 2006"),
         "standard-deviation": Variant(StandardDeviation, example=StandardDeviation("age"), cite="Dwork et al. 2006"),
+        "covariance": Variant(Covariance, example=Covariance("age", "pay"), cite="Dwork et al. 2006"),
+        "grouped-mean": Variant(GroupedMean, example=GroupedMean("age", "sex"), cite="Dwork et al. 2006"),
         "quantile": Variant(Quantile, example=Quantile("age"), cite="Smith 2011"),
         "contingency-table": Variant(ContingencyTable, example=ContingencyTable("sex"), cite="Dwork et al. 2006"),
     },

@@ -74,15 +74,20 @@ class ContingencyTable(Query):
 
     def exact(self, rows: PrivateRows) -> list[np.ndarray]:
         """The rows of each cell."""
-        cells = self.cells(rows.public)
         frame, times = rows.of(self.columns, self.conditions)
+        place, size = self.places(frame, rows.public)
+        there = place >= 0
+        return [np.bincount(place[there], weights=times[there], minlength=size).astype(np.int64)]
+
+    def places(self, frame: pl.DataFrame, public: Public) -> tuple[np.ndarray, int]:
+        """The number of the cell of each row, -1 where it is in none, and how many cells there are."""
+        cells = self.cells(public)
         place, there = np.zeros(frame.height, np.int64), np.ones(frame.height, np.bool_)
         for name, own in zip(self.by, cells, strict=True):
-            code = self._codes(name, frame.get_column(name), own, rows.public)
+            code = self._codes(name, frame.get_column(name), own, public)
             there &= code >= 0
             place = place * len(own) + code
-        size = math.prod(map(len, cells))
-        return [np.bincount(place[there], weights=times[there], minlength=size).astype(np.int64)]
+        return np.where(there, place, -1), math.prod(map(len, cells))
 
     def _codes(self, name: str, column: pl.Series, own: Sequence[Any], public: Public) -> np.ndarray:
         if name not in public.bounds:
@@ -98,12 +103,16 @@ class ContingencyTable(Query):
     def answer(self, noisy: Sequence[Sequence[float]], scales: Sequence[float], public: Public) -> tuple[Any, Any]:
         """A frame of the cells and their counts, with the interval of each."""
         half = whole_interval(scales[0])
+        counts = [int(value) for value in noisy[0]]
+        frame = self.labelled(public).with_columns(pl.Series("count", counts, pl.Int64))
+        return frame, [(value - half, value + half) for value in counts]
+
+    def labelled(self, public: Public) -> pl.DataFrame:
+        """The cells, by the values and bins of their columns."""
         cells = self.cells(public)
         grid = np.indices([len(own) for own in cells]).reshape(len(cells), -1)
         labels = {name: [_label(own[i]) for i in at] for name, own, at in zip(self.by, cells, grid, strict=True)}
-        counts = [int(value) for value in noisy[0]]
-        frame = pl.DataFrame({**labels, "count": counts})
-        return frame, [(value - half, value + half) for value in counts]
+        return pl.DataFrame(labels, schema=dict.fromkeys(labels, pl.String()))
 
 
 def _bins(given: Any) -> int | tuple[float, ...]:

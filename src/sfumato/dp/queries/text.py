@@ -7,11 +7,13 @@ import shlex
 from typing import Any
 
 from sfumato.core.registry import make_variant
+from sfumato.core.wording import count
 from sfumato.dp.queries import QUERIES
 from sfumato.dp.queries.query import Query
 from sfumato.errors import PolicyError
 
 NAMES = {"histogram": "contingency-table", "median": "quantile"}  # what people call them, too
+PLACES = {"contingency-table": ("by",), "count": (), "covariance": ("one", "other")}  # of columns; else "column"
 EXAMPLE = '"mean age where sex = F"'
 
 
@@ -37,11 +39,14 @@ def parse_query(given: Any) -> Query:
         else:
             columns += [part for part in word.split(",") if part]
     name = NAMES.get(name, name)
-    if columns:
-        several = name == "contingency-table"
-        if not several and len(columns) > 1:
-            raise PolicyError(f"{name} is of one column", got=", ".join(columns), allowed=EXAMPLE)
-        parameters["by" if several else "column"] = columns if several else columns[0]
+    names = PLACES.get(name, ("column",))
+    if names == ("by",):
+        parameters["by"] = columns
+    elif len(columns) > len(names):
+        what = f"{name} is of {count(len(names), 'column')}"
+        raise PolicyError(what, got=", ".join(columns), allowed=EXAMPLE)
+    else:
+        parameters |= dict(zip(names, columns, strict=False))
     found: Query = make_variant(QUERIES, "query", name, parameters)
     return found
 

@@ -1,0 +1,44 @@
+"""Distinct count: how many different values a column has, missing ones left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sfumato.core.parameters import known_columns
+from sfumato.core.printed import printed
+from sfumato.dp.queries.query import Part, Query, whole_interval
+from sfumato.dp.rows import PrivateRows
+from sfumato.dp.values import Public, Unit
+
+
+@dataclass(frozen=True)
+class DistinctCount(Query):
+    """How many different values a column has."""
+
+    column: str
+    where: Any = None
+    how: ClassVar[str] = "a unit has at most so many rows, and each brings or takes one value at most"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column."""
+        return (self.column,)
+
+    def parts(self, public: Public, unit: Unit) -> tuple[Part, ...]:
+        """A number that one unit changes by its rows, also where another takes its place."""
+        known_columns(self.columns, public.schema)
+        return (Part(1, unit.rows),)
+
+    def exact(self, rows: PrivateRows) -> list[np.ndarray]:
+        """The different values, by their printed form."""
+        frame, _ = rows.of(self.columns, self.conditions)
+        return [np.array([printed(frame.get_column(self.column)).drop_nulls().n_unique()])]
+
+    def answer(self, noisy: Sequence[Sequence[float]], scales: Sequence[float], public: Public) -> tuple[Any, Any]:
+        """A whole number."""
+        value, half = int(noisy[0][0]), whole_interval(scales[0])
+        return value, (value - half, value + half)

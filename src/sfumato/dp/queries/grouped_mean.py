@@ -1,0 +1,78 @@
+"""Sums and means of a column by groups whose names are public: each row is in one group at most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+
+from sfumato.dp.queries.contingency_table import BINS, ContingencyTable
+from sfumato.dp.queries.mean import Mean, centred
+from sfumato.dp.queries.query import Part, Query
+from sfumato.dp.rows import PrivateRows
+from sfumato.dp.values import Public, Unit
+
+
+@dataclass(frozen=True)
+class GroupedMean(Query):
+    """The mean of a column in each group, with its count: groups are all combinations of public values and bins.
+
+    A group that nobody is in is answered like any other: by a mean that is all noise, and a count near 0 that says so.
+    """
+
+    column: str
+    by: Any
+    bins: Any = BINS
+    where: Any = None
+    how: ClassVar[str] = (
+        "in all groups together, a count of rows, and a sum of distances from the middle of the bounds: half the width "
+        "of the bounds for each row, which is in one group"
+    )
+
+    def __post_init__(self) -> None:
+        cells = ContingencyTable(self.by, self.bins, self.where)
+        object.__setattr__(self, "by", cells.by)
+        object.__setattr__(self, "bins", cells.bins)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column and those of the groups."""
+        return tuple(dict.fromkeys((self.column, *self.by)))
+
+    def _cells(self) -> ContingencyTable:
+        return ContingencyTable(self.by, self.bins, self.where)
+
+    def parts(self, public: Public, unit: Unit) -> tuple[Part, ...]:
+        """Counts, and sums about the middle; where a unit is exchanged, two groups change."""
+        [cells], grid = self._cells().parts(public, unit), centred(public, self.column)
+        sums = unit.rows * unit.times * grid.largest
+        return Part(cells.width, cells.sensitivity), Part(cells.width, sums, grid.step)
+
+    def exact(self, rows: PrivateRows) -> list[np.ndarray]:
+        """The rows with a number in each group, and the sums of their distances in steps."""
+        frame, times = rows.of(self.columns, self.conditions)
+        place, size = self._cells().places(frame, rows.public)
+        known = frame.get_column(self.column)
+        there = (place >= 0) & known.is_not_null().to_numpy()
+        steps = centred(rows.public, self.column).whole(known)
+        return [
+            np.bincount(place[there], weights=(times * values)[there], minlength=size).astype(np.int64)
+            for values in (np.ones_like(steps), steps)
+        ]
+
+    def answer(self, noisy: Sequence[Sequence[float]], scales: Sequence[float], public: Public) -> tuple[Any, Any]:
+        """A frame of the groups, their means and counts, with the interval of each mean."""
+        alone = Mean(self.column)
+        each = [alone.answer([[n], [total]], scales, public) for n, total in zip(*noisy, strict=True)]
+        frame = (
+            self._cells()
+            .labelled(public)
+            .with_columns(
+                pl.Series("mean", [value for value, _ in each], pl.Float64),
+                pl.Series("count", [int(n) for n in noisy[0]], pl.Int64),
+            )
+        )
+        return frame, [ends for _, ends in each]
