@@ -47,7 +47,9 @@ def test_a_float_is_its_shortest_decimal():
     assert epsilon_of("0.1") == Decimal("0.1")
 
 
-@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf"), True, None, "much", 21, "1e-30", "0." + "1" * 50])
+@pytest.mark.parametrize(
+    "value", [0, -1, float("nan"), float("inf"), True, None, "much", 21, "1e-30", "0." + "1" * 50, "1e-13"]
+)
 def test_what_is_no_epsilon_is_refused(value):
     with pytest.raises(PolicyError, match="epsilon"):
         epsilon_of(value)

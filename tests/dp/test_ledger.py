@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import signal
 import sqlite3
+import stat
 import subprocess
 import sys
 import time
@@ -17,6 +17,7 @@ import polars as pl
 import pytest
 
 import sfumato as sf
+from sfumato.cli import main
 from sfumato.dp.ledger import BudgetLedger, owner_folder
 from sfumato.errors import BrokenPromise, BudgetSpent, PolicyError
 
@@ -58,7 +59,9 @@ def test_histograms_are_stored_too(tmp_path):
 
 def test_analysts_have_budgets_and_the_dataset_has_one(tmp_path):
     first = session(tmp_path, 1, analyst="a", dataset_epsilon=1.5)
-    second = session(tmp_path, 1, analyst="b", dataset_epsilon=20)  # the first one counts
+    with pytest.raises(PolicyError, match="stays as it was first stated"):
+        session(tmp_path, 1, analyst="b", dataset_epsilon=20)
+    second = session(tmp_path, 1, analyst="b")
     one = first.count(epsilon=1)
     with pytest.raises(BudgetSpent, match='budget of "a"'):
         first.count(where="age > 3", epsilon=0.1)
@@ -126,13 +129,68 @@ def test_a_tail_that_is_cut_off_with_its_head_and_an_older_copy_are_found(tmp_pa
     shutil.rmtree(tmp_path.parent / "copy")
 
 
-def test_a_ledger_signed_by_another_is_found(tmp_path, monkeypatch):
+def test_a_ledger_of_another_key_or_place_is_found_until_it_is_adopted(tmp_path, monkeypatch):
     session(tmp_path).count(epsilon=0.25)
-    first = BudgetLedger(tmp_path / "ledger.sqlite", "table").entries()[0].hash
-    kept = json.loads((owner_folder() / f"{first}.json").read_text())
-    (owner_folder() / f"{first}.json").write_text(json.dumps({**kept, "key": "00" * 32}))
-    with pytest.raises(BrokenPromise, match="another key"):
+    (tmp_path / "home").mkdir()
+    shutil.copytree(owner_folder(), tmp_path / "home" / "sfumato" / "ledgers", ignore=shutil.ignore_patterns("*.json"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    with pytest.raises(BrokenPromise, match="has not seen it"):
         session(tmp_path)
+    assert main(["dp", "ledger", "adopt", str(tmp_path / "ledger.sqlite")]) == 0
+    assert session(tmp_path).left.epsilon == Decimal("0.75")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "other"))
+    with pytest.raises(BrokenPromise, match="not signed by the owner's key"):
+        session(tmp_path)
+
+
+def test_a_request_of_another_purpose_is_another_and_no_charge_is_drawn_twice(tmp_path):
+    one = session(tmp_path, purpose="p").count(epsilon=0.5, request="r")
+    other = session(tmp_path, purpose="q", dataset_epsilon=1)
+    two = other.count(epsilon=0.5, request="r")
+    assert (one.again, two.again) == (False, False)
+    assert other.ledger.spent().epsilon == 1
+    assert other.count(epsilon=0.5, request="r").value == two.value
+
+
+def test_whoever_asks_while_another_draws_gets_the_same_answer(tmp_path, monkeypatch):
+    """A client that gives up waiting and asks again must not see a second draw under the same charge."""
+    first, second = session(tmp_path), session(tmp_path)
+    draw, values = sf.dp.Session._draw, []
+
+    def slow(self, *more):
+        monkeypatch.setattr(sf.dp.Session, "_draw", draw)
+        values.append(second.count(epsilon=0.01, request="r").value)
+        return draw(self, *more)
+
+    monkeypatch.setattr(sf.dp.Session, "_draw", slow)
+    values.append(first.count(epsilon=0.01, request="r").value)
+    assert values[0] == values[1]
+    assert first.ledger.spent().epsilon == Decimal("0.01")
+
+
+def test_a_copy_that_is_open_at_the_same_time_cannot_be_spent_from(tmp_path):
+    first = session(tmp_path)
+    first.ledger._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    shutil.copy(tmp_path / "ledger.sqlite", tmp_path / "copy.sqlite")
+    copy = sf.dp.Session(TABLE, 1, bounds={"age": (0, 120)}, ledger=tmp_path / "copy.sqlite")
+    first.count(epsilon=1)
+    with pytest.raises(BrokenPromise, match="older copy"):
+        copy.count(where="age > 3", epsilon=1)
+
+
+def test_a_ledger_that_is_gone_does_not_begin_anew(tmp_path):
+    asked = session(tmp_path)
+    asked.count(epsilon=1)
+    asked.ledger.close()
+    for file in tmp_path.glob("ledger*"):
+        file.unlink()
+    with pytest.raises(BrokenPromise, match="are gone"):
+        session(tmp_path)
+
+
+def test_its_files_are_the_owners_alone(tmp_path):
+    session(tmp_path).count(epsilon=1)
+    assert {stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()} == {0o600}
 
 
 def test_a_ledger_of_another_dataset_and_a_clock_set_back_are_refused(tmp_path, monkeypatch):
@@ -150,7 +208,7 @@ ASKING = """
 import sys, sfumato as sf
 table = {"age": [31, 42, 58, 42] * 10}
 who = sys.argv[2]
-session = sf.dp.Session(table, 1, bounds={"age": (0, 120)}, ledger=sys.argv[1], dataset_epsilon=1)
+session = sf.dp.Session(table, 1, bounds={"age": (0, 120)}, ledger=sys.argv[1])
 print("ready", flush=True)
 for i in range(100):
     try:

@@ -25,23 +25,26 @@ class LedgerAction(StrEnum):
     show = "show"
     verify = "verify"
     export = "export"
+    adopt = "adopt"
 
 
 def dp(
     what: Annotated[What, typer.Argument(help="ledger.", metavar="WHAT")],
-    action: Annotated[LedgerAction, typer.Argument(help="show, verify or export.", metavar="ACTION")],
+    action: Annotated[LedgerAction, typer.Argument(help="show, verify, export or adopt.", metavar="ACTION")],
     file: Annotated[Path, typer.Argument(help="The file of the ledger.", metavar="FILE")],
     *,
     as_json: options.Json = False,
 ) -> int:
     """Show what was spent of a privacy budget (show), check that no row of its ledger was changed, dropped or put back
-    (verify), or print all rows as JSON (export).
+    (verify), print all rows as JSON (export), or take over a ledger of yours that comes from another place (adopt).
 
     Exits 1 where the ledger was changed.
     """
     from sfumato.dp.ledger import open_ledger
 
     ledger = open_ledger(file)
+    if action is LedgerAction.adopt:
+        ledger.adopt()
     faults = ledger.verify()
     if action is LedgerAction.export:
         say_json([vars(entry) for entry in ledger.entries()])
@@ -52,6 +55,6 @@ def dp(
         say(f"the ledger of {ledger.dataset}: {count(len(ledger.entries()), 'row')}")
         rows = [[one["analyst"], one["purpose"], one["epsilon"], one["delta"]] for one in ledger.spent_by()]
         say_table(["analyst", "purpose", "epsilon", "delta"], rows)
-    if action is LedgerAction.verify and not as_json:
+    if action in (LedgerAction.verify, LedgerAction.adopt) and not as_json:
         say(f"the ledger was changed: {faults[0]}" if faults else f"{count(len(ledger.entries()), 'row')}, as written")
     return 1 if faults else 0

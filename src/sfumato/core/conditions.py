@@ -148,7 +148,7 @@ def typed_value(text: str, name: str, dtype: pl.DataType) -> Any:
     try:
         if dtype == pl.Boolean:
             return {"true": True, "false": False}[text.lower()]
-        if dtype.is_integer():
+        if dtype.is_integer() and re.fullmatch(r"[+-]?\d+", text):
             return int(text)
         if dtype.is_numeric():
             return float(text)

@@ -8,11 +8,14 @@ import math
 from decimal import ROUND_DOWN, Context, Decimal, Inexact, InvalidOperation
 from typing import Any
 
+import numpy as np
+
 from sfumato.core.parameters import shown
 from sfumato.errors import PolicyError
 
 LARGEST = Decimal(20)  # an epsilon above it bounds nothing that anybody would call private
 DIGITS = 40  # of exact sums
+DECIMALS = 12  # of what is charged
 EXACT = Context(prec=DIGITS, traps=[Inexact, InvalidOperation])
 EXACT_DOWN = Context(prec=DIGITS, rounding=ROUND_DOWN)  # of shares, which add up to no more than the whole
 HALVINGS = 200
@@ -25,21 +28,21 @@ def exact(value: Any, what: str, least: Decimal = Decimal(0), strict: bool = Tru
     True
     """
     try:
+        value = value.item() if isinstance(value, np.generic) else value
         if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
             raise ValueError
         found = Decimal(repr(value) if isinstance(value, float) else value)
-        fits = (
-            found.is_finite() and len(found.as_tuple().digits) <= DIGITS // 2 and abs(found.adjusted()) <= DIGITS // 2
-        )
+        fits = found.is_finite() and abs(found) < 10**DECIMALS and found == round(found, DECIMALS)
     except (ValueError, InvalidOperation):
         fits = False
     if not fits:
-        raise PolicyError(f"{what} must be a number", got=shown(value), allowed="such as 0.1")
+        allowed = f"such as 0.1, with up to {DECIMALS} decimals"
+        raise PolicyError(f"{what} must be a number", got=shown(value), allowed=allowed)
     if found < least or (strict and found == least):
         raise PolicyError(
             f"{what} is out of range", got=shown(value), allowed=f"above {least}" if strict else f"{least} or more"
         )
-    return found.normalize() if found else Decimal(0)
+    return EXACT.normalize(found) if found else Decimal(0)
 
 
 def epsilon_of(value: Any, i_know: bool = False) -> Decimal:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-STEPS = 2**20  # of the bounds of a column, at least
+STEPS = 2**20  # from the centre to the farther bound of a column, at least
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,10 @@ class Grid:
     @staticmethod
     def of(low: float, high: float, centre: float = 0.0, whole: bool = False) -> Grid:
         """The grid of a column with these bounds."""
-        step = 1.0 if whole and centre == round(centre) else 2.0 ** math.floor(math.log2((high - low) / STEPS))
+        farthest = max(abs(low - centre), abs(high - centre))
+        step = 2.0 ** math.floor(math.log2(farthest / STEPS))
+        if whole and centre == round(centre):
+            step = max(step / 2**10, 1.0)  # whole numbers up to a thousand million are exact
         return Grid(math.floor((low - centre) / step), math.ceil((high - centre) / step), float(centre), step)
 
     @property

@@ -14,8 +14,8 @@ import os
 import secrets
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -26,7 +26,7 @@ from sfumato.dp.accounting import EXACT
 from sfumato.dp.values import PrivacyCost
 from sfumato.errors import BrokenPromise, BudgetSpent, MissingExtra, OutputError, PolicyError, ReadError
 
-FIELDS = ("dataset", "analyst", "purpose", "request", "state", "query", "epsilon", "delta", "answer", "time")
+FIELDS = ("dataset", "analyst", "purpose", "request", "state", "charge", "query", "epsilon", "delta", "answer", "time")
 REGISTERED, RESERVED, COMMITTED, ANSWERED = "registered", "reserved", "committed", "answered"
 SLACK = 2.0  # seconds that clocks of processes may differ by
 WAIT = 60.0  # seconds for another process to finish its row
@@ -34,7 +34,8 @@ FIRST = "0" * 64
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS entries (
   number INTEGER PRIMARY KEY, dataset TEXT NOT NULL, analyst TEXT NOT NULL, purpose TEXT NOT NULL,
-  request TEXT NOT NULL, state TEXT NOT NULL, query TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL,
+  request TEXT NOT NULL, state TEXT NOT NULL, charge TEXT NOT NULL, query TEXT NOT NULL,
+  epsilon TEXT NOT NULL, delta TEXT NOT NULL,
   answer TEXT NOT NULL, time TEXT NOT NULL, hash TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS by_request ON entries (request);
@@ -59,6 +60,7 @@ class Entry:
     purpose: str
     request: str
     state: str
+    charge: str  # the number of the row that a later state is of
     query: str
     epsilon: str
     delta: str
@@ -77,8 +79,13 @@ def entry_hash(previous: str, number: int, values: Mapping[str, str]) -> str:
 
 
 def owner_folder() -> Path:
-    """Where the owner keeps what stands outside of every ledger."""
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "sfumato" / "ledgers"
+    """Where the owner keeps what stands outside of every ledger, made on first use."""
+    folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "sfumato" / "ledgers"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise OutputError(f"the folder of ledgers {folder} cannot be made: {error.strerror}") from None
+    return folder
 
 
 class BudgetLedger:
@@ -89,13 +96,15 @@ class BudgetLedger:
         self.dataset = dataset
         self._totals: dict[tuple[str, str], tuple[Decimal, Decimal]] = {}
         self._read = 0  # rows that the totals hold
+        self._process = os.getpid()
         try:
+            if self.path is not None and not self.path.exists():
+                _make(self.path)  # so that the files that SQLite lays beside it are the owner's alone, too
             self._db = sqlite3.connect(":memory:" if self.path is None else self.path, WAIT, isolation_level=None)
-            self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=FULL")
-            self._db.executescript(SCHEMA)
-            if self.path is not None:
-                self.path.chmod(0o600)
+            if self._db.execute("SELECT name FROM sqlite_master WHERE name = 'head'").fetchone() is None:
+                self._db.execute("PRAGMA journal_mode=WAL")
+                self._db.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
         except (sqlite3.Error, OSError) as error:
             raise OutputError(f"the ledger {self.path} cannot be opened: {error}") from None
         first = self._db.execute("SELECT dataset FROM entries WHERE number = 1").fetchone()
@@ -110,12 +119,15 @@ class BudgetLedger:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """One transaction, alone; all of it or nothing."""
+        """One transaction, alone; all of it or nothing. What the owner has seen of it must be there."""
+        if os.getpid() != self._process:
+            raise PolicyError("a ledger is not shared with a process that was forked", hint="open it there")
         try:
             self._db.execute("BEGIN IMMEDIATE")
         except sqlite3.Error as error:
             raise OutputError(f"the ledger {self.path} cannot be written: {error}") from None
         try:
+            self._check_seen()
             yield
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
@@ -142,7 +154,7 @@ class BudgetLedger:
         if last is not None and now < float(last.time) - SLACK:
             raise PolicyError("the clock stands before the last row of the ledger", hint="set the clock")
         number = 1 if last is None else last.number + 1
-        row = {"dataset": self.dataset, "answer": "", "time": f"{now:.6f}", **values}
+        row = {"dataset": self.dataset, "charge": "", "answer": "", "time": f"{now:.6f}", **values}
         found = entry_hash(FIRST if last is None else last.hash, number, row)
         marks = ", ".join("?" * (len(FIELDS) + 2))
         self._db.execute(f"INSERT INTO entries VALUES ({marks})", (number, *(row[name] for name in FIELDS), found))
@@ -212,21 +224,21 @@ class BudgetLedger:
         that another has. A request that was charged and not answered is answered under the same charge.
         """
         with self._transaction():
-            theirs = self._entries("request = ? AND analyst = ?", request, analyst)
+            theirs = self._entries("request = ? AND analyst = ? AND purpose = ?", request, analyst, purpose)
             if any(entry.query != query for entry in theirs):
                 raise PolicyError("this request was another query before", hint="a new query is a new request")
-            same = self._entries("query = ? AND state = ?", query, ANSWERED)
-            for entry in same:
+            answered = self._entries("query = ? AND state = ?", query, ANSWERED)
+            for entry in answered:
                 if share or (entry.analyst, entry.purpose) == (analyst, purpose):
                     return None, entry.answer
-            open_ = [entry.number for entry in theirs if entry.state == RESERVED]
-            if open_:
-                return open_[0], None
+            for entry in self._entries("query = ? AND state = ?", query, RESERVED):  # charged, and not answered yet
+                if (entry.analyst, entry.purpose) == (analyst, purpose):
+                    return entry.number, None
             for spent, most, whose in (
                 (self.spent(analyst, purpose), budget, f'the budget of "{analyst}"'),
                 (self.spent(), whole, "the budget of the dataset"),
             ):
-                left = PrivacyCost(most.epsilon - spent.epsilon, most.delta - spent.delta)
+                left = most.less(spent)
                 if cost.epsilon > left.epsilon or cost.delta > left.delta:
                     what = f"{whose} does not hold what the answer costs, and nothing was charged"
                     raise BudgetSpent(what, got=f"a cost of {cost}", allowed=f"{left} left of {most}")
@@ -236,14 +248,23 @@ class BudgetLedger:
             )  # fmt: skip
         return number, None
 
-    def follow(self, number: int, state: str, answer: str = "") -> None:
-        """A later state of a charge: committed before noise is drawn, answered before anybody sees the answer."""
+    def follow(self, number: int, state: str, answer: str = "") -> str:
+        """A later state of a charge: committed before noise is drawn, answered before anybody sees the answer.
+
+        The answer that is given: where another process has answered the same charge meanwhile, that one, and what was
+        drawn here is seen by nobody.
+        """
         charge = self._entries("number = ?", number)[0]
         with self._transaction():
+            if stored := self._entries("charge = ? AND state = ?", str(number), ANSWERED):
+                return stored[0].answer
             self._add(
-                analyst=charge.analyst, purpose=charge.purpose, request=charge.request, state=state, query=charge.query,
+                charge=str(number),
+                analyst=charge.analyst, purpose=charge.purpose,
+                request=charge.request, state=state, query=charge.query,
                 epsilon="0", delta="0", answer=answer,
             )  # fmt: skip
+        return answer
 
     def entries(self) -> list[Entry]:
         """All rows."""
@@ -256,39 +277,64 @@ class BudgetLedger:
     # What keeps it true
 
     def verify(self) -> list[str]:
-        """What is wrong with the ledger: rows that were changed or dropped, a head that is not its own, or an older
-        copy than the owner has seen."""
-        previous, rows = FIRST, self.entries()
+        """What is wrong with the ledger: rows that were changed or dropped, a head that is not its own, an older copy
+        than the owner has seen, or one that the owner has not seen."""
+        first = self._db.execute("SELECT hash FROM entries WHERE number = 1").fetchone()
+        seen = None if first is None else _seen(first[0])  # before the rows, which others may add to
+        self._db.execute("BEGIN")
+        try:
+            rows = self.entries()
+            head = self._db.execute("SELECT number, hash, signature, key FROM head").fetchone()
+        finally:
+            self._db.execute("COMMIT")
+        if not rows:
+            return ["rows that the owner has seen are gone"] if head or self._was_here() else []
+        previous = FIRST
         for number, entry in enumerate(rows, 1):
             values = {name: getattr(entry, name) for name in FIELDS}
             if entry.number != number or entry_hash(previous, number, values) != entry.hash:
                 return [f"row {number} is not the one that was written"]
             previous = entry.hash
-        head = self._db.execute("SELECT number, hash, signature, key FROM head").fetchone()
-        if not rows:
-            return ["the head signs rows that are gone"] if head else []
         if head is None or (head[0], head[1]) != (len(rows), previous):
             return ["the head is not that of the last row"]
-        if not head_is_signed(rows[0].hash, *head):
-            return ["the head is not signed by the key that it names"]
-        seen = _seen(rows[0].hash)
+        if head[3] != owner_public() or not head_is_signed(rows[0].hash, *head):
+            return ["the head is not signed by the owner's key"]
+        if self.path is None:
+            return []
+        if seen is None:
+            return ["the owner has not seen it: it is new to this folder of theirs"]
+        return [] if _holds(rows, seen) else ["it is an older copy, or another one, than the owner has seen"]
+
+    def _was_here(self) -> bool:
+        """Whether the owner has seen a ledger at this place."""
+        place = "" if self.path is None else str(self.path.resolve())
+        found = owner_folder().glob("*.json") if place else ()
+        return any(_seen(file.stem)["path"] == place for file in found)  # type: ignore[index]
+
+    def _check_seen(self) -> None:
+        """Refuse to go on from rows that are not those which the owner has seen; within a transaction."""
+        if self.path is None:
+            return
+        first = self._db.execute("SELECT hash FROM entries WHERE number = 1").fetchone()
+        seen = None if first is None else _seen(first[0])
         if seen is not None:
-            if seen["key"] != head[3]:
-                return ["the head is signed by another key than the owner's"]
-            if seen["number"] > len(rows) or rows[seen["number"] - 1].hash != seen["hash"]:
-                return ["it is an older copy, or another one, than the owner has seen"]
-        return []
+            row = self._db.execute("SELECT hash FROM entries WHERE number = ?", (seen["number"],)).fetchone()
+            if row is None or row[0] != seen["hash"]:
+                raise BrokenPromise(f"the ledger {self.path} is an older copy, or another one, than the owner has seen")
+
+    def adopt(self) -> None:
+        """Take over a ledger that comes from another place of the same owner, as it is now."""
+        if (faults := self.verify()) and "the owner has not seen it" not in faults[0]:
+            raise BrokenPromise(f"the ledger {self.path} was changed: {faults[0]}")
+        self._keep_head()
 
     def _keep_head(self) -> None:
         """Keep number and hash of the head in the owner's folder; a later one of another process stays."""
         if self.path is None:
             return
-        head = self._db.execute("SELECT number, hash, signature, key FROM head").fetchone()
-        if head is None:
-            return
+        head = self._db.execute("SELECT number, hash FROM head").fetchone()
         first = self.id_of(0, "")
         folder = owner_folder()
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with (folder / f"{first}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             seen = _seen(first)
@@ -296,10 +342,21 @@ class BudgetLedger:
                 return
             part = folder / f".{first}-{secrets.token_hex(4)}"
             with part.open("w") as file:
-                json.dump(dict(zip(("number", "hash", "signature", "key"), head, strict=True)), file)
+                json.dump({"number": head[0], "hash": head[1], "path": str(self.path.resolve())}, file)
                 file.flush()
                 os.fsync(file.fileno())
             part.replace(folder / f"{first}.json")
+
+
+def _holds(rows: Sequence[Entry], seen: Mapping[str, Any]) -> bool:
+    number = int(seen["number"])
+    return number <= len(rows) and rows[number - 1].hash == seen["hash"]
+
+
+def _make(path: Path) -> None:
+    """An empty file of the owner's alone; that of another process where it was faster."""
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def open_ledger(path: Any) -> BudgetLedger:
@@ -323,7 +380,7 @@ def _seen(first: str) -> dict[str, Any] | None:
     """The head that the owner has seen."""
     try:
         found = json.loads((owner_folder() / f"{first}.json").read_text("utf-8"))
-        return {"number": int(found["number"]), "hash": str(found["hash"]), "key": str(found["key"])}
+        return {"number": int(found["number"]), "hash": str(found["hash"]), "path": str(found["path"])}
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError):
@@ -346,7 +403,6 @@ def _owner_key() -> Any:
     """The owner's key of ledgers, made on first use."""
     ed25519, path = _keys(), owner_folder() / "key"
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         part = path.parent / f".key-{secrets.token_hex(4)}"
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(ed25519.Ed25519PrivateKey.generate().private_bytes_raw())
@@ -359,6 +415,11 @@ def _owner_key() -> Any:
         finally:
             part.unlink()
     return ed25519.Ed25519PrivateKey.from_private_bytes(path.read_bytes())
+
+
+def owner_public() -> str:
+    """The owner's public key."""
+    return str(_owner_key().public_key().public_bytes_raw().hex())
 
 
 def sign_head(ledger: str, number: int, found: str) -> tuple[str, str]:

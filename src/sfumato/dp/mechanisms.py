@@ -50,22 +50,20 @@ def laplace(values: Sequence[int], sensitivity: int, epsilon: Decimal) -> Noisy:
     """Whole numbers with discrete Laplace (two-sided geometric) noise; L1 sensitivity (Ghosh, Roughgarden and
     Sundararajan 2009)."""
     dp = opendp()
-    _check(values, sensitivity)
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
     measurement, scale = _at_most(
         lambda scale: dp.m.make_laplace(*space, scale=scale), sensitivity, epsilon, float(sensitivity / epsilon)
     )
-    return Noisy(tuple(measurement(list(map(int, values)))), scale, "geometric")
+    return Noisy(tuple(measurement(_clamped(values))), scale, "geometric")
 
 
 def gaussian(values: Sequence[int], sensitivity: float, rho: Decimal) -> Noisy:
     """Whole numbers with discrete Gaussian noise; L2 sensitivity (Canonne, Kamath and Steinke 2020)."""
     dp = opendp()
-    _check(values, math.ceil(sensitivity))
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float)
     start = sensitivity / math.sqrt(2 * float(rho))
     measurement, scale = _at_most(lambda scale: dp.m.make_gaussian(*space, scale=scale), sensitivity, rho, start)
-    return Noisy(tuple(measurement(list(map(int, values)))), scale, "discrete-gaussian")
+    return Noisy(tuple(measurement(_clamped(values))), scale, "discrete-gaussian")
 
 
 def choose(scores: Sequence[float], sensitivity: float, epsilon: Decimal, monotonic: bool = False) -> int:
@@ -81,6 +79,6 @@ def choose(scores: Sequence[float], sensitivity: float, epsilon: Decimal, monoto
     return int(measurement(list(map(float, scores))))
 
 
-def _check(values: Sequence[int], sensitivity: int) -> None:
-    if not 0 < sensitivity <= LARGEST or any(abs(int(value)) > LARGEST for value in values):
-        raise PolicyError("numbers are too large for exact noise", hint="state narrower bounds, or a coarser grid")
+def _clamped(values: Sequence[int]) -> list[int]:
+    """Whole numbers within what noise is exact for: clamping moves two of them apart by no more than they were."""
+    return [max(-LARGEST, min(LARGEST, int(value))) for value in values]

@@ -15,7 +15,7 @@ from sfumato.core import parameters
 from sfumato.core.fingerprint import key
 from sfumato.dp.accounting import EXACT_DOWN, epsilon_of, exact
 from sfumato.dp.ledger import ANSWERED, COMMITTED, BudgetLedger
-from sfumato.dp.mechanisms import choose, laplace
+from sfumato.dp.mechanisms import choose, laplace, opendp
 from sfumato.dp.queries.contingency_table import BINS, ContingencyTable
 from sfumato.dp.queries.count import Count
 from sfumato.dp.queries.covariance import Covariance
@@ -29,10 +29,8 @@ from sfumato.dp.queries.text import parse_query
 from sfumato.dp.queries.variance import StandardDeviation, Variance
 from sfumato.dp.rows import PrivateRows
 from sfumato.dp.values import Answer, PrivacyCost, Public, Unit
-from sfumato.engines.protocol import Progress
 from sfumato.engines.tables import engine_of
 from sfumato.errors import ColumnError, PolicyError
-from sfumato.measures.table import DEFAULT_MAX_CELLS, quiet
 
 NAME = "table"
 LONGEST = 200  # characters of a name
@@ -44,7 +42,7 @@ class Session:
 
     Parameters
     ----------
-    data: a frame, the path of a file, or an out-of-core table. It stays where it is.
+    data: a frame, or the path of a file. It stays where it is.
     epsilon, delta: the budget of this analyst, exact decimals: 0.05 is 0.05. i_know: whether an epsilon above 20 is
         meant.
     bounds: of columns of numbers, the least and the greatest value that one could have, from outside of the table.
@@ -81,29 +79,32 @@ class Session:
         dataset_delta: Any = None,
         share: bool = False,
         i_know: bool = False,
-        max_cells: int = DEFAULT_MAX_CELLS,
-        progress: Progress | None = None,
     ) -> None:
-        parameters.check_progress(progress)
         self._engine = engine_of(data)
+        if not self._engine.in_memory:
+            what = f"{self._engine.called} is not in memory, and private answers are from rows that are"
+            raise PolicyError(what, hint="read it, or a sample of it, into a frame")
         self.unit = Unit(person, rows_per_person, neighbours)
         self.public = Public.of(self._engine.schema(), bounds, keys)
         if person is not None:
             parameters.known_columns([person], self.public.schema)
+            if person in self.public.bounds:
+                raise ColumnError(f'"{person}" says whose row it is, and has no bounds', hint="leave them out")
             if self._engine.missing([person])[0]:
                 raise ColumnError(
                     f'some rows of "{person}" name no person', hint="whose rows are they? name or drop them"
                 )
-        self._rows = PrivateRows(
-            self._engine, self.public, self.unit, parameters.max_cells_of(max_cells), progress or quiet
-        )
-        self.budget = PrivacyCost(epsilon_of(epsilon, i_know), exact(delta, "delta", strict=False))
+        self._rows = PrivateRows(self._engine.sample(self._engine.rows()), self.public, self.unit)
+        delta = exact(delta, "delta", strict=False)
+        if delta >= 1:
+            raise PolicyError("delta is out of range", got=f"{delta}", allowed="0, or far below 1 over the rows")
+        self.budget = PrivacyCost(epsilon_of(epsilon, i_know), delta)
         whole = PrivacyCost(
             self.budget.epsilon if dataset_epsilon is None else epsilon_of(dataset_epsilon, i_know),
             self.budget.delta if dataset_delta is None else exact(dataset_delta, "dataset_delta", strict=False),
         )
         for what, text in (("dataset", dataset), ("analyst", analyst), ("purpose", purpose)):
-            if not isinstance(text, str) or len(text) > LONGEST:
+            if not isinstance(text, str) or len(text) > LONGEST or not text.isprintable():
                 raise PolicyError(
                     f"{what} must be a text", got=type(text).__name__, allowed=f"up to {LONGEST} characters"
                 )
@@ -111,6 +112,9 @@ class Session:
         self.share = parameters.yes_or_no(share, "share")
         self.ledger = BudgetLedger(ledger, self.dataset)
         self.whole_budget = self.ledger.register(whole)
+        if dataset_epsilon is not None and self.whole_budget.epsilon != whole.epsilon:
+            what = "the ledger has another budget of the dataset, which stays as it was first stated"
+            raise PolicyError(what, got=f"{whole}", allowed=f"{self.whole_budget}")
         self._snapshot = self._engine.fingerprint(key()) or secrets.token_hex(16)
 
     def __repr__(self) -> str:
@@ -119,10 +123,10 @@ class Session:
     @property
     def left(self) -> PrivacyCost:
         """What is left of the budget: that of the analyst, or less where that of the dataset is."""
-        own, whole = self.ledger.spent(self.analyst, self.purpose), self.ledger.spent()
+        own = self.budget.less(self.ledger.spent(self.analyst, self.purpose))
+        whole = self.whole_budget.less(self.ledger.spent())
         return PrivacyCost(
-            min(self.budget.epsilon - own.epsilon, self.whole_budget.epsilon - whole.epsilon),
-            min(self.budget.delta - own.delta, self.whole_budget.delta - whole.delta),
+            max(min(own.epsilon, whole.epsilon), Decimal(0)), max(min(own.delta, whole.delta), Decimal(0))
         )
 
     # Questions
@@ -197,7 +201,9 @@ class Session:
     def price(self, query: Query | str, epsilon: Any) -> dict[str, Any]:
         """What a question costs and how noisy its answer is, without asking it: nothing is charged."""
         asked = epsilon_of(epsilon, i_know=True)
-        parts = parse_query(query).parts(self.public, self.unit)
+        query = parse_query(query)
+        self._check(query, None)
+        parts = query.parts(self.public, self.unit)
         shares = sum(part.share for part in parts)
         scales = [float(part.sensitivity * part.step * shares / part.share / float(asked)) for part in parts]
         return {
@@ -217,7 +223,7 @@ class Session:
         cost, query = PrivacyCost(epsilon_of(epsilon, i_know=True)), parse_query(query)
         parts = query.parts(self.public, self.unit)
         form = query.form(self.public)
-        self._rows.expression(query.conditions)  # refused before it is charged
+        self._check(query, request)  # refused before it is charged
         normal = json.dumps(
             [form, self.unit.form(), str(cost.epsilon), str(cost.delta), "laplace", self._snapshot], sort_keys=True
         )
@@ -237,8 +243,22 @@ class Session:
                 "epsilon": str(cost.epsilon),
             }
         )  # fmt: skip
-        self.ledger.follow(number, ANSWERED, written)
-        return self._read(written, form, query)
+        return self._read(self.ledger.follow(number, ANSWERED, written), form, query)
+
+    def _check(self, query: Query, request: Any) -> None:
+        """Refuse what cannot be asked of these columns: of no rows, so that it tells of none."""
+        opendp()
+        if request is not None and (not isinstance(request, str) or not request.isprintable()):
+            raise PolicyError("a request must be a text", got=type(request).__name__)
+        parameters.known_columns((*query.columns, *(one.column for one in query.conditions)), self.public.schema)
+        self._rows.expression(query.conditions)
+        try:
+            query.exact(self._rows.nobody())
+        except (pl.exceptions.PolarsError, ArithmeticError, TypeError, ValueError) as error:
+            what = f"{query.name} cannot be asked of these columns"
+            raise PolicyError(
+                what, got=type(error).__name__, hint="compare values of the type of their column"
+            ) from None
 
     def _draw(
         self, query: Query, parts: Sequence[Part], epsilon: Decimal

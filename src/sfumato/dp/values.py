@@ -11,6 +11,7 @@ import polars as pl
 
 from sfumato.core.parameters import column_name, known_columns, mapping, one_of, shown, whole_number
 from sfumato.core.printed import printed
+from sfumato.dp.accounting import EXACT
 from sfumato.errors import ColumnError, PolicyError
 
 NEIGHBOURS = ("add-remove", "replace")
@@ -67,7 +68,7 @@ class Public:
         return Public(
             schema,
             {name: _ends(name, given) for name, given in ends.items()},
-            {name: _keys(name, given) for name, given in values.items()},
+            {name: _keys(name, given, schema[name]) for name, given in values.items()},
         )
 
     def ends(self, name: str) -> tuple[float, float]:
@@ -89,18 +90,21 @@ class Public:
 def _ends(name: str, given: Any) -> tuple[float, float]:
     try:
         low, high = (float(end) for end in given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise PolicyError(f'the bounds of "{name}" must be two numbers', allowed="(0, 120)") from None
-    if not (abs(low) < 1e15 and abs(high) < 1e15 and low < high):
+    if not (abs(low) < 1e15 and abs(high) < 1e15 and high - low > 1e-12 * max(abs(low), abs(high), 1e-9)):
         what = f'the bounds of "{name}" are reversed, equal or not finite'
         raise PolicyError(what, got=shown(f"{low}, {high}"), allowed="a least number and a greater one")
     return low, high
 
 
-def _keys(name: str, given: Any) -> tuple[str, ...]:
+def _keys(name: str, given: Any, dtype: pl.DataType) -> tuple[str, ...]:
     if isinstance(given, str) or not isinstance(given, Sequence) or not len(given):
         raise PolicyError(f'the values of "{name}" must be a list', got=type(given).__name__, allowed='["a", "b"]')
-    found = tuple("" if text is None else text for text in printed(pl.Series(list(given), strict=False)).to_list())
+    values = pl.Series(list(given), strict=False)
+    if dtype.is_numeric():
+        values = values.cast(dtype, strict=False)
+    found = tuple("" if text is None else text for text in printed(values).to_list())
     if len(set(found)) < len(found):
         raise PolicyError(f'the values of "{name}" have one twice')
     return found
@@ -112,6 +116,10 @@ class PrivacyCost:
 
     epsilon: Decimal
     delta: Decimal = Decimal(0)
+
+    def less(self, other: PrivacyCost) -> PrivacyCost:
+        """What is left of it."""
+        return PrivacyCost(EXACT.subtract(self.epsilon, other.epsilon), EXACT.subtract(self.delta, other.delta))
 
     def __str__(self) -> str:
         return f"epsilon {self.epsilon.normalize():f}" + (f", delta {self.delta}" if self.delta else "")

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from sfumato.core.parameters import column_names
+from sfumato.core.parameters import column_names, known_columns
 from sfumato.core.printed import printed
 from sfumato.dp.queries.query import Part, Query, whole_interval
 from sfumato.dp.rows import PrivateRows
@@ -38,8 +38,11 @@ class ContingencyTable(Query):
         names = column_names((self.by,) if isinstance(self.by, str) else self.by, "by")
         if not names or len(set(names)) < len(names):
             raise PolicyError("a histogram is over one column or several different ones", allowed='by=["sex", "age"]')
+        if taken := {"count", "mean"} & {*names}:
+            raise PolicyError(f'a column of the answer is called "{min(taken)}"', hint="rename that of the table")
         object.__setattr__(self, "by", names)
         given = self.bins if isinstance(self.bins, dict) else dict.fromkeys(names, self.bins)
+        known_columns(given, names, "the histogram")
         object.__setattr__(self, "bins", {name: _bins(bins) for name, bins in given.items()})
 
     @property
@@ -128,4 +131,4 @@ def _bins(given: Any) -> int | tuple[float, ...]:
 
 
 def _label(cell: Any) -> str:
-    return cell if isinstance(cell, str) else f"[{cell[0]:g}, {cell[1]:g})"
+    return cell if isinstance(cell, str) else f"[{cell[0]:.12g}, {cell[1]:.12g})"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +15,9 @@ from sfumato.core.parameters import real_number, whole_number
 from sfumato.dp.queries.query import Part, Query
 from sfumato.dp.rows import PrivateRows
 from sfumato.dp.values import CELLS, Public, Unit
+from sfumato.errors import PolicyError
+
+FINEST = 10_000  # denominator of q
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,14 @@ class Quantile(Query):
 
     def __post_init__(self) -> None:
         real_number(self.q, "q", 0, 1)
+        if not 0 < self._share < 1:
+            raise PolicyError("q is out of range", got=f"{self.q}", allowed="above 0 and below 1")
         whole_number(self.candidates, "candidates", 2, CELLS)
+
+    @property
+    def _share(self) -> Fraction:
+        """q as a fraction, so that scores are whole numbers."""
+        return Fraction(self.q).limit_denominator(FINEST)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -51,7 +62,8 @@ class Quantile(Query):
     def parts(self, public: Public, unit: Unit) -> tuple[Part, ...]:
         """A choice."""
         points = self._points(public)
-        change = unit.rows * (max(self.q, 1 - self.q) if unit.times == 1 else 1.0)
+        below, whole = self._share.numerator, self._share.denominator
+        change = float(unit.rows * (max(below, whole - below) if unit.times == 1 else whole))
         return (Part(len(points), 1, candidates=tuple(points.tolist()), score_change=change),)
 
     def exact(self, rows: PrivateRows) -> list[np.ndarray]:
@@ -65,7 +77,8 @@ class Quantile(Query):
         points = self._points(rows.public)
         below = upto[np.searchsorted(known[order], points, side="left")]
         above = upto[-1] - upto[np.searchsorted(known[order], points, side="right")]
-        return [-np.abs(below * (1 - self.q) - above * self.q)]
+        share = self._share
+        return [-np.abs(below * (share.denominator - share.numerator) - above * share.numerator)]
 
     def answer(self, noisy: Sequence[Sequence[float]], scales: Sequence[float], public: Public) -> tuple[Any, Any]:
         """The candidate; how near it is to the exact quantile depends on the rows around it, and would cost more."""

@@ -71,9 +71,11 @@ class Query(Protocol):
         where = sorted(
             [one.column, one.sign, sorted([text is None, text or ""] for text in one.values)] for one in self.conditions
         )
-        ends = {name: list(public.bounds[name]) for name in self.columns if name in public.bounds}
-        keys = {name: list(public.keys[name]) for name in self.columns if name in public.keys}
-        return {"query": self.name, **own, "where": where, "bounds": ends, "keys": keys}
+        names = sorted({*self.columns, *(one.column for one in self.conditions)})
+        ends = {name: list(public.bounds[name]) for name in names if name in public.bounds}
+        keys = {name: list(public.keys[name]) for name in names if name in public.keys}
+        types = {name: str(public.schema[name]) for name in names if name in public.schema}
+        return {"query": self.name, **own, "where": where, "bounds": ends, "keys": keys, "types": types}
 
 
 def within(scales: Sequence[float], share: float = 0.95) -> float:

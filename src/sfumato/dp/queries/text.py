@@ -12,7 +12,7 @@ from sfumato.dp.queries import QUERIES
 from sfumato.dp.queries.query import Query
 from sfumato.errors import PolicyError
 
-NAMES = {"histogram": "contingency-table", "median": "quantile"}  # what people call them, too
+NAMES = {"histogram": "contingency-table", "median": "quantile"}  # what people call them, too; a median has no q
 PLACES = {"contingency-table": ("by",), "count": (), "covariance": ("one", "other")}  # of columns; else "column"
 EXAMPLE = '"mean age where sex = F"'
 
@@ -31,6 +31,8 @@ def parse_query(given: Any) -> Query:
     except ValueError:
         raise PolicyError("this is no query", got=repr(given), allowed=EXAMPLE) from None
     parameters: dict[str, Any] = {"where": filters[0].strip()} if filters else {}
+    if filters and not parameters["where"]:
+        raise PolicyError("a query ends after where", got=repr(given), allowed=EXAMPLE)
     columns: list[str] = []
     for word in words:
         key, equals, value = word.partition("=")
@@ -38,6 +40,8 @@ def parse_query(given: Any) -> Query:
             parameters[key] = _value(value)
         else:
             columns += [part for part in word.split(",") if part]
+    if name == "median" and "q" in parameters:
+        raise PolicyError("a median has no q", hint="ask for a quantile")
     name = NAMES.get(name, name)
     names = PLACES.get(name, ("column",))
     if names == ("by",):
@@ -46,7 +50,10 @@ def parse_query(given: Any) -> Query:
         what = f"{name} is of {count(len(names), 'column')}"
         raise PolicyError(what, got=", ".join(columns), allowed=EXAMPLE)
     else:
-        parameters |= dict(zip(names, columns, strict=False))
+        placed = dict(zip(names, columns, strict=False))
+        if both := {*placed} & {*parameters}:
+            raise PolicyError(f"{name}: {min(both)} is given twice", got=repr(given), allowed=EXAMPLE)
+        parameters |= placed
     found: Query = make_variant(QUERIES, "query", name, parameters)
     return found
 
