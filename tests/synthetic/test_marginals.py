@@ -187,7 +187,7 @@ def test_odd_columns_and_parameters(people):
         ({"margins": [pl.DataFrame({"age": [1]})]}, "no column of counts"),
         ({"margins": [pl.DataFrame({"age": [1], "count": [0]})]}, "counts nothing"),
         ({"margins": [pl.DataFrame({"age": [1], "count": [-1]})]}, "a count is out of range"),
-        ({"zeros": ["age is 3"]}, "no rule"),
+        ({"zeros": ["age is 3"]}, "no condition"),
         ({"zeros": ["wage = 3"]}, 'no column "wage"'),
         ({"bins": 1}, "bins"),
         ({"max_cells": 0}, "max_cells"),

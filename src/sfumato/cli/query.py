@@ -45,6 +45,7 @@ def query(
     budget: Annotated[str | None, option("--budget", "Epsilon of this analyst in all.", BUDGET, "N")] = None,
     ledger: Annotated[Path | None, option("--ledger", "File that keeps what was spent.", BUDGET, "FILE")] = None,
     analyst: Annotated[str, option("--analyst", "Who asks: owner (default).", BUDGET, "NAME")] = "owner",
+    i_know: Annotated[bool, option("--i-know", "Take a budget above 20, which protects nobody.", BUDGET)] = False,
     dataset: Annotated[str, option("--dataset", "Whose ledger it is: table (default).", BUDGET, "NAME")] = "table",
     reading: options.ReadingOptions,
     as_json: options.Json = False,
@@ -67,7 +68,7 @@ def query(
         data = inputs.table(Path(places[0]), reading.reader)
         session = sf.dp.Session(
             data, budget, bounds=_bounds(bounds), keys=_keys(keys), person=person, rows_per_person=rows_per_person,
-            ledger=ledger, analyst=analyst, dataset=dataset,
+            ledger=ledger, analyst=analyst, dataset=dataset, i_know=i_know,
         )  # fmt: skip
         found: dict[str, Any] = {}
         if action is QueryAction.cost:

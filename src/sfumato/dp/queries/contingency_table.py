@@ -37,7 +37,7 @@ class ContingencyTable(Query):
     def __post_init__(self) -> None:
         names = column_names((self.by,) if isinstance(self.by, str) else self.by, "by")
         if not names or len(set(names)) < len(names):
-            raise PolicyError("a histogram is over one column or several different ones", allowed='by=["sex", "age"]')
+            raise PolicyError("a histogram is over one column or several different ones", allowed="sex, age")
         if taken := {"count", "mean"} & {*names}:
             raise PolicyError(f'a column of the answer is called "{min(taken)}"', hint="rename that of the table")
         object.__setattr__(self, "by", names)
