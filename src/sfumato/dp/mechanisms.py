@@ -13,7 +13,6 @@ from sfumato.errors import MissingExtra, PolicyError
 RAISED = 2.0**-50  # by how much more a scale is raised each time
 TRIES = 60
 LARGEST = 2**52  # whole numbers that noise is added to
-SLOW = 50e-6  # seconds of a draw, about
 
 
 def opendp() -> Any:
