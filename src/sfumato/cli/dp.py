@@ -53,8 +53,8 @@ def dp(
         say_json({"faults": faults, "rows": len(ledger.entries()), "spent": spent})
     elif action is LedgerAction.show:
         say(f"the ledger of {ledger.dataset}: {count(len(ledger.entries()), 'row')}")
-        rows = [[one["analyst"], one["purpose"], one["epsilon"], one["delta"]] for one in ledger.spent_by()]
-        say_table(["analyst", "purpose", "epsilon", "delta"], rows)
+        rows = [list(one.values()) for one in ledger.spent_by()]
+        say_table(["analyst", "purpose", "epsilon", "delta", "rho"], rows)
     if action in (LedgerAction.verify, LedgerAction.adopt) and not as_json:
         say(f"the ledger was changed: {faults[0]}" if faults else f"{count(len(ledger.entries()), 'row')}, as written")
     return 1 if faults else 0

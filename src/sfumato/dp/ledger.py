@@ -18,24 +18,38 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from sfumato.core.accounting import NOTHING, Budget, PrivacyCost
 from sfumato.core.parameters import path_of
-from sfumato.dp.accounting import EXACT
-from sfumato.dp.values import PrivacyCost
 from sfumato.errors import BrokenPromise, BudgetSpent, MissingExtra, OutputError, PolicyError, ReadError
 
-FIELDS = ("dataset", "analyst", "purpose", "request", "state", "charge", "query", "epsilon", "delta", "answer", "time")
+FIELDS = (
+    "dataset",
+    "analyst",
+    "purpose",
+    "request",
+    "state",
+    "charge",
+    "query",
+    "epsilon",
+    "delta",
+    "rho",
+    "answer",
+    "time",
+)
 REGISTERED, RESERVED, COMMITTED, ANSWERED = "registered", "reserved", "committed", "answered"
 SLACK = 2.0  # seconds that clocks of processes may differ by
 WAIT = 60.0  # seconds for another process to finish its row
 FIRST = "0" * 64
+SPENT_NOTHING = {"epsilon": "0", "delta": "0", "rho": "0"}
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS entries (
   number INTEGER PRIMARY KEY, dataset TEXT NOT NULL, analyst TEXT NOT NULL, purpose TEXT NOT NULL,
   request TEXT NOT NULL, state TEXT NOT NULL, charge TEXT NOT NULL, query TEXT NOT NULL,
-  epsilon TEXT NOT NULL, delta TEXT NOT NULL,
+  epsilon TEXT NOT NULL, delta TEXT NOT NULL, rho TEXT NOT NULL,
   answer TEXT NOT NULL, time TEXT NOT NULL, hash TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS by_request ON entries (request);
@@ -64,9 +78,15 @@ class Entry:
     query: str
     epsilon: str
     delta: str
+    rho: str
     answer: str
     time: str
     hash: str
+
+    @property
+    def cost(self) -> PrivacyCost:
+        """What it charged."""
+        return PrivacyCost(Decimal(self.epsilon), Decimal(self.delta), Decimal(self.rho))
 
 
 def entry_hash(previous: str, number: int, values: Mapping[str, str]) -> str:
@@ -94,7 +114,7 @@ class BudgetLedger:
     def __init__(self, path: Any, dataset: str, checked: bool = True) -> None:
         self.path = None if path is None else path_of(path)
         self.dataset = dataset
-        self._totals: dict[tuple[str, str], tuple[Decimal, Decimal]] = {}
+        self._totals: dict[tuple[str, str], PrivacyCost] = {}
         self._read = 0  # rows that the totals hold
         self._process = os.getpid()
         try:
@@ -154,7 +174,7 @@ class BudgetLedger:
         if last is not None and now < float(last.time) - SLACK:
             raise PolicyError("the clock stands before the last row of the ledger", hint="set the clock")
         number = 1 if last is None else last.number + 1
-        row = {"dataset": self.dataset, "charge": "", "answer": "", "time": f"{now:.6f}", **values}
+        row = {"dataset": self.dataset, "charge": "", "answer": "", **SPENT_NOTHING, "time": f"{now:.6f}", **values}
         found = entry_hash(FIRST if last is None else last.hash, number, row)
         marks = ", ".join("?" * (len(FIELDS) + 2))
         self._db.execute(f"INSERT INTO entries VALUES ({marks})", (number, *(row[name] for name in FIELDS), found))
@@ -170,18 +190,18 @@ class BudgetLedger:
 
     # What was spent
 
-    def register(self, budget: PrivacyCost) -> PrivacyCost:
+    def register(self, budget: Budget) -> Budget:
         """The budget of the dataset, over all analysts and purposes: that of the first time it is opened."""
         with self._transaction():
             row = self._db.execute("SELECT * FROM entries WHERE number = 1").fetchone()
             if row is None:
                 self._add(
-                    analyst="", purpose="", request="", state=REGISTERED, query="",
+                    analyst="", purpose="", request="", state=REGISTERED, query=budget.accounting,
                     epsilon=str(budget.epsilon), delta=str(budget.delta),
                 )  # fmt: skip
                 return budget
         first = _entry(row)
-        return PrivacyCost(Decimal(first.epsilon), Decimal(first.delta))
+        return Budget(Decimal(first.epsilon), Decimal(first.delta), first.query)
 
     def spent(self, analyst: str | None = None, purpose: str | None = None) -> PrivacyCost:
         """What was charged so far: of the dataset, an analyst, or one purpose of theirs."""
@@ -189,22 +209,17 @@ class BudgetLedger:
         for row in self._db.execute(asked, (self._read, RESERVED)).fetchall():
             entry = _entry(row)
             key = entry.analyst, entry.purpose
-            epsilon, delta = self._totals.get(key, (Decimal(0), Decimal(0)))
-            self._totals[key] = EXACT.add(epsilon, Decimal(entry.epsilon)), EXACT.add(delta, Decimal(entry.delta))
+            self._totals[key] = self._totals.get(key, NOTHING).plus(entry.cost)
             self._read = entry.number
         own = [cost for (who, why), cost in self._totals.items() if analyst in (None, who) and purpose in (None, why)]
-        return (
-            PrivacyCost(*(sum(parts, Decimal(0)) for parts in zip(*own, strict=True)))
-            if own
-            else PrivacyCost(Decimal(0))
-        )
+        return reduce(PrivacyCost.plus, own, NOTHING)
 
     def spent_by(self) -> list[dict[str, str]]:
         """What each analyst has spent for each purpose, the whole dataset last."""
         whole = self.spent()
-        rows = [(*key, *cost) for key, cost in sorted(self._totals.items())]
-        rows.append(("", "", whole.epsilon, whole.delta))
-        names = ("analyst", "purpose", "epsilon", "delta")
+        rows = [(*key, *cost.parts) for key, cost in sorted(self._totals.items())]
+        rows.append(("", "", *whole.parts))
+        names = ("analyst", "purpose", "epsilon", "delta", "rho")
         return [dict(zip(names, map(str, row), strict=True)) for row in rows]
 
     def reserve(
@@ -214,8 +229,8 @@ class BudgetLedger:
         request: str,
         query: str,
         cost: PrivacyCost,
-        budget: PrivacyCost,
-        whole: PrivacyCost,
+        budget: Budget,
+        whole: Budget,
         share: bool,
     ) -> tuple[int | None, str | None]:
         """Charge a query, or find that it was answered: the number of the charge, or the stored answer.
@@ -238,13 +253,12 @@ class BudgetLedger:
                 (self.spent(analyst, purpose), budget, f'the budget of "{analyst}"'),
                 (self.spent(), whole, "the budget of the dataset"),
             ):
-                left = most.less(spent)
-                if cost.epsilon > left.epsilon or cost.delta > left.delta:
+                if not most.holds(spent, cost):
                     what = f"{whose} does not hold what the answer costs, and nothing was charged"
-                    raise BudgetSpent(what, got=f"a cost of {cost}", allowed=f"{left} left of {most}")
+                    raise BudgetSpent(what, got=f"a cost of {cost}", allowed=f"{most.left(spent)} left of {most}")
             number = self._add(
                 analyst=analyst, purpose=purpose, request=request, state=RESERVED, query=query,
-                epsilon=str(cost.epsilon), delta=str(cost.delta),
+                epsilon=str(cost.epsilon), delta=str(cost.delta), rho=str(cost.rho),
             )  # fmt: skip
         return number, None
 
@@ -262,7 +276,7 @@ class BudgetLedger:
                 charge=str(number),
                 analyst=charge.analyst, purpose=charge.purpose,
                 request=charge.request, state=state, query=charge.query,
-                epsilon="0", delta="0", answer=answer,
+                answer=answer,
             )  # fmt: skip
         return answer
 

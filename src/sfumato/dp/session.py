@@ -5,17 +5,30 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import polars as pl
 
 from sfumato.core import parameters
+from sfumato.core.accounting import (
+    NOTHING,
+    PLAIN,
+    ZCDP,
+    Budget,
+    PrivacyCost,
+    epsilon_of,
+    exact,
+    gaussian_rho,
+    pure_as_rho,
+)
 from sfumato.core.fingerprint import key
-from sfumato.dp.accounting import EXACT_DOWN, epsilon_of, exact
+from sfumato.core.mechanisms import opendp
 from sfumato.dp.ledger import ANSWERED, COMMITTED, BudgetLedger
-from sfumato.dp.mechanisms import choose, laplace, opendp
+from sfumato.dp.noise import Drawing, Noise
+from sfumato.dp.queries.clipped import WithClipped
 from sfumato.dp.queries.contingency_table import BINS, ContingencyTable
 from sfumato.dp.queries.count import Count
 from sfumato.dp.queries.covariance import Covariance
@@ -23,18 +36,28 @@ from sfumato.dp.queries.distinct_count import DistinctCount
 from sfumato.dp.queries.grouped_mean import GroupedMean
 from sfumato.dp.queries.mean import Mean
 from sfumato.dp.queries.quantile import Quantile
-from sfumato.dp.queries.query import Part, Query
+from sfumato.dp.queries.query import Query
 from sfumato.dp.queries.sum import Sum
 from sfumato.dp.queries.text import parse_query
 from sfumato.dp.queries.variance import StandardDeviation, Variance
 from sfumato.dp.rows import PrivateRows
-from sfumato.dp.values import Answer, PrivacyCost, Public, Unit
+from sfumato.dp.values import Answer, Public, Unit
 from sfumato.engines.tables import engine_of
 from sfumato.errors import ColumnError, PolicyError
 
 NAME = "table"
 LONGEST = 200  # characters of a name
 NEAR = 0.01  # the share of rows that a private minimum has below it
+
+
+class Price(TypedDict, total=False):
+    """What an answer may cost, and the name of the call."""
+
+    epsilon: Any
+    delta: Any
+    rho: Any
+    clipped: bool
+    request: str | None
 
 
 class Session:
@@ -48,7 +71,10 @@ class Session:
     bounds: of columns of numbers, the least and the greatest value that one could have, from outside of the table.
         keys: of categories, their possible values.
     person: a column that says whose row it is, where people have several; then all rows of a person are protected, of
-        which at most `rows_per_person` count. neighbours: "add-remove", or "replace".
+        which at most `rows_per_person` count, where they are grouped in at most `groups_per_person` groups, and at most
+        `rows_per_group` in each. neighbours: "add-remove", or "replace".
+    accounting: how costs add up: "plain", epsilons and deltas; or "zcdp", which holds more answers for a small delta.
+        public_rows: about how many rows there are, where that is public; a delta of more than one over it is refused.
     ledger: a file that keeps what was spent, for as long as the dataset is asked; in memory unless given. dataset,
         analyst, purpose: whose budget it is. dataset_epsilon, dataset_delta: the budget of all analysts together, as of
         the first time; that of the analyst unless given. share: whether an answer that another has had may be given.
@@ -77,14 +103,16 @@ class Session:
         purpose: str = "",
         dataset_epsilon: Any = None,
         dataset_delta: Any = None,
+        accounting: str = PLAIN,
+        groups_per_person: int | None = None,
+        rows_per_group: int | None = None,
+        public_rows: int | None = None,
         share: bool = False,
         i_know: bool = False,
     ) -> None:
-        self._engine = engine_of(data)
-        if not self._engine.in_memory:
-            what = f"{self._engine.called} is not in memory, and private answers are from rows that are"
-            raise PolicyError(what, hint="read it, or a sample of it, into a frame")
-        self.unit = Unit(person, rows_per_person, neighbours)
+        self._open = ExitStack()
+        self._engine = self._open.enter_context(engine_of(data).snapshot(write=False))
+        self.unit = Unit(person, rows_per_person, neighbours, groups_per_person, rows_per_group)
         self.public = Public.of(self._engine.schema(), bounds, keys)
         if person is not None:
             parameters.known_columns([person], self.public.schema)
@@ -94,14 +122,13 @@ class Session:
                 raise ColumnError(
                     f'some rows of "{person}" name no person', hint="whose rows are they? name or drop them"
                 )
-        self._rows = PrivateRows(self._engine.sample(self._engine.rows()), self.public, self.unit)
-        delta = exact(delta, "delta", strict=False)
-        if delta >= 1:
-            raise PolicyError("delta is out of range", got=f"{delta}", allowed="0, or far below 1 over the rows")
-        self.budget = PrivacyCost(epsilon_of(epsilon, i_know), delta)
-        whole = PrivacyCost(
+        self._rows = PrivateRows(self._engine, self.public, self.unit)
+        rows = public_rows if public_rows is None else parameters.whole_number(public_rows, "public_rows", 1)
+        self.budget = Budget(epsilon_of(epsilon, i_know), delta_of_budget(delta, "delta", rows), accounting)
+        whole = Budget(
             self.budget.epsilon if dataset_epsilon is None else epsilon_of(dataset_epsilon, i_know),
-            self.budget.delta if dataset_delta is None else exact(dataset_delta, "dataset_delta", strict=False),
+            self.budget.delta if dataset_delta is None else delta_of_budget(dataset_delta, "dataset_delta", rows),
+            accounting,
         )
         for what, text in (("dataset", dataset), ("analyst", analyst), ("purpose", purpose)):
             if not isinstance(text, str) or len(text) > LONGEST or not text.isprintable():
@@ -112,7 +139,8 @@ class Session:
         self.share = parameters.yes_or_no(share, "share")
         self.ledger = BudgetLedger(ledger, self.dataset)
         self.whole_budget = self.ledger.register(whole)
-        if dataset_epsilon is not None and self.whole_budget.epsilon != whole.epsilon:
+        other = dataset_epsilon is not None and self.whole_budget.epsilon != whole.epsilon
+        if other or self.whole_budget.accounting != accounting:
             what = "the ledger has another budget of the dataset, which stays as it was first stated"
             raise PolicyError(what, got=f"{whole}", allowed=f"{self.whole_budget}")
         self._snapshot = self._engine.fingerprint(key()) or secrets.token_hex(16)
@@ -120,130 +148,174 @@ class Session:
     def __repr__(self) -> str:
         return f"<Session of {self.analyst}: {self.left} left of {self.budget}>"
 
+    def close(self) -> None:
+        """Let go of the table and the ledger."""
+        self._open.close()
+        self.ledger.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     @property
     def left(self) -> PrivacyCost:
         """What is left of the budget: that of the analyst, or less where that of the dataset is."""
-        own = self.budget.less(self.ledger.spent(self.analyst, self.purpose))
-        whole = self.whole_budget.less(self.ledger.spent())
-        return PrivacyCost(
-            max(min(own.epsilon, whole.epsilon), Decimal(0)), max(min(own.delta, whole.delta), Decimal(0))
-        )
+        own = self.budget.left(self.ledger.spent(self.analyst, self.purpose))
+        whole = self.whole_budget.left(self.ledger.spent())
+        return PrivacyCost(*map(min, own.parts, whole.parts))
 
     # Questions
 
-    def count(self, *, where: str | None = None, epsilon: Any, request: str | None = None) -> Answer:
+    def count(self, *, where: str | None = None, **price: Unpack[Price]) -> Answer:
         """How many rows there are, or meet a filter such as "age > 40 and sex = F"."""
-        return self.ask(Count(where), epsilon, request)
+        return self.ask(Count(where), **price)
 
-    def distinct_count(
-        self, column: str, *, where: str | None = None, epsilon: Any, request: str | None = None
-    ) -> Answer:
+    def distinct_count(self, column: str, *, where: str | None = None, **price: Unpack[Price]) -> Answer:
         """How many different values a column has."""
-        return self.ask(DistinctCount(column, where), epsilon, request)
+        return self.ask(DistinctCount(column, where), **price)
 
-    def sum(self, column: str, *, where: str | None = None, epsilon: Any, request: str | None = None) -> Answer:
+    def sum(self, column: str, *, where: str | None = None, **price: Unpack[Price]) -> Answer:
         """The sum of a column."""
-        return self.ask(Sum(column, where), epsilon, request)
+        return self.ask(Sum(column, where), **price)
 
-    def mean(self, column: str, *, where: str | None = None, epsilon: Any, request: str | None = None) -> Answer:
+    def mean(self, column: str, *, where: str | None = None, **price: Unpack[Price]) -> Answer:
         """The mean of a column."""
-        return self.ask(Mean(column, where), epsilon, request)
+        return self.ask(Mean(column, where), **price)
 
-    def variance(self, column: str, *, where: str | None = None, epsilon: Any, request: str | None = None) -> Answer:
+    def variance(self, column: str, *, where: str | None = None, **price: Unpack[Price]) -> Answer:
         """The variance of a column."""
-        return self.ask(Variance(column, where), epsilon, request)
+        return self.ask(Variance(column, where), **price)
 
-    def standard_deviation(
-        self, column: str, *, where: str | None = None, epsilon: Any, request: str | None = None
-    ) -> Answer:
+    def standard_deviation(self, column: str, *, where: str | None = None, **price: Unpack[Price]) -> Answer:
         """The standard deviation of a column."""
-        return self.ask(StandardDeviation(column, where), epsilon, request)
+        return self.ask(StandardDeviation(column, where), **price)
 
-    def covariance(
-        self, one: str, other: str, *, where: str | None = None, epsilon: Any, request: str | None = None
-    ) -> Answer:
+    def covariance(self, one: str, other: str, *, where: str | None = None, **price: Unpack[Price]) -> Answer:
         """The covariance of two columns."""
-        return self.ask(Covariance(one, other, where), epsilon, request)
+        return self.ask(Covariance(one, other, where), **price)
 
     def grouped_mean(
-        self, column: str, by: str | Sequence[str], *, bins: Any = BINS, where: str | None = None, epsilon: Any,
-        request: str | None = None,
+        self, column: str, by: str | Sequence[str], *, bins: Any = BINS, where: str | None = None,
+        **price: Unpack[Price],
     ) -> Answer:  # fmt: skip
         """The mean of a column, and how many rows have it, in each group of public values and bins."""
-        return self.ask(GroupedMean(column, by, bins, where), epsilon, request)
+        return self.ask(GroupedMean(column, by, bins, where), **price)
 
     def quantile(
-        self, column: str, q: float = 0.5, *, candidates: int = 1000, where: str | None = None, epsilon: Any,
-        request: str | None = None,
+        self, column: str, q: float = 0.5, *, candidates: int = 1000, where: str | None = None, **price: Unpack[Price],
     ) -> Answer:  # fmt: skip
         """The value that a share q of the rows is below: one of evenly spaced candidates."""
-        return self.ask(Quantile(column, q, candidates, where), epsilon, request)
+        return self.ask(Quantile(column, q, candidates, where), **price)
 
-    def median(self, column: str, *, where: str | None = None, epsilon: Any, request: str | None = None) -> Answer:
+    def median(self, column: str, *, where: str | None = None, **price: Unpack[Price]) -> Answer:
         """The median of a column."""
-        return self.ask(Quantile(column, 0.5, where=where), epsilon, request)
+        return self.ask(Quantile(column, 0.5, where=where), **price)
 
-    def minimum(self, column: str, *, where: str | None = None, epsilon: Any, request: str | None = None) -> Answer:
+    def minimum(self, column: str, *, where: str | None = None, **price: Unpack[Price]) -> Answer:
         """A value that nearly all rows are above: one in a hundred is not. The least value itself is a person's."""
-        return self.ask(Quantile(column, NEAR, where=where), epsilon, request)
+        return self.ask(Quantile(column, NEAR, where=where), **price)
 
-    def maximum(self, column: str, *, where: str | None = None, epsilon: Any, request: str | None = None) -> Answer:
+    def maximum(self, column: str, *, where: str | None = None, **price: Unpack[Price]) -> Answer:
         """A value that nearly all rows are below."""
-        return self.ask(Quantile(column, 1 - NEAR, where=where), epsilon, request)
+        return self.ask(Quantile(column, 1 - NEAR, where=where), **price)
 
     def histogram(
-        self, by: str | Sequence[str], *, bins: Any = BINS, where: str | None = None, epsilon: Any,
-        request: str | None = None,
+        self, by: str | Sequence[str], *, bins: Any = BINS, where: str | None = None, **price: Unpack[Price],
     ) -> Answer:  # fmt: skip
         """How many rows have each public value, or are in each bin, of a column or several together."""
-        return self.ask(ContingencyTable(by, bins, where), epsilon, request)
+        return self.ask(ContingencyTable(by, bins, where), **price)
 
-    def price(self, query: Query | str, epsilon: Any) -> dict[str, Any]:
+    def price(self, query: Query | str, epsilon: Any = None, *, delta: Any = 0, rho: Any = None) -> dict[str, Any]:
         """What a question costs and how noisy its answer is, without asking it: nothing is charged."""
-        asked = epsilon_of(epsilon, i_know=True)
         query = parse_query(query)
         self._check(query, None)
+        noise = self._noise(query, epsilon, delta, rho)
         parts = query.parts(self.public, self.unit)
-        shares = sum(part.share for part in parts)
-        scales = [float(part.sensitivity * part.step * shares / part.share / float(asked)) for part in parts]
         return {
-            "cost": PrivacyCost(asked),
-            "scales": scales,
+            "cost": noise.cost,
+            "scales": noise.scales(parts),
             "numbers": sum(part.width for part in parts),
             "left": self.left,
         }
 
-    def ask(self, query: Query | str, epsilon: Any, request: str | None = None) -> Answer:
+    def ask(
+        self,
+        query: Query | str,
+        epsilon: Any = None,
+        request: str | None = None,
+        *,
+        delta: Any = 0,
+        rho: Any = None,
+        clipped: bool = False,
+    ) -> Answer:
         """Ask a question, a value or a text such as "mean age where sex = F": it is charged, its noise is drawn, the
         answer is stored, and then given.
 
         A question that was answered before is answered by the same numbers, and costs nothing. `request` names a call,
-        so that one that was interrupted can be made again without a second charge.
+        so that one that was interrupted can be made again without a second charge. epsilon: what it may cost, by
+        Laplace noise; with a `delta` by Gaussian noise, and in a ledger with zero-concentrated accounting for a `rho`.
+        clipped: whether a share of the cost also tells how many numbers are outside of their bounds.
         """
-        cost, query = PrivacyCost(epsilon_of(epsilon, i_know=True)), parse_query(query)
+        query = parse_query(query)
+        if parameters.yes_or_no(clipped, "clipped"):
+            query = WithClipped(query)
+        noise = self._noise(query, epsilon, delta, rho)
         parts = query.parts(self.public, self.unit)
         form = query.form(self.public)
         self._check(query, request)  # refused before it is charged
-        normal = json.dumps(
-            [form, self.unit.form(), str(cost.epsilon), str(cost.delta), "laplace", self._snapshot], sort_keys=True
-        )
+        noise.refuse_wide(parts)
+        normal = json.dumps([form, self.unit.form(), noise.form(), self._snapshot], sort_keys=True)
         number, stored = self.ledger.reserve(
-            self.analyst, self.purpose, request or secrets.token_hex(16), normal, cost, self.budget, self.whole_budget,
-            self.share,
+            self.analyst, self.purpose, request or secrets.token_hex(16), normal, noise.cost, self.budget,
+            self.whole_budget, self.share,
         )  # fmt: skip
         if stored is not None:
-            return replace(self._read(stored, form, query), again=True, cost=PrivacyCost(Decimal(0)))
+            return replace(self._read(stored, form, query), again=True, cost=NOTHING)
         assert number is not None
         self.ledger.follow(number, COMMITTED)
-        noisy, scales, mechanism = self._draw(query, parts, cost.epsilon)
-        value, interval = query.answer(noisy, scales, self.public)
+        drawn = Drawing(noise, parts)
+        noisy = self._draw(query, drawn)
+        value, interval = query.answer(noisy, drawn.finished(), self.public, noise.law)
+        extra = {}
+        if isinstance(query, WithClipped):
+            value, extra["clipped"] = value
         written = json.dumps(
             {
-                "value": _plain(value), "interval": interval, "scales": scales, "mechanism": mechanism,
-                "epsilon": str(cost.epsilon),
+                "value": _plain(value), "interval": interval, "scales": drawn.scales, "mechanism": drawn.mechanism,
+                "cost": [str(part) for part in noise.cost.parts], **extra,
             }
         )  # fmt: skip
         return self._read(self.ledger.follow(number, ANSWERED, written), form, query)
+
+    def _draw(self, query: Query, drawn: Drawing) -> list[Any]:
+        return query.run(self._rows, drawn)
+
+    def _noise(self, query: Query, epsilon: Any, delta: Any, rho: Any) -> Noise:
+        """The noise that a cost buys, and what the ledger is charged for it."""
+        zcdp = self.budget.accounting == ZCDP
+        if (rho is None) == (epsilon is None):
+            what = f"{query.name} costs an epsilon" + (", or a rho" if zcdp else "")
+            raise PolicyError(what, got="both" if rho is not None else "none", allowed="epsilon=0.1")
+        if rho is not None and not zcdp:
+            hint = 'state a delta for the session, and accounting="zcdp"'
+            raise PolicyError("a rho is spent of a ledger with zero-concentrated accounting", hint=hint)
+        own = exact(delta, "delta", strict=False)
+        if own and not query.needs_delta and zcdp:
+            raise PolicyError(f"{query.name} takes no delta here", hint="ask with rho= for Gaussian noise")
+        if query.needs_delta and (not own or rho is not None):
+            raise PolicyError(f"{query.name} costs an epsilon and a delta", allowed="epsilon=0.1, delta=1e-6")
+        if own >= 1:
+            raise PolicyError("delta is out of range", got=f"{own}", allowed="far below 1")
+        if rho is not None:
+            found = exact(rho, "rho")
+            return Noise(PrivacyCost(Decimal(0), rho=found), rho=found)
+        spent = epsilon_of(epsilon, i_know=True)
+        charge = PrivacyCost(Decimal(0), own, pure_as_rho(spent)) if zcdp else PrivacyCost(spent, own)
+        if own and not query.needs_delta:
+            return Noise(charge, rho=gaussian_rho(spent, own))
+        return Noise(charge, epsilon=spent, delta=own)
 
     def _check(self, query: Query, request: Any) -> None:
         """Refuse what cannot be asked of these columns: of no rows, so that it tells of none."""
@@ -260,25 +332,6 @@ class Session:
                 what, got=type(error).__name__, hint="compare values of the type of their column"
             ) from None
 
-    def _draw(
-        self, query: Query, parts: Sequence[Part], epsilon: Decimal
-    ) -> tuple[list[list[float]], list[float], str]:
-        """The noisy numbers of each part in the unit of its column, their scales, and the mechanism."""
-        shares = sum(part.share for part in parts)
-        noisy: list[list[float]] = []
-        scales, mechanism = [], "geometric"
-        for part, values in zip(parts, query.exact(self._rows), strict=True):
-            own = EXACT_DOWN.divide(epsilon * part.share, Decimal(shares))
-            if part.candidates is not None:
-                noisy.append([part.candidates[choose(values.tolist(), part.score_change, own)]])
-                scales.append(0.0)
-                mechanism = "exponential"
-                continue
-            found = laplace(values.tolist(), part.sensitivity, own)
-            noisy.append([value * part.step for value in found.values])
-            scales.append(found.scale * part.step)
-        return noisy, scales, mechanism
-
     def _read(self, stored: str, form: Mapping[str, Any], query: Query) -> Answer:
         found = json.loads(stored)
         interval = found["interval"]
@@ -292,9 +345,19 @@ class Session:
         scales = found["scales"]
         return Answer(
             value, interval, scales[0] if len(scales) == 1 else tuple(scales), found["mechanism"],
-            PrivacyCost(Decimal(found["epsilon"])), form, query.how,
+            PrivacyCost(*map(Decimal, found["cost"])), form, query.how, clipped=found.get("clipped"),
         )  # fmt: skip
 
 
 def _plain(value: Any) -> Any:
     return {"frame": value.to_dict(as_series=False)} if isinstance(value, pl.DataFrame) else value
+
+
+def delta_of_budget(value: Any, what: str, rows: int | None) -> Decimal:
+    """A delta: below one over the rows that are known to be there, as else it may be one person's whole secret."""
+    found = exact(value, what, strict=False)
+    if found * (rows or 1) >= 1:
+        hint = "with a delta of one over the rows a mechanism may publish a person's row as it is"
+        allowed = "0, or far below 1 over the rows" if rows is None else f"0, or far below 1 over {rows:,} rows"
+        raise PolicyError(f"{what} is out of range", got=f"{found}", allowed=allowed, hint=hint)
+    return found

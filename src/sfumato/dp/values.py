@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
 import polars as pl
 
+from sfumato.core.accounting import PrivacyCost
 from sfumato.core.parameters import column_name, known_columns, mapping, one_of, shown, whole_number
 from sfumato.core.printed import printed
-from sfumato.dp.accounting import EXACT
+from sfumato.core.registry import field_values
 from sfumato.errors import ColumnError, PolicyError
 
 NEIGHBOURS = ("add-remove", "replace")
+MOST_ROWS = 10**6  # of a person
 CELLS = 2**20  # bins or candidates of one query
 
 
 @dataclass(frozen=True)
 class Unit:
-    """What is protected: a row, or all rows of a person, of whom at most `rows` count.
+    """What is protected: a row, or all rows of a person, of whom at most `rows` count; where rows are grouped, in at
+    most so many `groups`, and at most `rows_per_group` in each.
 
     Neighbouring tables differ by one unit, which is added or removed, or with "replace" exchanged for another.
     """
@@ -28,13 +30,18 @@ class Unit:
     person: str | None = None
     rows: int = 1
     neighbours: str = "add-remove"
+    groups: int | None = None
+    rows_per_group: int | None = None
 
     def __post_init__(self) -> None:
         one_of(self.neighbours, "kind of neighbours", NEIGHBOURS)
-        whole_number(self.rows, "rows_per_person", 1, 10**6)
+        whole_number(self.rows, "rows_per_person", 1, MOST_ROWS)
+        for what, most in (("groups_per_person", self.groups), ("rows_per_group", self.rows_per_group)):
+            if most is not None:
+                whole_number(most, what, 1, MOST_ROWS)
         if self.person is not None:
             column_name(self.person, "person")
-        elif self.rows != 1:
+        elif self.rows != 1 or self.groups is not None or self.rows_per_group is not None:
             raise PolicyError("rows_per_person is of persons, and no column of persons is named", hint="name person=")
 
     @property
@@ -42,9 +49,24 @@ class Unit:
         """How often a unit changes what is counted: once where it comes or goes, twice where it is exchanged."""
         return 2 if self.neighbours == "replace" else 1
 
+    @property
+    def most_groups(self) -> int:
+        """How many groups a unit is in, at most."""
+        return min(self.rows, self.groups or self.rows)
+
+    @property
+    def in_group(self) -> int:
+        """How many rows of a unit are in one group, at most."""
+        return min(self.rows, self.rows_per_group or self.rows)
+
+    @property
+    def in_groups(self) -> int:
+        """How many rows of a unit are in all groups together, at most."""
+        return min(self.rows, self.most_groups * self.in_group)
+
     def form(self) -> dict[str, Any]:
         """Plain values."""
-        return {"person": self.person, "rows": self.rows, "neighbours": self.neighbours}
+        return field_values(self)
 
 
 @dataclass(frozen=True)
@@ -111,26 +133,12 @@ def _keys(name: str, given: Any, dtype: pl.DataType) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class PrivacyCost:
-    """What an answer takes of a budget, in exact decimals."""
-
-    epsilon: Decimal
-    delta: Decimal = Decimal(0)
-
-    def less(self, other: PrivacyCost) -> PrivacyCost:
-        """What is left of it."""
-        return PrivacyCost(EXACT.subtract(self.epsilon, other.epsilon), EXACT.subtract(self.delta, other.delta))
-
-    def __str__(self) -> str:
-        return f"epsilon {self.epsilon.normalize():f}" + (f", delta {self.delta}" if self.delta else "")
-
-
-@dataclass(frozen=True)
 class Answer:
     """A private answer. All of it may be published: it is made of noisy numbers, and of what is public.
 
     `interval` is the 95% interval of what noise leaves open of the exact answer, None where only more budget could
     tell; `scale` that of the noise, in the unit of the value. `again`: a stored answer, which cost nothing.
+    `clipped`: about how many numbers were outside of their bounds, where that was paid for.
     """
 
     value: Any
@@ -141,3 +149,4 @@ class Answer:
     query: Mapping[str, Any]
     sensitivity: str
     again: bool = False
+    clipped: int | None = None

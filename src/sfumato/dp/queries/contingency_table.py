@@ -13,8 +13,8 @@ import polars as pl
 
 from sfumato.core.parameters import column_names, known_columns
 from sfumato.core.printed import printed
-from sfumato.dp.queries.query import Part, Query, whole_interval
-from sfumato.dp.rows import PrivateRows
+from sfumato.dp.queries.query import Law, Part, Query
+from sfumato.dp.rows import PrivateRows, RowView
 from sfumato.dp.values import CELLS, Public, Unit
 from sfumato.errors import PolicyError
 
@@ -73,24 +73,27 @@ class ContingencyTable(Query):
 
     def parts(self, public: Public, unit: Unit) -> tuple[Part, ...]:
         """All cells together: a unit's rows change them by their number in all."""
-        return (Part(math.prod(map(len, self.cells(public))), unit.rows * unit.times),)
+        l1 = unit.in_groups * unit.times
+        return (Part(self.size(public), l1, l2=math.sqrt(l1 * unit.in_group)),)
+
+    def size(self, public: Public) -> int:
+        """How many cells there are."""
+        return math.prod(map(len, self.cells(public)))
 
     def exact(self, rows: PrivateRows) -> list[np.ndarray]:
         """The rows of each cell."""
-        frame, times = rows.of(self.columns, self.conditions)
-        place, size = self.places(frame, rows.public)
-        there = place >= 0
-        return [np.bincount(place[there], weights=times[there], minlength=size).astype(np.int64)]
+        found = rows.of(self.columns, self.conditions, self.places)
+        return [found.per_cell(self.places(found), self.size(rows.public))]
 
-    def places(self, frame: pl.DataFrame, public: Public) -> tuple[np.ndarray, int]:
-        """The number of the cell of each row, -1 where it is in none, and how many cells there are."""
-        cells = self.cells(public)
-        place, there = np.zeros(frame.height, np.int64), np.ones(frame.height, np.bool_)
-        for name, own in zip(self.by, cells, strict=True):
-            code = self._codes(name, frame.get_column(name), own, public)
+    def places(self, rows: RowView) -> np.ndarray:
+        """The number of the cell of each row, -1 where it is in none."""
+        public = rows.rows.public
+        place, there = np.zeros(rows.height, np.int64), np.ones(rows.height, np.bool_)
+        for name, own in zip(self.by, self.cells(public), strict=True):
+            code = self._codes(name, rows.column(name), own, public)
             there &= code >= 0
             place = place * len(own) + code
-        return np.where(there, place, -1), math.prod(map(len, cells))
+        return np.where(there, place, -1)
 
     def _codes(self, name: str, column: pl.Series, own: Sequence[Any], public: Public) -> np.ndarray:
         if name not in public.bounds:
@@ -103,9 +106,9 @@ class ContingencyTable(Query):
         code[x == edges[-1]] = len(edges) - 2
         return np.where(np.isnan(x) | (x < edges[0]) | (x > edges[-1]), -1, code)
 
-    def answer(self, noisy: Sequence[Sequence[float]], scales: Sequence[float], public: Public) -> tuple[Any, Any]:
+    def answer(self, noisy: Sequence[Any], scales: Sequence[float], public: Public, law: Law) -> tuple[Any, Any]:
         """A frame of the cells and their counts, with the interval of each."""
-        half = whole_interval(scales[0])
+        half = law.whole(scales[0])
         counts = [int(value) for value in noisy[0]]
         frame = self.labelled(public).with_columns(pl.Series("count", counts, pl.Int64))
         return frame, [(value - half, value + half) for value in counts]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.dp.queries.query import Part, Query, whole_interval
+from sfumato.dp.queries.query import Law, Part, Query
 from sfumato.dp.rows import PrivateRows
 from sfumato.dp.values import Public, Unit
 
@@ -31,9 +31,9 @@ class Count(Query):
 
     def exact(self, rows: PrivateRows) -> list[np.ndarray]:
         """The rows."""
-        return [np.array([rows.of((), self.conditions)[1].sum()])]
+        return [np.array([rows.of((), self.conditions).total()])]
 
-    def answer(self, noisy: Sequence[Sequence[float]], scales: Sequence[float], public: Public) -> tuple[Any, Any]:
+    def answer(self, noisy: Sequence[Any], scales: Sequence[float], public: Public, law: Law) -> tuple[Any, Any]:
         """A whole number."""
-        value, half = int(noisy[0][0]), whole_interval(scales[0])
+        value, half = int(noisy[0][0]), law.whole(scales[0])
         return value, (value - half, value + half)

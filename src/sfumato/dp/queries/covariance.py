@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato.dp.grid import Grid
 from sfumato.dp.queries.mean import centred
-from sfumato.dp.queries.query import Part, Query, within
+from sfumato.dp.queries.query import Law, Part, Query
 from sfumato.dp.rows import PrivateRows
 from sfumato.dp.values import Public, Unit
 from sfumato.errors import PolicyError
@@ -51,23 +51,23 @@ class Covariance(Query):
 
     def exact(self, rows: PrivateRows) -> list[np.ndarray]:
         """Rows, sums and products, in steps."""
-        frame, times = rows.of(self.columns, self.conditions)
-        both = (frame.get_column(self.one).is_not_null() & frame.get_column(self.other).is_not_null()).to_numpy()
-        often, near, found = times * both, [], [np.array([(times * both).sum()])]
+        found = rows.of(self.columns, self.conditions)
+        both = found.there(self.one) & found.there(self.other)
+        near, sums = [], [found.total(both)]
         for name in self.columns:
             low, high = rows.public.ends(name)
-            column = frame.get_column(name)
-            found.append(np.array([(centred(rows.public, name).whole(column) * often).sum()]))
-            near.append((column.clip(low, high) - (low + high) / 2).fill_null(0.0))
-        return [*found, np.array([(self._products(rows.public).whole(near[0] * near[1]) * often).sum()])]
+            sums.append(found.added(found.steps(name, centred(rows.public, name)) * both))
+            near.append((found.column(name).clip(low, high) - (low + high) / 2).fill_null(0.0))
+        sums.append(found.added(self._products(rows.public).whole(near[0] * near[1]) * both))
+        return [np.array([one]) for one in sums]
 
-    def answer(self, noisy: Sequence[Sequence[float]], scales: Sequence[float], public: Public) -> tuple[Any, Any]:
+    def answer(self, noisy: Sequence[Any], scales: Sequence[float], public: Public, law: Law) -> tuple[Any, Any]:
         """The mean product less the product of the means, and to first order what noise leaves open of it."""
         rows = max(noisy[0][0], 1.0)
         x, y, product = (part[0] / rows for part in noisy[1:])
         value = product - x * y
         largest = self._products(public).largest * self._products(public).step
         errors = [abs(x * y - value) * scales[0], abs(y) * scales[1], abs(x) * scales[2], scales[3]]
-        half = within([error / rows for error in errors])
+        half = law.within([error / rows for error in errors])
         low, high = max(value - half, -largest), min(value + half, largest)
         return min(max(value, -largest), largest), (min(low, largest), max(high, -largest))

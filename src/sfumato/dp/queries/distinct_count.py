@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato.core.parameters import known_columns
 from sfumato.core.printed import printed
-from sfumato.dp.queries.query import Part, Query, whole_interval
+from sfumato.dp.queries.query import Law, Part, Query
 from sfumato.dp.rows import PrivateRows
 from sfumato.dp.values import Public, Unit
 
@@ -35,10 +35,10 @@ class DistinctCount(Query):
 
     def exact(self, rows: PrivateRows) -> list[np.ndarray]:
         """The different values, by their printed form."""
-        frame, _ = rows.of(self.columns, self.conditions)
-        return [np.array([printed(frame.get_column(self.column)).drop_nulls().n_unique()])]
+        found = rows.of(self.columns, self.conditions)
+        return [np.array([printed(found.column(self.column)).drop_nulls().n_unique()])]
 
-    def answer(self, noisy: Sequence[Sequence[float]], scales: Sequence[float], public: Public) -> tuple[Any, Any]:
+    def answer(self, noisy: Sequence[Any], scales: Sequence[float], public: Public, law: Law) -> tuple[Any, Any]:
         """A whole number."""
-        value, half = int(noisy[0][0]), whole_interval(scales[0])
+        value, half = int(noisy[0][0]), law.whole(scales[0])
         return value, (value - half, value + half)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -11,7 +12,7 @@ import polars as pl
 
 from sfumato.dp.queries.contingency_table import BINS, ContingencyTable
 from sfumato.dp.queries.mean import Mean, centred
-from sfumato.dp.queries.query import Part, Query
+from sfumato.dp.queries.query import Law, Part, Query
 from sfumato.dp.rows import PrivateRows
 from sfumato.dp.values import Public, Unit
 
@@ -48,25 +49,22 @@ class GroupedMean(Query):
     def parts(self, public: Public, unit: Unit) -> tuple[Part, ...]:
         """Counts, and sums about the middle; where a unit is exchanged, two groups change."""
         [cells], grid = self._cells().parts(public, unit), centred(public, self.column)
-        sums = unit.rows * unit.times * grid.largest
-        return Part(cells.width, cells.sensitivity), Part(cells.width, sums, grid.step)
+        l2 = unit.times * math.sqrt(unit.in_groups * unit.in_group)  # one that is exchanged may be in the same group
+        sums = Part(cells.width, cells.sensitivity * grid.largest, grid.step, l2=l2 * grid.largest)
+        return cells, sums
 
     def exact(self, rows: PrivateRows) -> list[np.ndarray]:
         """The rows with a number in each group, and the sums of their distances in steps."""
-        frame, times = rows.of(self.columns, self.conditions)
-        place, size = self._cells().places(frame, rows.public)
-        known = frame.get_column(self.column)
-        there = (place >= 0) & known.is_not_null().to_numpy()
-        steps = centred(rows.public, self.column).whole(known)
-        return [
-            np.bincount(place[there], weights=(times * values)[there], minlength=size).astype(np.int64)
-            for values in (np.ones_like(steps), steps)
-        ]
+        cells = self._cells()
+        found = rows.of(self.columns, self.conditions, cells.places)
+        place = np.where(found.there(self.column), cells.places(found), -1)
+        size, steps = cells.size(rows.public), found.steps(self.column, centred(rows.public, self.column))
+        return [found.per_cell(place, size), found.per_cell(place, size, steps)]
 
-    def answer(self, noisy: Sequence[Sequence[float]], scales: Sequence[float], public: Public) -> tuple[Any, Any]:
+    def answer(self, noisy: Sequence[Any], scales: Sequence[float], public: Public, law: Law) -> tuple[Any, Any]:
         """A frame of the groups, their means and counts, with the interval of each mean."""
         alone = Mean(self.column)
-        each = [alone.answer([[n], [total]], scales, public) for n, total in zip(*noisy, strict=True)]
+        each = [alone.answer([[n], [total]], scales, public, law) for n, total in zip(*noisy, strict=True)]
         frame = (
             self._cells()
             .labelled(public)

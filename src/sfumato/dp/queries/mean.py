@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.dp.grid import Grid
-from sfumato.dp.queries.query import Part, Query, within
+from sfumato.dp.queries.query import Law, Part, Query
 from sfumato.dp.rows import PrivateRows
 from sfumato.dp.values import Public, Unit
 
@@ -43,17 +43,16 @@ class Mean(Query):
 
     def exact(self, rows: PrivateRows) -> list[np.ndarray]:
         """The rows with a number, and the sum of their distances in steps."""
-        frame, times = rows.of(self.columns, self.conditions)
-        known = frame.get_column(self.column)
-        often = times * known.is_not_null().to_numpy()
-        return [np.array([often.sum()]), np.array([(centred(rows.public, self.column).whole(known) * often).sum()])]
+        found = rows.of(self.columns, self.conditions)
+        steps = found.steps(self.column, centred(rows.public, self.column))
+        return [np.array([found.total(found.there(self.column))]), np.array([found.added(steps)])]
 
-    def answer(self, noisy: Sequence[Sequence[float]], scales: Sequence[float], public: Public) -> tuple[Any, Any]:
+    def answer(self, noisy: Sequence[Any], scales: Sequence[float], public: Public, law: Law) -> tuple[Any, Any]:
         """The ratio, within the bounds, and what noise leaves open of it: to first order, the error of the sum less the
         mean's distance from the middle times that of the count, over the count."""
         low, high = public.ends(self.column)
         rows, total = max(noisy[0][0], 1.0), noisy[1][0]
         middle = (low + high) / 2
         value = min(max(middle + total / rows, low), high)
-        half = within([scales[0] * abs(value - middle) / rows, scales[1] / rows])
+        half = law.within([scales[0] * abs(value - middle) / rows, scales[1] / rows])
         return value, (max(value - half, low), min(value + half, high))

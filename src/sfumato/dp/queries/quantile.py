@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.core.parameters import real_number, whole_number
-from sfumato.dp.queries.query import Part, Query
+from sfumato.dp.queries.query import Law, Part, Query
 from sfumato.dp.rows import PrivateRows
 from sfumato.dp.values import CELLS, Public, Unit
 from sfumato.errors import PolicyError
@@ -68,19 +68,15 @@ class Quantile(Query):
 
     def exact(self, rows: PrivateRows) -> list[np.ndarray]:
         """The score of each candidate: minus what is out of balance."""
-        frame, times = rows.of(self.columns, self.conditions)
-        column = frame.get_column(self.column)
-        there = column.is_not_null().to_numpy()
-        known, often = column.drop_nulls().to_numpy(), times[there]
-        order = np.argsort(known, kind="stable")
-        upto = np.append(0, np.cumsum(often[order]))
+        known, upto = rows.of(self.columns, self.conditions).sorted_upto(self.column)
         points = self._points(rows.public)
-        below = upto[np.searchsorted(known[order], points, side="left")]
-        above = upto[-1] - upto[np.searchsorted(known[order], points, side="right")]
+        below, beyond = (np.searchsorted(known, points, side=side) for side in ("left", "right"))
+        above = len(known) - beyond if upto is None else upto[-1] - upto[beyond]
+        below = below if upto is None else upto[below]
         share = self._share
         return [-np.abs(below * (share.denominator - share.numerator) - above * share.numerator)]
 
-    def answer(self, noisy: Sequence[Sequence[float]], scales: Sequence[float], public: Public) -> tuple[Any, Any]:
+    def answer(self, noisy: Sequence[Any], scales: Sequence[float], public: Public, law: Law) -> tuple[Any, Any]:
         """The candidate; how near it is to the exact quantile depends on the rows around it, and would cost more."""
         value = noisy[0][0]
         return (int(value) if public.schema[self.column].is_integer() and value == int(value) else value), None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Protocol
 
@@ -16,20 +16,41 @@ from sfumato.dp.rows import PrivateRows
 from sfumato.dp.values import Public, Unit
 
 HALVINGS = 100
+Z95 = 1.959963984540054  # of the normal law
 
 
 @dataclass(frozen=True)
 class Part:
     """Whole numbers that are noised together: how many there are, their L1 sensitivity, what a step of them is worth,
-    and which share of the epsilon they take. Where there are `candidates`, the best of these is drawn by its score
-    instead, which a unit changes by the sensitivity at most."""
+    and which share of the cost they take; `l2` is their L2 sensitivity, where it is less than L1.
+
+    Where there are `candidates`, `chosen` of them are drawn by their scores instead, which a unit changes by
+    `score_change` at most; `monotonic`: one that comes moves all scores one way. Where there are `keys`, the numbers
+    are of keys that nobody knew of, and those of which a threshold is reached are found.
+    """
 
     width: int
     sensitivity: int
     step: float = 1.0
     share: int = 1
-    candidates: tuple[float, ...] | None = None
+    l2: float | None = None
+    candidates: tuple[Any, ...] | None = None
     score_change: float = 0.0
+    monotonic: bool = False
+    chosen: int = 1
+    keys: tuple[int, int, int] | None = None  # groups of a unit, its rows in all, and in one group
+
+
+@dataclass(frozen=True)
+class Law:
+    """What noise of a law leaves open with 95% probability, half its width: of sums of independent noises by their
+    scales, and of one noise on whole numbers."""
+
+    within: Callable[[Sequence[float]], float]
+    whole: Callable[[float], int]
+
+
+Draw = Callable[[Any], Any]
 
 
 class Query(Protocol):
@@ -37,6 +58,7 @@ class Query(Protocol):
 
     where: Any
     how: ClassVar[str] = ""  # how the sensitivity was found
+    needs_delta: ClassVar[bool] = False  # for keys that nobody knew of
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -61,9 +83,14 @@ class Query(Protocol):
     def exact(self, rows: PrivateRows) -> list[np.ndarray]:
         """The whole numbers of each part, or the scores of its candidates."""
 
+    def run(self, rows: PrivateRows, draw: Draw) -> list[Any]:
+        """The noisy numbers of each part, in the unit of its column, or what was chosen; a query whose later questions
+        depend on earlier answers draws its parts one after the other."""
+        return [draw(values) for values in self.exact(rows)]
+
     @abstractmethod
-    def answer(self, noisy: Sequence[Sequence[float]], scales: Sequence[float], public: Public) -> tuple[Any, Any]:
-        """The value, and its 95% interval where noise alone tells it; of noisy numbers in the unit of the column."""
+    def answer(self, noisy: Sequence[Any], scales: Sequence[float], public: Public, law: Law) -> tuple[Any, Any]:
+        """The value, and its 95% interval where noise alone tells it; of what was drawn of each part."""
 
     def form(self, public: Public) -> dict[str, Any]:
         """What is asked, in a normal form: the same question has the same."""
@@ -113,3 +140,29 @@ def whole_interval(scale: float, share: float = 0.95) -> int:
     if a < 1e-300:
         return 0
     return max(0, math.ceil(math.log((1 - share) * (1 + a) / 2) / math.log(a) - 1))
+
+
+def normal_within(scales: Sequence[float]) -> float:
+    """Half the width of the interval that a sum of independent normal noises lies in with a probability of 95%.
+
+    >>> round(normal_within([3.0, 4.0]), 6)
+    9.79982
+    """
+    return Z95 * math.hypot(*scales)
+
+
+def normal_whole(scale: float) -> int:
+    """The same of discrete normal noise alone: the fewest steps that hold the share."""
+    law, total, k = [1.0], 1.0, 0
+    while len(law) <= 40 * scale + 1:
+        law.append(math.exp(-0.5 * (len(law) / max(scale, 1e-9)) ** 2))
+        total += 2 * law[-1]
+    held = law[0]
+    while held < 0.95 * total:
+        k += 1
+        held += 2 * law[k]
+    return k
+
+
+LAPLACE = Law(within, whole_interval)
+GAUSSIAN = Law(normal_within, normal_whole)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.dp.grid import Grid
-from sfumato.dp.queries.query import Part, Query, within
+from sfumato.dp.queries.query import Law, Part, Query
 from sfumato.dp.rows import PrivateRows
 from sfumato.dp.values import Public, Unit
 
@@ -38,12 +38,10 @@ class Sum(Query):
 
     def exact(self, rows: PrivateRows) -> list[np.ndarray]:
         """The sum in steps."""
-        frame, times = rows.of(self.columns, self.conditions)
-        known = frame.get_column(self.column)
-        there = known.is_not_null().to_numpy()
-        return [np.array([(self._grid(rows.public).whole(known) * times * there).sum()])]
+        found = rows.of(self.columns, self.conditions)
+        return [np.array([found.added(found.steps(self.column, self._grid(rows.public)))])]
 
-    def answer(self, noisy: Sequence[Sequence[float]], scales: Sequence[float], public: Public) -> tuple[Any, Any]:
+    def answer(self, noisy: Sequence[Any], scales: Sequence[float], public: Public, law: Law) -> tuple[Any, Any]:
         """The sum, and what noise leaves open."""
-        value, half = noisy[0][0], within(scales)
+        value, half = noisy[0][0], law.within(scales)
         return value, (value - half, value + half)

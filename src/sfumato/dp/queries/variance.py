@@ -11,7 +11,7 @@ import numpy as np
 
 from sfumato.dp.grid import Grid
 from sfumato.dp.queries.mean import centred
-from sfumato.dp.queries.query import Part, Query, within
+from sfumato.dp.queries.query import Law, Part, Query
 from sfumato.dp.rows import PrivateRows
 from sfumato.dp.values import Public, Unit
 
@@ -47,29 +47,31 @@ class Variance(Query):
 
     def exact(self, rows: PrivateRows) -> list[np.ndarray]:
         """Rows, sum and sum of squares, in steps."""
-        frame, times = rows.of(self.columns, self.conditions)
-        known = frame.get_column(self.column)
+        found = rows.of(self.columns, self.conditions)
+        known = found.column(self.column)
         low, high = rows.public.ends(self.column)
-        often = times * known.is_not_null().to_numpy()
         near = (known.clip(low, high) - (low + high) / 2).fill_null(0.0)
+        steps = found.steps(self.column, centred(rows.public, self.column))
         return [
-            np.array([often.sum()]),
-            np.array([(centred(rows.public, self.column).whole(known) * often).sum()]),
-            np.array([(self._squares(rows.public).whole(near * near) * often).sum()]),
+            np.array([found.total(found.there(self.column))]),
+            np.array([found.added(steps)]),
+            np.array([found.added(self._squares(rows.public).whole(near * near))]),
         ]
 
-    def _moments(self, noisy: Sequence[Sequence[float]], scales: Sequence[float]) -> tuple[float, float]:
+    def _moments(self, noisy: Sequence[Any], scales: Sequence[float], law: Law) -> tuple[float, float]:
         rows = max(noisy[0][0], 1.0)
         mean, square = noisy[1][0] / rows, noisy[2][0] / rows
         value = square - mean * mean
-        half = within([abs(mean * mean - value) * scales[0] / rows, 2 * abs(mean) * scales[1] / rows, scales[2] / rows])
+        half = law.within(
+            [abs(mean * mean - value) * scales[0] / rows, 2 * abs(mean) * scales[1] / rows, scales[2] / rows]
+        )
         return value, half
 
-    def answer(self, noisy: Sequence[Sequence[float]], scales: Sequence[float], public: Public) -> tuple[Any, Any]:
+    def answer(self, noisy: Sequence[Any], scales: Sequence[float], public: Public, law: Law) -> tuple[Any, Any]:
         """Mean square less squared mean, and to first order what noise leaves open of it."""
         low, high = public.ends(self.column)
         most = ((high - low) / 2) ** 2
-        value, half = self._moments(noisy, scales)
+        value, half = self._moments(noisy, scales, law)
         low_end, high_end = max(value - half, 0.0), min(max(value + half, 0.0), most)
         return min(max(value, 0.0), most), (low_end, high_end)
 
@@ -78,7 +80,7 @@ class Variance(Query):
 class StandardDeviation(Variance):
     """The square root of the variance of a column."""
 
-    def answer(self, noisy: Sequence[Sequence[float]], scales: Sequence[float], public: Public) -> tuple[Any, Any]:
+    def answer(self, noisy: Sequence[Any], scales: Sequence[float], public: Public, law: Law) -> tuple[Any, Any]:
         """The roots of those of the variance."""
-        value, (low, high) = super().answer(noisy, scales, public)
+        value, (low, high) = super().answer(noisy, scales, public, law)
         return math.sqrt(value), (math.sqrt(low), math.sqrt(high))

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from sfumato.dp.accounting import (
+from sfumato.core.accounting import (
     advanced_composition,
     delta_of,
     epsilon_of,

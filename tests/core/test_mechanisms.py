@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sfumato.dp.mechanisms import choose, gaussian, laplace
+from sfumato.core.mechanisms import choose, gaussian, laplace
 
 DRAWS = 20_000
 ALPHA = 1e-6  # of a test; a handful of them is run

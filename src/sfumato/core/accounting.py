@@ -5,12 +5,13 @@ privacy", 2020; advanced composition by Dwork, Rothblum and Vadhan, "Boosting an
 from __future__ import annotations
 
 import math
-from decimal import ROUND_DOWN, Context, Decimal, Inexact, InvalidOperation
+from dataclasses import dataclass
+from decimal import ROUND_DOWN, ROUND_UP, Context, Decimal, Inexact, InvalidOperation
 from typing import Any
 
 import numpy as np
 
-from sfumato.core.parameters import shown
+from sfumato.core.parameters import one_of, shown
 from sfumato.errors import PolicyError
 
 LARGEST = Decimal(20)  # an epsilon above it bounds nothing that anybody would call private
@@ -19,6 +20,95 @@ DECIMALS = 12  # of what is charged
 EXACT = Context(prec=DIGITS, traps=[Inexact, InvalidOperation])
 EXACT_DOWN = Context(prec=DIGITS, rounding=ROUND_DOWN)  # of shares, which add up to no more than the whole
 HALVINGS = 200
+ROUNDED = Decimal(1).scaleb(-DECIMALS)
+PLAIN, ZCDP = "plain", "zcdp"
+ACCOUNTING = (PLAIN, ZCDP)
+
+
+@dataclass(frozen=True)
+class PrivacyCost:
+    """What an answer takes of a budget, in exact decimals: epsilon and delta, or with zero-concentrated accounting rho
+    and delta."""
+
+    epsilon: Decimal
+    delta: Decimal = Decimal(0)
+    rho: Decimal = Decimal(0)
+
+    def plus(self, other: PrivacyCost) -> PrivacyCost:
+        """Both together."""
+        return PrivacyCost(*(EXACT.add(one, two) for one, two in zip(self.parts, other.parts, strict=True)))
+
+    @property
+    def parts(self) -> tuple[Decimal, Decimal, Decimal]:
+        """Epsilon, delta and rho."""
+        return self.epsilon, self.delta, self.rho
+
+    def __str__(self) -> str:
+        names = ("epsilon", "delta", "rho")
+        said = [f"{name} {part.normalize():f}" for name, part in zip(names, self.parts, strict=True) if part]
+        return ", ".join(said) or "epsilon 0"
+
+
+NOTHING = PrivacyCost(Decimal(0))
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What may be spent in all, so that everything together is (epsilon, delta)-differentially private.
+
+    accounting: "plain" adds epsilons, and deltas; "zcdp" adds rhos, and deltas of thresholds, until what they convert
+    to would be more than epsilon and delta.
+
+    >>> Budget(Decimal(1), Decimal("1e-6"), "zcdp").left(NOTHING).rho
+    Decimal('0.024355970335')
+    """
+
+    epsilon: Decimal
+    delta: Decimal = Decimal(0)
+    accounting: str = PLAIN
+
+    def __post_init__(self) -> None:
+        one_of(self.accounting, "accounting", ACCOUNTING)
+        if self.accounting == ZCDP and not self.delta:
+            raise PolicyError("zero-concentrated accounting needs a delta", got="0", allowed="such as 1e-6")
+
+    def left(self, spent: PrivacyCost) -> PrivacyCost:
+        """What is left of it: with zero-concentrated accounting the rho, and the epsilon of one pure answer."""
+        delta = max(EXACT.subtract(self.delta, spent.delta), Decimal(0))
+        if self.accounting == PLAIN:
+            return PrivacyCost(max(EXACT.subtract(self.epsilon, spent.epsilon), Decimal(0)), delta)
+        most = _down(rho_of(float(self.epsilon), float(delta))) if delta else Decimal(0)
+        rho = max(EXACT.subtract(most, spent.rho), Decimal(0))
+        return PrivacyCost(_down(math.sqrt(2 * float(rho))), delta, rho)
+
+    def holds(self, spent: PrivacyCost, cost: PrivacyCost) -> bool:
+        """Whether it has room for a cost beside what was spent."""
+        left = self.left(PrivacyCost(spent.epsilon, EXACT.add(spent.delta, cost.delta), spent.rho))
+        if EXACT.add(spent.delta, cost.delta) > self.delta:
+            return False
+        return cost.rho <= left.rho if self.accounting == ZCDP else cost.epsilon <= left.epsilon
+
+    def __str__(self) -> str:
+        return f"{PrivacyCost(self.epsilon, self.delta)}{' by zCDP' if self.accounting == ZCDP else ''}"
+
+
+def _down(value: float) -> Decimal:
+    """A number as a decimal that is not more, and surely so whatever its last bits are."""
+    return (Decimal(value) * (1 - Decimal("1e-9"))).quantize(ROUNDED, ROUND_DOWN)
+
+
+def pure_as_rho(epsilon: Decimal) -> Decimal:
+    """What an epsilon-private answer costs in rho, rounded up."""
+    return (epsilon * epsilon / 2).quantize(ROUNDED, ROUND_UP)
+
+
+def gaussian_rho(epsilon: Decimal, delta: Decimal) -> Decimal:
+    """The rho of Gaussian noise that is (epsilon, delta)-private, rounded down.
+
+    >>> gaussian_rho(Decimal(1), Decimal("1e-6"))
+    Decimal('0.024355970335')
+    """
+    return _down(rho_of(float(epsilon), float(delta)))
 
 
 def exact(value: Any, what: str, least: Decimal = Decimal(0), strict: bool = True) -> Decimal:
@@ -90,6 +180,8 @@ def delta_of(rho: float, epsilon: float) -> float:
         own = (alpha - 1) * (alpha * rho - epsilon) + alpha * math.log1p(-1 / alpha)
         return own - math.log(alpha - 1)
 
+    if rho <= 0:
+        return 0.0
     low, high = 1 + 1e-9, max(2.0, 2 * (epsilon + 1) / rho + 2)
     for _ in range(HALVINGS):  # it has one minimum
         one, other = low + (high - low) / 3, high - (high - low) / 3
