@@ -173,6 +173,9 @@ class PrivateRows:
                 self.held = pl.DataFrame([*held, *(self._plain(self._column(name)) for name in lacking)])
             return pl.DataFrame() if self.held is None else self.held, None
         key = tuple(sorted(set(names)))
+        if not key:
+            first = next(iter(self.public.schema))
+            return pl.DataFrame(), np.array([self.engine.missing([first])[1]])
         if key not in self.counted:
             found = self.engine.count(key, quiet, sys.maxsize)
             often = found.get_column(COUNT).cast(pl.Int64).to_numpy()
