@@ -1,0 +1,70 @@
+"""Account: the ledger and the budget that a private release is charged to, before its noise is drawn."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from sfumato.core.accounting import PLAIN, ZCDP, Budget, PrivacyCost, epsilon_of, exact, pure_as_rho
+from sfumato.dp.ledger import ANSWERED, COMMITTED, BudgetLedger
+from sfumato.errors import PolicyError
+
+
+@dataclass(frozen=True)
+class Account:
+    """What private releases of a dataset are charged to: a ledger, and the budget of the dataset in it, which stays as
+    it was first stated.
+
+    >>> Account("ledger.sqlite", epsilon=3, delta=1e-6).budget
+    Budget(epsilon=Decimal('3'), delta=Decimal('0.000001'), accounting='plain')
+    """
+
+    ledger: Any
+    epsilon: Any
+    delta: Any = 0
+    accounting: str = PLAIN
+    dataset: str = "table"
+    analyst: str = "owner"
+    purpose: str = "release"
+
+    @property
+    def budget(self) -> Budget:
+        """The budget that is stated."""
+        return Budget(epsilon_of(self.epsilon, i_know=True), exact(self.delta, "delta", strict=False), self.accounting)
+
+    def cost_of(self, cost: PrivacyCost) -> PrivacyCost:
+        """What a release costs by the accounting of the ledger: its epsilon and delta, or its rho."""
+        if self.accounting == PLAIN:
+            return PrivacyCost(cost.epsilon, cost.delta)
+        if cost.rho:
+            return PrivacyCost(Decimal(0), rho=cost.rho)
+        if cost.delta:
+            what = "a release that is private by an epsilon and a delta alone has no rho"
+            raise PolicyError(what, hint=f"charge it to a ledger with {PLAIN} accounting, not {ZCDP}")
+        return PrivacyCost(Decimal(0), rho=pure_as_rho(cost.epsilon))
+
+    @contextmanager
+    def charge(self, cost: PrivacyCost, what: Mapping[str, Any]) -> Iterator[None]:
+        """Charge a release, durably, before anything random is drawn; each one anew. What it is stands in the ledger:
+        no value of the table may be in it. Where the block raises, it stays charged."""
+        spent = self.cost_of(cost)
+        ledger = BudgetLedger(self.ledger, self.dataset)
+        try:
+            whole = ledger.register(self.budget)
+            if whole != self.budget:
+                said = "the ledger has another budget of the dataset, which stays as it was first stated"
+                raise PolicyError(said, got=f"{self.budget}", allowed=f"{whole}")
+            request = secrets.token_hex(16)
+            text = json.dumps({"release": dict(what), "drawn": request}, sort_keys=True, default=str)
+            number, _ = ledger.reserve(self.analyst, self.purpose, request, text, spent, whole, whole, False)
+            assert number is not None  # no other release was drawn so
+            ledger.follow(number, COMMITTED)
+            yield
+            ledger.follow(number, ANSWERED, json.dumps({"released": True}))
+        finally:
+            ledger.close()
