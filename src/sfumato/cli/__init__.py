@@ -56,11 +56,16 @@ for name, command in (
     ("compare", compare),
     ("choose", choose),
     ("query", query),
-    ("dp", dp),
+    ("dp", dp),  # a group of commands
     ("lattice", lattice),
     ("list", list_variants),
 ):
-    app.command(name, help=help_text(command.__doc__), context_settings={"help_option_names": HELP})(grouped(command))
+    if isinstance(command, typer.Typer):
+        app.add_typer(command, name=name)
+    else:
+        app.command(name, help=help_text(command.__doc__), context_settings={"help_option_names": HELP})(
+            grouped(command)
+        )
 
 
 def _version(wanted: bool) -> None:

@@ -1,4 +1,4 @@
-"""sfumato dp: what was spent of a privacy budget, and whether the ledger is as it was written."""
+"""sfumato dp ledger: what was spent of a privacy budget, and whether the ledger is as it was written."""
 
 from __future__ import annotations
 
@@ -13,12 +13,6 @@ from sfumato.cli.console import say, say_json, say_table
 from sfumato.core.wording import count
 
 
-class What(StrEnum):
-    """What it is about."""
-
-    ledger = "ledger"
-
-
 class LedgerAction(StrEnum):
     """What is done."""
 
@@ -28,8 +22,7 @@ class LedgerAction(StrEnum):
     adopt = "adopt"
 
 
-def dp(
-    what: Annotated[What, typer.Argument(help="ledger.", metavar="WHAT")],
+def ledger(
     action: Annotated[LedgerAction, typer.Argument(help="show, verify, export or adopt.", metavar="ACTION")],
     file: Annotated[Path, typer.Argument(help="The file of the ledger.", metavar="FILE")],
     *,
@@ -42,19 +35,19 @@ def dp(
     """
     from sfumato.dp.ledger import open_ledger
 
-    ledger = open_ledger(file)
+    found = open_ledger(file)
     if action is LedgerAction.adopt:
-        ledger.adopt()
-    faults = ledger.verify()
+        found.adopt()
+    faults = found.verify()
     if action is LedgerAction.export:
-        say_json([vars(entry) for entry in ledger.entries()])
+        say_json([vars(entry) for entry in found.entries()])
     elif as_json:
-        spent = ledger.spent_by()
-        say_json({"faults": faults, "rows": len(ledger.entries()), "spent": spent})
+        spent = found.spent_by()
+        say_json({"faults": faults, "rows": len(found.entries()), "spent": spent})
     elif action is LedgerAction.show:
-        say(f"the ledger of {ledger.dataset}: {count(len(ledger.entries()), 'row')}")
-        rows = [list(one.values()) for one in ledger.spent_by()]
+        say(f"the ledger of {found.dataset}: {count(len(found.entries()), 'row')}")
+        rows = [list(one.values()) for one in found.spent_by()]
         say_table(["analyst", "purpose", "epsilon", "delta", "rho"], rows)
     if action in (LedgerAction.verify, LedgerAction.adopt) and not as_json:
-        say(f"the ledger was changed: {faults[0]}" if faults else f"{count(len(ledger.entries()), 'row')}, as written")
+        say(f"the ledger was changed: {faults[0]}" if faults else f"{count(len(found.entries()), 'row')}, as written")
     return 1 if faults else 0
