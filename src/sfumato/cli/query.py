@@ -31,6 +31,13 @@ def query(
     files: Annotated[options.Texts, typer.Argument(help="The data, and a question.", metavar="FILE")] = None,
     *,
     epsilon: Annotated[str | None, option("--epsilon", "What the answer may cost.", ASKING, "N")] = None,
+    delta: Annotated[
+        str, option("--delta", "With it, by Gaussian noise, or for keys that nobody listed.", ASKING, "N")
+    ] = "0",
+    rho: Annotated[str | None, option("--rho", "What it may cost, of --accounting zcdp.", ASKING, "N")] = None,
+    clipped: Annotated[
+        bool, option("--clipped", "Also tell, for a share, how many numbers are beyond their bounds.", ASKING)
+    ] = False,
     bounds: Annotated[
         options.Texts,
         option("--bounds", "As age=0:120, from outside the table; may be repeated.", PUBLIC, "A=LOW:HIGH"),
@@ -42,7 +49,20 @@ def query(
     rows_per_person: Annotated[
         int, option("--rows-per-person", "Rows of a person that count, at most: 1 (default).", PUBLIC, "N")
     ] = 1,
+    groups_per_person: Annotated[
+        int | None, option("--groups-per-person", "Groups that a person is in, at most.", PUBLIC, "N")
+    ] = None,
+    rows_per_group: Annotated[
+        int | None, option("--rows-per-group", "Rows of a person in one group, at most.", PUBLIC, "N")
+    ] = None,
+    neighbours: Annotated[
+        str, option("--neighbours", "add-remove (default), or replace: how tables differ by a unit.", PUBLIC, "KIND")
+    ] = "add-remove",
     budget: Annotated[str | None, option("--budget", "Epsilon of this analyst in all.", BUDGET, "N")] = None,
+    budget_delta: Annotated[str, option("--budget-delta", "Delta of this analyst in all.", BUDGET, "N")] = "0",
+    accounting: Annotated[
+        str, option("--accounting", "plain (default), or zcdp: how costs add up.", BUDGET, "KIND")
+    ] = "plain",
     ledger: Annotated[Path | None, option("--ledger", "File that keeps what was spent.", BUDGET, "FILE")] = None,
     analyst: Annotated[str, option("--analyst", "Who asks: owner (default).", BUDGET, "NAME")] = "owner",
     i_know: Annotated[bool, option("--i-know", "Take a budget above 20, which protects nobody.", BUDGET)] = False,
@@ -60,29 +80,37 @@ def query(
 
     asks = action is not QueryAction.budget
     *places, text = files if files and asks else [*(files or ()), ""]
-    if len(places) != 1 or (asks and epsilon is None) or budget is None or ledger is None:
+    if len(places) != 1 or (asks and epsilon is None and rho is None) or budget is None or ledger is None:
         what = f"{action} needs the data{', a question, --epsilon' if asks else ''}, --budget and --ledger"
         example = 'data.csv "mean age" --epsilon 0.1 --bounds age=0:120' if asks else "data.csv"
         raise PolicyError(what, hint=f"sfumato query {action} {example} --budget 1 --ledger ledger.sqlite")
     with Progress("reading"), notes():
         data = inputs.table(Path(places[0]), reading.reader)
         session = sf.dp.Session(
-            data, budget, bounds=_bounds(bounds), keys=_keys(keys), person=person, rows_per_person=rows_per_person,
-            ledger=ledger, analyst=analyst, dataset=dataset, i_know=i_know,
+            data, budget, budget_delta, bounds=_bounds(bounds), keys=_keys(keys), person=person,
+            rows_per_person=rows_per_person, groups_per_person=groups_per_person, rows_per_group=rows_per_group,
+            neighbours=neighbours, accounting=accounting, ledger=ledger, analyst=analyst, dataset=dataset,
+            i_know=i_know,
         )  # fmt: skip
         found: dict[str, Any] = {}
         if action is QueryAction.cost:
-            priced = session.price(text, epsilon)
-            found = {"epsilon": str(priced["cost"].epsilon), "scales": priced["scales"], "numbers": priced["numbers"]}
+            priced = session.price(text, epsilon, delta=delta, rho=rho)
+            found = {
+                "cost": str(priced["cost"]),
+                "epsilon": str(priced["cost"].epsilon),
+                "scales": priced["scales"],
+                "numbers": priced["numbers"],
+            }
         elif action is QueryAction.ask:
-            answer = session.ask(text, epsilon)
+            answer = session.ask(text, epsilon, delta=delta, rho=rho, clipped=clipped)
             value = answer.value
             found = {
                 "value": value.to_dicts() if hasattr(value, "to_dicts") else value, "interval": answer.interval,
-                "scale": answer.scale, "mechanism": answer.mechanism, "epsilon": str(answer.cost.epsilon),
+                "scale": answer.scale, "mechanism": answer.mechanism, "cost": str(answer.cost),
+                "epsilon": str(answer.cost.epsilon), "clipped": answer.clipped,
                 "again": answer.again, "sensitivity": answer.sensitivity,
             }  # fmt: skip
-        found["left"] = str(session.left.epsilon)
+        found |= {"left": str(session.left.epsilon), "budget_left": str(session.left)}
     if as_json:
         say_json(found)
         return 0
@@ -100,15 +128,17 @@ def _say(found: dict[str, Any], action: QueryAction) -> None:
         between = "" if ends is None else f", between {number(ends[0])} and {number(ends[1])} with 95% probability"
         say(f"{number(value)}{between}")
     if action is QueryAction.ask:
-        cost = "answered before, for nothing" if found["again"] else f"cost epsilon {found['epsilon']}"
-        say(f"{found['mechanism']} noise, {cost}; left: epsilon {found['left']}")
+        cost = "answered before, for nothing" if found["again"] else f"cost {found['cost']}"
+        if found["clipped"] is not None:
+            say(f"about {count(found['clipped'], 'row')} with numbers beyond their bounds")
+        say(f"{found['mechanism']} noise, {cost}; left: {found['budget_left']}")
     elif action is QueryAction.cost:
         scales = ", ".join(number(scale) for scale in found["scales"])
         numbers = count(found["numbers"], "number")
-        say(f"would cost epsilon {found['epsilon']}; noise of scale {scales} on {numbers}")
-        say(f"left: epsilon {found['left']}")
+        say(f"would cost {found['cost']}; noise of scale {scales} on {numbers}")
+        say(f"left: {found['budget_left']}")
     else:
-        say(f"left: epsilon {found['left']}")
+        say(f"left: {found['budget_left']}")
 
 
 def _bounds(texts: options.Texts) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from sfumato.engines.protocol import COUNT, Engine
 from sfumato.measures.table import quiet
 
 COUNTED = 4  # groupings of an out-of-core table that are kept
+KEPT = 64  # columns of whole numbers that are
 
 Places = Callable[["RowView"], np.ndarray]
 
@@ -52,9 +53,10 @@ class RowView:
         """Which rows have a value in a column."""
         return self._own(("there", name), lambda: self.columns.get_column(name).is_not_null().to_numpy())
 
-    def codes(self, name: str) -> np.ndarray:
-        """Whole numbers that are equal where the printed values of a column are."""
-        return self._own(("codes", name), lambda: _codes(self.columns.get_column(name)))
+    def codes(self, name: str, key: Any = None, make: Callable[[pl.Series], np.ndarray] | None = None) -> np.ndarray:
+        """Whole numbers that `make` gives to the values of a column, kept by a key; equal where the printed values are,
+        unless told otherwise."""
+        return self._own(("codes", name, key), lambda: (make or _codes)(self.columns.get_column(name)))
 
     def steps(self, name: str, grid: Grid) -> np.ndarray:
         """The numbers of a column in steps of a grid; 0 where there is none."""
@@ -73,11 +75,12 @@ class RowView:
         """
         if self.times is None:
             order = self._whole(("order", name), lambda: _order(self.columns.get_column(name)))
+            known = self._whole(("sorted", name), lambda: self.columns.get_column(name).to_numpy()[order])
             if self.kept is None:
-                return self._whole(("sorted", name), lambda: self.columns.get_column(name).to_numpy()[order]), None
+                return known, None
             among = np.zeros(self.columns.height, np.bool_)
             among[self.kept] = True
-            return self.columns.get_column(name).to_numpy()[order[among[order]]], None
+            return known[among[order]], None
         column = self.column(name)
         order = _order(column)
         return column.to_numpy()[order], np.append(0, np.cumsum(self.times[order]))
@@ -90,9 +93,12 @@ class RowView:
         """Of all rows: kept where these are those of the table, and not of one question."""
         if self.columns is not self.rows.held:
             return make()
-        if key not in self.rows.kept:
-            self.rows.kept[key] = make()
-        return self.rows.kept[key]
+        kept = self.rows.kept
+        found = kept.pop(key) if key in kept else make()
+        while len(kept) >= KEPT:
+            kept.pop(next(iter(kept)))
+        kept[key] = found  # last in the row of those that go
+        return found
 
 
 def _codes(column: pl.Series) -> np.ndarray:
