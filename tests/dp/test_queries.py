@@ -24,11 +24,13 @@ from sfumato.dp.queries import (
     GroupedMean,
     Mean,
     Quantile,
+    Several,
     StandardDeviation,
     Sum,
     Variance,
 )
 from sfumato.dp.queries.query import LAPLACE
+from sfumato.dp.queries.text import parse_query
 from sfumato.dp.rows import PrivateRows
 from sfumato.engines.tables import engine_of
 from sfumato.errors import ColumnError, PolicyError
@@ -42,6 +44,7 @@ ASKED: list[Any] = [
     Quantile("pay", 0.9, 50), ContingencyTable("sex"), ContingencyTable(["sex", "town"]),
     ContingencyTable(["town", "age"], [0, 18, 65, 100]), ContingencyTable("pay", 7, "age < 50"), DistinctCount("age"),
     DistinctCount("sex", "age > 30"), Covariance("age", "pay"), GroupedMean("pay", ["sex", "age"], 3),
+    Several([Count("age > 40"), Mean("pay"), Quantile("age")]),
 ]  # fmt: skip
 
 
@@ -90,6 +93,45 @@ def test_one_unit_changes_no_more_than_is_said(table, other, rows, by_person, re
             assert np.abs(one - two).sum() <= part.sensitivity
         else:
             assert np.abs(one - two).max() <= part.score_change
+
+
+def test_questions_together_have_equal_shares_and_their_answers_in_order():
+    table = pl.DataFrame({"age": [20, 60, 60, 60], "pay": [1.0, 2.0, 3.0, 4.0], "sex": ["F", "M", "M", "M"]})
+    session = sf.dp.Session(table, 10**6, bounds=BOUNDS, keys={"sex": ["F", "M"]}, i_know=True)
+    much = 60_000
+    both = session.several(["count where age > 30", Mean("pay"), {"query": "median", "column": "age"}], epsilon=much)
+    assert both.value == [3, pytest.approx(2.5, abs=0.01), 60]
+    assert both.interval[0] == (3, 3)
+    assert both.interval[2] is None
+    assert both.scale[0] == pytest.approx(3 / much)  # a third of the cost, as a mean of two numbers has
+    assert both.scale[1] == pytest.approx(6 / much)
+    again = session.ask("count where age > 30; mean pay; median age", much)
+    assert again.again
+    assert again.value == both.value
+    grouped = session.several(
+        [ContingencyTable("sex"), GroupedMean("age", "sex"), GroupedMean("pay", "sex")], epsilon=much
+    )
+    assert grouped.value.columns == ["sex", "count", "mean_age", "count_age", "mean_pay", "count_pay"]
+    assert grouped.value["mean_pay"].to_list() == pytest.approx([1, 3], abs=0.01)
+    with pytest.raises(PolicyError, match="told of one question"):
+        session.several([Count()], epsilon=1, clipped=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"query": "several", "queries": "count"}, "questions in a list"),
+        ({"query": "several", "queries": []}, "questions in a list"),
+        ({"query": "several", "queries": [3]}, "not a question"),
+        ({"query": "several", "queries": ["count; count"]}, "have no others in them"),
+        ({"column": "age"}, "has its name"),
+        ({"query": "mean", "colunm": "age"}, 'did you mean "column"'),
+        ({"query": "median", "column": "age", "q": 0.2}, "a median has no q"),
+    ],
+)
+def test_plain_values_that_are_no_question_are_refused(given, says):
+    with pytest.raises(PolicyError, match=says):
+        parse_query(given)
 
 
 def test_without_noise_to_speak_of_answers_are_the_exact_ones():

@@ -77,7 +77,9 @@ class Drawing:
         part = self._left.pop(0)
         own, zcdp = self._noise.share(part, self._parts), bool(self._noise.rho)
         if part.keys is not None:
-            found = frequent_keys(values, *part.keys, own, self._noise.delta)
+            asked = sum(one.keys is not None for one in self._parts)
+            delta = EXACT_DOWN.divide(self._noise.delta, Decimal(asked))
+            found = frequent_keys(values, *part.keys, own, delta)
             self._note(found.scale * part.step, "geometric with a threshold")
             return found
         if len(values) != part.width:

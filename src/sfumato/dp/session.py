@@ -37,8 +37,9 @@ from sfumato.dp.queries.grouped_mean import GroupedMean
 from sfumato.dp.queries.mean import Mean
 from sfumato.dp.queries.quantile import Quantile
 from sfumato.dp.queries.query import Query
+from sfumato.dp.queries.several import Several
 from sfumato.dp.queries.sum import Sum
-from sfumato.dp.queries.text import parse_query
+from sfumato.dp.queries.text import NEAR, parse_query
 from sfumato.dp.queries.variance import StandardDeviation, Variance
 from sfumato.dp.rows import PrivateRows
 from sfumato.dp.values import Answer, Public, Unit
@@ -47,7 +48,6 @@ from sfumato.errors import ColumnError, PolicyError
 
 NAME = "table"
 LONGEST = 200  # characters of a name
-NEAR = 0.01  # the share of rows that a private minimum has below it
 
 
 class Price(TypedDict, total=False):
@@ -227,7 +227,13 @@ class Session:
         """How many rows have each public value, or are in each bin, of a column or several together."""
         return self.ask(ContingencyTable(by, bins, where), **price)
 
-    def price(self, query: Query | str, epsilon: Any = None, *, delta: Any = 0, rho: Any = None) -> dict[str, Any]:
+    def several(self, queries: Sequence[Any], **price: Unpack[Price]) -> Answer:
+        """Several questions together, values or texts, each for an equal share of the cost."""
+        return self.ask(Several([parse_query(one) for one in queries]), **price)
+
+    def price(
+        self, query: Query | Mapping[str, Any] | str, epsilon: Any = None, *, delta: Any = 0, rho: Any = None
+    ) -> dict[str, Any]:
         """What a question costs and how noisy its answer is, without asking it: nothing is charged."""
         query = parse_query(query)
         self._check(query, None)
@@ -242,7 +248,7 @@ class Session:
 
     def ask(
         self,
-        query: Query | str,
+        query: Query | Mapping[str, Any] | str,
         epsilon: Any = None,
         request: str | None = None,
         *,
@@ -250,8 +256,8 @@ class Session:
         rho: Any = None,
         clipped: bool = False,
     ) -> Answer:
-        """Ask a question, a value or a text such as "mean age where sex = F": it is charged, its noise is drawn, the
-        answer is stored, and then given.
+        """Ask a question, a value, a text such as "mean age where sex = F", or a mapping as JSON has it: it is charged,
+        its noise is drawn, the answer is stored, and then given.
 
         A question that was answered before is answered by the same numbers, and costs nothing. `request` names a call,
         so that one that was interrupted can be made again without a second charge. epsilon: what it may cost, by
@@ -260,6 +266,8 @@ class Session:
         """
         query = parse_query(query)
         if parameters.yes_or_no(clipped, "clipped"):
+            if isinstance(query, Several):
+                raise PolicyError("what was clipped is told of one question", hint="ask that one alone")
             query = WithClipped(query)
         noise = self._noise(query, epsilon, delta, rho)
         parts = query.parts(self.public, self.unit)
@@ -283,7 +291,7 @@ class Session:
             value, extra["clipped"] = value
         written = json.dumps(
             {
-                "value": _plain(value), "interval": interval, "scales": drawn.scales, "mechanism": drawn.mechanism,
+                "value": query.plain(value), "interval": interval, "scales": drawn.scales, "mechanism": drawn.mechanism,
                 "cost": [str(part) for part in noise.cost.parts], **extra,
             }
         )  # fmt: skip
@@ -334,14 +342,7 @@ class Session:
 
     def _read(self, stored: str, form: Mapping[str, Any], query: Query) -> Answer:
         found = json.loads(stored)
-        interval = found["interval"]
-        if isinstance(interval, list) and interval and isinstance(interval[0], list):
-            interval = [tuple(ends) for ends in interval]
-        elif isinstance(interval, list):
-            interval = tuple(interval)
-        value = found["value"]
-        if isinstance(value, dict) and "frame" in value:
-            value = pl.DataFrame(value["frame"])
+        value, interval = query.read(found["value"]), _tuples(found["interval"])
         scales = found["scales"]
         return Answer(
             value, interval, scales[0] if len(scales) == 1 else tuple(scales), found["mechanism"],
@@ -349,8 +350,14 @@ class Session:
         )  # fmt: skip
 
 
-def _plain(value: Any) -> Any:
-    return {"frame": value.to_dict(as_series=False)} if isinstance(value, pl.DataFrame) else value
+def _tuples(interval: Any) -> Any:
+    """Intervals as they were before they were written as JSON: pairs of ends, alone or in lists and by names."""
+    if isinstance(interval, dict):
+        return {name: _tuples(own) for name, own in interval.items()}
+    if not isinstance(interval, list):
+        return interval
+    ends = len(interval) == 2 and all(isinstance(end, int | float) for end in interval)
+    return tuple(interval) if ends else [_tuples(own) for own in interval]
 
 
 def delta_of_budget(value: Any, what: str, rows: int | None) -> Decimal:

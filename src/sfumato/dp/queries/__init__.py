@@ -11,6 +11,7 @@ from sfumato.dp.queries.grouped_mean import GroupedMean
 from sfumato.dp.queries.mean import Mean
 from sfumato.dp.queries.quantile import Quantile
 from sfumato.dp.queries.query import Query
+from sfumato.dp.queries.several import Several
 from sfumato.dp.queries.sum import Sum
 from sfumato.dp.queries.variance import StandardDeviation, Variance
 
@@ -28,6 +29,7 @@ QUERIES: Registry[Query] = Registry(
         "covariance": Variant(Covariance, example=Covariance("age", "pay"), cite="Dwork et al. 2006"),
         "grouped-mean": Variant(GroupedMean, example=GroupedMean("age", "sex"), cite="Dwork et al. 2006"),
         "quantile": Variant(Quantile, example=Quantile("age"), cite="Smith 2011"),
+        "several": Variant(Several, example=Several((Count(), Mean("age", "sex = F"))), cite="Dwork et al. 2006"),
         "contingency-table": Variant(ContingencyTable, example=ContingencyTable("sex"), cite="Dwork et al. 2006"),
     },
 )

@@ -67,6 +67,14 @@ class WithClipped(Query):
         value, interval = self.of.answer(noisy[:-1], scales[:-1], public, law)
         return (value, max(int(noisy[-1][0]), 0)), interval
 
+    def plain(self, value: Any) -> Any:
+        """As the query."""
+        return self.of.plain(value)
+
+    def read(self, stored: Any) -> Any:
+        """As the query."""
+        return self.of.read(stored)
+
     def form(self, public: Public) -> dict[str, Any]:
         """That of the query, which also tells what was clipped."""
         return {**self.of.form(public), "clipped": True}

@@ -6,9 +6,10 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
+import polars as pl
 
 from sfumato.core.conditions import Condition, parse_filter
 from sfumato.core.registry import variant_name
@@ -53,6 +54,7 @@ class Law:
 Draw = Callable[[Any], Any]
 
 
+@runtime_checkable
 class Query(Protocol):
     """A private question: a frozen value. Its parts and sensitivities follow from what is public alone."""
 
@@ -91,6 +93,14 @@ class Query(Protocol):
     @abstractmethod
     def answer(self, noisy: Sequence[Any], scales: Sequence[float], public: Public, law: Law) -> tuple[Any, Any]:
         """The value, and its 95% interval where noise alone tells it; of what was drawn of each part."""
+
+    def plain(self, value: Any) -> Any:
+        """The value of an answer as a ledger keeps it, in plain values."""
+        return {"frame": value.to_dict(as_series=False)} if isinstance(value, pl.DataFrame) else value
+
+    def read(self, stored: Any) -> Any:
+        """The value of an answer from what a ledger keeps."""
+        return pl.DataFrame(stored["frame"]) if isinstance(stored, dict) and "frame" in stored else stored
 
     def form(self, public: Public) -> dict[str, Any]:
         """What is asked, in a normal form: the same question has the same."""

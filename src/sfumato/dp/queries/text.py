@@ -1,30 +1,71 @@
-"""Queries as texts: a name, columns, parameters and a filter, as "quantile pay q=0.9 where sex = F"."""
+"""Queries as texts, as "quantile pay q=0.9 where sex = F", and in plain values, as JSON has them."""
 
 from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Mapping
 from typing import Any
 
+from sfumato.core.parameters import shown
 from sfumato.core.registry import make_variant
 from sfumato.core.wording import count
 from sfumato.dp.queries import QUERIES
 from sfumato.dp.queries.query import Query
+from sfumato.dp.queries.several import Several
 from sfumato.errors import PolicyError
 
-NAMES = {"histogram": "contingency-table", "median": "quantile"}  # what people call them, too; a median has no q
+NEAR = 0.01  # the share of rows that a private minimum has below it
+NAMES: dict[str, tuple[str, dict[str, Any]]] = {  # what people call them, too
+    "histogram": ("contingency-table", {}),
+    "median": ("quantile", {"q": 0.5}),
+    "minimum": ("quantile", {"q": NEAR}),
+    "maximum": ("quantile", {"q": 1 - NEAR}),
+}
 PLACES = {"contingency-table": ("by",), "count": (), "covariance": ("one", "other")}  # of columns; else "column"
 EXAMPLE = '"mean age where sex = F"'
+JSON = '{"query": "mean", "column": "age", "where": "sex = F"}'
+APART = re.compile(r""";(?=(?:[^"']|"[^"]*"|'[^']*')*$)""")  # outside of quotes
 
 
 def parse_query(given: Any) -> Query:
-    """A query from its text; a query as it is.
+    """A query from its text or its plain values; a query as it is.
 
     >>> parse_query("quantile pay q=0.9 where sex = F")
     Quantile(column='pay', q=0.9, candidates=1000, where='sex = F')
+    >>> parse_query({"query": "several", "queries": [{"query": "count"}, "mean age"]}) == parse_query("count; mean age")
+    True
     """
+    if isinstance(given, Mapping):
+        return _plain(given)
     if not isinstance(given, str):
         return QUERIES.value(given)
+    if len(texts := APART.split(given)) > 1:
+        return Several([_text(text) for text in texts])
+    return _text(given)
+
+
+def _plain(given: Mapping[str, Any]) -> Query:
+    """A query from a mapping: its name under "query", and its parameters; those that are questions themselves too."""
+    parameters = dict(given)
+    name = parameters.pop("query", None)
+    if not isinstance(name, str) or not all(isinstance(key, str) for key in parameters):
+        raise PolicyError("a question in plain values has its name", got=shown(name), allowed=JSON)
+    if name == "several":
+        asked: Any = parameters.get("queries")
+        if isinstance(asked, str | Mapping) or not hasattr(asked, "__iter__"):
+            raise PolicyError("several are questions in a list", got=type(asked).__name__, allowed=f"[{JSON}]")
+        parameters["queries"] = [_inner(one) for one in asked]
+    return _made(name, parameters)
+
+
+def _inner(given: Any) -> Query:
+    if not isinstance(given, str | Mapping | Query):
+        raise PolicyError("not a question", got=type(given).__name__, allowed=JSON)
+    return parse_query(given)
+
+
+def _text(given: str) -> Query:
     head, *filters = re.split(r"\bwhere\b", given, maxsplit=1, flags=re.IGNORECASE)
     try:
         name, *words = shlex.split(head)
@@ -40,10 +81,7 @@ def parse_query(given: Any) -> Query:
             parameters[key] = _value(value)
         else:
             columns += [part for part in word.split(",") if part]
-    if name == "median" and "q" in parameters:
-        raise PolicyError("a median has no q", hint="ask for a quantile")
-    name = NAMES.get(name, name)
-    names = PLACES.get(name, ("column",))
+    names = PLACES.get(NAMES.get(name, (name,))[0], ("column",))
     if names == ("by",):
         parameters["by"] = columns
     elif len(columns) > len(names):
@@ -54,7 +92,14 @@ def parse_query(given: Any) -> Query:
         if both := {*placed} & {*parameters}:
             raise PolicyError(f"{name}: {min(both)} is given twice", got=repr(given), allowed=EXAMPLE)
         parameters |= placed
-    found: Query = make_variant(QUERIES, "query", name, parameters)
+    return _made(name, parameters)
+
+
+def _made(name: str, parameters: dict[str, Any]) -> Query:
+    known, fixed = NAMES.get(name, (name, {}))
+    if both := {*fixed} & {*parameters}:
+        raise PolicyError(f"a {name} has no {min(both)}", hint="ask for a quantile")
+    found: Query = make_variant(QUERIES, "query", known, {**parameters, **fixed})
     return found
 
 
