@@ -317,9 +317,13 @@ def say_promises(promises: Iterable[Mapping[str, Any]], holds: str = "holds") ->
     for promise in promises:
         parameters = {name: value for name, value in promise["parameters"].items() if name != "quasi"}
         given = ", ".join(f"{name}={_parameter(value)}" for name, value in parameters.items())
-        verdict = holds if promise["holds"] else "FAILS"
+        by_construction = promise.get("how") == "by construction" and promise["holds"]
+        verdict = "by construction" if by_construction else holds if promise["holds"] else "FAILS"
         about = (f" ({given})" if given else "") + (f" on {', '.join(promise['quasi'])}" if promise["quasi"] else "")
         say(f"  {verdict}  {promise['model']}{about}")
+        if by_construction:
+            say(f"         {promise['sentence']}")
+            continue
         note = f"; {promise['note']}" if promise["note"] else ""
         measured, bound = apart(promise["measured"], promise["bound"])
         say(f"         {promise['sentence']} Measured {measured}, bound {bound}{note}.")

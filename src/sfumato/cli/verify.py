@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from sfumato.measures.reach import Reach
     from sfumato.release.verify import Verification
 
-EXIT = {"holds": 0, "broken": 1, "nothing promised": 0}
+EXIT = {"holds": 0, "broken": 1, "nothing promised": 0, "by construction": 0}
 VERDICTS = {
     "holds": "every promise holds",
     "broken": "a promise does not hold",
     "nothing promised": "nothing is promised of them, so nothing is proven",  # never "holds"
+    "by construction": "what is promised holds by construction, and cannot be proven from the rows",
 }
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Flags = NDArray[np.bool_]
 Monotonicity = Literal["superset", "merge", "none"]
 Side = Literal["at least", "at most", "below"]
+PROVEN, BY_CONSTRUCTION = "proven", "by construction"  # how a promise is known to hold
 
 
 class HistogramView(Protocol):

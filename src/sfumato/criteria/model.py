@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.parameters import column_set, one_of, real_number, shown, whole_number
-from sfumato.core.protocols import Criterion
+from sfumato.core.protocols import PROVEN, Criterion
 from sfumato.core.registry import field_values, variant_name
 from sfumato.criteria.audit import Groups
 from sfumato.errors import PolicyError
@@ -104,7 +104,10 @@ def is_text(value: object) -> bool:
 
 @dataclass(frozen=True)
 class Promise:
-    """One criterion over one set of quasi-identifiers: what was asked, and what the worst class achieves."""
+    """One criterion over one set of quasi-identifiers: what was asked, and what the worst class achieves.
+
+    `how` says how that is known: "proven" on the released rows, or "by construction", which no rows can show.
+    """
 
     model: str
     parameters: dict[str, Any]
@@ -114,6 +117,7 @@ class Promise:
     bound: float | int
     sentence: str
     note: str | None = None
+    how: str = PROVEN
 
 
 def examined(criterion: Any, quasi: Sequence[str], groups: Groups) -> Promise:

@@ -26,6 +26,7 @@ from sfumato.errors import InputError, PolicyError, ReadError
 from sfumato.measures.table import Counting, TupleCounts, quiet
 from sfumato.release.facts import FactFinding, check_private, check_public, is_private, unchecked
 from sfumato.release.manifest import SYNTHESIS, Claim, Manifest, read_manifest, wanted
+from sfumato.release.privacy import DIFFERENTIAL_PRIVACY, privacy_promise
 from sfumato.release.verify import (
     INTEGRITY,
     CountedTable,
@@ -96,6 +97,7 @@ def verify_folder(path: str | Path, most: int = EVERY, original: pl.DataFrame | 
             raise
         # the bytes were changed until they are no table any more: that is an answer, not an error
         lost = [broken(c, names, "the data file cannot be read as a table") for c, names in wanted(manifest)]
+        lost += _constructed(manifest)
         return Verification(0, (_integrity([*faults, "it cannot be read as a table"], "data file"), *lost), ())
     return _checked(manifest, released, faults, "data file", original)
 
@@ -157,7 +159,18 @@ def _checked(
     found += _size_faults(manifest, classes) + _whole_faults(manifest, released)
     texts = {column.name for column in manifest.data.columns if column.kind == "text"}
     facts = tuple(_fact(asdict(fact), released, original, manifest.changed, texts) for fact in manifest.facts)
+    promises += _constructed(manifest)
     return Verification(released.rows, (_integrity(found, what), *promises), tuple(classes), facts)
+
+
+def _constructed(manifest: Manifest) -> list[Promise]:
+    """What is promised by construction: stated as such, and broken where it contradicts itself."""
+    if manifest.privacy is None or any(
+        claim.model == DIFFERENTIAL_PRIVACY and claim.quasi for claim in manifest.promises
+    ):
+        return []
+    claims: list[Claim | None] = [claim for claim in manifest.promises if claim.by_construction]
+    return [privacy_promise(manifest.privacy, claim) for claim in claims or [None]]
 
 
 def _fact(

@@ -22,11 +22,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import polars as pl
 
 from sfumato.core.hierarchy import Recipe, kind_of
+from sfumato.core.protocols import BY_CONSTRUCTION, PROVEN
 from sfumato.criteria import CRITERIA, Model, criterion
 from sfumato.criteria.audit import Wide
 from sfumato.engines.documents import canonical, read_document
 from sfumato.engines.numbers import NumberForms, forms_written
 from sfumato.errors import PolicyError, ReadError
+from sfumato.release.privacy import DIFFERENTIAL_PRIVACY
 
 if TYPE_CHECKING:
     from sfumato.core.policy import Policy
@@ -237,6 +239,12 @@ class Claim:
     measured: float | None = None
     bound: float | None = None
     holds: bool = True
+    how: str = PROVEN
+
+    @property
+    def by_construction(self) -> bool:
+        """Whether it is a promise that no rows can show, nor refute: of no other model may that be said."""
+        return self.how == BY_CONSTRUCTION and self.model == DIFFERENTIAL_PRIVACY and not self.quasi
 
 
 @dataclass(frozen=True)
@@ -295,6 +303,7 @@ class Manifest:
     measured: list[dict[str, Any]] = field(default_factory=list)
     whole: dict[str, dict[str, int]] | None = None
     sensitive_hierarchies: dict[str, list[list[str]]] | None = None
+    privacy: dict[str, Any] | None = None  # of a differentially private release: its cost, and what it is made of
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
@@ -359,8 +368,11 @@ def _fault(manifest: Manifest) -> str | None:
     lacking = [name for name in ("format", "sha256") if not getattr(data, name)]
     if data.file is not None and lacking:
         return f"data.{lacking[0]}: Field required"
-    promising = manifest.made_by == RECODING or policy.require or manifest.promises  # others may promise nothing
-    if not all(policy.quasi) or not all(claim.quasi for claim in manifest.promises) or (promising and not policy.quasi):
+    proven = [claim for claim in manifest.promises if not claim.by_construction]
+    promising = manifest.made_by == RECODING or policy.require or proven  # others may promise nothing
+    if len(proven) < len(manifest.promises) and manifest.privacy is None:
+        return "it promises privacy by construction, and does not say what of: privacy is missing"
+    if not all(policy.quasi) or not all(claim.quasi for claim in proven) or (promising and not policy.quasi):
         return "policy.quasi or a promise has no columns"
     if len(manifest.facts) > MOST_PROMISES:
         return f"it states more than {MOST_PROMISES} facts"
@@ -419,6 +431,8 @@ def wanted(manifest: Manifest) -> dict[tuple[Model, tuple[str, ...]], Claim | No
         made = built(f"policy.require.{i}", entry.get("model"), rest)
         found |= {(made, names): None for names in (sets if made.quasi is None else [made.quasi])}
     for i, claim in enumerate(manifest.promises):
+        if claim.by_construction:  # nothing of it can be checked on rows
+            continue
         made, names = built(f"promises.{i}", claim.model, claim.parameters), tuple(dict.fromkeys(claim.quasi))
         if made.quasi not in (None, names):
             raise ReadError(f"manifest.json: promises.{i} makes no sense: it is for one set, and measured over another")

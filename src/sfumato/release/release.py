@@ -15,6 +15,7 @@ import polars as pl
 from sfumato.core.parameters import path_of
 from sfumato.core.policy import Policy
 from sfumato.core.printed import with_texts
+from sfumato.core.protocols import BY_CONSTRUCTION
 from sfumato.core.roles import Roles
 from sfumato.core.wording import Described
 from sfumato.engines.labelled import labelled
@@ -156,7 +157,7 @@ class Release(Described, ABC):
             self.entries,
             roles={name: self.roles.role(name) or "insensitive" for name in self.entries.columns},
             quasi=() if self.policy is None else self.policy.quasi,
-            promises=[asdict(promise) for promise in self.verification.promises],
+            promises=[asdict(one) for one in self.verification.promises if one.how != BY_CONSTRUCTION or not one.holds],
             accepted=self.roles.unprotected,
             order=self.order.name,
         )

@@ -12,6 +12,7 @@ import polars as pl
 from sfumato.core.hierarchy import kind_of
 from sfumato.core.microdata import microdata
 from sfumato.core.printed import categories, new_rows, printed, printed_frame, told_apart
+from sfumato.core.protocols import BY_CONSTRUCTION
 from sfumato.core.wording import Described, apart, count
 from sfumato.criteria.audit import Counts as Whole
 from sfumato.criteria.audit import Groups, Wide, WildcardGroups
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 STANDS = {True: "checked", False: "NOT SO", None: "not checked"}  # of facts: they hold nothing for anybody
 INTEGRITY = "integrity"  # that the data are those of the manifest: no promise about people
-Outcome = Literal["holds", "broken", "nothing promised"]
+Outcome = Literal["holds", "broken", "nothing promised", "by construction"]
 # a record's risk is 1/n: it is strictly above the threshold where its class has fewer than so many records
 THRESHOLDS = {"0.05": 20, "0.1": 10, "0.2": 5}
 
@@ -46,7 +47,8 @@ class Verification(Described):
 
     @property
     def outcome(self) -> Outcome:
-        """Every promise holds, one is broken, or there is none: a table that promises nothing never "holds".
+        """Every promise holds, one is broken, or there is none: a table that promises nothing never "holds". Where all
+        that is promised is so by construction, nothing is proven, and that is what it says.
 
         A fact that is not so, or a signature that is not valid, is a broken promise too.
         """
@@ -54,8 +56,10 @@ class Verification(Described):
             return "broken"
         if self.signature is not None and self.signature.valid is False:
             return "broken"
-        if all(promise.model == INTEGRITY for promise in self.promises):
+        if not (asked := [promise for promise in self.promises if promise.model != INTEGRITY]):
             return "nothing promised"
+        if all(promise.how == BY_CONSTRUCTION for promise in asked) and self.rows > 0:
+            return "by construction"
         return "holds" if self.rows > 0 else "broken"
 
     @property
@@ -65,12 +69,16 @@ class Verification(Described):
 
     def word(self, holds: bool) -> str:
         """What is said of a promise; where nothing is promised of people, never that it holds."""
-        return "FAILS" if not holds else "intact" if self.outcome == "nothing promised" else "holds"
+        proves = self.outcome not in ("nothing promised", BY_CONSTRUCTION)
+        return "FAILS" if not holds else "holds" if proves else "intact"
 
     def described(self) -> tuple[str, Sequence[tuple[str, str]]]:
         """The outcome, and what was measured of each promise."""
         facts = []
         for promise in self.promises:
+            if promise.how == BY_CONSTRUCTION and promise.holds:
+                facts.append((promise.model, f"{BY_CONSTRUCTION}: {promise.sentence}"))
+                continue
             measured, bound = apart(promise.measured, promise.bound)
             over = f"over {', '.join(promise.quasi)}" if len(self.classes) > 1 and promise.quasi else None
             about = " ".join(filter(None, (promise.model, promise.parameters.get("attribute"), over)))

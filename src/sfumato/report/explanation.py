@@ -20,6 +20,7 @@ from sfumato.release.manifest import COPY
 from sfumato.report.manifest import (
     OF_PEOPLE,
     Manifest,
+    constructed,
     copies,
     is_drawn,
     is_masked,
@@ -96,6 +97,7 @@ def explanation(
     if kept:
         found.append(("As it was", f"{_named(kept)} {'stands' if len(kept) == 1 else 'stand'} there as before."))
     found += _promised(manifest, checked)
+    found += [(CONSTRUCTED, str(promise.get("sentence") or "")) for promise in constructed(manifest)]
     if made := _constructed(manifest):
         found.append((CONSTRUCTED, made))
     if known := quasi(manifest):
@@ -120,7 +122,7 @@ def _masked(
     found = [("What it is", _what(manifest, len(columns)))]
     if look(manifest, "pseudonymous"):
         found.append(("Not anonymous", str(look(manifest, "pseudonymous"))))
-    found += [("Not anonymous", NOT_ANONYMOUS)] if synthetic else []
+    found += [("Not anonymous", NOT_ANONYMOUS)] if synthetic and not constructed(manifest) else []
     if removed := [str(name) for name in rows(manifest, "policy", "identifying")]:
         found.append(
             ("Removed", f"{_named(removed)} {'is' if len(removed) == 1 else 'are'} not in the table any more.")
@@ -137,7 +139,9 @@ def _masked(
     if kept := [name for name in columns if name not in changed]:
         found.append(("As it was", f"{_named(kept)} {'stands' if len(kept) == 1 else 'stand'} there as before."))
     nothing = "nothing of people." if is_drawn(manifest) else "nothing of the people in it."
-    found += _promised(manifest, checked) if promises(manifest) else [("Promised", nothing)]
+    built = [(CONSTRUCTED, str(promise.get("sentence") or "")) for promise in constructed(manifest)]
+    found += _promised(manifest, checked) if promises(manifest) else [] if built else [("Promised", nothing)]
+    found += built
     facts = as_checked(manifest, released)["facts"]
     here, away = sum(fact["holds"] is True for fact in facts), sum(fact["private"] for fact in facts)
     if here or away:

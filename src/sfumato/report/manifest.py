@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sfumato.core.protocols import BY_CONSTRUCTION
 from sfumato.core.registry import Variant
 from sfumato.core.wording import count, parameter
 from sfumato.criteria import CRITERIA
@@ -55,7 +56,15 @@ def spoken(manifest: Manifest) -> str:
 
 
 def promises(manifest: Manifest) -> list[Manifest]:
-    return [promise for promise in rows(manifest, "promises") if isinstance(promise, Mapping)]
+    """The promises that rows can prove or break, and one by construction that is broken all the same."""
+    every = [promise for promise in rows(manifest, "promises") if isinstance(promise, Mapping)]
+    return [promise for promise in every if promise.get("how") != BY_CONSTRUCTION or not promise.get("holds", True)]
+
+
+def constructed(manifest: Manifest) -> list[Manifest]:
+    """The promises that hold by construction, which no rows can show."""
+    every = [promise for promise in rows(manifest, "promises") if isinstance(promise, Mapping)]
+    return [promise for promise in every if promise.get("how") == BY_CONSTRUCTION and promise.get("holds", True)]
 
 
 def measured(manifest: Manifest) -> list[Manifest]:
@@ -120,7 +129,7 @@ def without_copy(manifest: Manifest) -> dict[str, Any]:
     sets = [[name for name in one if name != COPY] for one in quasi(manifest)]
     told, sizes = (
         [{**one, "quasi": [name for name in rows(one, "quasi") if name != COPY]} for one in part]
-        for part in (promises(manifest), measured(manifest))
+        for part in ([*promises(manifest), *constructed(manifest)], measured(manifest))
     )
     return {**manifest, "promises": told, "measured": sizes, "policy": {**table(manifest, "policy"), "quasi": sets}}
 

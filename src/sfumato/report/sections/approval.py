@@ -5,7 +5,7 @@ from __future__ import annotations
 from sfumato.core.masked import NOT_ANONYMOUS
 from sfumato.core.wording import number, one_in, percent
 from sfumato.measures.reach import Reach
-from sfumato.report.manifest import Manifest, is_drawn, is_synthetic, look, measured, promises, quasi
+from sfumato.report.manifest import Manifest, constructed, is_drawn, is_synthetic, look, measured, promises, quasi
 from sfumato.report.markup import Markup, join, names, section, tag
 from sfumato.report.markup import name as name_
 from sfumato.report.sections.attacks import described
@@ -47,12 +47,15 @@ def residual(manifest: Manifest, reach: Reach) -> Markup:
     """What remains: what is promised where that holds, what was measured, and what nobody can prove."""
     said: list[object] = [f"{look(manifest, 'pseudonymous')} "] if look(manifest, "pseudonymous") else []
     if is_synthetic(manifest):
-        said += [f"{one} " for one in (NOT_ANONYMOUS, said_of_copies(manifest), *left_open(manifest))]
+        first = () if constructed(manifest) else (NOT_ANONYMOUS,)
+        said += [f"{one} " for one in (*first, said_of_copies(manifest), *left_open(manifest))]
     known, broken = [one for one in quasi(manifest) if one], [one for one in promises(manifest) if not one.get("holds")]
     if broken:
         said.append(f"{ALTERED if altered(broken) else 'A promise does not hold'}: what remains is not bounded. ")
     else:
-        said.append(f"{PROVEN} " if promises(manifest) else "Nothing is promised. ")
+        built = [f"By construction: {one['sentence']} " for one in constructed(manifest) if one.get("sentence")]
+        said += [f"{PROVEN} "] if promises(manifest) else [] if built else ["Nothing is promised. "]
+        said += built
     entries = [(look(one, "risk", "highest"), look(one, "risk", "average")) for one in measured(manifest)]
     highest = max((risk for risk, _ in entries if risk is not None), default=None)
     average = max((risk for _, risk in entries if risk is not None), default=None)

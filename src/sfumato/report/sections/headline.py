@@ -17,6 +17,7 @@ from sfumato.release.manifest import COPY
 from sfumato.report.manifest import (
     Manifest,
     called,
+    constructed,
     copies,
     first_copy,
     is_masked,
@@ -140,6 +141,7 @@ def masked_verdict(manifest: Manifest) -> str:
         return f"{what}, and is not what {'its manifest says' if synthetic else 'its steps say'}"
     if synthetic:
         kept = "this promise" if len(asked) == 1 else "these promises"
+        what = f"{what}, and is differentially private by construction" if constructed(manifest) else what
         return f"{what}, and the table keeps {kept}" if asked else what
     kept = "and keeps this promise" if len(asked) == 1 else "and keeps these promises"
     return (
@@ -330,7 +332,7 @@ def head(manifest: Manifest, reach: Reach, standards: Sequence[Profile] = (), st
     warning = tag("p", f"Broken: {broken}. Do not publish this table.", class_="lead alarm") if broken else None
     told: list[tuple[object, object]] = [
         (tag("span", term, class_="alarm") if term in ALARMING else term, marked(said))
-        for term, said in [*masked_lines(manifest), *lines(reach, standard)]
+        for term, said in [*masked_lines(manifest), *_built(manifest), *lines(reach, standard)]
     ]
     if others := [one for one in standards if standard is None or one.name != standard.name]:
         told.append(("Standards" if standard is None else "Other standards", in_short(others, standard)))
@@ -340,6 +342,11 @@ def head(manifest: Manifest, reach: Reach, standards: Sequence[Profile] = (), st
         shown_first = [_figure(*one) for one in synthesis.figures(manifest)]
         lead, figures = tag("p", synthesis.lead(manifest), class_="lead"), tag("dl", *shown_first, class_="figures")
     return tag("header", over, kind, heading, warning, lead, figures, shown)
+
+
+def _built(manifest: Manifest) -> list[tuple[str, Parts]]:
+    """What is promised by construction."""
+    return [("By construction", (str(promise.get("sentence") or ""),)) for promise in constructed(manifest)]
 
 
 ALARMING = ("Not met", "Not looked at", "Not covered", "Not protected", "Not hidden", "Not anonymous")

@@ -13,6 +13,7 @@ from sfumato.losses import LOSSES
 from sfumato.report.manifest import (
     Manifest,
     called,
+    constructed,
     is_masked,
     is_synthetic,
     look,
@@ -270,6 +271,7 @@ REPEAT_DRAWN = (
     "The same input, generator and seed give the same bytes to the owner. The random numbers come from the owner's "
     "secret key and the seed together: whoever knows the seed alone, as it stands here, can undo nothing."
 )
+NO_NOISE_TWICE = "The noise is drawn anew each time and kept nowhere: nobody can make the same table again."
 DESCRIBED = "To check that the file is the one described here, run "
 ORDERS = {
     "canonical": "sorted by what is released of them",
@@ -351,6 +353,7 @@ def reproduction(manifest: Manifest) -> Markup:
     what = "the promises"
     if is_masked(manifest):
         told = REPEAT_DRAWN if is_synthetic(manifest) else REPEAT_MASKED
+        told = NO_NOISE_TWICE if constructed(manifest) else told
         what = "promises and facts" if promises(manifest) else "the facts"
     again = f"To check {what} again from the released file alone, run "
     if is_synthetic(manifest) and all(look(fact, "private") for fact in rows(manifest, "facts")):

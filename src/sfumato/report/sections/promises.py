@@ -8,7 +8,19 @@ from typing import Any
 from sfumato.core.wording import apart, count, number, one_in, percent
 from sfumato.criteria import CRITERIA
 from sfumato.report.charts.svg import bar, bins, histogram, mark
-from sfumato.report.manifest import Manifest, is_synthetic, look, measured, model, of_set, promises, quasi, rows, table
+from sfumato.report.manifest import (
+    Manifest,
+    constructed,
+    is_synthetic,
+    look,
+    measured,
+    model,
+    of_set,
+    promises,
+    quasi,
+    rows,
+    table,
+)
 from sfumato.report.markup import Markup, facts, join, names, section, tag
 from sfumato.report.markup import table as html_table
 from sfumato.report.sections.attacks import attackers
@@ -18,13 +30,28 @@ def promised(manifest: Manifest) -> Markup:
     """The section of promises."""
     several = len(quasi(manifest)) > 1
     items = [_item(promise, several) for promise in promises(manifest)]
+    built = [_built(promise) for promise in constructed(manifest)]
+    if built and not items:
+        told = tag("p", BUILT, class_="quiet")
+        return section("promises", "Promise by promise", told, tag("ol", *built, class_="promises"))
     if not items:
         return section("promises", "Promise by promise", tag("p", "The policy of this release asks for nothing."))
     what = "model" if is_synthetic(manifest) else "search"
     intro = f"Measured on the released rows alone, by code that shares nothing with the {what}."
     return section(
-        "promises", "Promise by promise", tag("p", intro, class_="quiet"), tag("ol", *items, class_="promises")
-    )
+        "promises", "Promise by promise", tag("p", intro, f" {BUILT}" if built else None, class_="quiet"),
+        tag("ol", *items, *built, class_="promises"),
+    )  # fmt: skip
+
+
+BUILT = "What holds by construction follows from how the table was made: the released rows alone cannot prove it."
+
+
+def _built(promise: Manifest) -> Markup:
+    """A promise that holds by construction, never as proven."""
+    word = tag("span", "By construction", class_="verdict")
+    told = tag("p", promise["sentence"]) if promise.get("sentence") else None
+    return tag("li", tag("header", tag("h3", model(promise)), word), told)
 
 
 def _item(promise: Manifest, several: bool) -> Markup:

@@ -8,7 +8,7 @@ from typing import Any
 from sfumato.core.masked import NOT_ANONYMOUS
 from sfumato.core.wording import count, number, parameter, percent
 from sfumato.release.manifest import COPY
-from sfumato.report.manifest import Manifest, is_drawn, look, measured, of_set, promises, rows, table
+from sfumato.report.manifest import Manifest, constructed, is_drawn, look, measured, of_set, promises, rows, table
 from sfumato.report.markup import Markup, facts, join, name, names, section, tag
 
 DRAWN = "This table was drawn from a model; no row is a person's row"
@@ -48,6 +48,7 @@ WHY = (
 )
 OF_PEOPLE = "The rows are those of people: whoever knows what was not made anew of somebody may find their row."
 NO_HOLD_OUT = "No row was held out: the measures of the owner cannot tell what is copied from what chance repeats."
+PRIVATE = "No row was held out or compared: what is in this folder is made of noisy counts, and of nothing else."
 BY_COUNTS = "The model was learnt from counts of all rows of the original, so that none could be held out."
 PARAMETERS = {
     "leaf": "Rows of a leaf, at least",
@@ -116,7 +117,7 @@ def synthetic_lines(manifest: Manifest) -> list[tuple[str, str]]:
     """What the headline says first, a term and a sentence each."""
     said = said_of_copies(manifest)
     repeats = ("By construction", f"{said} {CONSTRUCTED}") if is_constructed(manifest) else ("Repeats", said)
-    found = [("Not anonymous", NOT_ANONYMOUS), repeats]
+    found = [repeats] if constructed(manifest) else [("Not anonymous", NOT_ANONYMOUS), repeats]
     return found + [("Left open", one) for one in left_open(manifest)]
 
 
@@ -142,7 +143,7 @@ def figures(manifest: Manifest) -> list[tuple[str, str, str | None]]:
     columns, m = rows(manifest, "data", "columns"), int(look(manifest, "synthesis", "m") or 1)
     own = [column for column in columns if look(column, "role") != COPY]
     changed = sum(bool(look(column, "changed")) for column in own)
-    kept = [one for one in promises(manifest) if one.get("model") != "integrity"]
+    kept = [one for one in promises(manifest) if one.get("model") != "integrity"] + constructed(manifest)
     held = look(manifest, "synthesis", "hold_out")
     return [
         (
@@ -150,9 +151,15 @@ def figures(manifest: Manifest) -> list[tuple[str, str, str | None]]:
             number(released),
             f"in {m} tables" if m > 1 else None,
         ),
-        ("Original", number(before), "rows"),
+        *([] if before is None and constructed(manifest) else [("Original", number(before), "rows")]),
         ("Made anew", number(changed), f"of {count(len(own), 'column')}"),
-        ("Held out", percent(held) if held else "none", f"of the {_seen(manifest)}" if held else "no baseline"),
+        *(
+            []
+            if constructed(manifest)
+            else [
+                ("Held out", percent(held) if held else "none", f"of the {_seen(manifest)}" if held else "no baseline")
+            ]
+        ),
         ("Promises", number(len(kept)) if kept else "none", "of the drawn rows" if kept else "about people"),
     ]
 
@@ -223,7 +230,7 @@ def _told(value: Any) -> Markup:
 def repeating(manifest: Manifest) -> Markup:
     """The section of what it repeats, and of the rows that were held out."""
     held = look(manifest, "synthesis", "hold_out")
-    told = NO_HOLD_OUT
+    told = PRIVATE if constructed(manifest) else NO_HOLD_OUT
     if held:
         told = (
             f"{percent(held)} of the {_seen(manifest)} rows were held out: the model never saw them, so that what it "
