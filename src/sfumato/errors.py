@@ -8,6 +8,7 @@ SfumatoError
 ├── HierarchyError       a hierarchy is not a tree over the values
 ├── PolicyError          the policy asks for something that makes no sense
 │   ├── TooManyCells     more combinations of values than memory was given for
+│   ├── SqlRefused       a statement that private answers do not take; carries its place in the text
 │   └── UndecidedColumns columns without a role look as if they told who somebody is
 ├── Infeasible           the policy cannot be met by any recoding; carries the closest verdict
 ├── BudgetSpent          an answer costs more than is left of a privacy budget; nothing was charged
@@ -86,6 +87,22 @@ class PolicyError(_Faults):
 
 class TooManyCells(PolicyError):
     """An out-of-core table has more combinations of values than memory was given for."""
+
+
+class SqlRefused(PolicyError):
+    """A statement that private answers do not take: why, and where in the text; line and column count from 1, the
+    position of the character from 0."""
+
+    def __init__(self, what: str, *, line: int, column: int, position: int, hint: str | None = None) -> None:
+        self.line, self.column, self.position, self.why = line, column, position, what
+        super().__init__(f"{what} (line {line}, column {column})", hint=hint)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _sql_refused, (self.why, self.line, self.column, self.position, self.hint)
+
+
+def _sql_refused(what: str, line: int, column: int, position: int, hint: str | None) -> SqlRefused:
+    return SqlRefused(what, line=line, column=column, position=position, hint=hint)
 
 
 class UndecidedColumns(PolicyError):

@@ -72,7 +72,8 @@ def query(
 ) -> int:
     """Ask a question with noise (ask), see what it would cost (cost), or what is left (budget).
 
-    Questions are texts: "count where age > 40", "mean age where sex = F", "quantile pay q=0.9", "histogram sex,age".
+    Questions are texts: "count where age > 40", "mean age where sex = F", "quantile pay q=0.9", "histogram sex,age"; or
+    SQL: "SELECT sex, count(*), avg(age) FROM t WHERE age > 40 GROUP BY sex".
     The ledger keeps what was spent: an answer that would cost more than is left is refused, and costs nothing.
     """
     import sfumato as sf
@@ -102,14 +103,7 @@ def query(
                 "numbers": priced["numbers"],
             }
         elif action is QueryAction.ask:
-            answer = session.ask(text, epsilon, delta=delta, rho=rho, clipped=clipped)
-            value = answer.value
-            found = {
-                "value": value.to_dicts() if hasattr(value, "to_dicts") else value, "interval": answer.interval,
-                "scale": answer.scale, "mechanism": answer.mechanism, "cost": str(answer.cost),
-                "epsilon": str(answer.cost.epsilon), "clipped": answer.clipped,
-                "again": answer.again, "sensitivity": answer.sensitivity,
-            }  # fmt: skip
+            found = session.ask(text, epsilon, delta=delta, rho=rho, clipped=clipped).plain()
         found |= {"left": str(session.left.epsilon), "budget_left": str(session.left)}
     if as_json:
         say_json(found)
@@ -119,14 +113,8 @@ def query(
 
 
 def _say(found: dict[str, Any], action: QueryAction) -> None:
-    value = found.get("value")
-    if isinstance(value, list):
-        names = list(value[0]) if value else []
-        say_table(names, [[str(row[name]) for name in names] for row in value])
-    elif action is QueryAction.ask:
-        ends = found["interval"]
-        between = "" if ends is None else f", between {number(ends[0])} and {number(ends[1])} with 95% probability"
-        say(f"{number(value)}{between}")
+    if action is QueryAction.ask:
+        _say_value(found["value"], found["interval"])
     if action is QueryAction.ask:
         cost = "answered before, for nothing" if found["again"] else f"cost {found['cost']}"
         if found["clipped"] is not None:
@@ -139,6 +127,19 @@ def _say(found: dict[str, Any], action: QueryAction) -> None:
         say(f"left: {found['budget_left']}")
     else:
         say(f"left: {found['budget_left']}")
+
+
+def _say_value(value: Any, ends: Any) -> None:
+    """A number with its interval, a table, or several of them one after the other."""
+    if isinstance(value, list) and not any(isinstance(row, dict) for row in value):
+        for one, own in zip(value, ends, strict=True):
+            _say_value(one, own)
+    elif isinstance(value, list):
+        names = list(value[0])
+        say_table(names, [[str(row[name]) for name in names] for row in value])
+    else:
+        between = "" if ends is None else f", between {number(ends[0])} and {number(ends[1])} with 95% probability"
+        say(f"{number(value)}{between}")
 
 
 def _bounds(texts: options.Texts) -> dict[str, Any]:

@@ -100,14 +100,33 @@ class Words:
 
 
 def parse_filter(text: Any) -> tuple[Condition, ...]:
-    """Conditions joined by and; none of an empty text or None.
+    """Conditions joined by and; none of an empty text or None. Conditions as they are, or as plain values, are taken.
 
     >>> parse_filter("age > 40 and sex in (F, M)")[1]
     Condition(column='sex', sign='in', values=('F', 'M'))
     """
     if text is None or text == "":
         return ()
+    if isinstance(text, list | tuple):
+        return tuple(one if isinstance(one, Condition) else _plain_condition(one) for one in text)
     return Words(text, "filter", "age > 40 and sex = F").conditions()
+
+
+def _plain_condition(given: Any) -> Condition:
+    """A condition from a mapping, as {"column": "age", "sign": ">", "value": 40}; null is a missing value."""
+    example = '{"column": "age", "sign": ">", "value": 40}'
+    if not isinstance(given, Mapping) or {*given} != {"column", "sign", "value"}:
+        raise PolicyError("this is no condition", got=type(given).__name__, allowed=example)
+    column, sign, value = given["column"], given["sign"], given["value"]
+    values = value if sign == "in" and isinstance(value, list) else [value]
+    plain = all(one is None or isinstance(one, str | int | float) for one in values)
+    if not isinstance(column, str) or sign not in SIGNS or not values or not plain:
+        raise PolicyError("this is no condition", allowed=example)
+    return Condition(column, sign, tuple(None if one is None else _text(one) for one in values))
+
+
+def _text(value: str | int | float) -> str:
+    return str(value).lower() if isinstance(value, bool) else value if isinstance(value, str) else repr(value)
 
 
 def expression(conditions: Sequence[Condition], schema: Mapping[str, pl.DataType]) -> pl.Expr:

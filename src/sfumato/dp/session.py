@@ -35,13 +35,14 @@ from sfumato.dp.queries.covariance import Covariance
 from sfumato.dp.queries.distinct_count import DistinctCount
 from sfumato.dp.queries.grouped_mean import GroupedMean
 from sfumato.dp.queries.mean import Mean
-from sfumato.dp.queries.quantile import Quantile
+from sfumato.dp.queries.quantile import NEAR, Quantile
 from sfumato.dp.queries.query import Query
 from sfumato.dp.queries.several import Several
 from sfumato.dp.queries.sum import Sum
-from sfumato.dp.queries.text import NEAR, parse_query
+from sfumato.dp.queries.text import parse_query
 from sfumato.dp.queries.variance import StandardDeviation, Variance
 from sfumato.dp.rows import PrivateRows
+from sfumato.dp.sql import parse_sql
 from sfumato.dp.values import Answer, Public, Unit
 from sfumato.engines.tables import engine_of
 from sfumato.errors import ColumnError, PolicyError
@@ -226,6 +227,11 @@ class Session:
     ) -> Answer:  # fmt: skip
         """How many rows have each public value, or are in each bin, of a column or several together."""
         return self.ask(ContingencyTable(by, bins, where), **price)
+
+    def sql(self, text: str, **price: Unpack[Price]) -> Answer:
+        """Ask in a safe subset of SQL, as "SELECT sex, count(*), avg(age) FROM t WHERE age > 40 GROUP BY sex"; several
+        aggregates share the cost. The name of the table says nothing here: there is one."""
+        return self.ask(parse_sql(text, self.public.schema).query, **price)
 
     def several(self, queries: Sequence[Any], **price: Unpack[Price]) -> Answer:
         """Several questions together, values or texts, each for an equal share of the cost."""

@@ -150,3 +150,20 @@ class Answer:
     sensitivity: str
     again: bool = False
     clipped: int | None = None
+
+    def plain(self) -> dict[str, Any]:
+        """All of it in values that JSON knows; tables are lists of their rows, and costs exact decimals as texts."""
+        costs = zip(("epsilon", "delta", "rho"), (f"{part:f}" for part in self.cost.parts), strict=True)
+        return {
+            "value": _rows(self.value), "interval": self.interval, "scale": self.scale, "mechanism": self.mechanism,
+            "cost": str(self.cost), **dict(costs), "again": self.again, "clipped": self.clipped,
+            "sensitivity": self.sensitivity,
+        }  # fmt: skip
+
+
+def _rows(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_rows(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _rows(one) for name, one in value.items()}
+    return value.to_dicts() if isinstance(value, pl.DataFrame) else value

@@ -18,6 +18,7 @@ from sfumato.dp.values import CELLS, Public, Unit
 from sfumato.errors import PolicyError
 
 FINEST = 10_000  # denominator of q
+NEAR = 0.01  # the share of rows that a private minimum has below it
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,16 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from sfumato.core.parameters import shown
+from sfumato.core.parameters import column_name, shown
 from sfumato.core.registry import make_variant
 from sfumato.core.wording import count
 from sfumato.dp.queries import QUERIES
+from sfumato.dp.queries.quantile import NEAR
 from sfumato.dp.queries.query import Query
 from sfumato.dp.queries.several import Several
+from sfumato.dp.sql import looks_like_sql, parse_sql
 from sfumato.errors import PolicyError
 
-NEAR = 0.01  # the share of rows that a private minimum has below it
 NAMES: dict[str, tuple[str, dict[str, Any]]] = {  # what people call them, too
     "histogram": ("contingency-table", {}),
     "median": ("quantile", {"q": 0.5}),
@@ -29,7 +30,7 @@ APART = re.compile(r""";(?=(?:[^"']|"[^"]*"|'[^']*')*$)""")  # outside of quotes
 
 
 def parse_query(given: Any) -> Query:
-    """A query from its text or its plain values; a query as it is.
+    """A query from its text, its SQL or its plain values; a query as it is.
 
     >>> parse_query("quantile pay q=0.9 where sex = F")
     Quantile(column='pay', q=0.9, candidates=1000, where='sex = F')
@@ -40,6 +41,8 @@ def parse_query(given: Any) -> Query:
         return _plain(given)
     if not isinstance(given, str):
         return QUERIES.value(given)
+    if looks_like_sql(given):
+        return parse_sql(given).query
     if len(texts := APART.split(given)) > 1:
         return Several([_text(text) for text in texts])
     return _text(given)
@@ -99,7 +102,14 @@ def _made(name: str, parameters: dict[str, Any]) -> Query:
     known, fixed = NAMES.get(name, (name, {}))
     if both := {*fixed} & {*parameters}:
         raise PolicyError(f"a {name} has no {min(both)}", hint="ask for a quantile")
-    found: Query = make_variant(QUERIES, "query", known, {**parameters, **fixed})
+    for key in ("column", "one", "other"):
+        if key in parameters:
+            column_name(parameters[key], f"{name}: {key}")
+    try:
+        found: Query = make_variant(QUERIES, "query", known, {**parameters, **fixed})
+        found.conditions  # noqa: B018 a filter that cannot be read is refused here
+    except (TypeError, ValueError, AttributeError, OverflowError):  # of values that are of another kind altogether
+        raise PolicyError(f"{name} does not take these parameters", allowed=JSON) from None
     return found
 
 
