@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -82,6 +82,18 @@ def choose_several(
     scores: Sequence[float], k: int, sensitivity: float, cost: Decimal, monotonic: bool = False, zcdp: bool = False
 ) -> list[int]:
     """The numbers of k candidates, the likely best first, for one cost in all (Durfee and Rogers 2019)."""
+    return choose_in_each([scores], k, sensitivity, cost, monotonic, zcdp)[0]
+
+
+def choose_in_each(
+    cells: Iterable[Sequence[float]], k: int, sensitivity: float, cost: Decimal, monotonic: bool = False,
+    zcdp: bool = False,
+) -> list[list[int]]:  # fmt: skip
+    """The same in each of some disjoint cells, for one cost in all: parallel composition.
+
+    The sensitivity is over all cells: the sum of what a unit changes the scores of each by, at most; with `zcdp` the
+    root of the sum of its squares, as costs are squares of it there.
+    """
     dp = opendp()
     measure = dp.zero_concentrated_divergence() if zcdp else dp.max_divergence()
     space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.linf_distance(T=float, monotonic=monotonic)
@@ -90,7 +102,7 @@ def choose_several(
     measurement, _ = _at_most(
         lambda scale: dp.m.make_noisy_top_k(*space, measure, k=k, scale=scale), sensitivity, cost, start
     )
-    return [int(one) for one in measurement(list(map(float, scores)))]
+    return [[int(one) for one in measurement(list(map(float, scores)))] for scores in cells]
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
+
 from sfumato.core.accounting import EXACT_DOWN, PrivacyCost
-from sfumato.core.mechanisms import choose_several, frequent_keys, gaussian, laplace
+from sfumato.core.mechanisms import choose_in_each, frequent_keys, gaussian, laplace
 from sfumato.dp.queries.query import GAUSSIAN, LAPLACE, Law, Part
 from sfumato.errors import PolicyError
 
@@ -79,15 +81,18 @@ class Drawing:
         if part.keys is not None:
             asked = sum(one.keys is not None for one in self._parts)
             delta = EXACT_DOWN.divide(self._noise.delta, Decimal(asked))
-            found = frequent_keys(values, *part.keys, own, delta)
-            self._note(found.scale * part.step, "geometric with a threshold")
-            return found
+            kept = frequent_keys(values, *part.keys, own, delta)
+            self._note(kept.scale * part.step, "geometric with a threshold")
+            return kept
         if len(values) != part.width:
             raise AssertionError("a part has another number of values than it stated")
         if part.candidates is not None:
-            at = choose_several(list(values), part.chosen, part.score_change, own, part.monotonic, zcdp)
+            change = part.l2 if zcdp and part.l2 is not None else part.score_change
+            cells = np.reshape(values, (part.cells, -1)).tolist()
+            at = choose_in_each(cells, part.chosen, change, own, part.monotonic, zcdp)
             self._note(0.0, "exponential")
-            return [part.candidates[i] for i in at]
+            found = [[part.candidates[i] for i in one] for one in at]
+            return found if part.cells > 1 else found[0]
         noisy = (
             gaussian(values.tolist(), part.l2 or float(part.sensitivity), own)
             if zcdp

@@ -33,6 +33,8 @@ from sfumato.dp.queries.contingency_table import BINS, ContingencyTable
 from sfumato.dp.queries.count import Count
 from sfumato.dp.queries.covariance import Covariance
 from sfumato.dp.queries.distinct_count import DistinctCount
+from sfumato.dp.queries.frequent_keys import FrequentKeys
+from sfumato.dp.queries.grouped import Grouped
 from sfumato.dp.queries.grouped_mean import GroupedMean
 from sfumato.dp.queries.mean import Mean
 from sfumato.dp.queries.quantile import NEAR, Quantile
@@ -40,6 +42,7 @@ from sfumato.dp.queries.query import Query
 from sfumato.dp.queries.several import Several
 from sfumato.dp.queries.sum import Sum
 from sfumato.dp.queries.text import parse_query
+from sfumato.dp.queries.top import Top
 from sfumato.dp.queries.variance import StandardDeviation, Variance
 from sfumato.dp.rows import PrivateRows
 from sfumato.dp.sql import parse_sql
@@ -232,6 +235,21 @@ class Session:
         """Ask in a safe subset of SQL, as "SELECT sex, count(*), avg(age) FROM t WHERE age > 40 GROUP BY sex"; several
         aggregates share the cost. The name of the table says nothing here: there is one."""
         return self.ask(parse_sql(text, self.public.schema).query, **price)
+
+    def grouped(
+        self, query: Query | Mapping[str, Any] | str, by: str | Sequence[str], *, bins: Any = BINS,
+        **price: Unpack[Price],
+    ) -> Answer:  # fmt: skip
+        """A question in each group of public values and bins, such as "median pay", for the cost of one."""
+        return self.ask(Grouped(parse_query(query), by, bins), **price)
+
+    def frequent_keys(self, by: str | Sequence[str], *, where: str | None = None, **price: Unpack[Price]) -> Answer:
+        """How many rows have each value of a column, or of several together, that is frequent; nobody listed them."""
+        return self.ask(FrequentKeys(by, where), **price)
+
+    def top(self, column: str, k: int = 3, *, where: str | None = None, **price: Unpack[Price]) -> Answer:
+        """The k most frequent of the public values of a column."""
+        return self.ask(Top(column, k, where), **price)
 
     def several(self, queries: Sequence[Any], **price: Unpack[Price]) -> Answer:
         """Several questions together, values or texts, each for an equal share of the cost."""

@@ -7,12 +7,15 @@ from sfumato.dp.queries.contingency_table import ContingencyTable
 from sfumato.dp.queries.count import Count
 from sfumato.dp.queries.covariance import Covariance
 from sfumato.dp.queries.distinct_count import DistinctCount
+from sfumato.dp.queries.frequent_keys import FrequentKeys
+from sfumato.dp.queries.grouped import Grouped
 from sfumato.dp.queries.grouped_mean import GroupedMean
 from sfumato.dp.queries.mean import Mean
 from sfumato.dp.queries.quantile import Quantile
 from sfumato.dp.queries.query import Query
 from sfumato.dp.queries.several import Several
 from sfumato.dp.queries.sum import Sum
+from sfumato.dp.queries.top import Top
 from sfumato.dp.queries.variance import StandardDeviation, Variance
 
 QUERIES: Registry[Query] = Registry(
@@ -29,6 +32,9 @@ QUERIES: Registry[Query] = Registry(
         "covariance": Variant(Covariance, example=Covariance("age", "pay"), cite="Dwork et al. 2006"),
         "grouped-mean": Variant(GroupedMean, example=GroupedMean("age", "sex"), cite="Dwork et al. 2006"),
         "quantile": Variant(Quantile, example=Quantile("age"), cite="Smith 2011"),
+        "grouped": Variant(Grouped, example=Grouped(Quantile("age"), "sex"), cite="McSherry 2009"),
+        "frequent-keys": Variant(FrequentKeys, example=FrequentKeys("town"), cite="Korolova et al. 2009"),
+        "top": Variant(Top, example=Top("town"), cite="Durfee and Rogers 2019"),
         "several": Variant(Several, example=Several((Count(), Mean("age", "sex = F"))), cite="Dwork et al. 2006"),
         "contingency-table": Variant(ContingencyTable, example=ContingencyTable("sex"), cite="Dwork et al. 2006"),
     },

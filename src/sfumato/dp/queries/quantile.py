@@ -25,7 +25,8 @@ NEAR = 0.01  # the share of rows that a private minimum has below it
 class Quantile(Query):
     """The value that a share q of the rows is below: one of public candidates, evenly between the bounds.
 
-    Of a column of whole numbers candidates are all of these, where there are not more than `candidates`.
+    Of a column of whole numbers candidates are all of these, where there are not more than `candidates`. Else each
+    stands for the numbers that are nearest to it, so that one that many rows have is found.
     """
 
     column: str
@@ -55,10 +56,15 @@ class Quantile(Query):
 
     def _points(self, public: Public) -> np.ndarray:
         low, high = public.ends(self.column)
-        first, last = math.ceil(low), math.floor(high)
-        if public.schema[self.column].is_integer() and 0 <= last - first < self.candidates:
-            return np.arange(first, last + 1, dtype=np.float64)
+        if self._is_whole(public):
+            return np.arange(math.ceil(low), math.floor(high) + 1, dtype=np.float64)
         return np.linspace(low, high, self.candidates)
+
+    def _is_whole(self, public: Public) -> bool:
+        """Whether the candidates are all whole numbers that there are."""
+        low, high = public.ends(self.column)
+        between = math.floor(high) - math.ceil(low)
+        return public.schema[self.column].is_integer() and 0 <= between < self.candidates
 
     def parts(self, public: Public, unit: Unit) -> tuple[Part, ...]:
         """A choice."""
@@ -71,7 +77,8 @@ class Quantile(Query):
         """The score of each candidate: minus what is out of balance."""
         known, upto = rows.of(self.columns, self.conditions).sorted_upto(self.column)
         points = self._points(rows.public)
-        below, beyond = (np.searchsorted(known, points, side=side) for side in ("left", "right"))
+        near = 0.0 if self._is_whole(rows.public) else (points[1] - points[0]) / 2
+        below, beyond = np.searchsorted(known, points - near), np.searchsorted(known, points + near, side="right")
         above = len(known) - beyond if upto is None else upto[-1] - upto[beyond]
         below = below if upto is None else upto[below]
         share = self._share

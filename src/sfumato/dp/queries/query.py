@@ -17,6 +17,8 @@ from sfumato.dp.rows import PrivateRows
 from sfumato.dp.values import Public, Unit
 
 HALVINGS = 100
+CLOSED = 3  # scales of which the law of the sum is taken in closed form
+REACH, POINTS = 60.0, 6000  # of the integral that it is taken by else
 Z95 = 1.959963984540054  # of the normal law
 
 
@@ -26,8 +28,10 @@ class Part:
     and which share of the cost they take; `l2` is their L2 sensitivity, where it is less than L1.
 
     Where there are `candidates`, `chosen` of them are drawn by their scores instead, which a unit changes by
-    `score_change` at most; `monotonic`: one that comes moves all scores one way. Where there are `keys`, the numbers
-    are of keys that nobody knew of, and those of which a threshold is reached are found.
+    `score_change` at most; `monotonic`: one that comes moves all scores one way. In each of several `cells`, which no
+    row is in two of, some are chosen; then `score_change` is the sum over the cells, and `l2` the root of the sum of
+    squares. Where there are `keys`, the numbers are of keys that nobody knew of, and those of which a threshold is
+    reached are found.
     """
 
     width: int
@@ -39,6 +43,7 @@ class Part:
     score_change: float = 0.0
     monotonic: bool = False
     chosen: int = 1
+    cells: int = 1
     keys: tuple[int, int, int] | None = None  # groups of a unit, its rows in all, and in one group
 
 
@@ -61,6 +66,7 @@ class Query(Protocol):
     where: Any
     how: ClassVar[str] = ""  # how the sensitivity was found
     needs_delta: ClassVar[bool] = False  # for keys that nobody knew of
+    adaptive: ClassVar[bool] = False  # whether later parts depend on what was drawn of earlier ones
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -122,9 +128,11 @@ def within(scales: Sequence[float], share: float = 0.95) -> float:
     5.991465
     """
     known = sorted(scale for scale in scales if scale > 0)
-    apart = [scale * (1 + 1e-5 * i) for i, scale in enumerate(known)]  # equal ones would divide by zero
-    if not apart:
+    if not known:
         return 0.0
+    if len(known) > CLOSED:
+        return _within_many(np.array(known), share)
+    apart = [scale * (1 + 1e-5 * i) for i, scale in enumerate(known)]  # equal ones would divide by zero
     squares = [scale * scale for scale in apart]
     weights = [
         math.prod(own / (own - other) for j, other in enumerate(squares) if j != i) for i, own in enumerate(squares)
@@ -138,6 +146,19 @@ def within(scales: Sequence[float], share: float = 0.95) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if beyond(middle) > 1 - share else (low, middle)
     return high
+
+
+def _within_many(scales: np.ndarray, share: float) -> float:
+    """By the characteristic function of the sum, whose closed form would subtract large numbers: Gil-Pelaez 1951."""
+    unit = math.sqrt(2 * float(np.square(scales).sum()))  # a standard deviation
+    u = (np.arange(POINTS) + 0.5) * (REACH / POINTS)
+    law = np.exp(-np.log1p(np.square(np.outer(scales / unit, u))).sum(axis=0)) / u
+    low, high = 0.0, 10.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        held = 2 / math.pi * float(np.dot(np.sin(u * middle), law)) * (REACH / POINTS)
+        low, high = (middle, high) if held < share else (low, middle)
+    return high * unit
 
 
 def whole_interval(scale: float, share: float = 0.95) -> int:

@@ -51,6 +51,11 @@ class Several(Query):
         return any(one.needs_delta for one in self.queries)
 
     @property
+    def adaptive(self) -> bool:  # type: ignore[override]
+        """Whether one of them is."""
+        return any(one.adaptive for one in self.queries)
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Those of all."""
         return tuple(dict.fromkeys(name for one in self.queries for name in one.columns))
@@ -87,13 +92,17 @@ class Several(Query):
             answers.append(one.answer(drawn, own, public, law))
         intervals = [interval for _, interval in answers]
         values = [value for value, _ in answers]
-        return (values if self.grouped_by is None else self._joined(values)), intervals
+        frames = [value for value in values if isinstance(value, pl.DataFrame)]
+        alike = len(frames) == len(values) and len({frame.height for frame in frames}) == 1
+        return (self._joined(frames) if alike and self.grouped_by is not None else values), intervals
 
     @property
     def grouped_by(self) -> tuple[str, ...] | None:
         """The columns of the groups of all questions, where they are the same; else None."""
         first = self.queries[0]
-        groups = [(getattr(one, "by", None), getattr(one, "bins", None)) for one in self.queries]
+        groups = [
+            (None if one.needs_delta else getattr(one, "by", None), getattr(one, "bins", None)) for one in self.queries
+        ]
         return tuple(first.by) if groups[0][0] and all(one == groups[0] for one in groups) else None
 
     def _joined(self, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from sfumato.core.parameters import column_name, shown
 from sfumato.core.registry import make_variant
 from sfumato.core.wording import count
 from sfumato.dp.queries import QUERIES
+from sfumato.dp.queries.grouped import Grouped
 from sfumato.dp.queries.quantile import NEAR
 from sfumato.dp.queries.query import Query
 from sfumato.dp.queries.several import Several
@@ -23,7 +25,12 @@ NAMES: dict[str, tuple[str, dict[str, Any]]] = {  # what people call them, too
     "minimum": ("quantile", {"q": NEAR}),
     "maximum": ("quantile", {"q": 1 - NEAR}),
 }
-PLACES = {"contingency-table": ("by",), "count": (), "covariance": ("one", "other")}  # of columns; else "column"
+PLACES = {
+    "contingency-table": ("by",),
+    "frequent-keys": ("by",),
+    "count": (),
+    "covariance": ("one", "other"),
+}  # of columns; else "column"
 EXAMPLE = '"mean age where sex = F"'
 JSON = '{"query": "mean", "column": "age", "where": "sex = F"}'
 APART = re.compile(r""";(?=(?:[^"']|"[^"]*"|'[^']*')*$)""")  # outside of quotes
@@ -34,6 +41,8 @@ def parse_query(given: Any) -> Query:
 
     >>> parse_query("quantile pay q=0.9 where sex = F")
     Quantile(column='pay', q=0.9, candidates=1000, where='sex = F')
+    >>> parse_query("median pay by=sex") == parse_query({"query": "grouped", "of": "median pay", "by": "sex"})
+    True
     >>> parse_query({"query": "several", "queries": [{"query": "count"}, "mean age"]}) == parse_query("count; mean age")
     True
     """
@@ -59,6 +68,8 @@ def _plain(given: Mapping[str, Any]) -> Query:
         if isinstance(asked, str | Mapping) or not hasattr(asked, "__iter__"):
             raise PolicyError("several are questions in a list", got=type(asked).__name__, allowed=f"[{JSON}]")
         parameters["queries"] = [_inner(one) for one in asked]
+    if name == "grouped" and "of" in parameters:
+        parameters["of"] = _inner(parameters["of"])
     return _made(name, parameters)
 
 
@@ -102,15 +113,25 @@ def _made(name: str, parameters: dict[str, Any]) -> Query:
     known, fixed = NAMES.get(name, (name, {}))
     if both := {*fixed} & {*parameters}:
         raise PolicyError(f"a {name} has no {min(both)}", hint="ask for a quantile")
+    grouped = {}
+    if "by" in parameters and known in QUERIES and "by" not in _fields(known):  # any other question, in groups
+        grouped = {
+            key: parameters.pop(key) for key in ("by", "bins") if key in parameters and key not in _fields(known)
+        }
     for key in ("column", "one", "other"):
         if key in parameters:
             column_name(parameters[key], f"{name}: {key}")
     try:
-        found: Query = make_variant(QUERIES, "query", known, {**parameters, **fixed})
+        made: Query = make_variant(QUERIES, "query", known, {**parameters, **fixed})
+        found = Grouped(made, **grouped) if grouped else made
         found.conditions  # noqa: B018 a filter that cannot be read is refused here
     except (TypeError, ValueError, AttributeError, OverflowError):  # of values that are of another kind altogether
         raise PolicyError(f"{name} does not take these parameters", allowed=JSON) from None
     return found
+
+
+def _fields(name: str) -> list[str]:
+    return [field.name for field in fields(QUERIES[name].make)]  # type: ignore[arg-type]
 
 
 def _value(text: str) -> Any:
