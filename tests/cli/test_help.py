@@ -44,6 +44,7 @@ def test_the_commands() -> None:
         "lattice",
         "list",
         "dp ledger",
+        "dp marginals",
     ]
 
 

@@ -378,8 +378,11 @@ def _reach(folder: Path, rows: Any, found: Verification) -> Reach:
     from sfumato.measures.table import TupleCounts
     from sfumato.release.folder import Streamed, data_place, is_streamed
     from sfumato.release.manifest import data_of
+    from sfumato.release.marginals import holds_marginals
     from sfumato.report.sections.headline import reach_from
 
+    if holds_marginals(folder):  # of counts, no row stands alone
+        return reach_from({}, None)
     manifest = manifest_of(folder) | {"promises": [asdict(promise) for promise in found.promises]}
     if not all(promise.holds for promise in found.promises):
         return reach_from(manifest, None)

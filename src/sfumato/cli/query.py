@@ -88,7 +88,7 @@ def query(
     with Progress("reading"), notes():
         data = inputs.table(Path(places[0]), reading.reader)
         session = sf.dp.Session(
-            data, budget, budget_delta, bounds=_bounds(bounds), keys=_keys(keys), person=person,
+            data, budget, budget_delta, bounds=read_bounds(bounds), keys=read_keys(keys), person=person,
             rows_per_person=rows_per_person, groups_per_person=groups_per_person, rows_per_group=rows_per_group,
             neighbours=neighbours, accounting=accounting, ledger=ledger, analyst=analyst, dataset=dataset,
             i_know=i_know,
@@ -142,7 +142,8 @@ def _say_value(value: Any, ends: Any) -> None:
         say(f"{number(value)}{between}")
 
 
-def _bounds(texts: options.Texts) -> dict[str, Any]:
+def read_bounds(texts: options.Texts) -> dict[str, Any]:
+    """The ends of --bounds, by column."""
     from sfumato.errors import PolicyError
 
     faults: list[str] = []
@@ -154,7 +155,8 @@ def _bounds(texts: options.Texts) -> dict[str, Any]:
     return dict(ends)
 
 
-def _keys(texts: options.Texts) -> dict[str, list[str]]:
+def read_keys(texts: options.Texts) -> dict[str, list[str]]:
+    """The values of --keys, by column."""
     from sfumato.errors import PolicyError
 
     faults: list[str] = []

@@ -205,6 +205,19 @@ def rho_of(epsilon: float, delta: float, tight: bool = True) -> float:
     return low
 
 
+def least_epsilon(rho: Decimal, delta: Decimal) -> Decimal:
+    """The least epsilon that a rho gives with a delta, rounded up.
+
+    >>> least_epsilon(Decimal("0.024355970335"), Decimal("1e-6"))
+    Decimal('1.00000001')
+    """
+    low, high = 0.0, float(rho) + 2 * math.sqrt(float(rho) * math.log(1 / float(delta)))
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if delta_of(float(rho), middle) <= float(delta) else (middle, high)
+    return EXACT.normalize((Decimal(high) * (1 + Decimal("1e-9"))).quantize(Decimal("1e-8"), ROUND_UP))
+
+
 def advanced_composition(epsilon: float, times: int, delta: float) -> float:
     """The epsilon of some answers together, beside plain addition, for a further delta.
 

@@ -26,6 +26,7 @@ from sfumato.errors import InputError, PolicyError, ReadError
 from sfumato.measures.table import Counting, TupleCounts, quiet
 from sfumato.release.facts import FactFinding, check_private, check_public, is_private, unchecked
 from sfumato.release.manifest import SYNTHESIS, Claim, Manifest, read_manifest, wanted
+from sfumato.release.marginals import holds_marginals, verify_marginals
 from sfumato.release.privacy import DIFFERENTIAL_PRIVACY, privacy_promise
 from sfumato.release.verify import (
     INTEGRITY,
@@ -66,6 +67,8 @@ def verify_folder(path: str | Path, most: int = EVERY, original: pl.DataFrame | 
     from sfumato.engines.files.bytes import hashed_runs, read_runs, sha256
 
     folder = Path(path)
+    if holds_marginals(folder):
+        return verify_marginals(folder)
     manifest = read_manifest(folder)
     data = manifest.data
     if data.file is None:

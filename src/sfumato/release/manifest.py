@@ -40,6 +40,7 @@ NAME = "manifest.json"
 FORMAT = 2  # that is written
 READ = (1, 2)  # that are read; in format 1, `data` names its one file, and every release is a recoding
 RECODING, SYNTHESIS = "recoding", "synthesis"  # of the words for what made a release, those that matter here
+MARGINALS = "marginals"  # tables of counts, which `release/marginals.py` reads
 COPY = "copy"  # the column that numbers the copies of a synthetic table, and its role
 FILE = ("file", "format", "sha256", "guarded")  # what is said of a data file
 MOST_ROWS = 1 << 53  # of any table
@@ -338,8 +339,12 @@ def read_manifest(folder: Path) -> Manifest:
     from pydantic import TypeAdapter, ValidationError
 
     file = folder / NAME
+    found = load_manifest(folder)
+    if isinstance(found, dict) and found.get("made_by") == MARGINALS:
+        hint = "verify the folder, or name one of its files"
+        raise ReadError(f'"{folder}" holds tables of counts, not rows', hint=hint)
     try:
-        manifest = TypeAdapter(Manifest).validate_json(canonical(load_manifest(folder)), strict=True)
+        manifest = TypeAdapter(Manifest).validate_json(canonical(found), strict=True)
     except ValidationError as error:
         faults = []
         for e in error.errors(include_input=False, include_url=False)[:5]:

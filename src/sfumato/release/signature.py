@@ -29,6 +29,7 @@ from sfumato.engines.tables import store_of
 from sfumato.errors import BrokenPromise, MissingExtra, OutputError, PolicyError, ReadError
 from sfumato.release.folder import verify_folder, verify_manifest
 from sfumato.release.manifest import load_manifest, read_manifest
+from sfumato.release.marginals import holds_marginals, read_marginals
 from sfumato.release.verify import Verification
 
 if TYPE_CHECKING:
@@ -97,11 +98,15 @@ def sign(
     """
     place = path_of(folder)
     told = {"name": _text("name", name), "statement": _text("statement", statement), "date": _day(date)}
-    manifest = read_manifest(place)
+    own = (
+        {one.file for one in read_marginals(place).files}
+        if holds_marginals(place)
+        else {read_manifest(place).data.file}
+    )
     if (place / FILE).is_symlink() or ((place / FILE).exists() and not overwrite):
         raise OutputError(f"{place} is signed already", hint="overwrite the signature, or leave it")
     clean(place)  # of what a killed run left
-    known = RELEASE_FILES | {manifest.data.file}
+    known = RELEASE_FILES | own
     foreign = sorted(entry.name for entry in place.iterdir() if entry.name not in known)
     if foreign:
         listed = ", ".join(foreign)

@@ -22,7 +22,7 @@ from sfumato.engines.numbers import forms_written
 from sfumato.engines.order import INPUT
 from sfumato.errors import OutputError
 from sfumato.release.folder import verify_folder
-from sfumato.release.manifest import data_of, is_release, load_manifest
+from sfumato.release.manifest import data_of, is_release, load_manifest, read_manifest
 from sfumato.release.verify import INTEGRITY, Verification, verify_table
 from sfumato.report.manifest import Manifest, is_masked, look, roles_of
 from sfumato.report.page import browser, pdf_of
@@ -87,6 +87,7 @@ FOREIGN = "foreign"  # the key of a manifest that Sfumato made up for another to
 
 def of_folder(folder: Path) -> tuple[dict[str, Any], pl.DataFrame, Verification]:
     """The manifest and the table of a release, and what verify says, which is told in its words."""
+    read_manifest(folder)  # one that holds no rows is refused
     found = verify_folder(folder)
     manifest = load_manifest(folder)
     data = data_of(manifest)
