@@ -87,14 +87,14 @@ def test_a_request_is_charged_once_and_is_one_query(tmp_path, monkeypatch):
 
 
 CHANGES = [
-    "UPDATE entries SET epsilon = '0.01' WHERE number = 2",
-    "UPDATE entries SET answer = answer || ' ' WHERE state = 'answered'",
-    "UPDATE entries SET purpose = 'other' WHERE number = 2",
-    "UPDATE entries SET state = 'answered' WHERE number = 2",
-    "DELETE FROM entries WHERE number = 3",
-    "DELETE FROM entries WHERE number = (SELECT max(number) FROM entries)",
-    "DELETE FROM entries",
-    "UPDATE head SET signature = substr(signature, 3) || 'ab'",
+    "UPDATE ledger_entries SET epsilon = '0.01' WHERE number = 2",
+    "UPDATE ledger_entries SET answer = answer || ' ' WHERE state = 'answered'",
+    "UPDATE ledger_entries SET purpose = 'other' WHERE number = 2",
+    "UPDATE ledger_entries SET state = 'answered' WHERE number = 2",
+    "DELETE FROM ledger_entries WHERE number = 3",
+    "DELETE FROM ledger_entries WHERE number = (SELECT max(number) FROM ledger_entries)",
+    "DELETE FROM ledger_entries",
+    "UPDATE ledger_head SET signature = substr(signature, 3) || 'ab'",
 ]
 
 
@@ -102,7 +102,7 @@ CHANGES = [
 def test_what_is_changed_is_found(change, tmp_path):
     session(tmp_path).count(epsilon=0.5)
     db = sqlite3.connect(tmp_path / "ledger.sqlite")
-    with pytest.raises(sqlite3.IntegrityError) if "entries" in change.split(" SET")[0] else _nothing():
+    with pytest.raises(sqlite3.IntegrityError) if "ledger_entries" in change.split(" SET")[0] else _nothing():
         db.execute(change)
     db.executescript(f"DROP TRIGGER never_changed; DROP TRIGGER never_dropped; {change}")
     db.commit()
@@ -132,7 +132,7 @@ def test_a_tail_that_is_cut_off_with_its_head_and_an_older_copy_are_found(tmp_pa
 def test_a_ledger_of_another_key_or_place_is_found_until_it_is_adopted(tmp_path, monkeypatch):
     session(tmp_path).count(epsilon=0.25)
     (tmp_path / "home").mkdir()
-    shutil.copytree(owner_folder(), tmp_path / "home" / "sfumato" / "ledgers", ignore=shutil.ignore_patterns("*.json"))
+    shutil.copytree(owner_folder(), tmp_path / "home" / "sfumato" / "ledgers", ignore=shutil.ignore_patterns("*.head"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
     with pytest.raises(BrokenPromise, match="has not seen it"):
         session(tmp_path)
@@ -170,7 +170,7 @@ def test_whoever_asks_while_another_draws_gets_the_same_answer(tmp_path, monkeyp
 
 def test_a_copy_that_is_open_at_the_same_time_cannot_be_spent_from(tmp_path):
     first = session(tmp_path)
-    first.ledger._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    first.ledger._store._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     shutil.copy(tmp_path / "ledger.sqlite", tmp_path / "copy.sqlite")
     copy = sf.dp.Session(TABLE, 1, bounds={"age": (0, 120)}, ledger=tmp_path / "copy.sqlite")
     first.count(epsilon=1)

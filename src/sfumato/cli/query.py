@@ -63,7 +63,9 @@ def query(
     accounting: Annotated[
         str, option("--accounting", "plain (default), or zcdp: how costs add up.", BUDGET, "KIND")
     ] = "plain",
-    ledger: Annotated[Path | None, option("--ledger", "File that keeps what was spent.", BUDGET, "FILE")] = None,
+    ledger: Annotated[
+        str | None, option("--ledger", "File, or address in PostgreSQL, that keeps what was spent.", BUDGET, "FILE")
+    ] = None,
     analyst: Annotated[str, option("--analyst", "Who asks: owner (default).", BUDGET, "NAME")] = "owner",
     i_know: Annotated[bool, option("--i-know", "Take a budget above 20, which protects nobody.", BUDGET)] = False,
     dataset: Annotated[str, option("--dataset", "Whose ledger it is: table (default).", BUDGET, "NAME")] = "table",

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from sfumato.core.accounting import PLAIN, ZCDP, Budget, PrivacyCost, epsilon_of, exact, pure_as_rho
-from sfumato.dp.ledger import ANSWERED, COMMITTED, BudgetLedger
+from sfumato.dp.ledger import ANSWERED, BudgetLedger
 from sfumato.errors import PolicyError
 
 
@@ -63,7 +63,6 @@ class Account:
             text = json.dumps({"release": dict(what), "drawn": request}, sort_keys=True, default=str)
             number, _ = ledger.reserve(self.analyst, self.purpose, request, text, spent, whole, whole, False)
             assert number is not None  # no other release was drawn so
-            ledger.follow(number, COMMITTED)
             yield
             ledger.follow(number, ANSWERED, json.dumps({"released": True}))
         finally:

@@ -3,28 +3,42 @@
 Rows are only added. Each holds the hash of the one before it, and the last is signed by the owner's key; its number and
 hash are also kept in the owner's folder, so that a dropped row, a changed field, and an older copy put back are found.
 A charge is on disk before noise is drawn, and an answer before anybody sees it: a crash costs budget and tells nothing.
+
+Budgets are checked and rows are added by one transaction, which is alone. What threads want to add while another
+transaction is under way goes into the next one together (DeWitt et al., "Implementation techniques for main memory
+database systems", 1984: group commit): each of them is given its result only once all of it is on disk.
 """
 
 from __future__ import annotations
 
-import fcntl
+import copy
 import hashlib
-import json
 import os
-import secrets
-import sqlite3
+import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import reduce
-from pathlib import Path
 from typing import Any
 
 from sfumato.core.accounting import NOTHING, Budget, PrivacyCost
-from sfumato.core.parameters import path_of
-from sfumato.errors import BrokenPromise, BudgetSpent, MissingExtra, OutputError, PolicyError, ReadError
+from sfumato.dp.owner import (
+    SeenHead,
+    head_is_signed,
+    keep_head,
+    owner_folder,
+    owner_public,
+    seen_head,
+    sign_head,
+    was_seen_at,
+)
+from sfumato.dp.stores import open_store
+from sfumato.errors import BrokenPromise, BudgetSpent, OutputError, PolicyError, ReadError, SfumatoError
+
+__all__ = ["ANSWERED", "COMMITTED", "REGISTERED", "RESERVED", "BudgetLedger", "Entry", "open_ledger", "owner_folder"]
 
 FIELDS = (
     "dataset",
@@ -42,26 +56,18 @@ FIELDS = (
 )
 REGISTERED, RESERVED, COMMITTED, ANSWERED = "registered", "reserved", "committed", "answered"
 SLACK = 2.0  # seconds that clocks of processes may differ by
-WAIT = 60.0  # seconds for another process to finish its row
+TOGETHER = 100  # changes that one transaction holds at most
 FIRST = "0" * 64
+NOT_SEEN = "the owner has not seen it: it is new to this folder of theirs"
 SPENT_NOTHING = {"epsilon": "0", "delta": "0", "rho": "0"}
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS entries (
-  number INTEGER PRIMARY KEY, dataset TEXT NOT NULL, analyst TEXT NOT NULL, purpose TEXT NOT NULL,
-  request TEXT NOT NULL, state TEXT NOT NULL, charge TEXT NOT NULL, query TEXT NOT NULL,
-  epsilon TEXT NOT NULL, delta TEXT NOT NULL, rho TEXT NOT NULL,
-  answer TEXT NOT NULL, time TEXT NOT NULL, hash TEXT NOT NULL
-);
-CREATE INDEX IF NOT EXISTS by_request ON entries (request);
-CREATE INDEX IF NOT EXISTS by_query ON entries (query, state);
-CREATE TABLE IF NOT EXISTS head (
-  one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER, hash TEXT, signature TEXT, key TEXT
-);
-CREATE TRIGGER IF NOT EXISTS never_changed BEFORE UPDATE ON entries
-  BEGIN SELECT RAISE(ABORT, 'rows are only added'); END;
-CREATE TRIGGER IF NOT EXISTS never_dropped BEFORE DELETE ON entries
-  BEGIN SELECT RAISE(ABORT, 'rows are only added'); END;
-"""
+COLUMNS = ", ".join(("number", *FIELDS, "hash"))
+ROWS = f"SELECT {COLUMNS} FROM ledger_entries"
+CHARGES = f"{ROWS} WHERE number > ?1 AND state = '{RESERVED}' ORDER BY number"
+HEAD = "SELECT number, hash, signature, key FROM ledger_head"
+NEW_HEAD = (
+    "INSERT INTO ledger_head (one, number, hash, signature, key) VALUES (1, ?1, ?2, ?3, ?4) ON CONFLICT (one) "
+    "DO UPDATE SET number = excluded.number, hash = excluded.hash, signature = excluded.signature, key = excluded.key"
+)
 
 
 @dataclass(frozen=True)
@@ -89,136 +95,304 @@ class Entry:
         return PrivacyCost(Decimal(self.epsilon), Decimal(self.delta), Decimal(self.rho))
 
 
-def entry_hash(previous: str, number: int, values: Mapping[str, str]) -> str:
+def entry_hash(previous: str, number: int, fields: Sequence[str]) -> str:
     """The hash of a row: over that of the row before it, its number and its fields, each with its length."""
-    digest = hashlib.sha256()
-    for text in (previous, str(number), *(values[name] for name in FIELDS)):
-        data = text.encode()
-        digest.update(len(data).to_bytes(8, "big") + data)
-    return digest.hexdigest()
+    parts = [text.encode() for text in (previous, str(number), *fields)]
+    return hashlib.sha256(b"".join(len(part).to_bytes(8, "big") + part for part in parts)).hexdigest()
 
 
-def owner_folder() -> Path:
-    """Where the owner keeps what stands outside of every ledger, made on first use."""
-    folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "sfumato" / "ledgers"
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise OutputError(f"the folder of ledgers {folder} cannot be made: {error.strerror}") from None
-    return folder
+@dataclass
+class _Spent:
+    """What was charged so far, by analyst and purpose, and in all."""
+
+    by: dict[tuple[str, str], PrivacyCost] = field(default_factory=dict)
+    whole: PrivacyCost = NOTHING
+
+    def add(self, entry: Entry) -> None:
+        """Count a row, which is a charge or not."""
+        if entry.state == RESERVED:
+            key = entry.analyst, entry.purpose
+            self.by[key] = self.by.get(key, NOTHING).plus(entry.cost)
+            self.whole = self.whole.plus(entry.cost)
+
+    def copy(self) -> _Spent:
+        """One that is added to, while this stays."""
+        return _Spent(dict(self.by), self.whole)
+
+    def of(self, analyst: str | None, purpose: str | None) -> PrivacyCost:
+        """That of an analyst, of one purpose of theirs, or of all."""
+        if analyst is None and purpose is None:
+            return self.whole
+        if analyst is not None and purpose is not None:
+            return self.by.get((analyst, purpose), NOTHING)
+        own = [cost for (who, why), cost in self.by.items() if analyst in (None, who) and purpose in (None, why)]
+        return reduce(PrivacyCost.plus, own, NOTHING)
 
 
-class BudgetLedger:
-    """The ledger of one dataset, in a file of SQLite; without a path in memory, for as long as the process lives."""
+@dataclass
+class _Change:
+    """What a thread wants of the ledger: the rows it has to see, and what it then adds or finds."""
 
-    def __init__(self, path: Any, dataset: str, checked: bool = True) -> None:
-        self.path = None if path is None else path_of(path)
-        self.dataset = dataset
-        self._totals: dict[tuple[str, str], PrivacyCost] = {}
-        self._read = 0  # rows that the totals hold
-        self._process = os.getpid()
-        try:
-            if self.path is not None and not self.path.exists():
-                _make(self.path)  # so that the files that SQLite lays beside it are the owner's alone, too
-            self._db = sqlite3.connect(":memory:" if self.path is None else self.path, WAIT, isolation_level=None)
-            self._db.execute("PRAGMA synchronous=FULL")
-            if self._db.execute("SELECT name FROM sqlite_master WHERE name = 'head'").fetchone() is None:
-                self._db.execute("PRAGMA journal_mode=WAL")
-                self._db.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
-        except (sqlite3.Error, OSError) as error:
-            raise OutputError(f"the ledger {self.path} cannot be opened: {error}") from None
-        first = self._db.execute("SELECT dataset FROM entries WHERE number = 1").fetchone()
-        if first is not None and first[0] != dataset:
-            raise PolicyError(f"{self.path} is the ledger of another dataset", hint="each dataset has one of its own")
-        if checked and (faults := self.verify()):
-            raise BrokenPromise(f"the ledger {self.path} was changed: {faults[0]}")
+    decide: Callable[[_Page], Any]
+    numbers: tuple[int, ...] = ()
+    requests: tuple[str, ...] = ()
+    queries: tuple[str, ...] = ()
+    charges: tuple[str, ...] = ()
+    done: bool = False
+    result: Any = None
+    error: SfumatoError | None = None
 
-    def close(self) -> None:
-        """Let go of the file."""
-        self._db.close()
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """One transaction, alone; all of it or nothing. What the owner has seen of it must be there."""
-        if os.getpid() != self._process:
-            raise PolicyError("a ledger is not shared with a process that was forked", hint="open it there")
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
-        except sqlite3.Error as error:
-            raise OutputError(f"the ledger {self.path} cannot be written: {error}") from None
-        try:
-            self._check_seen()
-            yield
-            self._db.execute("COMMIT")
-        except sqlite3.Error as error:
-            self._back()
-            raise OutputError(
-                f"the ledger {self.path} cannot be written: {error}", hint="nothing was answered"
-            ) from None
-        except BaseException:
-            self._back()
-            raise
-        self._keep_head()
+@dataclass
+class _Page:
+    """What one transaction sees of the ledger, and adds to it."""
 
-    def _back(self) -> None:
-        if self._db.in_transaction:
-            self._db.execute("ROLLBACK")
+    dataset: str
+    entries: list[Entry]  # the first and the last of all, those that were looked for, and what was added
+    spent: _Spent
+    added: list[Entry] = field(default_factory=list)
 
-    def _last(self) -> Entry | None:
-        row = self._db.execute("SELECT * FROM entries ORDER BY number DESC LIMIT 1").fetchone()
-        return None if row is None else _entry(row)
+    @property
+    def first(self) -> Entry | None:
+        """The first row of all."""
+        return self.entries[0] if self.entries else None
 
-    def _add(self, **values: str) -> int:
-        """A further row, and the head signed; within a transaction."""
-        last, now = self._last(), time.time()
+    @property
+    def last(self) -> Entry | None:
+        """The last row of all."""
+        return self.entries[-1] if self.entries else None
+
+    def add(self, **values: str) -> Entry:
+        """A further row."""
+        last, now = self.last, time.time()
         if last is not None and now < float(last.time) - SLACK:
             raise PolicyError("the clock stands before the last row of the ledger", hint="set the clock")
         number = 1 if last is None else last.number + 1
         row = {"dataset": self.dataset, "charge": "", "answer": "", **SPENT_NOTHING, "time": f"{now:.6f}", **values}
-        found = entry_hash(FIRST if last is None else last.hash, number, row)
-        marks = ", ".join("?" * (len(FIELDS) + 2))
-        self._db.execute(f"INSERT INTO entries VALUES ({marks})", (number, *(row[name] for name in FIELDS), found))
-        signature, public = sign_head(self.id_of(number, found), number, found)
-        self._db.execute("REPLACE INTO head VALUES (1, ?, ?, ?, ?)", (number, found, signature, public))
-        return number
+        fields = [row[name] for name in FIELDS]
+        found = entry_hash(FIRST if last is None else last.hash, number, fields)
+        entry = _entry((number, *fields, found))
+        self.entries.append(entry)
+        self.added.append(entry)
+        self.spent.add(entry)
+        return entry
 
-    def id_of(self, number: int, found: str) -> str:
-        """What tells this ledger from others: the hash of its first row."""
-        return (
-            found if number == 1 else str(self._db.execute("SELECT hash FROM entries WHERE number = 1").fetchone()[0])
-        )
+    def follow(self, charge: Entry, state: str, answer: str = "") -> None:
+        """A row with a later state of a charge."""
+        self.add(
+            charge=str(charge.number), analyst=charge.analyst, purpose=charge.purpose, request=charge.request,
+            state=state, query=charge.query, answer=answer,
+        )  # fmt: skip
+
+
+class BudgetLedger:
+    """The ledger of one dataset: in a file of SQLite, or at an address of PostgreSQL; without either in memory, for as
+    long as the process lives. Threads may share it."""
+
+    def __init__(self, place: Any, dataset: str, checked: bool = True) -> None:
+        self.dataset = dataset
+        self._spent = _Spent()
+        self._read = 0  # the last row that was counted as spent
+        self._first: str | None = None  # its hash tells the ledger from others
+        self._process = os.getpid()
+        self._turn = threading.RLock()  # who has it may use the store
+        self._waiting: deque[_Change] = deque()
+        self._store = open_store(place)
+        try:
+            first = self._first_row()
+            if first is not None and first.dataset != dataset:
+                what = f"{self.shown} is the ledger of another dataset"
+                raise PolicyError(what, hint="each dataset has one of its own")
+            if checked and (faults := self.verify()):
+                raise BrokenPromise(f"the ledger {self.shown} was changed: {faults[0]}")
+        except BaseException:
+            self._store.close()
+            raise
+
+    @property
+    def shown(self) -> str:
+        """What it is called in messages: its file, or its database without user and password."""
+        return self._store.shown
+
+    def __repr__(self) -> str:
+        return f"<BudgetLedger of {self.dataset}: {self.shown}>"
+
+    def close(self) -> None:
+        """Let go of the store."""
+        if os.getpid() == self._process:  # a forked process would end what is its parent's
+            with self._turn:
+                self._store.close()
+
+    def _refuse_forked(self) -> None:
+        if os.getpid() != self._process:
+            raise PolicyError("a ledger is not shared with a process that was forked", hint="open it there")
+
+    @contextmanager
+    def _looking(self) -> Iterator[None]:
+        """A transaction that only reads."""
+        self._refuse_forked()
+        with self._turn:
+            self._store.look()
+            try:
+                yield
+            finally:
+                self._store.rollback()
+
+    def _first_row(self) -> Entry | None:
+        with self._looking():
+            found = self._store.run(f"{ROWS} WHERE number = 1")
+        return _entry(found[0]) if found else None
+
+    # Changes: those that wait are made together
+
+    def _make(self, change: _Change) -> Any:
+        """Have a change made, by this thread or by one that makes those of several; its result, once it is durable."""
+        self._refuse_forked()
+        self._waiting.append(change)
+        with self._turn:
+            while not change.done:
+                together = [self._waiting.popleft() for _ in range(min(TOGETHER, len(self._waiting)))]
+                try:
+                    self._make_all(together)
+                except SfumatoError as error:
+                    self._fail(together, error)
+                except BaseException:
+                    why = OutputError(f"the ledger {self.shown} was interrupted", hint="nothing was answered")
+                    self._fail(together, why)
+                    raise
+                for one in together:
+                    one.done = True
+        if change.error is not None:
+            raise change.error
+        return change.result
+
+    def _fail(self, changes: Sequence[_Change], error: SfumatoError) -> None:
+        for change in changes:
+            change.error, change.done = copy.copy(error), True  # each thread raises one of its own
+
+    def _make_all(self, changes: Sequence[_Change]) -> None:
+        """One transaction, alone; all of it or nothing. What the owner has seen must be there."""
+        self._store.begin()
+        try:
+            page = self._page(changes)
+            for change in changes:
+                before = len(page.added)
+                try:
+                    change.result = change.decide(page)
+                except SfumatoError as error:
+                    if len(page.added) > before:
+                        raise
+                    change.error = error
+            if page.added:
+                self._write(page)
+            self._store.commit()
+        except BaseException:
+            self._store.rollback()
+            raise
+        last = page.last
+        if last is not None:
+            self._spent, self._read = page.spent, last.number
+            self._keep(last)
+
+    def _page(self, changes: Sequence[_Change]) -> _Page:
+        seen = None if self._first is None or not self._store.place else seen_head(self._first)
+        wanted: dict[str, set[Any]] = {
+            "number": {1, *([] if seen is None else [seen.number]), *(n for one in changes for n in one.numbers)},
+            "request": {text for one in changes for text in one.requests},
+            "query": {text for one in changes for text in one.queries},
+            "charge": {text for one in changes for text in one.charges},
+        }
+        page = _Page(self.dataset, self._find(wanted), self._spent)
+        if page.first is not None and self._first is None:
+            self._first = page.first.hash
+            return self._page(changes)
+        self._check_seen(page, seen)
+        page.spent = self._spent.copy()
+        if page.last is not None and page.last.number > self._read:  # what other processes added
+            for row in self._store.run(CHARGES, [self._read]):
+                page.spent.add(_entry(row))
+        return page
+
+    def _find(self, wanted: Mapping[str, Collection[Any]]) -> list[Entry]:
+        """The last row, and all that have one of the wanted values."""
+        tests = ["number = (SELECT max(number) FROM ledger_entries)"]
+        values: list[Any] = []
+        for column, some in wanted.items():
+            if some:
+                marks = ", ".join(f"?{len(values) + i}" for i in range(1, len(some) + 1))
+                tests.append(f"{column} IN ({marks})")
+                values += some
+        return [_entry(row) for row in self._store.run(f"{ROWS} WHERE {' OR '.join(tests)} ORDER BY number", values)]
+
+    def _check_seen(self, page: _Page, seen: SeenHead | None) -> None:
+        """Refuse to go on from rows that are not those which the owner has seen; within a transaction."""
+        if not self._store.place:
+            return
+        if page.first is None or page.last is None:
+            if self._first is not None:
+                raise BrokenPromise(f"the ledger {self.shown} was changed: rows that the owner has seen are gone")
+            return
+        if seen is None and page.last.number == 1 == page.first.number and page.first.hash == self._first:
+            self._keep(page.first)  # whoever made it was stopped before; from here on there is no row without a head
+        elif seen is None:
+            raise BrokenPromise(f"the ledger {self.shown} was changed: {NOT_SEEN}")
+        elif not any((entry.number, entry.hash) == (seen.number, seen.hash) for entry in page.entries):
+            raise BrokenPromise(f"the ledger {self.shown} is an older copy, or another one, than the owner has seen")
+
+    def _write(self, page: _Page) -> None:
+        """Add the new rows, and sign the last."""
+        width = len(FIELDS) + 2
+        marks = [
+            "(" + ", ".join(f"?{width * row + column}" for column in range(1, width + 1)) + ")"
+            for row in range(len(page.added))
+        ]
+        values = [value for entry in page.added for value in vars(entry).values()]
+        self._store.run(f"INSERT INTO ledger_entries ({COLUMNS}) VALUES {', '.join(marks)}", values)
+        last = page.added[-1]
+        self._first = self._first or page.added[0].hash
+        signature, public = sign_head(self._first, last.number, last.hash)
+        self._store.run(NEW_HEAD, [last.number, last.hash, signature, public])
+
+    def _keep(self, last: Entry) -> None:
+        """Keep number and hash of the last row in the owner's folder."""
+        if self._store.place and self._first is not None:
+            keep_head(self._first, SeenHead(last.number, last.hash, self._store.place))
 
     # What was spent
 
     def register(self, budget: Budget) -> Budget:
         """The budget of the dataset, over all analysts and purposes: that of the first time it is opened."""
-        with self._transaction():
-            row = self._db.execute("SELECT * FROM entries WHERE number = 1").fetchone()
-            if row is None:
-                self._add(
+
+        def decide(page: _Page) -> Budget:
+            first = page.first
+            if first is None:
+                page.add(
                     analyst="", purpose="", request="", state=REGISTERED, query=budget.accounting,
                     epsilon=str(budget.epsilon), delta=str(budget.delta),
                 )  # fmt: skip
                 return budget
-        first = _entry(row)
-        return Budget(Decimal(first.epsilon), Decimal(first.delta), first.query)
+            return Budget(Decimal(first.epsilon), Decimal(first.delta), first.query)
+
+        found: Budget = self._make(_Change(decide))
+        return found
 
     def spent(self, analyst: str | None = None, purpose: str | None = None) -> PrivacyCost:
         """What was charged so far: of the dataset, an analyst, or one purpose of theirs."""
-        asked = "SELECT * FROM entries WHERE number > ? AND state = ? ORDER BY number"
-        for row in self._db.execute(asked, (self._read, RESERVED)).fetchall():
-            entry = _entry(row)
-            key = entry.analyst, entry.purpose
-            self._totals[key] = self._totals.get(key, NOTHING).plus(entry.cost)
-            self._read = entry.number
-        own = [cost for (who, why), cost in self._totals.items() if analyst in (None, who) and purpose in (None, why)]
-        return reduce(PrivacyCost.plus, own, NOTHING)
+        return self._read_spent().of(analyst, purpose)
+
+    def _read_spent(self) -> _Spent:
+        with self._looking():
+            for row in self._store.run(CHARGES, [self._read]):
+                entry = _entry(row)
+                self._spent.add(entry)
+                self._read = entry.number
+            return self._spent.copy()
 
     def spent_by(self) -> list[dict[str, str]]:
         """What each analyst has spent for each purpose, the whole dataset last."""
-        whole = self.spent()
-        rows = [(*key, *cost.parts) for key, cost in sorted(self._totals.items())]
-        rows.append(("", "", *whole.parts))
+        found = self._read_spent()
+        rows = [(*key, *cost.parts) for key, cost in sorted(found.by.items())]
+        rows.append(("", "", *found.whole.parts))
         names = ("analyst", "purpose", "epsilon", "delta", "rho")
         return [dict(zip(names, map(str, row), strict=True)) for row in rows]
 
@@ -237,218 +411,131 @@ class BudgetLedger:
 
         A question that the analyst has had answered is answered by the same numbers, for nothing; with `share` also one
         that another has. A request that was charged and not answered is answered under the same charge.
+
+        Two rows are added, reserved and committed, by one transaction: nothing happens between these states here, and
+        when this returns both are on disk, so that the charge is durable before noise is drawn. A charge that was
+        interrupted is committed once more, which shows how often it was drawn; only its one answer is ever given.
         """
-        with self._transaction():
-            theirs = self._entries("request = ? AND analyst = ? AND purpose = ?", request, analyst, purpose)
-            if any(entry.query != query for entry in theirs):
+
+        def own(entry: Entry) -> bool:
+            return (entry.analyst, entry.purpose) == (analyst, purpose)
+
+        def decide(page: _Page) -> tuple[int | None, str | None]:
+            if any(own(entry) and entry.request == request and entry.query != query for entry in page.entries):
                 raise PolicyError("this request was another query before", hint="a new query is a new request")
-            answered = self._entries("query = ? AND state = ?", query, ANSWERED)
-            for entry in answered:
-                if share or (entry.analyst, entry.purpose) == (analyst, purpose):
+            same = [entry for entry in page.entries if entry.query == query]
+            for entry in same:
+                if entry.state == ANSWERED and (share or own(entry)):
                     return None, entry.answer
-            for entry in self._entries("query = ? AND state = ?", query, RESERVED):  # charged, and not answered yet
-                if (entry.analyst, entry.purpose) == (analyst, purpose):
+            for entry in same:  # charged, and not answered yet
+                if entry.state == RESERVED and own(entry):
+                    page.follow(entry, COMMITTED)
                     return entry.number, None
             for spent, most, whose in (
-                (self.spent(analyst, purpose), budget, f'the budget of "{analyst}"'),
-                (self.spent(), whole, "the budget of the dataset"),
+                (page.spent.of(analyst, purpose), budget, f'the budget of "{analyst}"'),
+                (page.spent.whole, whole, "the budget of the dataset"),
             ):
                 if not most.holds(spent, cost):
                     what = f"{whose} does not hold what the answer costs, and nothing was charged"
                     raise BudgetSpent(what, got=f"a cost of {cost}", allowed=f"{most.left(spent)} left of {most}")
-            number = self._add(
+            charge = page.add(
                 analyst=analyst, purpose=purpose, request=request, state=RESERVED, query=query,
                 epsilon=str(cost.epsilon), delta=str(cost.delta), rho=str(cost.rho),
             )  # fmt: skip
-        return number, None
+            page.follow(charge, COMMITTED)
+            return charge.number, None
+
+        found: tuple[int | None, str | None] = self._make(_Change(decide, requests=(request,), queries=(query,)))
+        return found
 
     def follow(self, number: int, state: str, answer: str = "") -> str:
-        """A later state of a charge: committed before noise is drawn, answered before anybody sees the answer.
+        """A later state of a charge: answered, before anybody sees the answer.
 
         The answer that is given: where another process has answered the same charge meanwhile, that one, and what was
         drawn here is seen by nobody.
         """
-        charge = self._entries("number = ?", number)[0]
-        with self._transaction():
-            if stored := self._entries("charge = ? AND state = ?", str(number), ANSWERED):
-                return stored[0].answer
-            self._add(
-                charge=str(number),
-                analyst=charge.analyst, purpose=charge.purpose,
-                request=charge.request, state=state, query=charge.query,
-                answer=answer,
-            )  # fmt: skip
-        return answer
+
+        def decide(page: _Page) -> str:
+            for entry in page.entries:
+                if entry.charge == str(number) and entry.state == ANSWERED:
+                    return entry.answer
+            page.follow(next(entry for entry in page.entries if entry.number == number), state, answer)
+            return answer
+
+        found: str = self._make(_Change(decide, numbers=(number,), charges=(str(number),)))
+        return found
 
     def entries(self) -> list[Entry]:
         """All rows."""
-        return [_entry(row) for row in self._db.execute("SELECT * FROM entries ORDER BY number").fetchall()]
-
-    def _entries(self, where: str, *values: Any) -> list[Entry]:
-        found = self._db.execute(f"SELECT * FROM entries WHERE {where} ORDER BY number", values)
-        return [_entry(row) for row in found.fetchall()]
+        with self._looking():
+            return [_entry(row) for row in self._store.stream(f"{ROWS} ORDER BY number")]
 
     # What keeps it true
 
     def verify(self) -> list[str]:
         """What is wrong with the ledger: rows that were changed or dropped, a head that is not its own, an older copy
         than the owner has seen, or one that the owner has not seen."""
-        first = self._db.execute("SELECT hash FROM entries WHERE number = 1").fetchone()
-        seen = None if first is None else _seen(first[0])  # before the rows, which others may add to
-        self._db.execute("BEGIN")
-        try:
-            rows = self.entries()
-            head = self._db.execute("SELECT number, hash, signature, key FROM head").fetchone()
-        finally:
-            self._db.execute("COMMIT")
-        if not rows:
-            return ["rows that the owner has seen are gone"] if head or self._was_here() else []
-        previous = FIRST
-        for number, entry in enumerate(rows, 1):
-            values = {name: getattr(entry, name) for name in FIELDS}
-            if entry.number != number or entry_hash(previous, number, values) != entry.hash:
-                return [f"row {number} is not the one that was written"]
-            previous = entry.hash
-        if head is None or (head[0], head[1]) != (len(rows), previous):
-            return ["the head is not that of the last row"]
-        if head[3] != owner_public() or not head_is_signed(rows[0].hash, *head):
-            return ["the head is not signed by the owner's key"]
-        if self.path is None:
-            return []
-        if seen is None:
-            return ["the owner has not seen it: it is new to this folder of theirs"]
-        return [] if _holds(rows, seen) else ["it is an older copy, or another one, than the owner has seen"]
+        first = self._first_row()
+        durable = bool(self._store.place)
+        seen = seen_head(first.hash) if first is not None and durable else None  # before the rows, which others add to
+        with self._looking():
+            fault, rows = self._verify_rows(first, seen)
+        if fault is None and rows and durable and seen is None:
+            if first is not None and seen_head(first.hash) is not None:
+                return self.verify()  # another process has just made it
+            if rows > 1 or was_seen_at(self._store.place):
+                fault = NOT_SEEN
+        if not rows and durable and was_seen_at(self._store.place):
+            if self._first_row() is not None and first is None:
+                return self.verify()
+            fault = "rows that the owner has seen are gone"
+        if fault is None and first is not None:
+            self._first = first.hash
+        return [] if fault is None else [fault]
 
-    def _was_here(self) -> bool:
-        """Whether the owner has seen a ledger at this place."""
-        place = "" if self.path is None else str(self.path.resolve())
-        found = owner_folder().glob("*.json") if place else ()
-        return any(_seen(file.stem)["path"] == place for file in found)  # type: ignore[index]
-
-    def _check_seen(self) -> None:
-        """Refuse to go on from rows that are not those which the owner has seen; within a transaction."""
-        if self.path is None:
-            return
-        first = self._db.execute("SELECT hash FROM entries WHERE number = 1").fetchone()
-        seen = None if first is None else _seen(first[0])
-        if seen is not None:
-            row = self._db.execute("SELECT hash FROM entries WHERE number = ?", (seen["number"],)).fetchone()
-            if row is None or row[0] != seen["hash"]:
-                raise BrokenPromise(f"the ledger {self.path} is an older copy, or another one, than the owner has seen")
+    def _verify_rows(self, first: Entry | None, seen: SeenHead | None) -> tuple[str | None, int]:
+        """What is wrong with the rows and the head, and how many rows there are."""
+        previous, number, found = FIRST, 0, seen is None
+        for row in self._store.stream(f"{ROWS} ORDER BY number"):
+            number += 1
+            if row[0] != number or entry_hash(previous, number, row[1:-1]) != row[-1]:
+                return f"row {number} is not the one that was written", number
+            previous = row[-1]
+            found = found or (seen is not None and (number, previous) == (seen.number, seen.hash))
+        heads = self._store.run(HEAD)
+        if not number:
+            return ("rows that the owner has seen are gone" if heads else None), 0
+        if not heads or heads[0][:2] != (number, previous):
+            return "the head is not that of the last row", number
+        if first is None or heads[0][3] != owner_public() or not head_is_signed(first.hash, *heads[0]):
+            return "the head is not signed by the owner's key", number
+        return (None if found else "it is an older copy, or another one, than the owner has seen"), number
 
     def adopt(self) -> None:
         """Take over a ledger that comes from another place of the same owner, as it is now."""
-        if (faults := self.verify()) and "the owner has not seen it" not in faults[0]:
-            raise BrokenPromise(f"the ledger {self.path} was changed: {faults[0]}")
-        self._keep_head()
-
-    def _keep_head(self) -> None:
-        """Keep number and hash of the head in the owner's folder; a later one of another process stays."""
-        if self.path is None:
-            return
-        head = self._db.execute("SELECT number, hash FROM head").fetchone()
-        first = self.id_of(0, "")
-        folder = owner_folder()
-        with (folder / f"{first}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            seen = _seen(first)
-            if seen is not None and seen["number"] >= head[0]:
-                return
-            part = folder / f".{first}-{secrets.token_hex(4)}"
-            with part.open("w") as file:
-                json.dump({"number": head[0], "hash": head[1], "path": str(self.path.resolve())}, file)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(folder / f"{first}.json")
+        if (faults := self.verify()) and faults[0] != NOT_SEEN:
+            raise BrokenPromise(f"the ledger {self.shown} was changed: {faults[0]}")
+        with self._looking():
+            rows = self._find({"number": {1}})
+        if rows:
+            self._first = rows[0].hash
+            self._keep(rows[-1])
 
 
-def _holds(rows: Sequence[Entry], seen: Mapping[str, Any]) -> bool:
-    number = int(seen["number"])
-    return number <= len(rows) and rows[number - 1].hash == seen["hash"]
-
-
-def _make(path: Path) -> None:
-    """An empty file of the owner's alone; that of another process where it was faster."""
-    with suppress(FileExistsError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-
-
-def open_ledger(path: Any) -> BudgetLedger:
-    """The ledger of a file, whichever dataset it is of, and whether or not it is as it was written."""
-    place = path_of(path)
+def open_ledger(place: Any) -> BudgetLedger:
+    """The ledger of a file or an address, whichever dataset it is of, and whether or not it is as it was written."""
+    store = open_store(place, make=False)
     try:
-        with sqlite3.connect(f"{place.resolve().as_uri()}?mode=ro", uri=True) as db:
-            row = db.execute("SELECT dataset FROM entries WHERE number = 1").fetchone()
-    except sqlite3.Error:
-        row = None
-    if row is None:
-        raise ReadError(f"{place} is no ledger of Sfumato")
-    return BudgetLedger(place, str(row[0]), checked=False)
+        store.look()
+        row = store.run("SELECT dataset FROM ledger_entries WHERE number = 1")
+        store.rollback()
+        shown = store.shown
+    finally:
+        store.close()
+    if not row:
+        raise ReadError(f"{shown} is no ledger of Sfumato", hint="it has no rows")
+    return BudgetLedger(place, str(row[0][0]), checked=False)
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:
     return Entry(int(row[0]), *map(str, row[1:]))
-
-
-def _seen(first: str) -> dict[str, Any] | None:
-    """The head that the owner has seen."""
-    try:
-        found = json.loads((owner_folder() / f"{first}.json").read_text("utf-8"))
-        return {"number": int(found["number"]), "hash": str(found["hash"]), "path": str(found["path"])}
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError):
-        raise ReadError("what the owner keeps of the ledger cannot be read", hint=str(owner_folder())) from None
-
-
-def _said(ledger: str, number: int, found: str) -> bytes:
-    return f"sfumato ledger 1\n{ledger}\n{number}\n{found}\n".encode()
-
-
-def _keys() -> Any:
-    try:
-        from cryptography.hazmat.primitives.asymmetric import ed25519
-    except ImportError:
-        raise MissingExtra("cryptography", "dp") from None
-    return ed25519
-
-
-def _owner_key() -> Any:
-    """The owner's key of ledgers, made on first use."""
-    ed25519, path = _keys(), owner_folder() / "key"
-    if not path.exists():
-        part = path.parent / f".key-{secrets.token_hex(4)}"
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(ed25519.Ed25519PrivateKey.generate().private_bytes_raw())
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            os.link(part, path)
-        except FileExistsError:  # another process was faster
-            pass
-        finally:
-            part.unlink()
-    return ed25519.Ed25519PrivateKey.from_private_bytes(path.read_bytes())
-
-
-def owner_public() -> str:
-    """The owner's public key."""
-    return str(_owner_key().public_key().public_bytes_raw().hex())
-
-
-def sign_head(ledger: str, number: int, found: str) -> tuple[str, str]:
-    """The owner's signature of the last row of a ledger, and the public key."""
-    key = _owner_key()
-    return key.sign(_said(ledger, number, found)).hex(), key.public_key().public_bytes_raw().hex()
-
-
-def head_is_signed(ledger: str, number: int, found: str, signature: str, key: str) -> bool:
-    """Whether the signature is that of the key."""
-    from cryptography.exceptions import InvalidSignature
-
-    try:
-        public = _keys().Ed25519PublicKey.from_public_bytes(bytes.fromhex(key))
-        public.verify(bytes.fromhex(signature), _said(ledger, number, found))
-    except (InvalidSignature, ValueError):
-        return False
-    return True

@@ -26,7 +26,7 @@ from sfumato.core.accounting import (
 )
 from sfumato.core.fingerprint import key
 from sfumato.core.mechanisms import opendp
-from sfumato.dp.ledger import ANSWERED, COMMITTED, BudgetLedger
+from sfumato.dp.ledger import ANSWERED, BudgetLedger
 from sfumato.dp.noise import Drawing, Noise
 from sfumato.dp.queries.clipped import WithClipped
 from sfumato.dp.queries.contingency_table import BINS, ContingencyTable
@@ -79,7 +79,7 @@ class Session:
         `rows_per_group` in each. neighbours: "add-remove", or "replace".
     accounting: how costs add up: "plain", epsilons and deltas; or "zcdp", which holds more answers for a small delta.
         public_rows: about how many rows there are, where that is public; a delta of more than one over it is refused.
-    ledger: a file that keeps what was spent, for as long as the dataset is asked; in memory unless given. dataset,
+    ledger: a file, or an address of PostgreSQL, that keeps what was spent; in memory unless given. dataset,
         analyst, purpose: whose budget it is. dataset_epsilon, dataset_delta: the budget of all analysts together, as of
         the first time; that of the analyst unless given. share: whether an answer that another has had may be given.
 
@@ -306,7 +306,6 @@ class Session:
         if stored is not None:
             return replace(self._read(stored, form, query), again=True, cost=NOTHING)
         assert number is not None
-        self.ledger.follow(number, COMMITTED)
         drawn = Drawing(noise, parts)
         noisy = self._draw(query, drawn)
         value, interval = query.answer(noisy, drawn.finished(), self.public, noise.law)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -24,7 +23,7 @@ class LedgerAction(StrEnum):
 
 def ledger(
     action: Annotated[LedgerAction, typer.Argument(help="show, verify, export or adopt.", metavar="ACTION")],
-    file: Annotated[Path, typer.Argument(help="The file of the ledger.", metavar="FILE")],
+    file: Annotated[str, typer.Argument(help="The file of the ledger, or its address in PostgreSQL.", metavar="FILE")],
     *,
     as_json: options.Json = False,
 ) -> int:
