@@ -52,6 +52,7 @@ EXPORTED = [
     "Datafly",
     "DateShift",
     "DeltaDisclosure",
+    "DifferentialPrivacy",
     "Discernibility",
     "DistinctLDiversity",
     "EntropyLDiversity",

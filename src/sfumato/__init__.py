@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sfumato.criteria import AverageRisk as AverageRisk
     from sfumato.criteria import BetaLikeness as BetaLikeness
     from sfumato.criteria import DeltaDisclosure as DeltaDisclosure
+    from sfumato.criteria import DifferentialPrivacy as DifferentialPrivacy
     from sfumato.criteria import DistinctLDiversity as DistinctLDiversity
     from sfumato.criteria import EntropyLDiversity as EntropyLDiversity
     from sfumato.criteria import KAnonymity as KAnonymity
@@ -225,6 +226,7 @@ _HOMES = {
         "AverageRisk",
         "SampleUniqueness",
         "PopulationUniqueness",
+        "DifferentialPrivacy",
         "CRITERIA",
     ),
     "sfumato.losses": (

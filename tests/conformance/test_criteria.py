@@ -25,6 +25,7 @@ from sfumato.testing.criteria import (
 
 ASKED: list[Any] = [
     *(sf.KAnonymity(k) for k in (1, 2, 5)),
+    sf.DifferentialPrivacy(0.5, 0.3),  # k is 2
     *(sf.DistinctLDiversity("s", l) for l in (1, 2, 4)),
     *(sf.EntropyLDiversity("s", l) for l in (1, 2, 2.5, 4)),
     *(sf.RecursiveCLDiversity("s", c, l) for c, l in ((0.5, 1), (1, 2), (2, 2), (3.5, 3))),

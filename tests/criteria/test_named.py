@@ -129,6 +129,7 @@ def test_the_table_is_named_after_its_classes():
         "average-risk": "AverageRisk",
         "sample-uniqueness": "SampleUniqueness",
         "population-uniqueness": "PopulationUniqueness",
+        "differential-privacy": "DifferentialPrivacy",
     }
     for name, variant in CRITERIA.items():
         assert variant.example.model == name

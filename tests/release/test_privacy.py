@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table = {"age": [31, 42, 58, 42] * 25, "ill": ["no", "no", "yes", "yes"] * 25}
     path = tmp_path_factory.mktemp("private") / "out"
     sf.synthesize(table, "bootstrap", rows=20, seed=1, copies="keep", rest="release", to=path)
-    write(path, privacy=SAID, promises=[json.loads(json.dumps(asdict(privacy_promise(SAID))))])
+    write(path, privacy=SAID, promises=[json.loads(json.dumps(asdict(privacy_promise(SAID))))], input=None)
     return path
 
 
@@ -79,6 +79,19 @@ def test_a_pure_release_adds_up_epsilons() -> None:
     said = privacy_section(PrivacyCost(Decimal(1)), parts)
     assert privacy_faults(said) == []
     assert privacy_faults(said | {"epsilon": "0.9"}) == ["its parts cost more than it says"]
+
+
+@pytest.mark.parametrize(
+    "told", [{"input": {"rows": 100}}, {"input": {"rows": None, "fingerprint": "x"}}, {"solution": {"suppressed": 1}}]
+)
+def test_a_private_release_tells_nothing_of_the_original(folder: Path, told: dict[str, Any]) -> None:
+    before = json.loads((folder / "manifest.json").read_text("utf-8"))
+    try:
+        write(folder, **told)
+        with pytest.raises(ReadError, match="tells of the original"):
+            sf.verify(folder)
+    finally:
+        write(folder, **{"solution": None, "input": None} | before)
 
 
 def test_no_other_promise_is_taken_for_one_by_construction(folder: Path) -> None:

@@ -161,6 +161,12 @@ class Criterion(Protocol):
         """Whether it is a promise about the table as a whole: then it is a `TableCriterion`."""
         return False
 
+    @property
+    def how(self) -> str:
+        """How it is known to hold: "proven" from the released rows, or "by construction", which these can only refute;
+        it then takes a search that is `private`."""
+        return PROVEN
+
     @abstractmethod
     def holds(self, classes: ClassesView) -> Flags:
         """Which classes satisfy it, as a search sees them; a class without rows satisfies nothing."""
@@ -317,6 +323,11 @@ class Search(Protocol):
     def by_level(self) -> bool:
         """Whether given levels bound it: its labels are then levels of the hierarchies."""
         return not self.code.startswith("CG")
+
+    @property
+    def private(self) -> bool:
+        """Whether what it finds is differentially private: it then needs a criterion that says how much."""
+        return False
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from sfumato.criteria.alpha_k import AlphaK
 from sfumato.criteria.average_risk import AverageRisk
 from sfumato.criteria.beta_likeness import BetaLikeness
 from sfumato.criteria.delta_disclosure import DeltaDisclosure
+from sfumato.criteria.differential_privacy import DifferentialPrivacy
 from sfumato.criteria.distinct_l_diversity import DistinctLDiversity
 from sfumato.criteria.entropy_l_diversity import EntropyLDiversity
 from sfumato.criteria.k_anonymity import KAnonymity
@@ -65,6 +66,7 @@ _OURS: tuple[Variant[Criterion], ...] = (
     Variant(AverageRisk, example=AverageRisk(0.05), cite="El Emam 2013"),
     Variant(SampleUniqueness, example=SampleUniqueness(0.05), cite="Dalenius 1986"),
     Variant(PopulationUniqueness, example=PopulationUniqueness(0.01, 0.1), cite="Dankar et al. 2012"),
+    Variant(DifferentialPrivacy, example=DifferentialPrivacy(1, 1e-6), cite="Bild, Kuhn, Prasser 2018"),
 )
 CRITERIA = Registry("criteria", "criterion", (Criterion,), {variant.name: variant for variant in _OURS})
 
@@ -97,6 +99,7 @@ __all__ = [
     "AverageRisk",
     "BetaLikeness",
     "DeltaDisclosure",
+    "DifferentialPrivacy",
     "DistinctLDiversity",
     "EntropyLDiversity",
     "KAnonymity",

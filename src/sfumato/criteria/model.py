@@ -139,4 +139,5 @@ def examined(criterion: Any, quasi: Sequence[str], groups: Groups) -> Promise:
 def broken(criterion: Any, quasi: Sequence[str], note: str | None) -> Promise:
     """The promise where nothing could be measured, which breaks it."""
     parameters, sentence = criterion.parameters(), criterion.sentence()
-    return Promise(criterion.model, parameters, tuple(quasi), False, None, criterion.bound, sentence, note)
+    how = getattr(criterion, "how", PROVEN)
+    return Promise(criterion.model, parameters, tuple(quasi), False, None, criterion.bound, sentence, note, how)

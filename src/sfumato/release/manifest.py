@@ -375,8 +375,11 @@ def _fault(manifest: Manifest) -> str | None:
         return f"data.{lacking[0]}: Field required"
     proven = [claim for claim in manifest.promises if not claim.by_construction]
     promising = manifest.made_by == RECODING or policy.require or proven  # others may promise nothing
-    if len(proven) < len(manifest.promises) and manifest.privacy is None:
+    private = [claim for claim in manifest.promises if claim.model == DIFFERENTIAL_PRIVACY]
+    if private and manifest.privacy is None:
         return "it promises privacy by construction, and does not say what of: privacy is missing"
+    if manifest.privacy is not None and (told := _told_of_original(manifest)):
+        return f"it is private by construction, and {told[0]} tells of the original"
     if not all(policy.quasi) or not all(claim.quasi for claim in proven) or (promising and not policy.quasi):
         return "policy.quasi or a promise has no columns"
     if len(manifest.facts) > MOST_PROMISES:
@@ -395,6 +398,13 @@ def _fault(manifest: Manifest) -> str | None:
     if beyond:
         return f"{beyond[0]} is no number of rows"
     return next((f for item in (manifest.sensitive_hierarchies or {}).items() if (f := _tree_fault(*item))), None)
+
+
+def _told_of_original(manifest: Manifest) -> list[str]:
+    """What a manifest tells of the table behind the release, and that of a private one does not."""
+    parts = {"input": manifest.input or ManifestInput(), "solution": manifest.solution or ManifestSolution()}
+    told = [f"{part}.{name}" for part, of in parts.items() for name, value in vars(of).items() if value is not None]
+    return told + (["whole"] if manifest.whole else [])
 
 
 def _tree_fault(name: str, rows: Sequence[Sequence[str]]) -> str | None:

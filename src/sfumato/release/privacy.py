@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
-from math import exp
 from typing import Any
 
 from sfumato.core.accounting import EXACT, PrivacyCost, delta_of
 from sfumato.core.protocols import BY_CONSTRUCTION
-from sfumato.core.wording import number
+from sfumato.criteria.differential_privacy import private_sentence
 from sfumato.criteria.model import Promise
 
 DIFFERENTIAL_PRIVACY = "differential-privacy"
@@ -53,11 +52,12 @@ def privacy_promise(privacy: Mapping[str, Any], claim: Any = None) -> Promise:
         faults.append("the manifest itself says that it does not hold")
     try:
         epsilon, delta = (Decimal(str(privacy.get(name))) for name in ("epsilon", "delta"))
-        told, bound = _sentence(epsilon, delta, str(privacy.get("unit"))), float(epsilon)
+        replaced = privacy.get("neighbours") == NEIGHBOURS[1]
+        told, bound = private_sentence(epsilon, delta, str(privacy.get("unit")), replaced), float(epsilon)
     except (InvalidOperation, ValueError, OverflowError):
         told, bound = "The release is differentially private.", 0.0
     parameters = {name: str(privacy[name]) for name in ("epsilon", "delta") if name in privacy}
-    if claim is not None and {name: str(claim.parameters.get(name)) for name in parameters} != parameters:
+    if claim is not None and any(_other(claim.parameters.get(name), text) for name, text in parameters.items()):
         faults.append("a promise states another epsilon or delta")
     note = "; ".join(faults) if faults else NOTE
     return Promise(DIFFERENTIAL_PRIVACY, parameters, (), not faults, None, bound, told, note, how=BY_CONSTRUCTION)
@@ -95,10 +95,24 @@ def _amount(text: Any) -> Decimal:
     return found
 
 
-def _sentence(epsilon: Decimal, delta: Decimal, unit: str) -> str:
-    factor, who = number(exp(float(epsilon))), "person" if unit == "person" else "row"
-    but = f", but for a chance of {delta.normalize()}" if delta else ""
-    return (
-        f"Whether any one {who} was in the data or not, every outcome is at most {factor} times as likely{but} "
-        f"(epsilon {epsilon.normalize():f})."
-    )
+def _other(claimed: Any, text: str) -> bool:
+    """Whether a promise claims another amount."""
+    try:
+        return _amount(claimed if claimed is not None else 0) != _amount(text)
+    except (InvalidOperation, ValueError):
+        return True
+
+
+OF_ORIGINAL = {  # what a manifest tells of the original, by part
+    "solution": ("suppressed", "suppression_limit", "loss", "loss_per_attribute", "proven", "optimal"),
+    "policy": ("suppression", "loss", "chosen", "ends", "tidy"),
+}
+
+
+def without_original(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """A manifest without anything of the original that was not paid for: no rows of the input, no suppressed rows and
+    no limit of them, no loss, no fingerprint, no seed."""
+    kept: dict[str, Any] = {name: value for name, value in manifest.items() if name not in ("input", "whole", "seed")}
+    for part, gone in OF_ORIGINAL.items():
+        kept[part] = {name: value for name, value in kept.get(part, {}).items() if name not in gone}
+    return kept

@@ -19,6 +19,7 @@ from sfumato.core.microdata import Microdata, encode
 from sfumato.core.parameters import column_names, column_set, known_columns, mapping, one_of, quasi_sets, yes_or_no
 from sfumato.core.policy import Policy
 from sfumato.core.printed import printed, with_texts
+from sfumato.core.protocols import BY_CONSTRUCTION, PROVEN
 from sfumato.core.registry import field_values
 from sfumato.core.roles import REST, K, Roles, Undecided, check_roles, digits_of, undecided
 from sfumato.core.spelling import warn_of_spellings
@@ -128,9 +129,9 @@ class Request:
         return bool(self.search.wildcard)
 
 
-def criteria(require: Any, k: Any = None) -> tuple[Any, ...]:
+def criteria(require: Any, k: Any = None, unprovable: bool = False) -> tuple[Any, ...]:
     """Criteria from values, shell forms and mappings as in a policy file; one alone is a list of one. With `k`,
-    k-anonymity is the first of them."""
+    k-anonymity is the first of them. Those that no rows prove are refused unless a release is made for them."""
     if isinstance(require, str | Mapping) or not isinstance(require, Iterable):
         require = [require]
     if k is not None:
@@ -142,6 +143,8 @@ def criteria(require: Any, k: Any = None) -> tuple[Any, ...]:
     if not found:
         hint = "for example require=[sf.KAnonymity(10)]"
         raise PolicyError("nothing is required of the release", allowed=", ".join(CRITERIA), hint=hint)
+    if not unprovable:
+        _refuse_unprovable(found)
     return found
 
 
@@ -509,6 +512,14 @@ def refuse_hidden(policy: Policy, found: Verification) -> None:
             "the distribution of the whole table would give the suppressed rows away",
             hint=f"set suppression to 0, or ask for a larger {' and '.join(against[model] for model in models)}",
         )
+
+
+def _refuse_unprovable(require: Iterable[Any]) -> None:
+    """Raise a PolicyError where the rows of a table are asked for what holds by construction, or not at all."""
+    for c in require:
+        if getattr(c, "how", PROVEN) == BY_CONSTRUCTION:
+            what = f"no rows prove {c.model}: it follows from how they were made, which the folder of a release says"
+            raise PolicyError(what, hint=f"verify the folder; of the rows ask for k-anonymity with k = {c.least_size}")
 
 
 def look_before(engine: Engine, request: Request) -> bool:

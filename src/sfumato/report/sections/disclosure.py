@@ -31,6 +31,7 @@ PROMISED = {
     "average-risk": (IDENTITY,),
     "sample-uniqueness": (IDENTITY,),
     "population-uniqueness": (IDENTITY,),
+    "differential-privacy": (IDENTITY, ATTRIBUTE, INFERENTIAL),
     "alpha-k": (IDENTITY, ATTRIBUTE),
     "distinct-l-diversity": (ATTRIBUTE,),
     "entropy-l-diversity": (ATTRIBUTE,),
