@@ -32,11 +32,16 @@ from sfumato.dp.queries.clipped import WithClipped
 from sfumato.dp.queries.contingency_table import BINS, ContingencyTable
 from sfumato.dp.queries.count import Count
 from sfumato.dp.queries.covariance import Covariance
+from sfumato.dp.queries.decision_tree import DEPTH, DecisionTree
 from sfumato.dp.queries.distinct_count import DistinctCount
 from sfumato.dp.queries.frequent_keys import FrequentKeys
 from sfumato.dp.queries.grouped import Grouped
 from sfumato.dp.queries.grouped_mean import GroupedMean
+from sfumato.dp.queries.learning import BINS as MODEL_BINS
+from sfumato.dp.queries.linear_regression import LinearRegression
+from sfumato.dp.queries.logistic_regression import STEPS, LogisticRegression
 from sfumato.dp.queries.mean import Mean
+from sfumato.dp.queries.naive_bayes import NaiveBayes
 from sfumato.dp.queries.quantile import NEAR, Quantile
 from sfumato.dp.queries.query import Query
 from sfumato.dp.queries.several import Several
@@ -250,6 +255,34 @@ class Session:
     def top(self, column: str, k: int = 3, *, where: str | None = None, **price: Unpack[Price]) -> Answer:
         """The k most frequent of the public values of a column."""
         return self.ask(Top(column, k, where), **price)
+
+    def linear_regression(
+        self, target: str, features: str | Sequence[str], *, ridge: float = 0.0, where: str | None = None,
+        **price: Unpack[Price],
+    ) -> Answer:  # fmt: skip
+        """A linear regression of a number on other columns; the value of the answer predicts."""
+        return self.ask(LinearRegression(target, features, ridge, where), **price)
+
+    def logistic_regression(
+        self, target: str, features: str | Sequence[str], *, positive: str | None = None, steps: int = STEPS,
+        where: str | None = None, **price: Unpack[Price],
+    ) -> Answer:  # fmt: skip
+        """A logistic regression: whether a category is `positive`, by other columns."""
+        return self.ask(LogisticRegression(target, features, positive, steps, where), **price)
+
+    def naive_bayes(
+        self, target: str, features: str | Sequence[str], *, bins: int = MODEL_BINS, where: str | None = None,
+        **price: Unpack[Price],
+    ) -> Answer:  # fmt: skip
+        """A naive Bayes classifier of a category by other columns."""
+        return self.ask(NaiveBayes(target, features, bins, where), **price)
+
+    def decision_tree(
+        self, target: str, features: str | Sequence[str], *, depth: int = DEPTH, bins: int = MODEL_BINS,
+        where: str | None = None, **price: Unpack[Price],
+    ) -> Answer:  # fmt: skip
+        """A decision tree of a category by other columns."""
+        return self.ask(DecisionTree(target, features, depth, bins, where), **price)
 
     def several(self, queries: Sequence[Any], **price: Unpack[Price]) -> Answer:
         """Several questions together, values or texts, each for an equal share of the cost."""

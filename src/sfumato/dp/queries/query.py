@@ -18,7 +18,7 @@ from sfumato.dp.values import Public, Unit
 
 HALVINGS = 100
 CLOSED = 3  # scales of which the law of the sum is taken in closed form
-REACH, POINTS = 60.0, 6000  # of the integral that it is taken by else
+REACH, POINTS = 60.0, 2000  # of the integral that it is taken by else
 Z95 = 1.959963984540054  # of the normal law
 
 
@@ -56,7 +56,13 @@ class Law:
     whole: Callable[[float], int]
 
 
-Draw = Callable[[Any], Any]
+class Draw(Protocol):
+    """Draws the next part that a query has stated; the scales of those that were drawn are known to it."""
+
+    scales: list[float]
+
+    def __call__(self, values: Any) -> Any:
+        """The numbers with noise, in the unit of their column; or what is chosen of candidates."""
 
 
 @runtime_checkable
@@ -154,7 +160,7 @@ def _within_many(scales: np.ndarray, share: float) -> float:
     u = (np.arange(POINTS) + 0.5) * (REACH / POINTS)
     law = np.exp(-np.log1p(np.square(np.outer(scales / unit, u))).sum(axis=0)) / u
     low, high = 0.0, 10.0
-    for _ in range(40):
+    for _ in range(30):
         middle = (low + high) / 2
         held = 2 / math.pi * float(np.dot(np.sin(u * middle), law)) * (REACH / POINTS)
         low, high = (middle, high) if held < share else (low, middle)

@@ -30,6 +30,10 @@ PLACES = {
     "frequent-keys": ("by",),
     "count": (),
     "covariance": ("one", "other"),
+    "linear-regression": ("target",),
+    "logistic-regression": ("target",),
+    "naive-bayes": ("target",),
+    "decision-tree": ("target",),
 }  # of columns; else "column"
 EXAMPLE = '"mean age where sex = F"'
 JSON = '{"query": "mean", "column": "age", "where": "sex = F"}'
@@ -118,7 +122,7 @@ def _made(name: str, parameters: dict[str, Any]) -> Query:
         grouped = {
             key: parameters.pop(key) for key in ("by", "bins") if key in parameters and key not in _fields(known)
         }
-    for key in ("column", "one", "other"):
+    for key in ("column", "one", "other", "target"):
         if key in parameters:
             column_name(parameters[key], f"{name}: {key}")
     try:
