@@ -45,6 +45,7 @@ def test_the_commands() -> None:
         "list",
         "dp ledger",
         "dp marginals",
+        "dp collect",
     ]
 
 

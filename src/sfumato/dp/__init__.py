@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sfumato.core.accounting import Budget, PrivacyCost
+from sfumato.dp import local
 from sfumato.dp.account import Account
 from sfumato.dp.ledger import BudgetLedger
 from sfumato.dp.marginals import MarginalRelease, release_marginals
@@ -21,5 +22,6 @@ __all__ = [
     "Public",
     "Session",
     "Unit",
+    "local",
     "release_marginals",
 ]
