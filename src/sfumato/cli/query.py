@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli import inputs, options
+from sfumato.cli import inputs, options, serving
 from sfumato.cli.console import Progress, notes, say, say_json, say_table
 from sfumato.cli.options import option
 from sfumato.core.wording import count, number
@@ -16,6 +16,8 @@ from sfumato.core.wording import count, number
 ASKING = "Question"
 PUBLIC = "What is public"
 BUDGET = "Budget"
+SERVICE = "Service"
+NAME = "table"
 
 
 class QueryAction(StrEnum):
@@ -24,11 +26,16 @@ class QueryAction(StrEnum):
     ask = "ask"
     cost = "cost"
     budget = "budget"
+    serve = "serve"
+    key = "key"
+    password = "password"
 
 
 def query(
-    action: Annotated[QueryAction, typer.Argument(help="ask, cost or budget.", metavar="ACTION")],
-    files: Annotated[options.Texts, typer.Argument(help="The data, and a question.", metavar="FILE")] = None,
+    action: Annotated[QueryAction, typer.Argument(help="ask, cost, budget, serve, key or password.", metavar="ACTION")],
+    files: Annotated[
+        options.Texts, typer.Argument(help="The data, and a question; or a policy.", metavar="FILE")
+    ] = None,
     *,
     epsilon: Annotated[str | None, option("--epsilon", "What the answer may cost.", ASKING, "N")] = None,
     delta: Annotated[
@@ -68,11 +75,26 @@ def query(
     ] = None,
     analyst: Annotated[str, option("--analyst", "Who asks: owner (default).", BUDGET, "NAME")] = "owner",
     i_know: Annotated[bool, option("--i-know", "Take a budget above 20, which protects nobody.", BUDGET)] = False,
-    dataset: Annotated[str, option("--dataset", "Whose ledger it is: table (default).", BUDGET, "NAME")] = "table",
+    dataset: Annotated[str, option("--dataset", "Whose ledger it is: table (default).", BUDGET, "NAME")] = NAME,
+    service: Annotated[str | None, option("--service", "Ask a service, not a file.", SERVICE, "URL")] = None,
+    key_file: Annotated[
+        Path | None, option("--key-file", "File with your key of the service.", SERVICE, "FILE")
+    ] = None,
+    purpose: Annotated[
+        str | None, option("--purpose", "What it is asked for, of several grants.", SERVICE, "TEXT")
+    ] = None,
+    request: Annotated[
+        str | None, option("--request", "Name of the call: made again, it costs once.", SERVICE, "TEXT")
+    ] = None,
+    address: Annotated[
+        str | None, option("--address", "Where to serve, in place of the policy's.", SERVICE, "IP")
+    ] = None,
+    port: Annotated[int | None, option("--port", "Port to serve at; 0 for a free one.", SERVICE, "N")] = None,
     reading: options.ReadingOptions,
     as_json: options.Json = False,
 ) -> int:
-    """Ask a question with noise (ask), see what it would cost (cost), or what is left (budget).
+    """Ask a question with noise (ask), see what it would cost (cost), or what is left (budget): of a file, or with
+    --service of a running service. Run that (serve POLICY), make a key of it (key), or hash a password (password).
 
     Questions are texts: "count where age > 40", "mean age where sex = F", "quantile pay q=0.9", "histogram sex,age"; or
     SQL: "SELECT sex, count(*), avg(age) FROM t WHERE age > 40 GROUP BY sex".
@@ -81,7 +103,15 @@ def query(
     import sfumato as sf
     from sfumato.errors import PolicyError
 
+    if action in (QueryAction.serve, QueryAction.key, QueryAction.password):
+        return serving.run(action.value, files or [], key_file, address, port, as_json)
     asks = action is not QueryAction.budget
+    found: dict[str, Any] = {}
+    if service is not None:
+        asked = {"epsilon": epsilon, "delta": delta, "rho": rho, "clipped": clipped}
+        named = {"dataset": None if dataset == NAME else dataset, "purpose": purpose, "request": request}
+        found = serving.remote(action.value, files or [], service, key_file, asked, named)
+        return _told(found, action, as_json)
     *places, text = files if files and asks else [*(files or ()), ""]
     if len(places) != 1 or (asks and epsilon is None and rho is None) or budget is None or ledger is None:
         what = f"{action} needs the data{', a question, --epsilon' if asks else ''}, --budget and --ledger"
@@ -95,7 +125,6 @@ def query(
             neighbours=neighbours, accounting=accounting, ledger=ledger, analyst=analyst, dataset=dataset,
             i_know=i_know,
         )  # fmt: skip
-        found: dict[str, Any] = {}
         if action is QueryAction.cost:
             priced = session.price(text, epsilon, delta=delta, rho=rho)
             found = {
@@ -107,10 +136,14 @@ def query(
         elif action is QueryAction.ask:
             found = session.ask(text, epsilon, delta=delta, rho=rho, clipped=clipped).plain()
         found |= {"left": str(session.left.epsilon), "budget_left": str(session.left)}
+    return _told(found, action, as_json)
+
+
+def _told(found: dict[str, Any], action: QueryAction, as_json: bool) -> int:
     if as_json:
         say_json(found)
-        return 0
-    _say(found, action)
+    else:
+        _say(found, action)
     return 0
 
 

@@ -6,9 +6,10 @@ import json
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from copy import copy
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any, TypedDict, Unpack
+from typing import Any, Self, TypedDict, Unpack
 
 import polars as pl
 
@@ -139,12 +140,8 @@ class Session:
             self.budget.delta if dataset_delta is None else delta_of_budget(dataset_delta, "dataset_delta", rows),
             accounting,
         )
-        for what, text in (("dataset", dataset), ("analyst", analyst), ("purpose", purpose)):
-            if not isinstance(text, str) or len(text) > LONGEST or not text.isprintable():
-                raise PolicyError(
-                    f"{what} must be a text", got=type(text).__name__, allowed=f"up to {LONGEST} characters"
-                )
-        self.dataset, self.analyst, self.purpose = dataset, analyst, purpose
+        self.dataset, self.analyst = _name(dataset, "dataset"), _name(analyst, "analyst")
+        self.purpose = _name(purpose, "purpose")
         self.share = parameters.yes_or_no(share, "share")
         self.ledger = BudgetLedger(ledger, self.dataset)
         self.whole_budget = self.ledger.register(whole)
@@ -156,6 +153,19 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<Session of {self.analyst}: {self.left} left of {self.budget}>"
+
+    def for_analyst(
+        self, analyst: str, epsilon: Any, delta: Any = 0, *, purpose: str = "", share: bool = False,
+        public_rows: int | None = None, i_know: bool = False,
+    ) -> Self:  # fmt: skip
+        """A session of another analyst or purpose, over the same table, ledger and budget of the dataset: nothing is
+        read again, and it closes with this one."""
+        found = copy(self)
+        found.analyst, found.purpose = _name(analyst, "analyst"), _name(purpose, "purpose")
+        budget = epsilon_of(epsilon, i_know), delta_of_budget(delta, "delta", public_rows)
+        found.budget = Budget(*budget, self.budget.accounting)
+        found.share = parameters.yes_or_no(share, "share")
+        return found
 
     def close(self) -> None:
         """Let go of the table and the ledger."""
@@ -414,6 +424,12 @@ def _tuples(interval: Any) -> Any:
         return interval
     ends = len(interval) == 2 and all(isinstance(end, int | float) for end in interval)
     return tuple(interval) if ends else [_tuples(own) for own in interval]
+
+
+def _name(text: Any, what: str) -> str:
+    if not isinstance(text, str) or len(text) > LONGEST or not text.isprintable():
+        raise PolicyError(f"{what} must be a text", got=type(text).__name__, allowed=f"up to {LONGEST} characters")
+    return text
 
 
 def delta_of_budget(value: Any, what: str, rows: int | None) -> Decimal:

@@ -1,0 +1,87 @@
+"""A client of the service, for the shell: one request at a time, by the standard library alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import ssl
+import urllib.error
+import urllib.parse
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from sfumato.core.parameters import path_of
+from sfumato.errors import BudgetSpent, InputError, PolicyError, ReadError, SfumatoError
+from sfumato.service.policy import is_loopback
+
+SECONDS = 120.0
+ERRORS: dict[str, type[SfumatoError]] = {"BudgetSpent": BudgetSpent}
+
+
+class ServiceClient:
+    """Requests to a service by a user's key."""
+
+    def __init__(self, address: str, key_file: Any) -> None:
+        parts = urllib.parse.urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise PolicyError("this is no address of a service", got=repr(address), allowed="http://127.0.0.1:8321")
+        if parts.scheme == "http" and not is_loopback(parts.hostname):
+            raise PolicyError("a key is sent to other machines by https alone", got=repr(address))
+        self.address = f"{parts.scheme}://{parts.netloc}"
+        self._key = read_key(key_file)
+
+    def ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        """Ask a question."""
+        found: dict[str, Any] = self._call("/ask", question)
+        return found
+
+    def cost(self, question: dict[str, Any]) -> dict[str, Any]:
+        """What a question would cost."""
+        found: dict[str, Any] = self._call(
+            "/cost", {name: value for name, value in question.items() if name != "clipped"}
+        )
+        return found
+
+    def budget(self) -> list[dict[str, Any]]:
+        """What is left of the user's budgets."""
+        found: list[dict[str, Any]] = self._call("/budget")
+        return found
+
+    def _call(self, path: str, body: dict[str, Any] | None = None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
+        request = urllib.request.Request(self.address + path, data, headers)
+        opener = urllib.request.build_opener(
+            urllib.request.ProxyHandler({}),
+            urllib.request.HTTPSHandler(context=ssl.create_default_context()),
+        )
+        try:
+            with opener.open(request, timeout=SECONDS) as response:
+                return json.loads(response.read())
+        except urllib.error.HTTPError as error:
+            raise _error(error) from None
+        except (OSError, ValueError) as error:
+            raise ReadError(f"the service at {self.address} does not answer: {type(error).__name__}") from None
+
+
+def _error(error: urllib.error.HTTPError) -> SfumatoError:
+    try:
+        said = json.loads(error.read())
+        kind, message, faults = str(said["error"]), str(said["message"]), said.get("faults") or ()
+    except (OSError, ValueError, KeyError, TypeError):
+        return ReadError(f"the service refused with status {error.code}")
+    if kind in ERRORS:
+        return ERRORS[kind](message)
+    return PolicyError(message, [str(fault) for fault in faults]) if error.code < 500 else InputError(message)
+
+
+def read_key(file: Any) -> str:
+    """A key from its file, which nobody else may read."""
+    place = path_of(file).expanduser()
+    try:
+        if os.name != "nt" and place.stat().st_mode & 0o077:
+            raise ReadError(f'the key file "{place}" can be read by others', hint=f"chmod 600 {place}")
+        return Path(place).read_text("ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        raise ReadError(f'there is no key in "{place}"', hint="sfumato query key makes one") from None
