@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PEERS := .venv-bench
+DP_PEERS := .venv-bench-dp
 LOCK := .venv-lock
 
 PIP := -m pip --disable-pip-version-check -qq
@@ -66,8 +67,9 @@ format: $(VENV)/.all  ## let ruff mend style and layout
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(VENV)/.all $(PEERS)/.all  ## measure speed and loss beside the peers
-	@SFUMATO_PEERS_PYTHON=$(CURDIR)/$(PEERS)/bin/python $(BIN)/python -m benchmarks
+bench: $(VENV)/.all $(PEERS)/.all $(DP_PEERS)/.all  ## measure speed and loss beside the peers
+	@SFUMATO_PEERS_PYTHON=$(CURDIR)/$(PEERS)/bin/python SFUMATO_DP_PEERS_PYTHON=$(CURDIR)/$(DP_PEERS)/bin/python \
+	  $(BIN)/python -m benchmarks
 
 bench-scale: $(VENV)/.all $(PEERS)/.all  ## rows per second and memory up to 100 million rows: files, databases, Spark
 	@SFUMATO_PEERS_PYTHON=$(CURDIR)/$(PEERS)/bin/python $(BIN)/python -m benchmarks.scale
@@ -92,6 +94,8 @@ lock:  ## write the requirements*.lock files, keeping what still fits; UPGRADE=-
 	@$(COMPILE) -o requirements.lock $(LOCK)/all.in
 	@$(COMPILE) -c requirements.lock -o requirements-core.lock $(LOCK)/core.in
 	@$(COMPILE) -o requirements-bench.lock $(LOCK)/bench.in
+	@$(PYTHON) -c "$$NEEDS" bench-dp > $(LOCK)/bench-dp.in
+	@$(COMPILE) -o requirements-bench-dp.lock $(LOCK)/bench-dp.in && sed -i '/^$$/d; /^#/d' requirements-bench-dp.lock
 
 clean:  ## remove what was built; the environments stay
 	@rm -rf out/demo out/demo-input site dist .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
@@ -115,7 +119,12 @@ $(PEERS)/.all: requirements-bench.lock | $(PEERS)/.made
 	@$(PEERS)/bin/python $(INSTALL) requirements-bench.lock
 	@touch $@
 
-$(VENV)/.made $(PEERS)/.made:
+$(DP_PEERS)/.all: requirements-bench-dp.lock | $(DP_PEERS)/.made
+	@echo "Installing diffprivlib, a peer of the benchmark, into $(DP_PEERS) ..."
+	@$(DP_PEERS)/bin/python $(INSTALL) requirements-bench-dp.lock
+	@touch $@
+
+$(VENV)/.made $(PEERS)/.made $(DP_PEERS)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "Sfumato needs Python 3.11 or newer. If it has another name here: make PYTHON=python3.12"; exit 1; }
 	@$(PYTHON) -m venv $(@D) || { \

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from benchmarks import (
     command_line,
+    dp,
     first_use,
     masking,
     measures,
@@ -33,11 +34,13 @@ GROUPS: dict[str, Callable[[], Sequence[Figure | Comparison | Agreement]]] = {
     "masking": masking.run,
     "synthesis": synthesis.run,
     "measures": measures.run,
+    dp.GROUP: dp.run,
     "command line": command_line.run,
     "first use": first_use.run,
     "peers": peers.run,
 }
-BESIDE_PEERS = ("synthesis", "measures", "peers")  # they are whole only with the peers' interpreter
+# they are whole only with the peers' interpreter
+BESIDE_PEERS = dict.fromkeys(("synthesis", "measures", "peers"), peers.PYTHON) | {dp.GROUP: dp.PYTHON}
 
 
 def main() -> None:
@@ -51,9 +54,10 @@ def main() -> None:
         parser.error("--merge goes with --only; without it everything is written anew")
     chosen = [name for name in GROUPS if given.only in (None, name.replace(" ", "-"))]
     write = given.merge if given.only else True
-    if write and any(name in BESIDE_PEERS for name in chosen) and not os.environ.get(peers.PYTHON):
+    needed = dict.fromkeys(BESIDE_PEERS[name] for name in chosen if name in BESIDE_PEERS)
+    if write and (absent := [name for name in needed if not os.environ.get(name)]):
         write = False
-        say(f"{peers.PYTHON} is not set, so the peers are left out and nothing is written; `make bench` sets it")
+        say(f"{absent[0]} is not set, so the peers are left out and nothing is written; `make bench` sets it")
     yardsticks: dict[str, float] = {}
     figures: list[Figure] = []
     comparisons: list[Comparison] = []

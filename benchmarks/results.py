@@ -129,6 +129,11 @@ def _notes(details: Mapping[str, Any]) -> str:
         notes.append(f"{details['found']:.1%} found")
     if "error" in details:
         notes.append(f"error {details['error']:.1%}")
+    if "per_second" in details:
+        notes.append(f"{details['per_second']:,} a second")
+    notes += [f"{tool} {number(1000 * seconds)} ms" for tool, seconds in details.get("beside", {}).items()]
+    if "load" in details:
+        notes.append(f"load {details['load']:g}")
     if "before" in details:  # what it took when columns were encoded and counted for each measure
         notes.append(f"formerly {number(details['before'])} s")
     if "says_that_it_compiles" in details:

@@ -314,7 +314,9 @@ def test_all_holds_every_extra() -> None:
     assert set(re.findall(r"\w+", everything.removeprefix("sfumato"))) == set(EXTRAS) - {"all"}
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-core.lock", "requirements-bench.lock"])
+@pytest.mark.parametrize(
+    "lock", ["requirements.lock", "requirements-core.lock", "requirements-bench.lock", "requirements-bench-dp.lock"]
+)
 def test_lock_holds_names_versions_and_hashes_only(lock: str) -> None:
     text = (ROOT / lock).read_text("utf-8")
     entry = r"[\w.-]+==[\w.+!-]+(?: \\\n    --hash=sha256:[0-9a-f]{64})+\n"
@@ -329,6 +331,7 @@ def test_locks_cover_the_dependencies() -> None:
         ("requirements-core.lock", core),
         ("requirements.lock", core + extras + groups["test"] + groups["docs"]),
         ("requirements-bench.lock", groups["bench"]),
+        ("requirements-bench-dp.lock", groups["bench-dp"]),
     ):
         assert {canonical(need) for need in needs} - set(locked(lock)) == set(), lock
 

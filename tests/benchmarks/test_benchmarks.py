@@ -119,6 +119,7 @@ def test_committed_results_agree(module) -> None:
         "measures",
         "command line",
         "first use",
+        "private answers",
         "threads",
     }
     assert {figure["group"] for figure in found["figures"]} == groups
