@@ -128,6 +128,7 @@ EXPORTED = [
     "Rounding",
     "RowOrderWarning",
     "SEARCHES",
+    "SafePub",
     "Samarati",
     "SampleUniqueness",
     "Sampling",

@@ -131,6 +131,7 @@ if TYPE_CHECKING:
     from sfumato.search import OnePassKMeans as OnePassKMeans
     from sfumato.search import Optimal as Optimal
     from sfumato.search import Refined as Refined
+    from sfumato.search import SafePub as SafePub
     from sfumato.search import Samarati as Samarati
     from sfumato.search import TopDown as TopDown
     from sfumato.search import TupleSuppression as TupleSuppression
@@ -245,6 +246,7 @@ _HOMES = {
         "OLA",
         "Optimal",
         "Lightning",
+        "SafePub",
         "Datafly",
         "MuArgus",
         "TDS",

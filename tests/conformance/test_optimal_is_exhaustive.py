@@ -61,7 +61,8 @@ PATHS = {
 
 
 def test_every_criterion_is_tried() -> None:
-    assert {name.split()[0] for name in CRITERIA} == set(sf.CRITERIA)
+    proven = {name for name, one in sf.CRITERIA.items() if one.example.how == "proven"}
+    assert {name.split()[0] for name in CRITERIA} == proven
 
 
 @pytest.mark.parametrize("loss", slow_but(LOSSES, "lm"))

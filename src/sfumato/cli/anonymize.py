@@ -12,7 +12,7 @@ import typer
 from sfumato.cli import guide, inputs, options
 from sfumato.cli.console import Progress, complain, notes, say, say_command, say_json, say_written, tell
 from sfumato.cli.options import PROMISES, ROLES, SEARCH, WRITING, option
-from sfumato.core.wording import apart, as_flag, number, percent, scalar
+from sfumato.core.wording import apart, as_flag, count, number, percent, scalar
 
 if TYPE_CHECKING:
     from sfumato.measures.reach import Reach
@@ -201,12 +201,13 @@ def show(
         say_json(
             {
                 "rows": manifest["data"]["rows"],
-                "suppressed": solution["suppressed"],
+                "suppressed": solution.get("suppressed"),
                 "search": manifest["policy"]["search"],
-                "chosen": manifest["policy"]["chosen"],
-                "loss": {**manifest["policy"]["loss"], "value": solution["loss"]},
-                "optimal": solution["optimal"],
+                "chosen": manifest["policy"].get("chosen"),
+                "loss": {**manifest["policy"].get("loss", {}), "value": solution.get("loss")},
+                "optimal": solution.get("optimal", False),
                 "promises": promises,
+                **({"privacy": manifest["privacy"]} if "privacy" in manifest else {}),
                 "reach": found.reach.to_dict(),
                 **({} if held is None else {"profile": held.to_dict()}),
                 "folder": None if folder is None else str(folder),
@@ -219,21 +220,10 @@ def show(
         )
         return
     tell(told)
-    rows, of = manifest["data"]["rows"], manifest["input"]["rows"]
-    say(f"{number(rows)} of {number(of)} rows released, {number(solution['suppressed'])} suppressed")
-    best = ", the least there is" if solution["optimal"] else ""
-    best += f"; proven: {solution['proven']}" if solution["proven"] else ""
-    method, loss = manifest["policy"]["search"]["name"], manifest["policy"]["loss"]["name"]
-    lost = "not told by the released labels" if solution["loss"] is None else number(solution["loss"])
-    say(f"method {method}; loss {loss} {lost}{best}")
-    had, finer = found.solution.verdict.loss, found.solution.as_ranges
-    if finer is not None and finer < (1 - MUCH) * had:
-        say(f"  ranges of their own would lose about {percent(1 - finer / had)} less: --labels ranges prints them")
-    if found.solution.improving is not None and not manifest["policy"]["chosen"]:
-        say(f"  the second half of its rounds lowered the loss by {percent(found.solution.improving)}")
-    if chosen := manifest["policy"]["chosen"]:
-        say(f"  picked because {chosen['why']}")
-        say(f"  runner-up {chosen['runner_up']}")
+    if "privacy" in manifest:
+        _say_private(manifest)
+    else:
+        _say_figures(found, manifest)
     say(title(found.reach, held))
     say_promises(promises)
     say_reach(found.reach, held)
@@ -249,6 +239,37 @@ def show(
         say_command("verify it with", command)
     else:
         say("to verify it later, release it with -o FOLDER too: its manifest keeps what the promises are held against")
+
+
+def _say_private(manifest: Mapping[str, Any]) -> None:
+    """Of a private release, what was paid for: nothing else of the original may be told."""
+    cost, levels = manifest["privacy"], manifest["solution"]["levels"]
+    say(f"{count(manifest['data']['rows'], 'row')} released, of a sample of the rows")
+    say(f"cost: epsilon {cost['epsilon']}, delta {cost['delta']}")
+    for part in cost["accounting"]:
+        own = [f"{name} {part[name]}" for name in ("beta", "k", "epsilon", "delta") if name in part]
+        say(f"  {part['what']}: {', '.join(own)}")
+    say(f"levels: {', '.join(f'{name} {level}' for name, level in levels.items())}")
+
+
+def _say_figures(found: Any, manifest: Mapping[str, Any]) -> None:
+    """Rows, method and loss."""
+    solution = manifest["solution"]
+    rows, of = manifest["data"]["rows"], manifest["input"]["rows"]
+    say(f"{number(rows)} of {number(of)} rows released, {number(solution['suppressed'])} suppressed")
+    best = ", the least there is" if solution["optimal"] else ""
+    best += f"; proven: {solution['proven']}" if solution["proven"] else ""
+    method, loss = manifest["policy"]["search"]["name"], manifest["policy"]["loss"]["name"]
+    lost = "not told by the released labels" if solution["loss"] is None else number(solution["loss"])
+    say(f"method {method}; loss {loss} {lost}{best}")
+    had, finer = found.solution.verdict.loss, found.solution.as_ranges
+    if finer is not None and finer < (1 - MUCH) * had:
+        say(f"  ranges of their own would lose about {percent(1 - finer / had)} less: --labels ranges prints them")
+    if found.solution.improving is not None and not manifest["policy"]["chosen"]:
+        say(f"  the second half of its rounds lowered the loss by {percent(found.solution.improving)}")
+    if chosen := manifest["policy"]["chosen"]:
+        say(f"  picked because {chosen['why']}")
+        say(f"  runner-up {chosen['runner_up']}")
 
 
 def _verify(policy: PolicyFile, folder: Path | None, manifest: Mapping[str, Any]) -> str | None:

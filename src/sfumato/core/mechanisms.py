@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
+
 from sfumato.errors import MissingExtra, PolicyError
 
 RAISED = 2.0**-50  # by how much more a scale is raised each time
 TRIES = 60
+CHUNK = 2**20  # rows that are sampled at a time
 LARGEST = 2**52  # whole numbers that noise is added to
 
 
@@ -149,6 +153,16 @@ class _Epsilon:
 
     def map(self, distance: Any) -> Any:
         return self.measurement.map(distance)[0]
+
+
+def sample_rows(rows: int, threshold: int) -> np.ndarray:
+    """Which rows are sampled, each by itself with probability threshold/2^64: random numbers of the operating system
+    below the threshold."""
+    found = np.empty(rows, np.bool_)
+    for start in range(0, rows, CHUNK):
+        size = min(CHUNK, rows - start)
+        found[start : start + size] = np.frombuffer(os.urandom(8 * size), np.uint64) < np.uint64(threshold)
+    return found
 
 
 def _clamped(values: Sequence[int]) -> list[int]:

@@ -8,13 +8,15 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from sfumato.core.hierarchy import Hierarchy, Recipe
 from sfumato.core.registry import Registry
 from sfumato.errors import HierarchyError, PolicyError, did_you_mean
 from sfumato.hierarchies.dates import Dates, dates
 from sfumato.hierarchies.either import either
 from sfumato.hierarchies.file import File, file
-from sfumato.hierarchies.flat import Given, flat
+from sfumato.hierarchies.flat import Flat, Given, flat
 from sfumato.hierarchies.intervals import Intervals, intervals
 from sfumato.hierarchies.learned import learned
 from sfumato.hierarchies.levels import ExplicitLevels, levels
@@ -90,6 +92,19 @@ def fixed(recipe: Recipe | None) -> bool:
     if isinstance(recipe, Redact):
         return bool(recipe.steps)
     return isinstance(recipe, Intervals | Dates | Template | NumberTemplate) or written(recipe)
+
+
+def public(recipe: Recipe | None, dtype: pl.DataType) -> bool:
+    """Whether the labels of a value, and how many levels there are, follow from the value and its type alone.
+
+    >>> [public(parse(spec), pl.String()) for spec in ("flat", "intervals:5", "prefix:2", "dates:day", "dates:year")]
+    [True, True, False, False, True]
+    """
+    if isinstance(recipe, Template) and recipe.fill:  # by the longest code
+        return False
+    if isinstance(recipe, Dates) and recipe.counts_days and not dtype.is_temporal():  # whether any has a time
+        return False
+    return fixed(recipe) or isinstance(recipe, Flat)
 
 
 def _from_text(text: str, base: str | Path | None) -> Recipe:

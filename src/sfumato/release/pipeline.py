@@ -53,6 +53,7 @@ from sfumato.release.request import (
     refuse_overlap,
     refuse_own_distribution,
 )
+from sfumato.release.sampled import sampled_recoding
 from sfumato.release.verify import RowTable, Verification, verify_table, with_facts
 from sfumato.report import report
 from sfumato.search import Automatic, Mondrian
@@ -102,6 +103,8 @@ def make_release(table: Engine, engine: Engine, request: Request, to: Folder | T
 
 def find_recoding(engine: Engine, request: Request, to: Folder | Table | None, parts: bool) -> Recoding:
     """Count and search, in one piece or in parts."""
+    if request.search.private:
+        return sampled_recoding(engine, request)
     if not parts:
         try:
             return _recoding(engine, request, to)

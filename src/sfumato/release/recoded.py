@@ -30,9 +30,11 @@ from sfumato.losses.released import Losses, ReleasedColumn, class_counts, releas
 from sfumato.measures.table import TupleCounts
 from sfumato.release.facts import Masking
 from sfumato.release.manifest import Method, Shown, manifest
+from sfumato.release.privacy import without_original
 from sfumato.release.recode import global_labels, level_told, texts_of_labels
 from sfumato.release.release import Release
 from sfumato.release.request import Request, hierarchies_of, refuse_hidden
+from sfumato.release.sampled import privacy_of
 from sfumato.release.value_map import ValueMap
 from sfumato.release.verify import Audit, Verification, verify_table
 from sfumato.report import internal_report
@@ -94,6 +96,8 @@ class Recoded(Release):
     def __repr__(self) -> str:
         verdict = self.solution.verdict
         promises = ", ".join(c.model for c in self.policy.require)
+        if self.search.private:
+            return f"<Release of {self.verification.rows} rows, {promises}{brief(self.reach)}>"
         rows = f"{self.verification.rows} rows, {verdict.suppressed} suppressed"
         loss = losses(self.shown, self.policy)[0]  # what may be published: people paste this
         return f"<Release of {rows}, {'' if loss is None else f'loss {loss:.4f}, '}{promises}{brief(self.reach)}>"
@@ -103,6 +107,8 @@ class Recoded(Release):
         # not what `verification` measured: against the overall distribution that tells of suppressed rows
         loss, verification = losses(self.shown, self.policy)[0], self.shown.audit.described()[1]
         facts = [("suppressed", count(self.solution.verdict.suppressed, "row")), ("search", search_name(self.search))]
+        if self.search.private:
+            facts, loss = facts[1:], None
         facts += [] if loss is None else [(f"loss {loss_name(self.policy.loss)}", f"{loss:.4f}")]
         beyond = brief(self.reach).strip(" ,;")
         return f"Release of {count(self.verification.rows, 'row')}", [
@@ -156,7 +162,9 @@ class Recoded(Release):
             row_key=asked.row_key,
         )
         figures = losses(self.shown, self.policy)
-        mark = self.engine.fingerprint(key()) if self.in_memory else self.fingerprint
+        mark = self.fingerprint
+        if self.in_memory and not self.search.private:
+            mark = self.engine.fingerprint(key())
         found = manifest(
             self.shown,
             self.policy,
@@ -171,6 +179,8 @@ class Recoded(Release):
             self.engine.reading,
             asked.about,
         )
+        if self.search.private:
+            return {**without_original(found), "privacy": privacy_of(asked)}
         if self.masking is None:
             return found
         facts = [{"fact": f.fact, "columns": list(f.columns), "parameters": f.parameters, "step": f.step}
@@ -181,6 +191,8 @@ class Recoded(Release):
         """The level at which each column is released, as its labels tell it."""
         if not isinstance(self.solution.recoding, Levels):
             return None
+        if self.search.private:  # they are paid for
+            return dict(self.solution.recoding.levels)
         found, kept = {}, self.cell_codes[:, self.solution.kept]
         for name, codes in zip(self.policy.columns, kept, strict=True):
             attribute = self.microdata.attribute(name)

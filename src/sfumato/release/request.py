@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
@@ -111,6 +112,7 @@ class Request:
     numbers: str | Mapping[str, str] = "text"  # what ranges are written as
     row_key: tuple[str, ...] = ()  # columns that tell the rows of an out-of-core table apart
     masking: Masking | None = None  # steps before and after the search
+    charge: Callable[[], AbstractContextManager[None]] | None = None  # pays for what is drawn of a private release
 
     @property
     def counted_by(self) -> tuple[str, ...]:
@@ -512,6 +514,20 @@ def refuse_hidden(policy: Policy, found: Verification) -> None:
             "the distribution of the whole table would give the suppressed rows away",
             hint=f"set suppression to 0, or ask for a larger {' and '.join(against[model] for model in models)}",
         )
+
+
+def refuse_other_search(search: Any, private: bool, account: Any) -> None:
+    """Raise a PolicyError where a promise of privacy and a search that keeps it do not come together, or where an
+    account is given for what costs nothing."""
+    if private and not search.private:
+        what = "differential privacy takes a search that looks at the table with noise only"
+        raise PolicyError(what, got=f"search {search_name(search)}", allowed="safepub", hint="leave search out")
+    if search.private and not private:
+        hint = 'require "differential-privacy 1 1e-6", an epsilon and a delta'
+        raise PolicyError(f"{search_name(search)} makes a private release, and none is asked for", hint=hint)
+    if account is not None and not private:
+        what = "an account is for private releases, and this one is none: it costs no budget"
+        raise PolicyError(what, hint="leave account out, or require differential privacy")
 
 
 def _refuse_unprovable(require: Iterable[Any]) -> None:

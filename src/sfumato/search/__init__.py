@@ -24,6 +24,7 @@ from sfumato.search.lattice.incognito import Incognito
 from sfumato.search.lattice.lightning import Lightning
 from sfumato.search.lattice.ola import OLA
 from sfumato.search.lattice.optimal import Optimal
+from sfumato.search.lattice.safepub import SafePub
 from sfumato.search.lattice.samarati import Samarati
 from sfumato.search.microaggregation.mdav import MDAV
 from sfumato.search.microaggregation.refined import RefinedMicroaggregation
@@ -62,6 +63,7 @@ __all__ = [
     "Optimal",
     "Refined",
     "RefinedMicroaggregation",
+    "SafePub",
     "Samarati",
     "TopDown",
     "TupleSuppression",
@@ -76,6 +78,7 @@ _OURS: dict[str, Variant[Search]] = {
     "ola": Variant(OLA, example=OLA(), cite="El Emam et al. 2009", words="Optimal lattice anonymisation"),
     "optimal": Variant(Optimal, example=Optimal(), cite="Kohlmayer et al. 2012"),
     "lightning": Variant(Lightning, example=Lightning(), cite="Prasser et al. 2016"),
+    "safepub": Variant(SafePub, example=SafePub(), cite="Bild, Kuhn and Prasser 2018", words="SafePub"),
     "datafly": Variant(Datafly, example=Datafly(), cite="Sweeney 1997"),
     "mu-argus": Variant(MuArgus, example=MuArgus(), cite="Hundepool and Willenborg 1996", words="mu-Argus"),
     "k-optimize": Variant(KOptimize, example=KOptimize(), cite="Bayardo and Agrawal 2005", words="k-Optimize"),

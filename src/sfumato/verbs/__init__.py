@@ -14,8 +14,10 @@ from sfumato.core import parameters
 from sfumato.core.masked import typed
 from sfumato.core.microdata import encode
 from sfumato.core.policy import Policy, sets_required
+from sfumato.core.protocols import BY_CONSTRUCTION, PROVEN
 from sfumato.core.roles import Roles
 from sfumato.core.spelling import normalised
+from sfumato.criteria import KAnonymity
 from sfumato.criteria.named import protected_by
 from sfumato.engines.files.read import read
 from sfumato.engines.memory.table import enter
@@ -42,15 +44,19 @@ from sfumato.release.request import (
     dropped_missing,
     find_histogram_columns,
     recipes_of,
+    refuse_other_search,
     refuse_out_of_core,
     roles_of,
     sets_named,
     warn_of_codes,
     warn_of_unmeasured,
 )
+from sfumato.release.sampled import check_private
 from sfumato.release.signature import signed
 from sfumato.release.verify import Verification, verify_store, verify_table
+from sfumato.search import Automatic, SafePub, search_name
 from sfumato.search import search as parse_search
+from sfumato.search.lattice.safepub import asked_privacy
 from sfumato.search.problem import Progress, quiet
 
 __all__ = ["anonymize", "read", "verify"]
@@ -91,6 +97,7 @@ def anonymize(
     progress: Progress | None = None,
     to: Any = None,
     max_cells: int = DEFAULT_MAX_CELLS,
+    account: Any = None,
 ) -> Recoded:
     """Blur a table until it satisfies the criteria, and prove it from the released rows.
 
@@ -133,6 +140,7 @@ def anonymize(
         "purpose", "recipient", "legal_basis", "date", "review_date", "attacker" (why this one is assumed), "language"
         ("en" or "it"), "columns", a reason for the role of each, and "suggested", those whose role nobody judged.
     progress: called with a message and a share of the work.
+    account: an `sf.dp.Account`, which a differentially private release is charged to before anything is drawn.
     to: where the release goes: a folder, `Folder`, or for a table of a database `Table`. A frame is handed back in any
         case. max_cells: of an out-of-core table, how many different combinations of values may be held in memory.
 
@@ -151,7 +159,12 @@ def anonymize(
     ['[30, 34]', '[30, 34]', '[55, 59]', '[55, 59]']
     """
     parameters.check_progress(progress)
-    asked = criteria(require, k)
+    asked = criteria(require, k, unprovable=True)
+    chosen = parse_search(search)
+    if private := any(getattr(c, "how", PROVEN) == BY_CONSTRUCTION for c in asked):
+        chosen = SafePub() if isinstance(chosen, Automatic) else chosen
+        asked = (*asked, KAnonymity(asked_privacy(asked).k))
+    refuse_other_search(chosen, private, account)
     table = engine_of(data)
     place = destination(to, table)
     with table.snapshot(write=isinstance(place, Table)) as engine:  # writers do not matter
@@ -173,7 +186,7 @@ def anonymize(
             table, roles, released, masking = _masked(engine, mask, roles, released, needed, hierarchies, drawn)
             engine, schema, seed = table, table.schema(), drawn
             nothing = pl.DataFrame(schema=schema)
-        method, neat = adjusted(parse_search(search), keep, labels, tidy)
+        method, neat = adjusted(chosen, keep, labels, tidy)
         standard = None if profile is None else profile_named(profile)
         policy = Policy(roles.quasi, promised, suppression, parse_loss(loss), ends_named(ends), neat, standard)
         policy.limit(engine.rows())
@@ -203,7 +216,23 @@ def anonymize(
             row_key=check_row_key(row_key, engine),
             masking=masking,
         )
+        if private:
+            unused = {"suppression": suppression, "mask": mask, "normalise": normalise, "numbers": forms != "text",
+                      "seed": seed is not None, "order": order != CANONICAL, "ends": ends != "rounded",
+                      "weight": weight is not None, "row_key": row_key}  # fmt: skip
+            request = check_private(request, engine, unused)
+            request = replace(request, charge=_charged(account, request))
         return make_release(table, engine, request, place)
+
+
+def _charged(account: Any, request: Request) -> Any:
+    """What pays for a private release, before anything is drawn; None where nobody keeps an account."""
+    if account is None:
+        return None
+    asked = asked_privacy(request.policy.require)
+    what = {"verb": "anonymize", "search": search_name(request.search), "columns": list(request.policy.columns),
+            **asked.parameters()}  # fmt: skip
+    return lambda: account.charge(asked.cost, what)
 
 
 def _masked(

@@ -350,6 +350,7 @@ def reproduction(manifest: Manifest) -> Markup:
         ("Also in the manifest", join(["frequencies of ", names(whole), " in the whole table"]) if whole else None),
     ]
     told = NO_REPEAT if look(manifest, "solution", "reproducible") is False else REPEAT
+    told = NO_NOISE_TWICE if constructed(manifest) else told
     what = "the promises"
     if is_masked(manifest):
         told = REPEAT_DRAWN if is_synthetic(manifest) else REPEAT_MASKED
@@ -367,7 +368,7 @@ def reproduction(manifest: Manifest) -> Markup:
 
 def _again(manifest: Manifest) -> Markup | None:
     """The line that makes the release again."""
-    if not quasi(manifest) or look(manifest, "solution") is None:
+    if not quasi(manifest) or look(manifest, "solution") is None or constructed(manifest):
         return None
     line, unwritten = command(manifest)
     told = "To make it again from the same input:"
