@@ -19,6 +19,7 @@ from sfumato.dp.queries.contingency_table import ContingencyTable
 from sfumato.dp.queries.count import Count
 from sfumato.dp.queries.covariance import Covariance
 from sfumato.dp.queries.distinct_count import DistinctCount
+from sfumato.dp.queries.grouped import Grouped
 from sfumato.dp.queries.grouped_mean import GroupedMean
 from sfumato.dp.queries.mean import Mean
 from sfumato.dp.queries.quantile import NEAR, Quantile
@@ -294,10 +295,9 @@ class _Statement:
         if name not in AGGREGATES:
             hint = INSTEAD.get(name) or did_you_mean(name, AGGREGATES)
             self.refuse(f"{name} is no aggregate that is answered, or a function of one row", hint)
-        place = self.place
         self.at += 2
         if name == "count":
-            return self.count(place)
+            return self.count()
         if name == "percentile_cont" and self.peek() == NUMBERS:
             share = self.share()
             for word in (")", "WITHIN", "GROUP", "(", "ORDER BY"):
@@ -306,28 +306,28 @@ class _Statement:
                 self.at += 1
             column = self.column()
             self.takes("ASC")
-            return self.closed(self.alone(lambda where: Quantile(column, share, where=where), name, place))
+            return self.closed(self.grouped(lambda where: Quantile(column, share, where=where)))
         if self.peek() in ("DISTINCT", "ALL"):
             self.refuse(f"{self.peek()} is of count alone")
         column = self.column()
         if name in ("quantile", "percentile_cont"):
             self.take(",", "a comma and a share between 0 and 1")
             share = self.share()
-            return self.closed(self.alone(lambda where: Quantile(column, share, where=where), name, place))
+            return self.closed(self.grouped(lambda where: Quantile(column, share, where=where)))
         if name == "covar_pop":
             self.take(",", "a comma and a second column")
             other = self.column()
-            return self.closed(self.alone(lambda where: Covariance(column, other, where), name, place))
+            return self.closed(self.grouped(lambda where: Covariance(column, other, where)))
         if name in ("avg", "mean"):
             return self.closed(lambda where, by: GroupedMean(column, by, where=where) if by else Mean(column, where))
-        return self.closed(self.alone(lambda where: OF_ONE[name](column, where), name, place))
+        return self.closed(self.grouped(lambda where: OF_ONE[name](column, where)))
 
-    def count(self, place: int) -> Callable[[Any, Any], Query]:
+    def count(self) -> Callable[[Any, Any], Query]:
         if self.takes("*"):
             return self.closed(lambda where, by: ContingencyTable(by, where=where) if by else Count(where))
         if self.takes("DISTINCT"):
             column = self.column()
-            return self.closed(self.alone(lambda where: DistinctCount(column, where), "count(DISTINCT ...)", place))
+            return self.closed(self.grouped(lambda where: DistinctCount(column, where)))
         known = Condition(self.column(), "!=", (None,))
 
         def counted(where: Any, by: Any) -> Query:
@@ -336,15 +336,9 @@ class _Statement:
 
         return self.closed(counted)
 
-    def alone(self, make: Callable[[Any], Query], name: str, place: int) -> Callable[[Any, Any], Query]:
-        """An aggregate that is not asked by groups."""
-
-        def made(where: Any, by: Any) -> Query:
-            if by:
-                self.refuse(f"{name} is not answered by groups", "count and avg are; ask once for each group", place)
-            return make(where)
-
-        return made
+    def grouped(self, make: Callable[[Any], Query]) -> Callable[[Any, Any], Query]:
+        """An aggregate that is asked in each group, where there are some."""
+        return lambda where, by: Grouped(make(where), by) if by else make(where)
 
     def closed(self, make: Callable[[Any, Any], Query]) -> Callable[[Any, Any], Query]:
         self.take(")")

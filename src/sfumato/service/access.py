@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from sfumato.dp.queries.contingency_table import BINS, ContingencyTable
 from sfumato.dp.queries.query import Query
-from sfumato.dp.values import Public, Unit
+from sfumato.dp.values import Public
 from sfumato.errors import SfumatoError
 from sfumato.service.policy import GrantTable
 
@@ -16,8 +17,8 @@ class Forbidden(SfumatoError):
     """A grant does not allow what is asked."""
 
 
-def check_access(query: Query, grant: GrantTable, public: Public, unit: Unit) -> None:
-    """Refuse what a grant does not allow: kinds of queries, columns, filters, and numbers of an answer."""
+def check_access(query: Query, grant: GrantTable, public: Public) -> None:
+    """Refuse what a grant does not allow: kinds of queries, columns, filters, and how many groups there are."""
     kinds = [one.name for one in inner_queries(query)]
     if grant.queries is not None:
         for kind in kinds:
@@ -27,9 +28,17 @@ def check_access(query: Query, grant: GrantTable, public: Public, unit: Unit) ->
     filters = grant.columns if grant.filters is None else grant.filters
     _check_columns([one.column for one in query.conditions], filters, "be filtered by")
     if grant.groups is not None:
-        wide = sum(part.width for part in query.parts(public, unit) if part.candidates is None)
+        wide = max([1, *(_groups(one, public) for one in inner_queries(query))])
         if wide > grant.groups:
             raise Forbidden("the answer has more groups than are allowed", got=f"{wide:,}", allowed=f"{grant.groups:,}")
+
+
+def _groups(query: Query, public: Public) -> int:
+    """How many public groups a query is in; of groups that nobody listed, none are public."""
+    by = getattr(query, "by", None)
+    if not isinstance(by, tuple) or not all(name in public.bounds or name in public.keys for name in by):
+        return 1
+    return ContingencyTable(by, getattr(query, "bins", BINS)).size(public)
 
 
 def _check_columns(asked: Any, allowed: list[str] | None, what: str) -> None:

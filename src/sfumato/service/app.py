@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
@@ -177,7 +178,7 @@ def make_app(service: Service) -> App:
                 await watch
             service.close()
 
-    statuses = (400, 401, 402, 403, 404, 410, 413, 421, 422, 429, 500, 503)
+    statuses = (400, 401, 402, 403, 404, 405, 408, 409, 410, 413, 421, 422, 429, 500, 503)
     api = FastAPI(
         title="Sfumato", version=version("sfumato"), docs_url=None, redoc_url=None, redirect_slashes=False,
         summary="Private answers from tables that stay with their owner.", lifespan=lifespan,
@@ -208,7 +209,7 @@ def make_app(service: Service) -> App:
         found = await service.datasets[grant.dataset].run(grant, work)
         request.state.said["cost"] = found["cost"]
         request.state.said["outcome"] = "answered before" if found["again"] else "answered"
-        return JSONResponse({"dataset": grant.dataset, "purpose": grant.purpose} | found)
+        return JSONResponse(_finite({"dataset": grant.dataset, "purpose": grant.purpose} | found))
 
     async def price(question: Question, request: Request) -> JSONResponse:
         grant, query = _understood(service, question, request)
@@ -227,7 +228,7 @@ def make_app(service: Service) -> App:
 
         found = await service.datasets[grant.dataset].run(grant, work)
         request.state.said |= {"cost": found["cost"], "outcome": "priced"}
-        return JSONResponse({"dataset": grant.dataset, "purpose": grant.purpose} | found)
+        return JSONResponse(_finite({"dataset": grant.dataset, "purpose": grant.purpose} | found))
 
     @api.post("/cost", response_model=PriceDocument, dependencies=secured)
     async def cost_of(question: Question, request: Request) -> JSONResponse:
@@ -345,8 +346,17 @@ def _understood(service: Service, question: Question, request: Request) -> tuple
     else:
         query = parse_query(question.query)
     request.state.said["kind"] = query.name
-    check_access(query, grant, served.public, served.unit)
+    check_access(query, grant, served.public)
     return grant, query
+
+
+def _finite(value: Any) -> Any:
+    """A value that JSON can hold: null where it is no finite number."""
+    if isinstance(value, dict):
+        return {str(name): _finite(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _left(session: Session) -> dict[str, str]:

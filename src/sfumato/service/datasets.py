@@ -83,8 +83,13 @@ class ServedDataset:
         if session is not None:
             self._worker.submit(session.close).result()
         if self.copy.exists():
-            erase(self.copy)
-            self._log.write(event="erased", dataset=self.name, outcome="the end date has passed")
+            try:
+                erase(self.copy)
+                outcome = "the end date has passed"
+            except OutputError as error:  # it is tried again
+                complain(error)
+                outcome = "failed"
+            self._log.write(event="erased", dataset=self.name, outcome=outcome)
         return True
 
     @property

@@ -33,6 +33,7 @@ PADDED = 256  # bytes
 OPEN = ("/health", "/openapi.json")  # paths that need no key
 EVENTS = ("ask", "cost", "budget", "schema", "ledger")
 FAILURES = 60.0  # a minute, of those who are nobody
+SLOWEST = 30.0  # seconds for a request to come
 TRIES = 10.0  # passwords a minute, of a user
 JSON_TYPE = (b"content-type", b"application/json")
 
@@ -79,7 +80,7 @@ class Gate:
         scope.setdefault("state", {})["said"] = said
         came = loop.time()
         try:
-            body = await self._body(scope, receive)
+            body = await self._whole_body(scope, receive)
             came = loop.time()
             if body is None:  # the client has gone
                 return
@@ -104,6 +105,13 @@ class Gate:
         await asyncio.sleep(came + taken * self.tick - loop.time())
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": content})
+
+    async def _whole_body(self, scope: Scope, receive: Receive) -> bytes | None:
+        try:
+            async with asyncio.timeout(SLOWEST):
+                return await self._body(scope, receive)
+        except TimeoutError:
+            raise Refusal(408, "TooSlow", "the request did not come in time") from None
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
         """The whole body, as far as it may go; None where the client has gone."""
