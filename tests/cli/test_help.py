@@ -46,6 +46,7 @@ def test_the_commands() -> None:
         "dp ledger",
         "dp marginals",
         "dp collect",
+        "dp bounds",
     ]
 
 

@@ -14,6 +14,7 @@ TABLES = {
     "maskers": sf.MASKERS,
     "pseudonyms": sf.PSEUDONYMS,
     "generators": sf.GENERATORS,
+    "queries": sf.dp.QUERIES,
     "criteria": sf.CRITERIA,
     "losses": sf.LOSSES,
     "searches": sf.SEARCHES,

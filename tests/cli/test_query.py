@@ -49,6 +49,25 @@ def test_answers_costs_and_what_is_left(ask: Any) -> None:
     assert ask("query", "budget", "data.csv", *BUDGET)[1] == "left: epsilon 0.1\n"
 
 
+def test_bounds_models_and_lists(ask: Any) -> None:
+    code, out, _ = ask("dp", "bounds", "data.csv", "age", "--epsilon", "0.5", *BUDGET)
+    assert code == 0
+    assert "age between 16 and 128: --bounds age=16:128\n" in out
+    assert "geometric noise, cost epsilon 0.5; left: epsilon 0.5" in out
+    assert json.loads(ask("dp", "bounds", "data.csv", "age", "--epsilon", "0.5", *BUDGET, "--json")[1])["again"]
+    public = ("--bounds", "age=16:128", "--keys", "sex=F,M", "--epsilon", "0.1", *BUDGET)
+    assert json.loads(ask("query", "ask", "data.csv", "top sex k=2", *public)[1].splitlines()[0]) in (
+        ["F", "M"],
+        ["M", "F"],
+    )
+    model = json.loads(ask("query", "ask", "data.csv", "linear-regression age features=sex", *public, "--json")[1])
+    assert list(model["value"]["coefficients"]) == ["intercept", "sex=M"]
+    assert '"class"' in ask("query", "ask", "data.csv", "decision-tree sex features=age depth=1", *public)[1]
+    code, _, err = ask("dp", "bounds", "data.csv", "age")
+    assert code == 2
+    assert "needs --epsilon" in err
+
+
 def test_the_ledger_is_shown_checked_and_exported(ask: Any) -> None:
     ask("query", "ask", "data.csv", "count", "--epsilon", "0.25", "--analyst", "ann", *BUDGET)
     code, out, _ = ask("dp", "ledger", "show", "l.sqlite")

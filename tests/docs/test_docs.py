@@ -139,6 +139,16 @@ def test_every_model_has_a_page(name: str) -> None:
     assert f"(models/{name}.md)" in (ROOT / "docs" / "criteria.md").read_text("utf-8")
 
 
+@pytest.mark.parametrize("name", sfumato.dp.QUERIES)
+def test_every_query_has_a_page(name: str) -> None:
+    page = f"{name.replace('-', '_')}.md"
+    text = (ROOT / "docs" / "dp" / "queries" / page).read_text("utf-8")
+    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == ["Sensitivity", "Noise", "Beware"]
+    assert sfumato.dp.QUERIES[name].cite.split()[-1] in text
+    assert f"({page})" in (ROOT / "docs" / "dp" / "queries" / "index.md").read_text("utf-8")
+    assert f"dp/queries/{page}" in (ROOT / "mkdocs.yml").read_text("utf-8")
+
+
 def test_the_glossary_is_sorted() -> None:
     terms = re.findall(r"^\*\*(.+?)\.\*\*", (ROOT / "docs" / "glossary.md").read_text("utf-8"), re.MULTILINE)
     assert terms == sorted(terms, key=str.casefold)

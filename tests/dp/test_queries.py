@@ -18,6 +18,7 @@ from sfumato.core.conditions import parse_filter
 from sfumato.core.mechanisms import frequent_keys
 from sfumato.dp import QUERIES, Public, Unit
 from sfumato.dp.queries import (
+    ApproximateBounds,
     ContingencyTable,
     Count,
     Covariance,
@@ -61,7 +62,7 @@ ASKED: list[Any] = [
     LinearRegression("age", ["sex", "town"], 1.0, "pay > 0"), Grouped(LinearRegression("age", "pay"), "sex"),
     LogisticRegression("sex", ["age", "pay", "town"]), LogisticRegression("town", "pay", "b", 2, "age > 30"),
     NaiveBayes("town", ["age", "sex"]), NaiveBayes("sex", "pay", 3), DecisionTree("sex", ["age", "pay", "town"]),
-    DecisionTree("town", "sex", 1),
+    DecisionTree("town", "sex", 1), ApproximateBounds("pay"), ApproximateBounds("age", "sex = F"),
 ]  # fmt: skip
 
 
@@ -214,6 +215,26 @@ def test_the_most_frequent_and_those_that_nobody_listed():
     assert [type(value) for value in two.value] == [pl.DataFrame, pl.DataFrame, int]
 
 
+def test_bounds_are_found_where_most_numbers_are():
+    rng = np.random.default_rng(6)
+    table = pl.DataFrame(
+        {"pay": [*rng.uniform(300, 900, 5000), 1e12], "loss": [*rng.uniform(-70, 5, 5000), None], "age": [0] * 5001,
+         "name": ["a"] * 5001, "text": ["7.5"] * 5001, "well": [True] * 5001,
+         "all": [float("inf")] * 2000 + [float("-inf")] * 2000 + [float("nan")] * 1001}
+    )  # fmt: skip
+    session = sf.dp.Session(table, 100, i_know=True)
+    assert session.bounds("pay", epsilon=1).value == (256, 1024)
+    assert session.bounds("loss", epsilon=1).value == (-128, 8)
+    assert session.bounds("age", epsilon=1).value == (0, 1)
+    assert session.bounds("all", epsilon=1).value == (-(2.0**49), 2.0**49)
+    assert session.ask("bounds pay where pay > 2000", 0.1).value is None
+    assert session.bounds("text", epsilon=1).value == (4, 8)
+    assert session.bounds("name", epsilon=0.1).value is None
+    assert session.left.epsilon == Decimal("94.8")
+    with pytest.raises(PolicyError, match="no column of numbers"):
+        session.bounds("well", epsilon=1)
+
+
 def test_keys_of_several_questions_share_their_delta(monkeypatch):
     asked: list[Decimal] = []
 
@@ -354,6 +375,34 @@ def test_one_kind_of_missing_value_and_one_of_numbers():
     assert session.count(where="name = missing", **much).value == 2
     assert session.histogram("code", **much).value["count"].to_list() == [1, 2]
     assert session.sum("pay", **much).value == pytest.approx(11, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("day >= 2020-02-01", 2), ("day between 2020-01-15 and 2020-02-15", 1), ("day is missing", 1),
+        ("town not in (a, b)", 1), ("town not in (a, missing)", 2), ("pay is not missing and town != a", 1),
+        ("pay between 1 and 2", 2), ("well = true", 2), ('town = "is"', 0), ("town in (a, missing)", 2),
+    ],
+)  # fmt: skip
+def test_filters_by_types(where, expected):
+    table = pl.DataFrame(
+        {
+            "day": pl.Series(["2020-01-01", "2020-02-01", "2020-03-01", None]).str.to_date(),
+            "town": ["a", "b", "c", None], "pay": [1.0, 2.0, None, None], "well": [True, True, False, None],
+        }
+    )  # fmt: skip
+    session = sf.dp.Session(table, 10**6, bounds={"pay": (0, 10)}, i_know=True)
+    assert session.count(where=where, epsilon=10**4).value == expected
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["age between 3", "age between 3 or 4", "age is 3", "age not 3", "age not in 3", "age = 1 or age = 2", "(age = 1)"],
+)
+def test_filters_that_cannot_be_read_are_refused(where):
+    with pytest.raises(PolicyError, match="this is no filter"):
+        parse_filter(where)
 
 
 def test_numbers_beyond_what_noise_is_exact_for_are_held_there_and_refuse_nobody():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -165,8 +166,10 @@ def _say(found: dict[str, Any], action: QueryAction) -> None:
 
 
 def _say_value(value: Any, ends: Any) -> None:
-    """A number with its interval, a table, or several of them one after the other."""
-    if isinstance(value, list) and not any(isinstance(row, dict) for row in value):
+    """A number with its interval, a table, a model, or several of them one after the other."""
+    if value is None or isinstance(value, dict) or (isinstance(value, list | tuple) and ends is None):
+        say(json.dumps(value))
+    elif isinstance(value, list) and not any(isinstance(row, dict) for row in value):
         for one, own in zip(value, ends, strict=True):
             _say_value(one, own)
     elif isinstance(value, list):

@@ -26,6 +26,7 @@ class Kind(StrEnum):
     maskers = "maskers"
     pseudonyms = "pseudonyms"
     generators = "generators"
+    queries = "queries"
     risks = "risks"
     utilities = "utilities"
     attacks = "attacks"
@@ -35,7 +36,7 @@ def list_variants(
     kind: Annotated[Kind | None, typer.Argument(help="Which table; all if not given.", metavar="TABLE")] = None,
     as_json: options.Json = False,
 ) -> int:
-    """List models of privacy and of tables, losses, searches, maskers, measures and attacks, with their papers."""
+    """List models of privacy and of tables, losses, searches, maskers, queries, measures and attacks, with papers."""
     found = {str(k): _rows(k) for k in ([kind] if kind else list(Kind))}
     if as_json:
         say_json(found)
@@ -51,6 +52,7 @@ def list_variants(
 
 def _rows(kind: Kind) -> list[dict[str, Any]]:
     from sfumato.criteria import CRITERIA
+    from sfumato.dp.queries import QUERIES
     from sfumato.errors import PolicyError
     from sfumato.hierarchies import HIERARCHIES
     from sfumato.losses import LOSSES
@@ -70,6 +72,7 @@ def _rows(kind: Kind) -> list[dict[str, Any]]:
         "maskers": MASKERS,
         "pseudonyms": PSEUDONYMS,
         "generators": GENERATORS,
+        "queries": QUERIES,
     }
     tables |= {"risks": RISKS, "utilities": UTILITIES, "attacks": ATTACKS}
     rows = []

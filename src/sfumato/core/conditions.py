@@ -79,23 +79,44 @@ class Words:
         word = self.name()
         return None if bare else word
 
+    def values(self) -> tuple[str | None, ...]:
+        """Values in brackets."""
+        self.take("(")
+        found = [self.value()]
+        while self.take(",", ")") == ",":
+            found.append(self.value())
+        return tuple(found)
+
     def condition(self) -> Condition:
         """A column, a sign, and a value or several."""
         column, sign = self.name(), self.take(*SIGNS)
-        if sign != "in":
-            return Condition(column, sign, (self.value(),))
-        self.take("(")
-        values = [self.value()]
-        while self.take(",", ")") == ",":
-            values.append(self.value())
-        return Condition(column, sign, tuple(values))
+        return Condition(column, sign, self.values() if sign == "in" else (self.value(),))
+
+    def clause(self) -> tuple[Condition, ...]:
+        """A condition; or one in other words: not in (a, b), between a and b, is missing, is not missing."""
+        said = [word.lower() for kind, word in self.left[1:3] if kind == "word"]
+        if said[:1] == ["between"]:
+            column, _ = self.name(), self.take("between")
+            low = self.value()
+            self.take("and")
+            return Condition(column, ">=", (low,)), Condition(column, "<=", (self.value(),))
+        if said == ["not", "in"]:
+            column, _, _ = self.name(), self.take("not"), self.take("in")
+            return tuple(Condition(column, "!=", (value,)) for value in self.values())
+        if said[:1] == ["is"]:
+            column, _ = self.name(), self.take("is")
+            there = self.take("not", MISSING) == "not"
+            if there:
+                self.take(MISSING)
+            return (Condition(column, "!=" if there else "=", (None,)),)
+        return (self.condition(),)
 
     def conditions(self) -> tuple[Condition, ...]:
         """Conditions joined by and, to the end."""
-        found = [self.condition()]
+        found = [*self.clause()]
         while self.left:
             self.take("and")
-            found.append(self.condition())
+            found += self.clause()
         return tuple(found)
 
 
@@ -104,6 +125,10 @@ def parse_filter(text: Any) -> tuple[Condition, ...]:
 
     >>> parse_filter("age > 40 and sex in (F, M)")[1]
     Condition(column='sex', sign='in', values=('F', 'M'))
+    >>> parse_filter("age between 18 and 65 and town not in (a, b) and pay is not missing") == parse_filter(
+    ...     "age >= 18 and age <= 65 and town != a and town != b and pay != missing"
+    ... )
+    True
     """
     if text is None or text == "":
         return ()

@@ -29,6 +29,7 @@ from sfumato.core.fingerprint import key
 from sfumato.core.mechanisms import opendp
 from sfumato.dp.ledger import ANSWERED, BudgetLedger
 from sfumato.dp.noise import Drawing, Noise
+from sfumato.dp.queries.approximate_bounds import ApproximateBounds
 from sfumato.dp.queries.clipped import WithClipped
 from sfumato.dp.queries.contingency_table import BINS, ContingencyTable
 from sfumato.dp.queries.count import Count
@@ -265,6 +266,10 @@ class Session:
     def top(self, column: str, k: int = 3, *, where: str | None = None, **price: Unpack[Price]) -> Answer:
         """The k most frequent of the public values of a column."""
         return self.ask(Top(column, k, where), **price)
+
+    def bounds(self, column: str, *, where: str | None = None, **price: Unpack[Price]) -> Answer:
+        """Powers of two that nearly all numbers of a column lie between, for an owner who has no bounds; or None."""
+        return self.ask(ApproximateBounds(column, where), **price)
 
     def linear_regression(
         self, target: str, features: str | Sequence[str], *, ridge: float = 0.0, where: str | None = None,

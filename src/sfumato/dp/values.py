@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any
 
 import polars as pl
@@ -166,4 +166,6 @@ def _rows(value: Any) -> Any:
         return [_rows(one) for one in value]
     if isinstance(value, dict):
         return {name: _rows(one) for name, one in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
     return value.to_dicts() if isinstance(value, pl.DataFrame) else value

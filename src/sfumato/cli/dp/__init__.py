@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from sfumato.cli.dp.bounds import bounds
 from sfumato.cli.dp.collect import collect
 from sfumato.cli.dp.ledger import ledger
 from sfumato.cli.dp.marginals import marginals
@@ -11,7 +12,7 @@ from sfumato.cli.options import grouped, help_text
 
 HELP = {"help_option_names": ["-h", "--help"]}
 dp = typer.Typer(help="Private releases, and what was spent of a privacy budget.", context_settings=HELP)
-for name, command in (("ledger", ledger), ("marginals", marginals), ("collect", collect)):
+for name, command in (("ledger", ledger), ("marginals", marginals), ("collect", collect), ("bounds", bounds)):
     dp.command(name, help=help_text(command.__doc__), context_settings=HELP)(grouped(command))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sfumato.core.registry import Registry, Variant
+from sfumato.dp.queries.approximate_bounds import ApproximateBounds
 from sfumato.dp.queries.contingency_table import ContingencyTable
 from sfumato.dp.queries.count import Count
 from sfumato.dp.queries.covariance import Covariance
@@ -49,6 +50,7 @@ QUERIES: Registry[Query] = Registry(
         "decision-tree": Variant(
             DecisionTree, example=DecisionTree("town", ["age", "sex"]), cite="Friedman and Schuster 2010"
         ),
+        "approximate-bounds": Variant(ApproximateBounds, example=ApproximateBounds("pay"), cite="Wilson et al. 2020"),
         "several": Variant(Several, example=Several((Count(), Mean("age", "sex = F"))), cite="Dwork et al. 2006"),
         "contingency-table": Variant(ContingencyTable, example=ContingencyTable("sex"), cite="Dwork et al. 2006"),
     },

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -94,8 +95,8 @@ class DecisionTree(Learning, Adaptive):
         """Each depth in the branches that were drawn before."""
         found = rows.of(self.columns, self.conditions)
         classes, binned = rows.public.values(self.target), self._binned(rows.public)
-        label = codes_of(found.column(self.target), classes)
-        codes = [own.codes(found.column(own.column)) for own in binned]
+        label = found.codes(self.target, classes, partial(codes_of, values=classes))
+        codes = [own.codes_in(found) for own in binned]
         node = np.zeros(found.height, np.int64)
         noisy = []
         for depth in range(self.depth):

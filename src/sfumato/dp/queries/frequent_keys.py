@@ -18,6 +18,8 @@ from sfumato.dp.rows import PrivateRows, RowView
 from sfumato.dp.values import Public, Unit
 from sfumato.errors import PolicyError
 
+DENSE = 2**22  # numbers that are looked up in a table, rather than sorted
+
 
 @dataclass(frozen=True)
 class FrequentKeys(Query):
@@ -59,7 +61,9 @@ class FrequentKeys(Query):
         """The rows of each key, by its printed values."""
         found = rows.of(self.columns, self.conditions, self.places)
         place = self.places(found)
-        first, counts = np.unique(place, return_index=True)[1], found.per_cell(place, int(place.max(initial=-1)) + 1)
+        counts = found.per_cell(place, int(place.max(initial=-1)) + 1)
+        first = np.zeros(len(counts), np.int64)
+        first[place] = np.arange(len(place))  # a row of each key
         own = [found.column(name).gather(first) for name in self.by]
         texts = [printed(_whole(column, rows.public)).to_list() for column in own]
         keys = [json.dumps(key) for key in zip(*texts, strict=True)]  # ASCII, and no two alike
@@ -70,8 +74,8 @@ class FrequentKeys(Query):
         place = np.zeros(rows.height, np.int64)
         for name in self.by:
             own = rows.codes(name)
-            place = np.unique(place * (own.max(initial=0) + 1) + own, return_inverse=True)[1]
-        return place.astype(np.int64)
+            place = _dense(place * (int(own.max(initial=0)) + 1) + own)
+        return place
 
     def answer(self, noisy: Sequence[Any], scales: Sequence[float], public: Public, law: Law) -> tuple[Any, Any]:
         """A frame of the keys that were found and their counts, the most frequent first, with the interval of each."""
@@ -89,6 +93,15 @@ class FrequentKeys(Query):
         """The frame, also where no key was found."""
         kept = stored["frame"]
         return self._frame([kept[name] for name in self.by], kept["count"])
+
+
+def _dense(place: np.ndarray) -> np.ndarray:
+    """Numbers from 0 on that are in the same order, none left out."""
+    if (most := int(place.max(initial=0))) >= max(DENSE, 2 * len(place)):
+        return np.unique(place, return_inverse=True)[1].astype(np.int64)
+    seen = np.zeros(most + 1, np.bool_)
+    seen[place] = True
+    return (np.cumsum(seen) - 1)[place]
 
 
 def _whole(column: pl.Series, public: Public) -> pl.Series:

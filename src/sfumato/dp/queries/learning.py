@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -13,6 +14,7 @@ import polars as pl
 
 from sfumato.core.parameters import column_name, column_names
 from sfumato.core.printed import printed
+from sfumato.dp.queries.contingency_table import bin_codes
 from sfumato.dp.queries.query import Draw, Part, Query
 from sfumato.dp.rows import PrivateRows, RowView
 from sfumato.dp.values import Public, Unit
@@ -92,7 +94,7 @@ def settle_names(query: Any) -> None:
 
 
 @dataclass(frozen=True)
-class Design:
+class FeatureDesign:
     """Features as numbers between -1 and 1: a one for the intercept, numbers by their bounds, and of categories one
     for each public value but the first, which the others are compared with."""
 
@@ -101,10 +103,12 @@ class Design:
     keys: Mapping[str, tuple[str, ...]]
 
     @staticmethod
-    def of(features: Sequence[str], public: Public) -> Design:
+    def of(features: Sequence[str], public: Public) -> FeatureDesign:
         """The design of these columns, each of which has public bounds or values."""
         bounds = {name: public.ends(name) for name in features if name not in public.keys}
-        return Design(tuple(features), bounds, {name: public.keys[name] for name in features if name in public.keys})
+        return FeatureDesign(
+            tuple(features), bounds, {name: public.keys[name] for name in features if name in public.keys}
+        )
 
     @property
     def names(self) -> list[str]:
@@ -134,11 +138,28 @@ class Design:
                 found += [(code == i).astype(np.float64) for i in range(1, len(self.keys[name]))]
         return np.column_stack(found), there
 
-    def matrix(self, view: RowView) -> tuple[np.ndarray, np.ndarray]:
-        """The same in whole steps, as floating point numbers of which sums of products are exact; 0 throughout of rows
-        that lack a value."""
-        found, there = self.scaled({name: view.column(name) for name in self.features}, view.height)
-        return np.rint(found * UNIT) * there[:, None], there
+    def encoded(self, view: RowView, there: np.ndarray, target: np.ndarray | None = None) -> EncodedFeatures:
+        """The same in whole steps, and a target after them, of rows that are `there` and have all values."""
+        there, numbers, categories, at = there.copy(), {}, [], 1
+        for name in self.features:
+            if name in self.bounds:
+                ends = self.bounds[name]
+                own = view.codes(name, ("scaled", ends), partial(steps_of, ends=ends))
+                there &= ~np.isnan(own)
+                numbers[at] = own
+                at += 1
+            else:
+                values = self.keys[name]
+                code = view.codes(name, tuple(values), partial(codes_of, values=values))
+                there &= code >= 0
+                categories.append((at, code, len(values) - 1))
+                at += len(values) - 1
+        if target is not None:
+            numbers[at] = target
+        columns = [np.full(view.height, float(UNIT)), *numbers.values()]
+        block = np.column_stack([np.where(there, own, 0.0) for own in columns])
+        cells = [(start, np.where(there, code, 0) - 1, size) for start, code, size in categories]
+        return EncodedFeatures(view, [0, *numbers], block, cells, at + (target is not None))
 
     def in_units(self) -> np.ndarray:
         """What makes coefficients of the columns themselves out of those of scaled features."""
@@ -165,21 +186,79 @@ def codes_of(column: pl.Series, values: Sequence[str]) -> np.ndarray:
     return texts.join(codes, on="v", how="left", maintain_order="left")["c"].fill_null(-1).to_numpy()
 
 
-def products(view: RowView, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Sums over all rows of products of whole numbers, exactly whatever their order."""
-    if view.times is not None:
-        one = one * (view.times if one.ndim == 1 else view.times[:, None])
-    if view.total() <= EXACT:
-        return np.rint(one.T @ other).astype(np.int64)
-    return np.asarray(one.T.astype(np.int64) @ other.astype(np.int64))
+def steps_of(column: pl.Series, ends: tuple[float, float]) -> np.ndarray:
+    """Numbers in whole steps between two ends, as floating point numbers; NaN where there is none."""
+    return np.rint(scaled(column, ends) * UNIT)
 
 
-def moments(view: RowView, matrix: np.ndarray) -> np.ndarray:
-    """The sums of products of all pairs of columns of a matrix, each once."""
-    return products(view, matrix, matrix)[np.triu_indices(matrix.shape[1])]
+@dataclass(frozen=True, eq=False)
+class EncodedFeatures:
+    """Features of rows in whole steps: a block of numbers, `at` their places among the coefficients, and of each
+    category where it begins, which of its places a row has a one at (-1 is none), and how many it has.
+
+    Sums are exact whatever the order of rows is, so that a row's own share depends on no other.
+    """
+
+    view: RowView
+    at: list[int]
+    block: np.ndarray
+    categories: list[tuple[int, np.ndarray, int]]
+    width: int
+
+    def moments(self) -> np.ndarray:
+        """The sums of products of all pairs of coefficients' features."""
+        found = np.zeros((self.width, self.width), np.int64)
+        found[np.ix_(self.at, self.at)] = self._sums(self.block, self.block)
+        for i, (start, cell, size) in enumerate(self.categories):
+            own = np.arange(start, start + size)
+            for j, place in enumerate(self.at):
+                with_number = self.view.per_cell(cell, size, self.block[:, j]) * UNIT
+                found[own, place] = found[place, own] = with_number
+            found[own, own] = self.view.per_cell(cell, size) * UNIT**2
+            for after, other, many in self.categories[i + 1 :]:
+                both = np.where((cell >= 0) & (other >= 0), cell * many + other, -1)
+                pairs = self.view.per_cell(both, size * many).reshape(size, many) * UNIT**2
+                found[start : start + size, after : after + many] = pairs
+                found[after : after + many, start : start + size] = pairs.T
+        return found
+
+    def dot(self, beta: np.ndarray) -> np.ndarray:
+        """Features times whole coefficients."""
+        found = self.block @ beta[self.at]
+        for start, cell, size in self.categories:
+            found += np.append(beta[start : start + size] * UNIT, 0.0)[cell]
+        return found
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """The sums of features times whole numbers of the rows."""
+        found = np.zeros(self.width, np.int64)
+        found[self.at] = self._sums(self.block, values)
+        for start, cell, size in self.categories:
+            found[start : start + size] = self.view.per_cell(cell, size, values) * UNIT
+        return found
+
+    def sums_by(self, who: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """The same for each of some groups of rows."""
+        often = values if self.view.times is None else values * self.view.times
+        groups = int(who.max(initial=-1)) + 1
+        found = np.zeros((groups, self.width))
+        for j, place in enumerate(self.at):
+            found[:, place] = np.bincount(who, self.block[:, j] * often, groups)
+        for start, cell, size in self.categories:
+            there = cell >= 0
+            own = np.bincount(who[there] * size + cell[there], often[there], groups * size)
+            found[:, start : start + size] = own.reshape(groups, size) * UNIT
+        return found
+
+    def _sums(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        if self.view.times is not None:
+            one = one * self.view.times[:, None]
+        if self.view.total() <= EXACT:
+            return np.rint(one.T @ other).astype(np.int64)
+        return np.asarray(one.T.astype(np.int64) @ other.astype(np.int64))
 
 
-def moments_part(design: Design, unit: Unit, target: bool, share: int = 1) -> Part:
+def moments_part(design: FeatureDesign, unit: Unit, target: bool, share: int = 1) -> Part:
     """What a unit changes these by, the square of a target left out: each product of two slots of a row by 1 at most.
 
     Where a row is exchanged, a product with a number changes sign, a square of a number stays above 0, and products of
@@ -198,7 +277,7 @@ def moments_part(design: Design, unit: Unit, target: bool, share: int = 1) -> Pa
 
 
 def symmetric(entries: Sequence[float], width: int) -> np.ndarray:
-    """A matrix from what `moments` gives."""
+    """A matrix from the entries of its upper triangle."""
     found = np.zeros((width, width))
     found[np.triu_indices(width)] = entries
     return found + np.triu(found, 1).T
@@ -236,11 +315,15 @@ class Binned:
         """How many bins or values there are."""
         return len(self.values) or len(self.edges) - 1
 
+    def codes_in(self, view: RowView) -> np.ndarray:
+        """The same of the rows that a query looks at, kept for the next one."""
+        return view.codes(self.column, self.values or ("binned", self.edges), self.codes)
+
     def codes(self, column: pl.Series) -> np.ndarray:
         """The number of the bin or value of each row, -1 where it has none; numbers beyond the ends are in the bins
         there."""
         if self.values:
             return codes_of(column, self.values)
         x = column.cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
-        code = np.clip(np.searchsorted(self.edges, x, side="right") - 1, 0, self.size - 1)
-        return np.where(np.isnan(x), -1, code)
+        edges = np.array(self.edges)
+        return bin_codes(np.clip(x, edges[0], edges[-1]), edges)

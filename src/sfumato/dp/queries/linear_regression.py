@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,15 +13,13 @@ import polars as pl
 
 from sfumato.core.parameters import real_number
 from sfumato.dp.queries.learning import (
-    UNIT,
-    Design,
+    FeatureDesign,
     Learning,
     inverse,
     moments_part,
     noise_of_matrix,
-    products,
-    scaled,
     settle_names,
+    steps_of,
     symmetric,
 )
 from sfumato.dp.queries.query import Law, Part
@@ -49,7 +48,7 @@ def linear(
     frame: pl.DataFrame, coefficients: Mapping[str, float], bounds: Mapping[str, Any], keys: Mapping[str, Any]
 ) -> tuple[np.ndarray, np.ndarray]:
     """The sum of features, held to their bounds, times coefficients in their units; and which rows have all."""
-    design = Design((*bounds, *keys), {name: tuple(ends) for name, ends in bounds.items()}, keys)
+    design = FeatureDesign((*bounds, *keys), {name: tuple(ends) for name, ends in bounds.items()}, keys)
     matrix, there = design.scaled({name: frame.get_column(name) for name in design.features}, frame.height)
     own = np.linalg.solve(design.in_units(), [coefficients[name] for name in design.names])
     return matrix @ own, there
@@ -80,22 +79,19 @@ class LinearRegression(Learning):
     def parts(self, public: Public, unit: Unit) -> tuple[Part, ...]:
         """The moments, noised together."""
         public.ends(self.target)
-        return (moments_part(Design.of(self.features, public), unit, target=True),)
+        return (moments_part(FeatureDesign.of(self.features, public), unit, target=True),)
 
     def exact(self, rows: PrivateRows) -> list[np.ndarray]:
         """Moments of the features, and of each with the target, in steps."""
         found = rows.of(self.columns, self.conditions)
-        x, there = Design.of(self.features, rows.public).matrix(found)
-        y = scaled(found.column(self.target), rows.public.ends(self.target))
-        there = there & ~np.isnan(y)
-        both = np.column_stack([x, np.rint(np.nan_to_num(y) * UNIT)]) * there[:, None]
-        found_products = products(found, both, both)
-        width = x.shape[1]
-        return [np.concatenate([found_products[:-1, :-1][np.triu_indices(width)], found_products[:-1, -1]])]
+        ends = rows.public.ends(self.target)
+        y = found.codes(self.target, ("scaled", ends), partial(steps_of, ends=ends))
+        sums = FeatureDesign.of(self.features, rows.public).encoded(found, ~np.isnan(y), y).moments()
+        return [np.concatenate([sums[:-1, :-1][np.triu_indices(len(sums) - 1)], sums[:-1, -1]])]
 
     def answer(self, noisy: Sequence[Any], scales: Sequence[float], public: Public, law: Law) -> tuple[Any, Any]:
         """The coefficients; and to first order what noise leaves open of each, where it is well below the moments."""
-        design = Design.of(self.features, public)
+        design = FeatureDesign.of(self.features, public)
         width = len(design.names)
         a, b = symmetric(noisy[0][:-width], width), np.array(noisy[0][-width:])
         drowned = noise_of_matrix(law.within(scales), width)

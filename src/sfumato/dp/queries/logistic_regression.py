@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,20 +16,19 @@ from sfumato.core.parameters import whole_number
 from sfumato.dp.queries.learning import (
     UNIT,
     Adaptive,
-    Design,
+    EncodedFeatures,
+    FeatureDesign,
     Learning,
     codes_of,
     inverse,
-    moments,
     moments_part,
     noise_of_matrix,
-    products,
     settle_names,
     symmetric,
 )
 from sfumato.dp.queries.linear_regression import linear
 from sfumato.dp.queries.query import Draw, Law, Part
-from sfumato.dp.rows import PrivateRows, RowView
+from sfumato.dp.rows import PrivateRows
 from sfumato.dp.values import Public, Unit
 from sfumato.errors import PolicyError
 
@@ -93,7 +93,7 @@ class LogisticRegression(Learning, Adaptive):
     def parts(self, public: Public, unit: Unit) -> tuple[Part, ...]:
         """The moments of the features, and a gradient in each step."""
         self._classes(public)
-        design = Design.of(self.features, public)
+        design = FeatureDesign.of(self.features, public)
         width = len(design.names)
         long = math.sqrt(design.slots)
         l1 = design.slots if unit.rows == 1 else min(unit.rows * design.slots, math.ceil(long * math.sqrt(width)))
@@ -104,23 +104,21 @@ class LogisticRegression(Learning, Adaptive):
         """Each step at the coefficients that were found before it."""
         found = rows.of(self.columns, self.conditions)
         values, positive = self._classes(rows.public)
-        design = Design.of(self.features, rows.public)
-        code = codes_of(found.column(self.target), values)
-        x, _ = design.matrix(found)
-        x *= (code >= 0)[:, None]
-        meets = code == values.index(positive)
+        design = FeatureDesign.of(self.features, rows.public)
+        code = found.codes(self.target, tuple(values), partial(codes_of, values=values))
+        x, meets = design.encoded(found, code >= 0), code == values.index(positive)
         person, longest = rows.unit.person, math.sqrt(design.slots) * UNIT**2
         who = found.codes(person) if person is not None and rows.unit.rows > 1 else None
-        noisy = [draw(moments(found, x))]
+        noisy = [draw(x.moments()[np.triu_indices(x.width)])]
         path = _Path(noisy[0], draw.scales[-1], len(design.names))
         for _ in range(self.steps):
-            noisy.append(draw(_gradient(found, x, meets, path.beta, who, longest)))
+            noisy.append(draw(_gradient(x, meets, path.beta, who, longest)))
             path.step(noisy[-1])
         return noisy
 
     def answer(self, noisy: Sequence[Any], scales: Sequence[float], public: Public, law: Law) -> tuple[Any, Any]:
         """The coefficients at the end of the steps; what noise leaves open of them would cost more."""
-        design = Design.of(self.features, public)
+        design = FeatureDesign.of(self.features, public)
         path = _Path(noisy[0], scales[0], len(design.names))
         for gradient in noisy[1:]:
             path.step(gradient)
@@ -144,20 +142,19 @@ class _Path:
 
 
 def _gradient(
-    view: RowView, x: np.ndarray, meets: np.ndarray, beta: np.ndarray, who: np.ndarray | None, longest: float
+    x: EncodedFeatures, meets: np.ndarray, beta: np.ndarray, who: np.ndarray | None, longest: float
 ) -> np.ndarray:
     """The sum over all rows of features times what is not explained, in whole steps; that of one person is shortened to
     the longest that a row's can be.
 
     All is done in whole numbers, so that no row's own share depends on which others there are.
     """
-    odds = np.floor(x @ np.rint(beta * UNIT) / (UNIT**2 // FINE))
+    odds = np.floor(x.dot(np.rint(beta * UNIT)) / (UNIT**2 // FINE))
     at = np.clip(odds, -REACH * FINE, REACH * FINE).astype(np.int64) + REACH * FINE
     unexplained = CURVE[at] - UNIT * meets
     if who is None:
-        return products(view, x, unexplained)
-    often = unexplained if view.times is None else unexplained * view.times
-    sums = np.column_stack([np.bincount(who, x[:, i] * often) for i in range(x.shape[1])])
+        return x.sums(unexplained)
+    sums = x.sums_by(who, unexplained)
     length = np.sqrt(np.square(sums).sum(axis=1))
     shorter = np.minimum(1.0, longest * (1 - 1e-12) / np.maximum(length, 1.0))
     return np.trunc(sums * shorter[:, None]).sum(axis=0).astype(np.int64)

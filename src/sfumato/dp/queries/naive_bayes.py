@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -69,10 +70,10 @@ class NaiveBayes(Learning):
         """The rows of each class, and of each bin of each feature in it."""
         found = rows.of(self.columns, self.conditions)
         classes = rows.public.values(self.target)
-        label = codes_of(found.column(self.target), classes)
+        label = found.codes(self.target, classes, partial(codes_of, values=classes))
         counts = [found.per_cell(label, len(classes))]
         for own in self._binned(rows.public):
-            code = own.codes(found.column(own.column))
+            code = own.codes_in(found)
             place = np.where((label >= 0) & (code >= 0), label * own.size + code, -1)
             counts.append(found.per_cell(place, len(classes) * own.size))
         return [np.concatenate(counts)]

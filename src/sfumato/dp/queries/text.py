@@ -20,6 +20,7 @@ from sfumato.dp.sql import looks_like_sql, parse_sql
 from sfumato.errors import PolicyError
 
 NAMES: dict[str, tuple[str, dict[str, Any]]] = {  # what people call them, too
+    "bounds": ("approximate-bounds", {}),
     "histogram": ("contingency-table", {}),
     "median": ("quantile", {"q": 0.5}),
     "minimum": ("quantile", {"q": NEAR}),
