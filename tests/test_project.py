@@ -88,6 +88,7 @@ EXPORTED = [
     "MASSC",
     "MDAV",
     "MHM",
+    "MST",
     "Marginals",
     "MaskedRelease",
     "Measure",

@@ -144,6 +144,7 @@ if TYPE_CHECKING:
     from sfumato.search.microaggregation import RefinedMicroaggregation as RefinedMicroaggregation
     from sfumato.search.microaggregation import RobustMicroaggregation as RobustMicroaggregation
     from sfumato.synthetic import GENERATORS as GENERATORS
+    from sfumato.synthetic import MST as MST
     from sfumato.synthetic import Bayes as Bayes
     from sfumato.synthetic import Bootstrap as Bootstrap
     from sfumato.synthetic import GaussianCopula as GaussianCopula
@@ -329,6 +330,7 @@ _HOMES = {
     "sfumato.synthetic.synthesized_release": ("SynthesizedRelease",),
     "sfumato.synthetic": (
         "GENERATORS",
+        "MST",
         "Bayes",
         "Bootstrap",
         "GaussianCopula",

@@ -83,9 +83,11 @@ def _say_how(found: Any) -> None:
     rows = f"{number(manifest['data']['rows'])} rows"
     rows += f" in {number(made['m'])} copies" if made["m"] > 1 else ""
     of = "made of" if made["partial"] or made["copies_people"] else "drawn from a model of"
-    say(f"{rows} {of} {_seen(found)}, by {step['step']}: {step['does']}")
-    said = f"{said_of_rows(manifest)}.", said_of_copies(manifest), step["leaves"], NOT_ANONYMOUS
-    for sentence in dict.fromkeys(said):
+    private = "privacy" in manifest
+    seen = "noisy counts" if private else _seen(found)
+    say(f"{rows} {of} {seen}, by {step['step']}: {step['does']}")
+    said = f"{said_of_rows(manifest)}.", said_of_copies(manifest), step["leaves"], "" if private else NOT_ANONYMOUS
+    for sentence in filter(None, dict.fromkeys(said)):
         say(f"  {sentence}")
 
 

@@ -129,8 +129,8 @@ class SynthesisTable(PolicyTable):
     generator: Annotated[dict[str, Any] | None, BeforeValidator(_named)] = None
     rows: Annotated[int, Field(ge=1)] | None = None
     m: Annotated[int, Field(ge=1)] = 1
-    copies: Literal["redraw", "drop", "keep"] = "redraw"
-    hold_out: Annotated[float, Field(ge=0, le=0.9)] = 0.1
+    copies: Literal["redraw", "drop", "keep"] | None = None
+    hold_out: Annotated[float, Field(ge=0, le=0.9)] | None = None
     sample: Annotated[int, Field(ge=50)] | None = None
 
 

@@ -63,6 +63,12 @@ class ChangedRelease(Release):
         return found
 
     @property
+    def privacy(self) -> dict[str, Any] | None:
+        """What its manifest says of differential privacy: it then tells nothing of the original but what was paid for,
+        not how many rows it had, nor its fingerprint, nor how it was read. None where it is not private."""
+        return None
+
+    @property
     def facts(self) -> tuple[FactFinding, ...]:
         """What was checked of how it was made."""
         return self.verification.facts
@@ -115,10 +121,12 @@ class ChangedRelease(Release):
             {"name": name, "role": given[name], "kind": kind_of(dtype), "changed": name in made_anew}
             for name, dtype in schema.items()
         ]
-        policy, mark = self.policy, self.engine.fingerprint(key()) if self.in_memory else self.fingerprint
+        policy, mark, private = self.policy, None, self.privacy
+        if private is None:
+            mark = self.engine.fingerprint(key()) if self.in_memory else self.fingerprint
         common = released(
             self.made_by, self.verification.rows, columns, asked.order, self.rows_before, asked.seed, mark, self.place,
-            self.engine.reading, asked.about,
+            self.engine.reading if private is None else {}, asked.about,
         )  # fmt: skip
         return {
             **common,
@@ -136,6 +144,7 @@ class ChangedRelease(Release):
             "facts": [as_dict(fact, number) for number, fact in self.stated if {*fact.columns} <= {*schema}],
             "promises": [asdict(promise) for promise in self.verification.promises],
             "measured": list(self.verification.classes),
+            **({} if private is None else {"privacy": private}),
         }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sfumato.core.protocols import Generator
 from sfumato.core.registry import Registry, Variant
 from sfumato.synthetic.bayes import Bayes
@@ -13,11 +15,13 @@ from sfumato.synthetic.linked import LinkedTables
 from sfumato.synthetic.marginals import Marginals
 from sfumato.synthetic.mix import Mix
 from sfumato.synthetic.model import load_model
+from sfumato.synthetic.mst import MST
 from sfumato.synthetic.multivariate_normal import MultivariateNormal
 from sfumato.synthetic.sequential_trees import SequentialTrees
 
 __all__ = [
     "GENERATORS",
+    "MST",
     "Bayes",
     "Bootstrap",
     "GaussianCopula",
@@ -30,6 +34,23 @@ __all__ = [
     "combine",
     "load_model",
 ]
+
+DOMAIN: dict[str, Any] = {  # of a table of people, for examples
+    "bounds": {
+        "age": [0, 20, 30, 40, 50, 60, 70, 80, 120],
+        "pay": [0.0, 0.0, 2000.0, 4000.0, 6000.0, 8000.0, 10000.0],
+        "cents": [0.0, 0.0, 400.0, 800.0, 1600.0],
+        "since": ["1990-01-01", "1991-01-01", "1992-01-01"],
+        "at": ["2024-01-01T00:00:00", "2024-01-01T01:00:00", "2024-01-01T02:00:00"],
+    },
+    "keys": {
+        "town": ["Bern", "Oslo", "Rome", "Wien"],
+        "grade": ["low", "high"],
+        "code": ["x", "y", "z"],
+    },
+    "missing": ["pay", "since", "town", "ill"],
+    "bins": 8,
+}
 
 GENERATORS: Registry[Generator] = Registry(
     "generators",
@@ -54,6 +75,7 @@ GENERATORS: Registry[Generator] = Registry(
         "linked-tables": Variant(
             LinkedTables, example=LinkedTables(household="home"), cite="Reiter 2005, Hu, Reiter and Wang 2018"
         ),
+        "mst": Variant(MST, example=MST(epsilon=1, **DOMAIN), cite="McKenna, Miklau and Sheldon 2021"),
         "bootstrap": Variant(Bootstrap, example=Bootstrap(), cite="Efron 1979"),
     },
 )

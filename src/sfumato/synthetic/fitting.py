@@ -1,6 +1,7 @@
 """Iterative proportional fitting over a tree of cliques, so that the table of all columns is never made; Deming and
 Stephan, "On a least squares adjustment of a sampled frequency table", 1940; Jiroušek and Přeučil, "On the effective
-implementation of the iterative proportional fitting procedure", 1995."""
+implementation of the iterative proportional fitting procedure", 1995. Margins with noise by mirror descent; McKenna,
+Sheldon and Miklau, "Graphical-model based estimation and inference for differential privacy", 2019."""
 
 from __future__ import annotations
 
@@ -15,6 +16,10 @@ EXACT = 1e-9  # how far from its shares a margin may then be
 ROUNDS = 1000
 LOOKED = 100  # rounds after which cells that only shrink are looked for
 SHRINKING = 0.75  # what is left of such a cell, at most, when the rounds have doubled; of others nearly all is
+
+LEAST = -200.0  # of a logarithm of a share, relative to the largest: what is smaller stays so
+SETTLED = 1e-6  # relative, of the loss in a round, below which margins with noise are fitted
+HALVED, GROWTH = 40, 1.5  # how often a step is halved, and by how much the next one is tried longer
 
 Columns = tuple[int, ...]
 
@@ -32,6 +37,17 @@ class Margin:
 
     columns: Columns
     shares: np.ndarray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NoisyMargin:
+    """Counts of the combinations of some columns, which ascend, with noise of a standard deviation; `times` is how much
+    more of it a cell has."""
+
+    columns: Columns
+    counts: np.ndarray
+    deviation: float
+    times: np.ndarray | float = 1.0
 
 
 def cliques_of(columns: int, joined: Sequence[Columns], sizes: Sequence[int]) -> list[tuple[Columns, Columns]]:
@@ -190,6 +206,68 @@ class CliqueTree:
             report(turn)
         return True
 
+    def estimate(
+        self, margins: Sequence[NoisyMargin], total: float, rounds: int, potentials: list[np.ndarray] | None = None
+    ) -> list[np.ndarray]:
+        """Fit to margins with noise: the distribution whose squared errors, by their precision, are least.
+
+        Mirror descent: a step changes the potential of each margin against its error, and is taken where errors fall.
+        `potentials` are those of the margins to begin with, as they were given back before, in whatever tree.
+        """
+        homes = [self.home(margin.columns) for margin in margins]
+        found = [np.zeros(margin.counts.shape) for margin in margins] if potentials is None else list(potentials)
+        weights = [(total / margin.deviation / margin.times) ** 2 for margin in margins]
+        scale = max(float(np.max(weight)) for weight in weights)
+        weights = [weight / scale for weight in weights]
+        wanted = [margin.counts / total for margin in margins]
+        self._set(margins, homes, found)
+        errors = self._misfit(margins, homes, wanted)
+        loss = _loss(errors, weights)
+        step = 1.0
+        for _ in range(rounds):
+            slopes = [error * weight for error, weight in zip(errors, weights, strict=True)]
+            before = [self._sum(home, margin.columns) for home, margin in zip(homes, margins, strict=True)]
+            for _ in range(HALVED):
+                tried = [one - step * slope for one, slope in zip(found, slopes, strict=True)]
+                self._set(margins, homes, tried)
+                errors_now = self._misfit(margins, homes, wanted)
+                now = _loss(errors_now, weights)
+                moved = [b - self._sum(home, m.columns) for b, home, m in zip(before, homes, margins, strict=True)]
+                gain = sum(float((slope * move).sum()) for slope, move in zip(slopes, moved, strict=True))
+                if now <= loss - 0.25 * gain:
+                    break
+                step /= 2
+            else:
+                self._set(margins, homes, found)
+                break
+            done = loss - now <= SETTLED * loss
+            found, errors, loss = tried, errors_now, now
+            step *= GROWTH
+            if done:
+                break
+        return found
+
+    def _set(self, margins: Sequence[NoisyMargin], homes: Sequence[int], potentials: Sequence[np.ndarray]) -> None:
+        """Make the distribution anew of the potentials of margins."""
+        logs = [np.zeros(table.shape) for table in self.tables]
+        for margin, home, potential in zip(margins, homes, potentials, strict=True):
+            columns, shape = margin.columns, self.tables[home].shape
+            logs[home] += potential.reshape(
+                [n if c in columns else 1 for c, n in zip(self.cliques[home], shape, strict=True)]
+            )
+        self.tables = [np.exp(np.maximum(one - one.max(), LEAST)) for one in logs]
+        self.shared = [np.ones(one.shape) for one in self.shared]
+        self._collect()
+        self.spread()
+
+    def _misfit(
+        self, margins: Sequence[NoisyMargin], homes: Sequence[int], wanted: Sequence[np.ndarray]
+    ) -> list[np.ndarray]:
+        return [
+            self._sum(home, margin.columns) - shares
+            for margin, home, shares in zip(margins, homes, wanted, strict=True)
+        ]
+
     def _fit_one(self, margins: Sequence[Margin], i: int, home: int) -> None:
         if self.focus != home:
             self.move(home)
@@ -216,6 +294,10 @@ class CliqueTree:
             table[(table < SHRINKING * old) & ~seen(clique)] = 0.0
         self._collect()
         self.spread()
+
+
+def _loss(errors: Sequence[np.ndarray], weights: Sequence[np.ndarray | float]) -> float:
+    return sum(float((error**2 * weight).sum()) for error, weight in zip(errors, weights, strict=True)) / 2
 
 
 def _ratio(new: np.ndarray, old: np.ndarray) -> np.ndarray:

@@ -297,15 +297,17 @@ class Clique:
         many = len(shared)
         return Clique(np.array(shared, np.int64), np.array(new), sizes[many:], sizes[:many], turned.ravel())
 
-    def draw(self, drawn: dict[int, np.ndarray], rows: int, rng: np.random.Generator) -> None:
-        """Add the codes of the new columns."""
+    def draw(self, drawn: dict[int, np.ndarray], rows: int, rng: np.random.Generator, even: bool = False) -> None:
+        """Add the codes of the new columns; where it is `even`, as many as their shares are of the rows that have the
+        same codes before, but for the last one (systematic sampling)."""
         row = np.zeros(rows, np.int64)
         for c, size in zip(self.shared.tolist(), self.before.tolist(), strict=True):
             row = row * size + drawn[c]
         wide = int(self.sizes.prod())
         upto = np.append(0.0, np.cumsum(self.shares))
         low, high = upto[row * wide], upto[(row + 1) * wide]
-        at = np.minimum(low + rng.random(rows) * (high - low), np.nextafter(high, 0.0))
+        u = _evenly(row, rng) if even else rng.random(rows)
+        at = np.minimum(low + u * (high - low), np.nextafter(high, 0.0))
         cell = np.searchsorted(upto[1:], at, side="right") - row * wide
         for c, codes in zip(self.new.tolist(), np.unravel_index(cell, self.sizes), strict=True):
             drawn[c] = codes
@@ -329,6 +331,19 @@ class MarginalsModel(FittedModel):
             clique.draw(drawn, rows, rng)
         values = [column.values(drawn[i], rng, self.inside) for i, column in enumerate(self.columns)]
         return decoded([column.column for column in self.columns], values)
+
+
+def _evenly(group: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Numbers from 0 to 1 for each row, evenly spread over the rows of each group, in no order."""
+    order = rng.permutation(len(group))
+    order = order[np.argsort(group[order], kind="stable")]
+    ordered = group[order]
+    new = np.append(True, ordered[1:] != ordered[:-1])[: len(group)]
+    start, number = np.flatnonzero(new), np.cumsum(new) - 1
+    size = np.diff(start, append=len(group))
+    found = np.empty(len(group))
+    found[order] = (np.arange(len(group)) - start[number] + rng.random(len(start))[number]) / size[number]
+    return found
 
 
 def shares_of(table: CodedTable, which: Columns, sizes: Sequence[int]) -> np.ndarray:

@@ -46,12 +46,13 @@ def sample_of(stored: StoredRows, rows: int, stream: RandomStream, report_progre
     return stored.as_typed(pl.concat(parts) if parts else stored.engine.sample(1).select(names))
 
 
-def count_of(stored: StoredRows, most: int, report_progress: Progress) -> Count:
-    """What counts the distinct tuples of some columns over all rows, numbers and dates as such."""
+def count_of(stored: StoredRows, most: int, report_progress: Progress, as_typed: bool = True) -> Count:
+    """What counts the distinct tuples of some columns over all rows, numbers and dates as such unless it is not to."""
 
     def count(names: Sequence[str]) -> pl.DataFrame:
         try:
-            return stored.as_typed(stored.engine.count(names, report_progress, most))
+            found = stored.engine.count(names, report_progress, most)
+            return stored.as_typed(found) if as_typed else found
         except TooManyCells as error:
             what = "columns have too many different combinations of values to be learnt from their counts"
             hint = "state how many rows to learn from instead, leave columns out, or allow more max_cells"

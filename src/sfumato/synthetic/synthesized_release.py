@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -31,7 +32,8 @@ from sfumato.release.changed import ChangedRelease, promised_columns, verified, 
 from sfumato.release.destination import Folder, folder_of, refuse_row_order, stage_release
 from sfumato.release.facts import as_dict, unchecked
 from sfumato.release.manifest import COPY, SYNTHESIS
-from sfumato.release.verify import STANDS
+from sfumato.release.privacy import privacy_promise, privacy_section
+from sfumato.release.verify import STANDS, Verification
 from sfumato.report import report
 from sfumato.synthetic.copies import redrawn_in_place, without_copied_units, without_copies
 from sfumato.synthetic.generator import FitContext
@@ -48,7 +50,7 @@ class SynthesisRequest:
     generator: Generator
     roles: Roles
     policy: Policy | None  # None where nothing is promised
-    rows: int
+    rows: int | None  # None for as many as a private model says
     m: int
     copies: str
     hold_out: float
@@ -61,6 +63,7 @@ class SynthesisRequest:
     stored: StoredRows | None = None  # the rows of an out-of-core table, of which `frame` is a sample
     by_counts: bool = False  # whether the model is fitted to counts of all rows, and not to the sample
     max_cells: int = DEFAULT_MAX_CELLS
+    account: Any = None  # that a private release is charged to
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -77,7 +80,8 @@ class SynthesisRequest:
     def stream(self) -> RandomStream:
         """Its random numbers: those of the owner's key, the seed, the generator and the table."""
         asked = [variant_name(type(self.generator).__name__), self.generator.parameters(), self.hold_out]
-        return stream_of(self.seed, asked, f"synthesis {self.frame.height} {self.frame.columns}")
+        height = "" if self.generator.private else f"{self.frame.height} "  # which nothing private may depend on
+        return stream_of(self.seed, asked, f"synthesis {height}{self.frame.columns}")
 
     def rng(self, number: int) -> np.random.Generator:
         """The random numbers that a copy of the table is drawn by."""
@@ -93,6 +97,7 @@ class Synthesis:
     held_out: np.ndarray  # rows of the original that the model never saw
     learnt_from: np.ndarray
     repeated: int  # rows that repeated a unique original row
+    spent: tuple[Any, ...] = ()  # of a private model, what was drawn with noise, and for what
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -155,6 +160,11 @@ class SynthesizedRelease(ChangedRelease):
         return {"pseudonymous": None, "changed": own, "perturbed": own, "steps": [step], "synthesis": said}
 
     @property
+    def privacy(self) -> dict[str, Any] | None:
+        """What a private generator costs, and what of."""
+        return privacy_of(self.request.generator, self.synthesis.spent)
+
+    @property
     def hold_out(self) -> pl.DataFrame:
         """The rows of the original that the model never saw, with the columns that are compared."""
         return self.request.frame[self.synthesis.held_out].select(self.request.compared)
@@ -168,13 +178,13 @@ class SynthesizedRelease(ChangedRelease):
     def rows_before(self) -> int | None:
         """How many rows the original has; not told where the rows that are lacking would be those that were copies."""
         stored = self.request.stored
-        if self.request.copies == "drop":
+        if self.request.copies == "drop" or self.request.generator.private:
             return None
         return super().rows_before if stored is None else stored.rows
 
     def __repr__(self) -> str:
         name = variant_name(type(self.request.generator).__name__)
-        promised = "nothing promised" if self.policy is None else ", ".join(c.model for c in self.policy.require)
+        promised = ", ".join(promise.model for promise in self.verification.promises) or "nothing promised"
         return f"<Release of {self.verification.rows} rows, drawn by {name}; {promised}>"
 
     def described(self) -> tuple[str, Sequence[tuple[str, str]]]:
@@ -183,7 +193,7 @@ class SynthesizedRelease(ChangedRelease):
 
         made = (variant_name(type(self.request.generator).__name__), self.request.generator.sentence())
         facts = [(fact.fact, f"{STANDS[fact.holds]}: {fact.sentence}") for fact in self.facts]
-        promised = ("promised", "nothing" if self.policy is None else self.verification.outcome)
+        promised = ("promised", self.verification.outcome if self.verification.promises else "nothing")
         repeats = ("repeats", said_of_copies(self.manifest))
         title = f"Synthetic release of {count(self.verification.rows, 'row')}"
         return title, [("rows", said_of_rows(self.manifest)), made, repeats, promised, *facts]
@@ -214,6 +224,7 @@ def synthesize_release(table: Engine, request: SynthesisRequest, to: Folder | No
             written.frame, request.frame, request.policy, request.roles.quasi, _stated(request), changed,
             np.arange(request.frame.height),
         )  # fmt: skip
+        verification = _with_privacy(verification, request, made.spent)
         release = SynthesizedRelease(
             make=staged.data, verification=verification, request=request, engine=table, entries=written.frame,
             row_counts=None, path=folder_of(to), synthesis=made,
@@ -222,6 +233,17 @@ def synthesize_release(table: Engine, request: SynthesisRequest, to: Folder | No
         request.report_progress("writing", None)
         release.save(to.path, to.format, to.overwrite)
     return release
+
+
+def privacy_of(generator: Any, spent: Sequence[Any]) -> dict[str, Any] | None:
+    """What the manifest says of the privacy of a generator's table; None where it has none."""
+    return privacy_section(generator.cost, [part.to_dict() for part in spent]) if generator.private else None
+
+
+def _with_privacy(found: Verification, request: SynthesisRequest, spent: Sequence[Any]) -> Verification:
+    """What was verified, and what holds by construction."""
+    said = privacy_of(request.generator, spent)
+    return found if said is None else replace(found, promises=(*found.promises, privacy_promise(said)))
 
 
 def _stated(request: SynthesisRequest) -> list[tuple[int, Any]]:
@@ -264,11 +286,25 @@ def _fitted(request: SynthesisRequest, copy: int = 0) -> tuple[SyntheticModel, n
     rng, report_progress = stream.part(f"fit {copy}" if copy else "fit").generator(), request.report_progress
     context = FitContext(rng, request.hierarchies, report_progress, _at_risk(request))
     if not request.by_counts:
-        return generator.fit(frame[learnt_from], context), held_out, learnt_from
+        with _charged(request):
+            return generator.fit(frame[learnt_from], context), held_out, learnt_from
     assert request.stored is not None
-    counting = count_of(request.stored, request.max_cells, report_progress)
+    counting = count_of(request.stored, request.max_cells, report_progress, as_typed=not generator.private)
     learning: Any = generator
-    return learning.fit_counts(counting, dict(frame.schema), context), held_out, learnt_from
+    with _charged(request):
+        return learning.fit_counts(counting, dict(frame.schema), context), held_out, learnt_from
+
+
+@contextmanager
+def _charged(request: SynthesisRequest) -> Iterator[None]:
+    """Charge what a private model costs before any noise is drawn, where there is an account."""
+    generator: Any = request.generator
+    if request.account is None or not generator.private:
+        yield
+        return
+    said = {"synthesis": variant_name(type(generator).__name__), "columns": request.frame.columns}
+    with request.account.charge(generator.cost, said):
+        yield
 
 
 def _drawn(request: SynthesisRequest) -> Synthesis:
@@ -285,7 +321,12 @@ def _drawn(request: SynthesisRequest) -> Synthesis:
             drawn = drawn.select(pl.lit(number + 1, pl.Int64).alias(COPY), pl.all())
         firsts.append(first)
         found.append(drawn)
-    return Synthesis(pl.concat(found), firsts[0], held_out, learnt_from, repeated)
+    return Synthesis(pl.concat(found), firsts[0], held_out, learnt_from, repeated, getattr(model, "spent", ()))
+
+
+def _rows(request: SynthesisRequest, model: Any) -> int:
+    """How many rows are drawn: of a private model, unless it was asked, as many as its noisy counts say."""
+    return int(model.rows) if request.rows is None else request.rows
 
 
 def _copy(
@@ -293,7 +334,9 @@ def _copy(
 ) -> tuple[pl.DataFrame, pl.DataFrame, int]:
     """A copy of the table as it was first drawn, as it is released, and how many rows repeated a person's."""
     frame, generator = request.frame, request.generator
-    drawn, again = model.draw(request.rows, rng), partial(model.draw, rng=rng)
+    drawn, again = model.draw(_rows(request, model), rng), partial(model.draw, rng=rng)
+    if generator.private:  # compared with nothing
+        return drawn, drawn, 0
     copied = partial(repeats, frame, columns=request.compared)
     if generator.unit is not None:
         units = partial(model.draw_units, rng=rng)
@@ -320,24 +363,29 @@ def synthesize_stored(table: Engine, engine: Engine, request: SynthesisRequest, 
     report_progress("fitting", None)
     model, held_out, learnt_from = _fitted(request)
     several = request.m > 1
-    schema = ({COPY: pl.Int64()} if several else {}) | dict(frame.schema)
+    private = request.generator.private
+    own_types = model.draw(1, np.random.default_rng(0)).schema if private else frame.schema
+    schema = ({COPY: pl.Int64()} if several else {}) | dict(own_types)
     own = range(1, request.m if request.generator.proper else 1)
     models = [model, *(_fitted(request, number)[0] for number in own)]
     draws = [partial(models[min(n, len(models) - 1)].draw, rng=request.rng(n)) for n in range(request.m)]
-    rows = DrawnRows(stored, draws, request.rows, request.copies, schema, COPY if several else None)
+    rows = DrawnRows(stored, draws, _rows(request, model), request.copies, schema, COPY if several else None)
     drawn: Any = rows
     with stage_release(drawn, Plan(tuple(schema), order=request.row_order), to, report_progress) as staged:
         counts = TupleCounts(staged.written, request.max_cells, report_progress)
         verification = verified_counts(counts, (), request.policy, request.roles.quasi)
         if verification.rows != rows.drawn or tuple(staged.written.schema()) != tuple(schema):
             raise BrokenPromise("the release does not have the rows and columns that it should have")
+        spent = getattr(model, "spent", ())
+        verification = _with_privacy(verification, request, spent)
         stated = [as_dict(fact, number) for number, fact in _stated(request)]
         facts = tuple(replace(unchecked(fact, ALL_ROWS), holds=True) for fact in stated)
         release = SynthesizedRelease(
             make=staged.data, verification=replace(verification, facts=facts), request=request, engine=table,
             entries=pl.DataFrame(schema=schema), row_counts=pl.Series(COUNT, [], pl.Int64), path=folder_of(to),
-            place=staged.describe(), fingerprint=engine.fingerprint(key()), counts=counts,
-            synthesis=Synthesis(frame.clear(), frame.clear(), held_out, learnt_from, rows.repeated),
+            place=staged.describe(), fingerprint=None if private else engine.fingerprint(key()),
+            counts=counts,
+            synthesis=Synthesis(frame.clear(), frame.clear(), held_out, learnt_from, rows.repeated, spent),
         )  # fmt: skip
         report_progress("counting what is not covered", None)
         page = report(release.manifest, reach=release.reach, counts=counts)

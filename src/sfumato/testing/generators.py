@@ -21,6 +21,7 @@ from sfumato.synthetic.generator import FitContext
 
 ROWS = 240
 COINS = 100_000
+MANY = 200  # times that a private generator sees each row
 
 
 @cache
@@ -62,6 +63,8 @@ def fitting(generator: Any) -> pl.DataFrame:
     """The columns of the table that a generator takes, and those of households where it asks for them."""
     table = mixed_table()
     found = table.select(column.name for column in columns_of(table) if column.kind in generator.kinds)
+    if generator.private:  # so many rows that noise hides none of what is checked
+        return pl.concat([found] * MANY)
     return found if generator.unit is None else found.with_columns(pl.Series(generator.unit, np.arange(ROWS) // 3))
 
 
@@ -71,7 +74,19 @@ def drawn(generator: Any, rows: int = ROWS, seed: int = 1) -> pl.DataFrame:
 
 
 def _fitted(generator: Any, seed: int = 1) -> Any:
+    if generator.private:
+        return _private(repr(generator), generator)
     return generator.fit(fitting(generator), FitContext(np.random.default_rng(seed)))
+
+
+_models: dict[str, Any] = {}
+
+
+def _private(name: str, generator: Any) -> Any:
+    """A private model, which costs thousands of draws, made once for all checks."""
+    if name not in _models:
+        _models[name] = generator.fit(fitting(generator), FitContext(np.random.default_rng(1)))
+    return _models[name]
 
 
 def check_generator_declaration(generator: Any) -> None:
@@ -91,7 +106,7 @@ def check_generator_schema(generator: Any) -> None:
     original, made = fitting(generator), drawn(generator)
     assert made.schema == original.schema, "columns or types are others than those of the table"
     for name in original.columns:
-        before, after = original[name].null_count(), made[name].null_count()
+        before, after = original[name].null_count() * ROWS // original.height, made[name].null_count()
         assert (after > 0) == (before > 0), f"{name}: {after} values are missing, and {before} were"
         assert abs(after - before) < 0.12 * ROWS, f"{name}: {after} values are missing, and {before} were"
     for rows in (ROWS, 77, 601):

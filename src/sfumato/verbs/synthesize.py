@@ -14,6 +14,7 @@ from sfumato.core.protocols import Generator
 from sfumato.core.random_stream import stream_of
 from sfumato.core.registry import make_variant, variant_name
 from sfumato.criteria.named import protected_by
+from sfumato.dp.account import Account
 from sfumato.engines.order import CANONICAL, order_of
 from sfumato.engines.protocol import Engine, Progress
 from sfumato.engines.tables import engine_of
@@ -46,6 +47,8 @@ MOST_COPIES = 1000
 FITTED = 200_000  # rows of an out-of-core table that a model is fitted to
 MOST_SAMPLE = 100_000_000
 DEFAULT = "sequential-trees"
+HELD_OUT = 0.1  # share of the rows
+KEEP = "keep"
 
 
 def synthesize(
@@ -54,8 +57,8 @@ def synthesize(
     *,
     rows: int | None = None,
     m: int = 1,
-    copies: str = "redraw",
-    hold_out: float = 0.1,
+    copies: str | None = None,
+    hold_out: float | None = None,
     quasi: Names | Sequence[Names] = (),
     identifying: Names = (),
     sensitive: Names = (),
@@ -72,6 +75,7 @@ def synthesize(
     to: Any = None,
     sample: int | None = None,
     max_cells: int = DEFAULT_MAX_CELLS,
+    account: Account | None = None,
 ) -> SynthesizedRelease:
     """Draw a new table from a model of the old one: as useful as the original, and measured for what it copies.
 
@@ -87,9 +91,11 @@ def synthesize(
         trees unless given.
     rows: how many rows to draw; as many as came in unless given. m: how many copies of the table, each drawn anew; with
         several, the column `copy` says which one a row is of, and `sf.synthetic.combine` puts estimates together.
-    copies: what becomes of rows that repeat a unique original row: "redraw", "drop" or "keep".
-    hold_out: the share of the rows that the model does not see, for baselines of the measures; 0 keeps all, as does a
-        generator that makes some columns only.
+        A private generator draws as many as its noisy counts say.
+    copies: what becomes of rows that repeat a unique original row: "redraw" (unless given), "drop" or "keep".
+    hold_out: the share of the rows that the model does not see, for baselines of the measures: 0.1 unless given; 0
+        keeps all, as does a generator that makes some columns only. A private generator keeps what is drawn, and holds
+        out nothing: to compare with the original would cost more than was paid.
     quasi, sensitive, insensitive, unprotected: roles of the columns, for criteria and measures, as for `anonymize`.
         identifying: columns that are dropped. rest: "refuse" columns that look as if they told who somebody is and were
         given no role, or "release" them.
@@ -100,6 +106,7 @@ def synthesize(
     sample: of an out-of-core table, how many rows a model is fitted to, drawn by chance; 200,000 unless given.
         Generators that learn from counts alone, such as `Bayes`, learn from those of all rows unless it is given, and
         hold none out. max_cells: how many different combinations of values may then be held in memory.
+    account: an `sf.dp.Account` that a private generator is charged to, before any noise is drawn.
 
     Returns
     -------
@@ -124,16 +131,22 @@ def synthesize(
     if isinstance(place, Table):
         raise PolicyError("a synthetic table is released into a folder of files", got="a table", allowed='to="out/"')
     copied = parameters.whole_number(m, "m", 1, MOST_COPIES)
+    private = made_by.private
+    if private:
+        _refuse_comparing(copies, hold_out, sample)
+    elif account is not None:
+        what = f"{variant_name(type(made_by).__name__)} is not private, and no account can be charged for it"
+        raise PolicyError(what, hint="sf.MST, sf.AIM and sf.PrivBayes are; or leave the account out")
     many = _sample(sample, table, made_by, place)
     seed = secrets.randbits(48) if seed is None else parameters.seed_of(seed)
     report_progress = progress or quiet
     with table.snapshot(write=False) as engine:
         given, stored = engine.sample(engine.rows() if engine.in_memory else SAMPLE), None
-        frame = typed(given, identifying)
+        frame = given if private else typed(given, identifying)
         if not engine.in_memory:
             report_progress("reading all rows", None)
             stored = StoredRows.of(engine, given, identifying, ())
-            frame = stored.as_typed(given)
+            frame = given if private else stored.as_typed(given)
         by_counts = many is None and stored is not None
         if stored is not None and many is not None:
             frame = sample_of(stored, many, stream_of(seed, many, f"sample of {stored.rows}"), report_progress)
@@ -155,15 +168,18 @@ def synthesize(
             policy = Policy(roles.quasi, promised, 0, parse_loss("lm"))
         learnt = frame.drop([name for name in roles.identifying if name in frame.columns])
         anew = learnt.columns if made_by.changes is None else made_by.changes
-        refuse_telling(given, frame, roles, {*anew})
-        free = (name for name in anew if roles.role(name) is None)
-        refuse_undecided(given, replace(roles, insensitive=(*roles.insensitive, *free)), asked)
+        if not private:  # whose values are those of public domains
+            refuse_telling(given, frame, roles, {*anew})
+            free = (name for name in anew if roles.role(name) is None)
+            refuse_undecided(given, replace(roles, insensitive=(*roles.insensitive, *free)), asked)
         if copied > 1 and COPY in learnt.columns:
             what = f'several copies are numbered in a column "{COPY}", which the table has'
             raise ColumnError(what, hint="rename it")
         height, partly = learnt.height if stored is None else stored.rows, made_by.changes is not None
-        kept = 0.0 if partly or by_counts else float(parameters.real_number(hold_out, "hold_out", 0, 0.9))
-        check_table(learnt, kept)
+        share = HELD_OUT if hold_out is None else float(parameters.real_number(hold_out, "hold_out", 0, 0.9))
+        kept = 0.0 if partly or by_counts or private else share
+        if not private:
+            check_table(learnt, kept)
         if partly and rows not in (None, height):
             what = "a table of which only some columns are made anew has the rows that it had"
             raise PolicyError(what, got=f"rows of {parameters.shown(rows)}", allowed=f"{height}")
@@ -172,9 +188,9 @@ def synthesize(
             generator=made_by,
             roles=roles,
             policy=policy,
-            rows=height if rows is None else parameters.whole_number(rows, "rows", 1, MOST_ROWS),
+            rows=(None if private else height) if rows is None else parameters.whole_number(rows, "rows", 1, MOST_ROWS),
             m=copied,
-            copies=parameters.one_of(copies, "treatment of copies", COPIES),
+            copies=KEEP if private else parameters.one_of(copies or COPIES[0], "treatment of copies", COPIES),
             hold_out=kept,
             seed=seed,
             order=order_of(CANONICAL if order is None else order),
@@ -184,11 +200,24 @@ def synthesize(
             stored=stored,
             by_counts=by_counts,
             max_cells=parameters.max_cells_of(max_cells),
+            account=account,
         )
         if stored is None:
             return synthesize_release(table, request, place)
         assert place is not None  # checked
         return synthesize_stored(table, engine, request, place)
+
+
+def _refuse_comparing(copies: Any, hold_out: Any, sample: Any) -> None:
+    """Refuse what would compare a private table with its original, or learn from some rows of it."""
+    if copies not in (None, KEEP):
+        what = "a private table is not compared with the original: which rows it repeats would tell who is in it"
+        raise PolicyError(what, got=f"copies of {parameters.shown(copies)}", allowed=KEEP)
+    if hold_out not in (None, 0):
+        what = "a private generator learns from all rows, and nothing is compared with those held out"
+        raise PolicyError(what, got=f"hold_out of {parameters.shown(hold_out)}", allowed="0")
+    if sample is not None:
+        raise PolicyError("a private generator counts all rows", hint="leave the sample out")
 
 
 def _sample(sample: Any, table: Engine, generator: Generator, place: Any) -> int | None:

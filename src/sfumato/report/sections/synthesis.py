@@ -76,6 +76,11 @@ PARAMETERS = {
     "margins": "Tables of counts",
     "zeros": "What no row may be",
     "rules": "Rules that every row keeps",
+    "epsilon": "Epsilon",
+    "delta": "Delta",
+    "bounds": "Bounds, stated from outside",
+    "keys": "Possible values, stated from outside",
+    "missing": "Columns that may lack a value",
 }
 OWN = ("step", "columns", "does", "leaves", "perturbs", "published")  # of a step; the rest are parameters
 
