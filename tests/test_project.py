@@ -32,6 +32,7 @@ PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf
 EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
 
 EXPORTED = [
+    "AIM",
     "AdditiveNoise",
     "AlphaK",
     "AlphaKLocal",
@@ -111,6 +112,7 @@ EXPORTED = [
     "PopulationUniqueness",
     "Pram",
     "Precision",
+    "PrivBayes",
     "ROMM",
     "RandomTokens",
     "RankSwapping",

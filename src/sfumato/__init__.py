@@ -143,6 +143,7 @@ if TYPE_CHECKING:
     from sfumato.search.microaggregation import IndividualRanking as IndividualRanking
     from sfumato.search.microaggregation import RefinedMicroaggregation as RefinedMicroaggregation
     from sfumato.search.microaggregation import RobustMicroaggregation as RobustMicroaggregation
+    from sfumato.synthetic import AIM as AIM
     from sfumato.synthetic import GENERATORS as GENERATORS
     from sfumato.synthetic import MST as MST
     from sfumato.synthetic import Bayes as Bayes
@@ -153,6 +154,7 @@ if TYPE_CHECKING:
     from sfumato.synthetic import Marginals as Marginals
     from sfumato.synthetic import Mix as Mix
     from sfumato.synthetic import MultivariateNormal as MultivariateNormal
+    from sfumato.synthetic import PrivBayes as PrivBayes
     from sfumato.synthetic import SequentialTrees as SequentialTrees
     from sfumato.synthetic import load_model as load_model
     from sfumato.synthetic.synthesized_release import SynthesizedRelease as SynthesizedRelease
@@ -329,6 +331,7 @@ _HOMES = {
     "sfumato.masking.masked_release": ("MaskedRelease",),
     "sfumato.synthetic.synthesized_release": ("SynthesizedRelease",),
     "sfumato.synthetic": (
+        "AIM",
         "GENERATORS",
         "MST",
         "Bayes",
@@ -339,6 +342,7 @@ _HOMES = {
         "Marginals",
         "Mix",
         "MultivariateNormal",
+        "PrivBayes",
         "SequentialTrees",
         "load_model",
     ),

@@ -44,7 +44,8 @@ def people(rows: int = ROWS, seed: int = 0) -> pl.DataFrame:
 
 
 def made(name: str, **more: Any) -> Any:
-    return GENERATORS[name].make(**({"epsilon": 1} | DOMAIN | more))
+    small = {"max_cells": 300} if name == "aim" else {}
+    return GENERATORS[name].make(**({"epsilon": 1} | small | DOMAIN | more))
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from typing import Any
 
 from sfumato.core.protocols import Generator
 from sfumato.core.registry import Registry, Variant
+from sfumato.synthetic.aim import AIM
 from sfumato.synthetic.bayes import Bayes
 from sfumato.synthetic.bootstrap import Bootstrap
 from sfumato.synthetic.combining import combine
@@ -17,9 +18,11 @@ from sfumato.synthetic.mix import Mix
 from sfumato.synthetic.model import load_model
 from sfumato.synthetic.mst import MST
 from sfumato.synthetic.multivariate_normal import MultivariateNormal
+from sfumato.synthetic.priv_bayes import PrivBayes
 from sfumato.synthetic.sequential_trees import SequentialTrees
 
 __all__ = [
+    "AIM",
     "GENERATORS",
     "MST",
     "Bayes",
@@ -30,6 +33,7 @@ __all__ = [
     "Marginals",
     "Mix",
     "MultivariateNormal",
+    "PrivBayes",
     "SequentialTrees",
     "combine",
     "load_model",
@@ -76,6 +80,10 @@ GENERATORS: Registry[Generator] = Registry(
             LinkedTables, example=LinkedTables(household="home"), cite="Reiter 2005, Hu, Reiter and Wang 2018"
         ),
         "mst": Variant(MST, example=MST(epsilon=1, **DOMAIN), cite="McKenna, Miklau and Sheldon 2021"),
+        "aim": Variant(
+            AIM, example=AIM(epsilon=1, max_cells=500, **DOMAIN), cite="McKenna, Mullins, Sheldon and Miklau 2022"
+        ),
+        "priv-bayes": Variant(PrivBayes, example=PrivBayes(epsilon=1, **DOMAIN), cite="Zhang et al. 2017"),
         "bootstrap": Variant(Bootstrap, example=Bootstrap(), cite="Efron 1979"),
     },
 )

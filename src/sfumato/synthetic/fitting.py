@@ -59,20 +59,24 @@ def cliques_of(columns: int, joined: Sequence[Columns], sizes: Sequence[int]) ->
     >>> cliques_of(4, [(0, 1), (1, 2)], [2, 2, 2, 2])
     [((1, 2), ()), ((0, 1), (1,)), ((3,), ())]
     """
-    beside = np.eye(columns, dtype=np.bool_)
+    beside = [1 << v for v in range(columns)]  # neighbours, as bits
     for one in joined:
-        beside[np.ix_(one, one)] = True
+        for v in one:
+            beside[v] |= sum(1 << w for w in one)
     left, found = list(range(columns)), list[frozenset[int]]()
-    log = np.log(np.maximum(sizes, 1))
+    log = np.log(np.maximum(sizes, 1)).tolist()
     while left:
-        best, least = left[0], (np.inf, np.inf)
+        best, least, there = left[0], (np.inf, np.inf), sum(1 << v for v in left)
         for v in left:
-            near = [w for w in left if beside[v, w]]
-            cost = len(near) ** 2 - int(beside[np.ix_(near, near)].sum()), float(log[near].sum())
+            mask = beside[v] & there
+            near = [w for w in left if mask >> w & 1]
+            cost = len(near) ** 2 - sum((beside[w] & mask).bit_count() for w in near), sum(log[w] for w in near)
             if cost < least:
                 best, least = v, cost
-        near = [w for w in left if beside[best, w]]
-        beside[np.ix_(near, near)] = True
+        mask = beside[best] & there
+        near = [w for w in left if mask >> w & 1]
+        for w in near:
+            beside[w] |= mask
         if not any(set(near) <= one for one in found):
             found.append(frozenset(near))
         left.remove(best)
@@ -260,6 +264,37 @@ class CliqueTree:
         self._collect()
         self.spread()
 
+    def margin(self, columns: Columns) -> np.ndarray:
+        """The shares of the combinations of any columns, which ascend; those of several cliques are joined."""
+        for clique, own in enumerate(self.cliques):
+            if set(columns) <= set(own):
+                return self._sum(clique, columns)
+        return self._joined(columns)
+
+    def _joined(self, columns: Columns) -> np.ndarray:
+        """Sum the product of cliques over all other columns: each passes on what it has of the columns to the clique
+        that it hangs on."""
+        wanted, passed = set(columns), dict[int, list[tuple[Columns, np.ndarray]]]()
+        done = list[tuple[Columns, np.ndarray]]()
+        for i in range(len(self.cliques) - 1, -1, -1):
+            own, table = self.cliques[i], self.tables[i]
+            for more, part in passed.pop(i, []):
+                own, table = _multiplied(own, table, more, part)
+            if self.hangs[i] == i:
+                done.append(_kept(own, table, wanted))
+                continue
+            separator = self.separators[i]
+            own, table = _kept(own, table, wanted | set(separator))
+            if set(own) <= set(separator):
+                continue  # it tells nothing that the clique above does not
+            own, table = _multiplied(own, table, separator, _ratio(np.ones_like(self.shared[i]), self.shared[i]))
+            passed.setdefault(self.hangs[i], []).append((own, table))
+        own, table = done[0]
+        for more, part in done[1:]:
+            own, table = _multiplied(own, table, more, part)
+        own, table = _kept(own, table, wanted)
+        return table.transpose([own.index(c) for c in columns])
+
     def _misfit(
         self, margins: Sequence[NoisyMargin], homes: Sequence[int], wanted: Sequence[np.ndarray]
     ) -> list[np.ndarray]:
@@ -294,6 +329,20 @@ class CliqueTree:
             table[(table < SHRINKING * old) & ~seen(clique)] = 0.0
         self._collect()
         self.spread()
+
+
+def _kept(own: Columns, table: np.ndarray, columns: set[int]) -> tuple[Columns, np.ndarray]:
+    """The sum of a table over all but some columns."""
+    gone = tuple(a for a, c in enumerate(own) if c not in columns)
+    return tuple(c for c in own if c in columns), np.asarray(table.sum(axis=gone))
+
+
+def _multiplied(one: Columns, table: np.ndarray, other: Columns, part: np.ndarray) -> tuple[Columns, np.ndarray]:
+    """The product of two tables, over the columns of both."""
+    both = tuple(dict.fromkeys((*one, *other)))
+    letters = {c: chr(97 + i) for i, c in enumerate(both)}
+    texts = ["".join(letters[c] for c in which) for which in (one, other, both)]
+    return both, np.einsum(f"{texts[0]},{texts[1]}->{texts[2]}", table, part)
 
 
 def _loss(errors: Sequence[np.ndarray], weights: Sequence[np.ndarray | float]) -> float:

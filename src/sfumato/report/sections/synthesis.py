@@ -81,7 +81,9 @@ PARAMETERS = {
     "bounds": "Bounds, stated from outside",
     "keys": "Possible values, stated from outside",
     "missing": "Columns that may lack a value",
+    "theta": "Rows of a cell beside its noise, at least",
 }
+TITLES = {"mst": "MST", "aim": "AIM", "priv-bayes": "PrivBayes"}  # as the literature writes them
 OWN = ("step", "columns", "does", "leaves", "perturbs", "published")  # of a step; the rest are parameters
 
 
@@ -171,7 +173,8 @@ def figures(manifest: Manifest) -> list[tuple[str, str, str | None]]:
 
 def titled(step: Any) -> str:
     """The name of a generator as a title."""
-    return str(look(step, "step") or "generator").replace("-", " ").capitalize()
+    name = str(look(step, "step") or "generator")
+    return TITLES.get(name) or name.replace("-", " ").capitalize()
 
 
 def drawing(manifest: Manifest) -> Markup:
