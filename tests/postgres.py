@@ -21,7 +21,13 @@ from pathlib import Path
 import pytest
 
 USER = "sfumato"
-SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
+SETTINGS = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "autovacuum": "off",
+    "max_connections": "250",
+}
 
 
 def run(address: str, sql: str) -> list[tuple[object, ...]]:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import sqlite3
 import stat
-import subprocess
-import sys
 import time
 from decimal import Decimal
 from pathlib import Path
@@ -18,7 +15,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.cli import main
-from sfumato.dp.ledger import BudgetLedger, owner_folder
+from sfumato.dp.owner import owner_folder
 from sfumato.errors import BrokenPromise, BudgetSpent, PolicyError
 
 TABLE = pl.DataFrame({"age": [31, 42, 58, 42] * 10, "sex": ["F", "M"] * 20})
@@ -202,41 +199,3 @@ def test_a_ledger_of_another_dataset_and_a_clock_set_back_are_refused(tmp_path, 
     with pytest.raises(PolicyError, match="clock"):
         asked.count(epsilon=0.1)
     assert asked.left.epsilon == 1
-
-
-ASKING = """
-import sys, sfumato as sf
-table = {"age": [31, 42, 58, 42] * 10}
-who = sys.argv[2]
-session = sf.dp.Session(table, 1, bounds={"age": (0, 120)}, ledger=sys.argv[1])
-print("ready", flush=True)
-for i in range(100):
-    try:
-        session.count(where=f"age > {i}{who}", epsilon=0.05)
-    except sf.errors.BudgetSpent:
-        break
-"""
-
-
-@pytest.mark.slow
-def test_processes_that_are_killed_never_overspend(tmp_path):
-    """Four processes ask at once, and are killed at any moment: what was charged stays, and is at most the budget."""
-    path = tmp_path / "ledger.sqlite"
-    for round_ in range(3):
-        asking = [
-            subprocess.Popen([sys.executable, "-c", ASKING, str(path), str(who)], stdout=subprocess.PIPE)
-            for who in range(4)
-        ]
-        for one in asking:
-            assert one.stdout is not None
-            one.stdout.readline()
-        time.sleep(0.03 * (round_ + 1))
-        for one in asking[: 4 if round_ < 2 else 0]:
-            one.send_signal(signal.SIGKILL)
-        for one in asking:
-            one.communicate()
-    ledger = BudgetLedger(path, "table")
-    assert ledger.verify() == []
-    assert ledger.spent().epsilon == 1
-    answered = [entry.query for entry in ledger.entries() if entry.state == "answered"]
-    assert len(set(answered)) == len(answered)

@@ -29,7 +29,6 @@ from sfumato.dp.owner import (
     SeenHead,
     head_is_signed,
     keep_head,
-    owner_folder,
     owner_public,
     seen_head,
     sign_head,
@@ -38,7 +37,7 @@ from sfumato.dp.owner import (
 from sfumato.dp.stores import open_store
 from sfumato.errors import BrokenPromise, BudgetSpent, OutputError, PolicyError, ReadError, SfumatoError
 
-__all__ = ["ANSWERED", "COMMITTED", "REGISTERED", "RESERVED", "BudgetLedger", "Entry", "open_ledger", "owner_folder"]
+__all__ = ["ANSWERED", "COMMITTED", "REGISTERED", "RESERVED", "BudgetLedger", "Entry", "open_ledger"]
 
 FIELDS = (
     "dataset",
@@ -58,6 +57,7 @@ REGISTERED, RESERVED, COMMITTED, ANSWERED = "registered", "reserved", "committed
 SLACK = 2.0  # seconds that clocks of processes may differ by
 TOGETHER = 100  # changes that one transaction holds at most
 FIRST = "0" * 64
+GONE = "rows that the owner has seen are gone"
 NOT_SEEN = "the owner has not seen it: it is new to this folder of theirs"
 SPENT_NOTHING = {"epsilon": "0", "delta": "0", "rho": "0"}
 COLUMNS = ", ".join(("number", *FIELDS, "hash"))
@@ -272,8 +272,8 @@ class BudgetLedger:
 
     def _make_all(self, changes: Sequence[_Change]) -> None:
         """One transaction, alone; all of it or nothing. What the owner has seen must be there."""
-        self._store.begin()
         try:
+            self._store.begin()
             page = self._page(changes)
             for change in changes:
                 before = len(page.added)
@@ -330,7 +330,7 @@ class BudgetLedger:
             return
         if page.first is None or page.last is None:
             if self._first is not None:
-                raise BrokenPromise(f"the ledger {self.shown} was changed: rows that the owner has seen are gone")
+                raise BrokenPromise(f"the ledger {self.shown} was changed: {GONE}")
             return
         if seen is None and page.last.number == 1 == page.first.number and page.first.hash == self._first:
             self._keep(page.first)  # whoever made it was stopped before; from here on there is no row without a head
@@ -480,15 +480,17 @@ class BudgetLedger:
         seen = seen_head(first.hash) if first is not None and durable else None  # before the rows, which others add to
         with self._looking():
             fault, rows = self._verify_rows(first, seen)
-        if fault is None and rows and durable and seen is None:
-            if first is not None and seen_head(first.hash) is not None:
-                return self.verify()  # another process has just made it
+        if first is None and rows and self._first_row() is not None:
+            return self.verify()  # another process has just made it
+        if fault is None and first is not None and durable and seen is None:
+            if seen_head(first.hash) is not None:
+                return self.verify()
             if rows > 1 or was_seen_at(self._store.place):
                 fault = NOT_SEEN
-        if not rows and durable and was_seen_at(self._store.place):
-            if self._first_row() is not None and first is None:
+        if first is None and durable and was_seen_at(self._store.place):
+            if self._first_row() is not None:
                 return self.verify()
-            fault = "rows that the owner has seen are gone"
+            fault = GONE
         if fault is None and first is not None:
             self._first = first.hash
         return [] if fault is None else [fault]
@@ -504,7 +506,7 @@ class BudgetLedger:
             found = found or (seen is not None and (number, previous) == (seen.number, seen.hash))
         heads = self._store.run(HEAD)
         if not number:
-            return ("rows that the owner has seen are gone" if heads else None), 0
+            return (GONE if heads else None), 0
         if not heads or heads[0][:2] != (number, previous):
             return "the head is not that of the last row", number
         if first is None or heads[0][3] != owner_public() or not head_is_signed(first.hash, *heads[0]):

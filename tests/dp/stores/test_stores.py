@@ -147,6 +147,7 @@ def test_any_changed_field_is_found(place, name):
 
 DROPPED = {
     "a row": ["DELETE FROM ledger_entries WHERE number = 3"],
+    "the first row": ["DELETE FROM ledger_entries WHERE number = 1"],
     "the last row": ["DELETE FROM ledger_entries WHERE number = 7"],
     "all rows": ["DELETE FROM ledger_entries"],
     "all rows and the head": ["DELETE FROM ledger_entries", "DELETE FROM ledger_head"],
@@ -254,3 +255,17 @@ def test_no_password_is_taken_or_shown(postgres, capsys):
     assert "127.0.0.1" in said
     assert ledger._store.run("SELECT current_setting('synchronous_commit')") == [("on",)]
     ledger.close()
+
+
+@pytest.mark.slow
+def test_processes_that_begin_at_once_make_one_ledger(place):
+    """Each opens it anew; all see the same first row."""
+
+    def begin(_: int) -> str:
+        ledger = opened(place)
+        first = ledger.entries()[0].hash
+        ledger.close()
+        return first
+
+    with ThreadPoolExecutor(12) as pool:
+        assert len(set(pool.map(begin, range(12)))) == 1

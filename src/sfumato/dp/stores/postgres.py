@@ -38,6 +38,8 @@ SCHEMA = (
     "CREATE TRIGGER never_emptied BEFORE TRUNCATE ON ledger_entries "
     "FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse()",
 )
+# of the catalogue itself: what a name stands for may be remembered from before another process made it
+MADE = "SELECT count(*) > 0 FROM pg_catalog.pg_class WHERE relname = 'ledger_head' AND pg_table_is_visible(oid)"
 LOST = ("connection", "server closed", "SSL SYSCALL")  # words of libpq, where there is no SQLSTATE
 
 
@@ -73,7 +75,7 @@ class PostgresStore:
         self.commit()
 
     def _is_made(self) -> bool:
-        return bool(self._execute("SELECT to_regclass('ledger_head') IS NOT NULL")[0][0])
+        return bool(self._execute(MADE)[0][0])
 
     @contextmanager
     def _faults(self, done: str = "written") -> Iterator[None]:
