@@ -35,3 +35,12 @@ def test_a_release_that_fails_stays_charged(tmp_path):
         pass
     with pytest.raises(PolicyError, match="as it was first stated"):
         sf.dp.Session(pl.DataFrame({"x": [1, 2]}), 1, 1e-6, ledger=tmp_path / "l.sqlite")
+
+
+def test_a_rho_alone_is_never_free(tmp_path):
+    account = sf.dp.Account(tmp_path / "l.sqlite", 1)
+    with (
+        pytest.raises(PolicyError, match="costs no epsilon"),
+        account.charge(PrivacyCost(Decimal(0), rho=Decimal("0.1")), {}),
+    ):
+        raise AssertionError("nothing may be drawn")

@@ -40,6 +40,9 @@ class Account:
     def cost_of(self, cost: PrivacyCost) -> PrivacyCost:
         """What a release costs by the accounting of the ledger: its epsilon and delta, or its rho."""
         if self.accounting == PLAIN:
+            if not cost.epsilon:
+                what = "a release that costs no epsilon cannot be charged to a ledger with plain accounting"
+                raise PolicyError(what, got=f"{cost}", hint="state the epsilon that its rho gives with a delta")
             return PrivacyCost(cost.epsilon, cost.delta)
         if cost.rho:
             return PrivacyCost(Decimal(0), rho=cost.rho)
