@@ -184,3 +184,48 @@ def test_households_are_drawn_by_flags_and_by_a_policy_file(tmp_path: Path, run:
         wrong = run("synth", "people.csv", "--generator", generator, "-o", "none")
         assert wrong.code == 2
         assert says in wrong.err
+
+
+PRIVATE = (
+    "--identifying",
+    "name",
+    "--bounds",
+    "age=0:20:22:24:120",
+    "--keys",
+    "ill=no,yes",
+    "--generator",
+    "mst epsilon=1",
+)
+
+
+def test_a_private_table_is_drawn_and_charged(data: Path, run: Any) -> None:
+    ledger = ("--ledger", "ledger.sqlite", "--budget", "2", "--budget-delta", "1e-6")
+    done = run("synth", "data.csv", *PRIVATE, *ledger, "-o", "out")
+    assert done.code == 0, done.err
+    assert "rows drawn from a model of noisy counts, by mst" in done.out
+    assert "by construction  differential-privacy (epsilon=1, delta=0.000000001)" in done.out
+    assert "60" not in done.out.replace("60 rows drawn", "")
+    assert "nothing is promised" not in done.out
+    assert "cannot be proven from the rows" in run("verify", "out").out
+    assert run("synth", "data.csv", *PRIVATE, *ledger, "-o", "again").code == 0
+    spent = run("synth", "data.csv", *PRIVATE, *ledger, "-o", "third")
+    assert spent.code != 0
+    assert not (data / "third").exists()
+    assert "--ledger and --budget are given together" in run("synth", "data.csv", *PRIVATE, "--budget", "1").err
+    lacking = run("synth", "data.csv", "--identifying", "name", "--generator", "mst epsilon=1", "-o", "no")
+    assert '"age" has no public domain' in lacking.err
+    assert "--bounds age=LEAST:GREATEST" in lacking.err
+
+
+def test_a_policy_file_draws_a_private_table(data: Path, run: Any) -> None:
+    own = 'generator = { name = "mst", epsilon = 1, bounds = { age = [0, 120] }, keys = { ill = ["no", "yes"] } }'
+    policy = POLICY.replace('generator = { name = "bootstrap" }', own).replace('copies = "keep"\n', "")
+    policy = policy.replace('[[require]]\nmodel = "k-anonymity"\nk = 2\n', "").replace("rows = 90\n", "")
+    account = 'account = { ledger = "ledger.sqlite", epsilon = 1, delta = 1e-9, dataset = "survey" }\n'
+    (data / "policy.toml").write_text(policy.replace("hold_out = 0\n", account), "utf-8")
+    done = run("synth", "policy.toml")
+    assert done.code == 0, done.err
+    assert (data / "ledger.sqlite").exists()
+    assert run("synth", "policy.toml", "-o", "again").code != 0  # the budget is spent
+    (data / "policy.toml").write_text(policy.replace("hold_out = 0\n", "account = { epsilon = 1 }\n"), "utf-8")
+    assert "account is a table such as" in run("synth", "policy.toml").err

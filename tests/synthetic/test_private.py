@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from decimal import Decimal
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,14 @@ from sfumato.core.accounting import PrivacyCost, gaussian_rho
 from sfumato.core.mechanisms import Noisy
 from sfumato.errors import BudgetSpent, ColumnError, PolicyError
 from sfumato.synthetic import GENERATORS
+from sfumato.synthetic.aim import set_score, set_weights
 from sfumato.synthetic.domain import DomainTable, domain_column
-from sfumato.synthetic.fitting import NoisyMargin
+from sfumato.synthetic.fitting import CliqueTree, NoisyMargin, cliques_of
 from sfumato.synthetic.generator import FitContext
 from sfumato.synthetic.mst import score
+from sfumato.synthetic.priv_bayes import SENSITIVITY, dependence
 from sfumato.synthetic.private import Spending, shares
+from tests.fuzz import FUZZ
 
 NAMES = [name for name, variant in GENERATORS.items() if variant.example.private]
 ROWS = 3000
@@ -282,3 +285,99 @@ def test_out_of_core_tables_are_counted_where_they_are(tmp_path: Path) -> None:
     assert sf.verify(tmp_path / "out").outcome == "by construction"
     with pytest.raises(PolicyError, match="counts all rows"):
         sf.synthesize(sf.scan(tmp_path / "people.parquet"), made("mst"), to=tmp_path / "no", sample=100)
+
+
+def test_one_row_changes_the_score_of_a_network_by_less_than_two() -> None:
+    """Over all tables of up to 4 rows of two columns of 2 and 3 values, and many larger ones."""
+    rng, largest = np.random.default_rng(0), 0.0
+    small = [np.array(cells).reshape(2, 3) for cells in product(range(3), repeat=6)]
+    for counts in [*small, *(rng.integers(0, 40, (2, 3)) * rng.integers(0, 2, (2, 3)) for _ in range(300))]:
+        before = dependence(counts)
+        for i, j in product(range(2), range(3)):
+            more = counts.copy()
+            more[i, j] += 1
+            largest = max(largest, abs(dependence(more) - before))
+    assert 1.0 <= largest < SENSITIVITY
+
+
+def test_one_row_changes_the_score_of_a_table_by_its_weight_at_most() -> None:
+    rng = np.random.default_rng(0)
+    weights = set_weights([(0, 1), (0, 2), (1, 2), (0, 1, 2)], 3, 3)
+    assert max(weights.values()) == 1
+    for _ in range(200):
+        counts, expected = rng.integers(0, 5, (2, 3)), rng.random((2, 3)) * 5
+        more = counts.copy()
+        more[rng.integers(2), rng.integers(3)] += 1
+        moved = set_score(more, expected, 3.0, 0.5) - set_score(counts, expected, 3.0, 0.5)
+        assert abs(moved) <= 0.5 + 1e-9
+
+
+def test_margins_of_a_tree_are_those_of_the_table_that_it_stands_for() -> None:
+    """Any columns, of one clique or of several, against the table of all columns, made in full."""
+    rng, sizes = np.random.default_rng(0), [2, 3, 2, 4, 3]
+    joined = [(0, 1), (1, 2), (2, 3), (1, 3)]
+    order = cliques_of(5, joined, sizes)
+    tables = {one: rng.random([sizes[c] for c in one]) for one, _ in order}
+    tree = CliqueTree.of(order, sizes, lambda which: tables[which].copy())
+    full = np.ones(sizes)
+    for which, part in tables.items():
+        full = full * part.reshape([sizes[c] if c in which else 1 for c in range(5)])
+    full /= full.sum()
+    for many in range(1, 5):
+        for which in combinations(range(5), many):
+            gone = tuple(c for c in range(5) if c not in which)
+            assert np.allclose(tree.margin(which), full.sum(axis=gone), atol=1e-12), which
+
+
+def test_noisy_margins_are_fitted_as_near_as_any_distribution_is() -> None:
+    """Two pairs that contradict each other: no distribution on a grid of others has a smaller error."""
+    rng, sizes = np.random.default_rng(1), [2, 2, 2]
+    margins = [
+        NoisyMargin((0, 1), np.array([[40.0, 22.0], [25.0, 11.0]]), 2.0),
+        NoisyMargin((1, 2), np.array([[30.0, 20.0], [44.0, -3.0]]), 5.0),
+    ]
+    order = cliques_of(3, [m.columns for m in margins], sizes)
+    tree = CliqueTree.of(order, sizes, lambda which: np.ones([sizes[c] for c in which]))
+    tree.estimate(margins, 100.0, 5000)
+
+    def loss(one: np.ndarray, two: np.ndarray) -> float:
+        parts = zip((one, two), margins, strict=True)
+        return float(sum((((100 * part - m.counts) / m.deviation) ** 2).sum() for part, m in parts))
+
+    found = loss(tree.margin((0, 1)), tree.margin((1, 2)))
+    best = min(
+        loss(full.sum(axis=2), full.sum(axis=0))
+        for full in (rng.dirichlet(np.full(8, 0.7)).reshape(2, 2, 2) for _ in range(20_000))
+    )
+    assert found <= best * 1.001
+
+
+@pytest.mark.slow
+def test_a_membership_attack_stays_within_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody knows all rows but one, which nobody is like, and how the table is made; they look for the count of that
+    row in the synthetic table. Without noise they are always right: the attack works."""
+    runs, epsilon = 150 * max(FUZZ, 1), 1.0
+    others = pl.DataFrame({"a": ["x"] * 40, "b": ["x"] * 40})
+    both = pl.concat([others, pl.DataFrame({"a": ["y"], "b": ["y"]})])
+    asked = sf.MST(epsilon=epsilon, delta=0, keys={"a": ["x", "y"], "b": ["x", "y"]}, missing=[])
+
+    def seen(table: pl.DataFrame, seed: int) -> float:
+        rng = np.random.default_rng(seed)
+        model = asked.fit(table, FitContext(rng))
+        made = model.draw(model.rows, rng)
+        return made.filter((pl.col("a") == "y") & (pl.col("b") == "y")).height
+
+    def accuracy(times: int) -> float:
+        without, with_ = (np.array([seen(table, i) for i in range(times)]) for table in (others, both))
+        half = times // 2
+        cuts = np.unique(np.concatenate([without, with_]))
+        learnt = [((with_[:half] >= cut).mean() + (without[:half] < cut).mean()) / 2 for cut in cuts]
+        cut = cuts[int(np.argmax(learnt))]
+        return float(((with_[half:] >= cut).mean() + (without[half:] < cut).mean()) / 2)
+
+    slack = np.sqrt(np.log(1e6) / runs / 2)  # Hoeffding, for an error of one in a million
+    assert accuracy(runs) <= np.exp(epsilon) / (1 + np.exp(epsilon)) + slack
+    monkeypatch.setattr(
+        "sfumato.synthetic.private.laplace", lambda values, *_: Noisy(tuple(values), 0.0, "none at all")
+    )
+    assert accuracy(20) == 1.0

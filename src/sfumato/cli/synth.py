@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 from sfumato.cli import changed, inputs, options
 from sfumato.cli.console import say
 from sfumato.cli.options import SEARCH, option
-from sfumato.core.wording import number
+from sfumato.cli.query import BUDGET, PUBLIC
+from sfumato.core.wording import number, scalar
 
 
 def synth(
@@ -28,6 +30,20 @@ def synth(
     sample: Annotated[
         int | None, option("--sample", "Rows of an out-of-core table to learn from: 200000 (default).", SEARCH, "N")
     ] = None,
+    bounds: Annotated[
+        options.Texts,
+        option("--bounds", "Of a private model: as age=0:120, or cut points age=0:18:65:120.", PUBLIC, "A=LOW:HIGH"),
+    ] = None,
+    keys: Annotated[
+        options.Texts, option("--keys", "Of a private model: as sex=F,M, all values that may be.", PUBLIC, "A=B,C")
+    ] = None,
+    ledger: Annotated[
+        str | None, option("--ledger", "File that a private model is charged to; with --budget.", BUDGET, "FILE")
+    ] = None,
+    budget: Annotated[str | None, option("--budget", "Epsilon of the dataset in all.", BUDGET, "N")] = None,
+    budget_delta: Annotated[str | None, option("--budget-delta", "Its delta in all: 0 (default).", BUDGET, "N")] = None,
+    dataset: Annotated[str | None, option("--dataset", "Whose ledger it is: table (default).", BUDGET, "NAME")] = None,
+    i_know: Annotated[bool, option("--i-know", "Take an epsilon above 20, which protects nobody.", BUDGET)] = False,
     roles: options.DecidedOptions,
     promises: options.PromiseOptions,
     seed: options.Seed = None,
@@ -40,6 +56,8 @@ def synth(
 
     No row is a person's row, and that alone promises nothing: rows that repeat a unique original row are drawn again.
     With --k or --require, criteria must hold of the drawn rows, and are promised.
+
+    Private models (mst, aim, priv-bayes) take --bounds and --keys of all columns, and are charged to a --ledger.
 
     "sfumato list generators" names the models. Random numbers come from your secret key and the seed together.
     """
@@ -63,6 +81,12 @@ def synth(
             given["synthesis", "generator"] = written(generator)
         except PolicyError as error:
             faults.append(f"--generator: {error}")
+    public = _public(bounds, keys, i_know, faults)
+    if public and ("synthesis", "generator") in given:
+        given["synthesis", "generator"] |= public
+    elif public:
+        faults.append("--bounds, --keys and --i-know are of a private model; --generator names it")
+    given |= _account(ledger, budget, budget_delta, dataset, faults)
     data = inputs.named(source, reading, policies=True)
     draft = options.draft(data, given, promises.models(faults), faults)
     words = "shell" if data.policy is None else "file"
@@ -71,6 +95,28 @@ def synth(
     own = {"synthesis": manifest["synthesis"]}
     changed.show(found, folder, told, as_json, own, lambda: _say_how(found))
     return 0
+
+
+def _public(bounds: options.Texts, keys: options.Texts, i_know: bool, faults: list[str]) -> dict[str, Any]:
+    """What is public of a private model, as its parameters."""
+    found: dict[str, Any] = {"i_know": True} if i_know else {}
+    for name, texts, mark in (("bounds", bounds, ":"), ("keys", keys, ",")):
+        pairs = options.pairs(texts, f"--{name}", faults)
+        if pairs:
+            found[name] = {column: [scalar(part) for part in text.split(mark)] for column, text in pairs.items()}
+    return found
+
+
+def _account(
+    ledger: str | None, budget: str | None, delta: str | None, dataset: str | None, faults: list[str]
+) -> dict[tuple[str | int, ...], Any]:
+    """The account that a private model is charged to, as a key of a policy file."""
+    if (ledger is None) != (budget is None) or (ledger is None and (delta or dataset)):
+        faults.append("--ledger and --budget are given together, and --budget-delta and --dataset with them")
+    if ledger is None or budget is None:
+        return {}
+    own = {"ledger": str(Path(ledger).absolute()), "epsilon": budget, "delta": delta, "dataset": dataset}
+    return {("synthesis", "account"): {key: value for key, value in own.items() if value is not None}}
 
 
 def _say_how(found: Any) -> None:

@@ -11,7 +11,7 @@ import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -208,6 +208,7 @@ def check(
     roles, require = _over_sets(roles, require, bad, faults)
     _unknown_attributes(draft, roles, require, columns, faults)
     generator = _generator(drawing, faults) if synthesis else None
+    account = _account(drawing, draft.folder, faults) if synthesis else None
     search, loss = _method(found, faults)
     if stored and search is not None:
         _refuse_search(search, faults)
@@ -241,7 +242,7 @@ def check(
         row_key=table.row_key,
         about=about,
         mask=steps,
-        drawing={**drawing.model_dump(), "generator": generator},
+        drawing={**drawing.model_dump(), "generator": generator, "account": account},
         output=None if output.path is None else draft.folder / output.path,
         format=output.format or format,
         **found.model_dump(include={"suppression", "tidy", "seed", "max_cells"}),
@@ -461,6 +462,27 @@ def _generator(table: SynthesisTable, faults: Faults) -> Any | None:
         return None
     own = {key: value for key, value in table.generator.items() if key != "name"}
     return make_variant(GENERATORS, "generator", table.generator["name"], own, faults, ("synthesis", "generator"))
+
+
+def _account(table: SynthesisTable, folder: Path, faults: Faults) -> Any | None:
+    """The account that a private synthetic table is charged to; its ledger is a file beside the policy."""
+    from sfumato.dp.account import Account
+
+    if table.account is None:
+        return None
+    known = {field.name for field in fields(Account)}
+    unknown, lacking = {*table.account} - known, {"ledger", "epsilon"} - {*table.account}
+    if unknown or lacking:
+        what = 'account is a table such as { ledger = "ledger.sqlite", epsilon = 3, delta = 1e-6 }'
+        faults.tell(f"{what}; its keys are {', '.join(sorted(known))}", "synthesis", "account")
+        return None
+    ledger = str(table.account["ledger"])
+    account = Account(**{**table.account, "ledger": ledger if "://" in ledger else folder / ledger})
+    try:
+        account.budget  # noqa: B018 - which is checked
+    except PolicyError as error:
+        faults.tell(str(error), "synthesis", "account")
+    return account
 
 
 def _not_drawn(draft: Draft, roles: RolesTable, faults: Faults) -> None:

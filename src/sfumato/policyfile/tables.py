@@ -132,6 +132,7 @@ class SynthesisTable(PolicyTable):
     copies: Literal["redraw", "drop", "keep"] | None = None
     hold_out: Annotated[float, Field(ge=0, le=0.9)] | None = None
     sample: Annotated[int, Field(ge=50)] | None = None
+    account: dict[str, Any] | None = None  # that a private generator is charged to
 
 
 class Output(PolicyTable):
