@@ -78,7 +78,7 @@ def test_the_ledger_is_shown_checked_and_exported(ask: Any) -> None:
     states = [row["state"] for row in json.loads(ask("dp", "ledger", "export", "l.sqlite")[1])]
     assert states == ["registered", "reserved", "committed", "answered"]
     db = sqlite3.connect("l.sqlite")
-    db.executescript("DROP TRIGGER never_changed; UPDATE entries SET epsilon = '0.1' WHERE number = 2")
+    db.executescript("DROP TRIGGER never_changed; UPDATE ledger_entries SET epsilon = '0.1' WHERE number = 2")
     code, out, _ = ask("dp", "ledger", "verify", "l.sqlite")
     assert (code, out) == (1, "the ledger was changed: row 2 is not the one that was written\n")
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sfumato.core.mechanisms import choose, gaussian, laplace
+from sfumato.core.mechanisms import choose, choose_in_each, choose_several, frequent_keys, gaussian, laplace
 
 DRAWS = 20_000
 ALPHA = 1e-6  # of a test; a handful of them is run
@@ -67,6 +67,34 @@ def test_better_candidates_are_likelier_by_epsilon():
             left *= 1 - heads[one]
     assert law.sum() == pytest.approx(1)
     assert stats.chisquare(seen, law * 2000).pvalue > ALPHA
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("monotonic", "doubled"), [(True, 1), (False, 2)])
+def test_choices_in_disjoint_cells_cost_as_one(monotonic, doubled):
+    """Each cell draws with the whole epsilon: of two candidates the worse is chosen with half of e^(-d / scale)."""
+    cells, sensitivity, epsilon, behind = 6000, 2.0, Decimal("0.5"), 4.0
+    found = choose_in_each([[0.0, behind]] * cells, 1, sensitivity, epsilon, monotonic)
+    worse = sum(one == [0] for one in found)
+    chance = math.exp(-behind / (doubled * sensitivity / float(epsilon))) / 2
+    assert abs(worse - cells * chance) < 5.5 * math.sqrt(cells * chance * (1 - chance))
+
+
+def test_several_choices_divide_one_epsilon():
+    """With k = 2 the first choice is that of half of the epsilon."""
+    runs, behind = 300, 4.0
+    worse = sum(choose_several([0.0, behind], 2, 1.0, Decimal(1), True)[0] == 0 for _ in range(runs))
+    chance = math.exp(-behind / 2) / 2
+    assert abs(worse - runs * chance) < 6 * math.sqrt(runs * chance)
+
+
+def test_a_key_of_one_unit_is_found_with_a_probability_of_delta_at_most():
+    delta = Decimal("0.02")
+    keys = {str(i): 1 for i in range(20_000)}  # each is another unit's own
+    found = frequent_keys(keys, 1, 1, 1, Decimal(1), delta)
+    expected = len(keys) * float(delta)
+    assert 0.2 * expected < len(found.counts) < expected + 6 * math.sqrt(expected)
+    assert min(found.counts.values()) >= found.threshold
 
 
 def test_the_scale_is_never_too_small():

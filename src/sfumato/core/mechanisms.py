@@ -123,8 +123,9 @@ def frequent_keys(
 ) -> Found:
     """Keys that nobody knew of, with noisy counts: those of which a threshold is reached (Korolova et al. 2009).
 
-    A unit is in at most so many `groups`, with at most `rows` in all and `each` in one of them. The threshold is the
-    least that OpenDP says costs no more than delta.
+    A unit is in at most so many `groups`, with at most `rows` in all and `each` in one of them. The threshold is one
+    above the least that OpenDP says costs no more than delta: OpenDP 0.16 releases counts that are equal to its own,
+    and leaves these out of its account of delta (opendp/opendp#2922).
     """
     dp = opendp()
     space = dp.map_domain(dp.atom_domain(T=str), dp.atom_domain(T="i64"))
@@ -142,7 +143,8 @@ def frequent_keys(
     spent = measurement.map(unit)
     if Decimal(spent[0]) > epsilon or Decimal(spent[1]) > delta:
         raise PolicyError("no threshold is large enough", got=f"delta of {delta}", hint="ask for a larger delta")
-    return Found(measurement({key: min(count, LARGEST) for key, count in counts.items()}), scale, high)
+    released = measurement({key: min(count, LARGEST) for key, count in counts.items()})
+    return Found({key: count for key, count in released.items() if count > high}, scale, high + 1)
 
 
 @dataclass(frozen=True)

@@ -308,9 +308,10 @@ class Session:
     ) -> dict[str, Any]:
         """What a question costs and how noisy its answer is, without asking it: nothing is charged."""
         query = parse_query(query)
-        self._check(query, None)
         noise = self._noise(query, epsilon, delta, rho)
         parts = query.parts(self.public, self.unit)
+        noise.refuse_wide(parts)
+        self._check(query, None)
         return {
             "cost": noise.cost,
             "scales": noise.scales(parts),
@@ -343,9 +344,9 @@ class Session:
             query = WithClipped(query)
         noise = self._noise(query, epsilon, delta, rho)
         parts = query.parts(self.public, self.unit)
+        noise.refuse_wide(parts)  # before anything as wide is made
         form = query.form(self.public)
         self._check(query, request)  # refused before it is charged
-        noise.refuse_wide(parts)
         normal = json.dumps([form, self.unit.form(), noise.form(), self._snapshot], sort_keys=True)
         number, stored = self.ledger.reserve(
             self.analyst, self.purpose, request or secrets.token_hex(16), normal, noise.cost, self.budget,

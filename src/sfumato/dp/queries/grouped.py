@@ -19,6 +19,8 @@ from sfumato.dp.rows import PrivateRows, RowView
 from sfumato.dp.values import Public, Unit
 from sfumato.errors import PolicyError
 
+GROUPS = 2**12
+
 
 @dataclass(frozen=True)
 class Grouped(Query):
@@ -73,6 +75,11 @@ class Grouped(Query):
         twice in L1; in L2 by the more of sqrt(2) s and of what one row that is exchanged within a group changes.
         """
         size = self._cells().size(public)
+        if size > GROUPS:
+            hint = "counts and means are asked in more, by a contingency table and a grouped mean"
+            raise PolicyError(
+                "a question is asked in too many groups", got=f"{size:,}", allowed=f"{GROUPS:,}", hint=hint
+            )
         comes, exchanged = (self.of.parts(public, one) for one in (Unit(), Unit(neighbours="replace")))
         return tuple(_in_all(*both, unit, size) for both in zip(comes, exchanged, strict=True))
 

@@ -79,7 +79,7 @@ class LogisticRegression(Learning, Adaptive):
 
     def __post_init__(self) -> None:
         settle_names(self)
-        whole_number(self.steps, "steps", 1, 1000)
+        whole_number(self.steps, "steps", 1, 100)
 
     def _classes(self, public: Public) -> tuple[tuple[str, ...], str]:
         values = public.values(self.target)
