@@ -271,6 +271,17 @@ def test_what_is_not_as_written_is_found(folder: Path) -> None:
         sf.verify(folder)
 
 
+@pytest.mark.parametrize("name", ["../ill.csv", "no.csv", "a\0b", "x" * 5000, "link.csv"])
+def test_tables_lie_in_the_folder(folder: Path, name: str) -> None:
+    (folder.parent / "ill.csv").write_bytes((folder / "ill.csv").read_bytes())
+    (folder / "link.csv").symlink_to(folder.parent / "ill.csv")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["files"][-1]["file"] = manifest["tables"][-1]["file"] = name
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(ReadError, match="not in the folder"):
+        sf.verify(folder)
+
+
 def test_a_folder_of_tables_is_signed_and_replaced_and_is_no_table_of_rows(folder: Path, tmp_path: Path) -> None:
     sf.new_key(tmp_path / "key.pem", passphrase=None)
     assert sf.sign(folder, key=tmp_path / "key.pem", name="Ann").valid

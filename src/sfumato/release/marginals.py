@@ -125,7 +125,7 @@ def verify_marginals(path: str | Path) -> Verification:
     tables: list[_Table] = []
     for said, file in zip(manifest.tables, manifest.files, strict=True):
         place = folder / file.file
-        if Path(file.file).name != file.file or place.is_symlink() or not place.is_file():
+        if not _inside(place, file.file):
             raise ReadError(f'a table that "{folder / NAME}" names is not in the folder')
         if sha256(place) != file.sha256.removeprefix("sha256:").lower():
             faults.append(f"the sha256 of {file.file} is another")
@@ -144,6 +144,14 @@ def verify_marginals(path: str | Path) -> Verification:
     integrity = Promise(INTEGRITY, {}, (), not faults, len(faults), 0, sentence, "; ".join(faults) or None)
     cells = sum(table.counts.size for table in tables)
     return Verification(cells, (integrity, _private(manifest)), (), facts)
+
+
+def _inside(place: Path, name: str) -> bool:
+    """Whether a file lies in the folder itself, under its own name, no link."""
+    try:
+        return Path(name).name == name and not place.is_symlink() and place.is_file()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
 
 
 def _private(manifest: MarginManifest) -> Promise:
