@@ -6,14 +6,15 @@ import asyncio
 import datetime as dt
 import ipaddress
 import json
+import socket
 import ssl
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import httpx
 import pytest
 
+from sfumato.cli import main
 from sfumato.dp.queries.count import Count
 from sfumato.errors import BrokenPromise, ColumnError, OutputError, PolicyError
 from sfumato.service import datasets
@@ -38,24 +39,23 @@ def asked(service: Service, *questions: dict[str, Any], who: str = "ann", path: 
 
 @pytest.mark.slow
 def test_time_and_size_do_not_tell_whether_a_filter_matches_anybody(tmp_path: Path) -> None:
-    """Nobody, somebody, everybody, refused: responses leave one tick after the request, and are as long."""
-    with running(tmp_path, tick=50, rows=50_000) as service:
+    """Nobody, somebody, everybody, refused: responses leave a tick after the request, and are as long. The quickest of
+    each kind is compared, as others wait for whatever else the machine does."""
+    tick = 0.2
+    with running(tmp_path, tick=200, rows=300_000) as service:
         seconds: dict[str, list[float]] = {}
         sizes: dict[str, set[int]] = {}
         filters = {"nobody": "age > 100.{}", "everybody": "age > 10.{}", "some": "age > 50.{}", "refused": "agee > 1{}"}
-        for i in range(10, 40):
+        for i in range(10, 26):
             for kind, text in filters.items():
                 got = service.ask(query=f"mean pay where {text.format(i)}", epsilon="0.0001")
                 assert got.status_code == (400 if kind == "refused" else 200)
                 seconds.setdefault(kind, []).append(got.elapsed.total_seconds())
                 if kind != "refused":
                     sizes.setdefault(kind, set()).add(len(got.content))
-        middle = {kind: median(own) for kind, own in seconds.items()}
-    assert min(min(own) for own in seconds.values()) >= 0.05
-    # a tick later where another process has the machine, which is as likely for all
-    late = {kind: round(own / 0.05 - 0.2) for kind, own in middle.items()}
-    assert len(set(late.values())) == 1, middle
-    assert max(middle.values()) - min(middle.values()) < 0.02, middle
+    quickest = {kind: min(own) for kind, own in seconds.items()}
+    assert min(quickest.values()) >= tick
+    assert max(quickest.values()) < 1.1 * tick, quickest
     assert len(set.union(*sizes.values())) == 1, sizes
 
 
@@ -108,7 +108,7 @@ def test_a_failure_after_the_charge_tells_nothing(
     monkeypatch.undo()
     monkeypatch.setattr("sfumato.dp.ledger.BudgetLedger.reserve", full)
     [no_room] = asked(service, {"query": "count where age > 3"})
-    assert (no_room.status_code, no_room.json()["message"]) == (503, "the ledger cannot be written")
+    assert (no_room.status_code, no_room.json()["message"]) == (503, "the ledger cannot be used now")
     monkeypatch.undo()
     monkeypatch.setattr(AuditLog, "write", full_disk)
     [unlogged] = asked(service, {"query": "count where age > 4"})
@@ -182,6 +182,29 @@ def test_a_bucket_holds_a_minutes_worth() -> None:
     assert bucket.take() == 0
     now = 1000.0
     assert [bucket.take() for _ in range(7)][-2:] == [0, 10]
+
+
+def test_hints_name_no_column_that_a_grant_leaves_out(tmp_path: Path) -> None:
+    path = write(tmp_path, tick=1)
+    path.write_text(path.read_text().replace('columns = ["age", "sex"]', 'columns = ["sex"]'))
+    service = Service(read_policy(path))
+    texts = ("agee", "age", "nothing")
+    questions = [{"sql": f"SELECT avg({name}) FROM patients"} for name in texts] + [
+        {"query": f"mean {n}"} for n in texts
+    ]
+    for name, got in zip(texts * 2, asked(service, *questions, who="bob"), strict=True):
+        assert got.status_code == 403
+        assert got.json()["message"] == f'"{name}" may not be asked about; allowed: sex'
+    service.close()
+
+
+@pytest.mark.parametrize("how", ["stream = true\ncopied = false", "copied = false"])
+def test_a_table_is_asked_where_it_is(tmp_path: Path, how: str) -> None:
+    service = Service(read_policy(write(tmp_path, tick=1, dataset=how)))
+    [got] = asked(service, {"query": "count", "epsilon": "10"})
+    assert abs(got.json()["value"] - 400) < 20
+    assert not (tmp_path / "service" / "copies" / "patients.parquet").exists()
+    service.close()
 
 
 @pytest.mark.slow
@@ -282,6 +305,13 @@ def test_many_answers_at_once_spend_what_they_cost(tmp_path: Path) -> None:
     again = Service(read_policy(tmp_path / "policy.toml"))
     assert asked(again, {"query": "count where age > 29.5", "epsilon": "0.1"})[0].status_code == 402
     again.close()
+
+
+def test_a_port_that_is_taken_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert main(["query", "serve", str(path), "--port", str(taken.getsockname()[1])]) == 2
+    assert "cannot be served: Address already in use" in capsys.readouterr().err
 
 
 def test_a_ledger_that_was_changed_is_not_served(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from sfumato.dp.session import Session
 from sfumato.dp.sql import parse_sql
 from sfumato.errors import (
     BudgetSpent,
+    ColumnError,
     OutputError,
     PolicyError,
     SfumatoError,
@@ -30,7 +31,7 @@ from sfumato.errors import (
 )
 from sfumato.service.access import Forbidden, check_access
 from sfumato.service.audit import AuditLog
-from sfumato.service.datasets import AnswerFailed, Expired, ServedDataset
+from sfumato.service.datasets import AnswerFailed, Expired, ServedDataset, complain
 from sfumato.service.gate import App, Caller, Gate
 from sfumato.service.policy import ANALYST, AUDITOR, OWNER, GrantTable, ServicePolicy
 
@@ -42,8 +43,9 @@ STATUS: tuple[tuple[type[SfumatoError], int], ...] = (  # the first that fits
     (Expired, 410),
     (BudgetSpent, 402),
     (AnswerFailed, 500),
-    (OutputError, 503),
-    (SfumatoError, 400),
+    (PolicyError, 400),
+    (ColumnError, 400),
+    (SfumatoError, 503),  # of the ledger or the machine, and no business of an analyst's
 )
 
 
@@ -341,8 +343,8 @@ def _understood(service: Service, question: Question, request: Request) -> tuple
     served = service.datasets[grant.dataset]
     if served.refuse_expired():
         raise Expired(f'the end date of "{grant.dataset}" has passed: it is answered no more')
-    if question.sql is not None:
-        query = parse_sql(question.sql, served.public.schema).query
+    if question.sql is not None:  # hints name no column that is not allowed
+        query = parse_sql(question.sql, served.public.schema if grant.columns is None else None).query
     else:
         query = parse_query(question.query)
     request.state.said["kind"] = query.name
@@ -402,8 +404,9 @@ async def _refuse(request: Request, error: Exception) -> JSONResponse:
     if isinstance(error, PolicyError) and error.what.startswith("this request was another query"):
         status = 409
     request.state.said["outcome"] = type(error).__name__
-    if isinstance(error, OutputError):  # it names files of the owner's
-        return JSONResponse({"error": "OutputError", "message": "the ledger cannot be written"}, status)
+    if status == 503:  # it may name files of the owner's
+        complain(error)
+        return JSONResponse({"error": "OutputError", "message": "the ledger cannot be used now"}, status)
     return JSONResponse(_document(error), status)
 
 

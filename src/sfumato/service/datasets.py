@@ -24,7 +24,7 @@ from sfumato.dp.values import Public, Unit
 from sfumato.engines.atomic import atomic_file
 from sfumato.errors import OutputError, PolicyError, SfumatoError
 from sfumato.service.audit import AuditLog
-from sfumato.service.policy import DatasetTable, GrantTable, ServicePolicy
+from sfumato.service.policy import GrantTable, ServicePolicy
 
 COPIES = "copies"
 BLOCK = 2**20
@@ -60,11 +60,11 @@ class ServedSession(Session):
 
 class ServedDataset:
     """A dataset that is registered: its session, those of analysts, and the threads that they are used on; one, where
-    the table is in a database, as a connection is of a thread."""
+    the table is not in memory, as a connection is of a thread."""
 
     def __init__(self, name: str, policy: ServicePolicy, log: AuditLog) -> None:
         self.name, self.table, self._policy, self._log = name, policy.datasets[name], policy, log
-        threads = THREADS if self.table.table is None else 1
+        threads = 1 if self.table.table is not None or self.table.stream else THREADS
         self._worker = ThreadPoolExecutor(threads, thread_name_prefix=f"dataset {name}")
         self._session: ServedSession | None = None
         self._views: dict[tuple[str, str], Session] = {}
@@ -119,18 +119,17 @@ class ServedDataset:
         table = self.table
         if table.table is not None:
             return sf.Database(table.path if "://" in table.path else str(self._policy.home / table.path), table.table)
-        if self._copied(table) and self.copy.exists():
+        if table.stream:
+            return sf.scan(self._policy.home / table.path, **table.reading)
+        if table.copied and self.copy.exists():
             return pl.read_parquet(self.copy)
         frame = sf.read(self._policy.home / table.path, **table.reading)
-        if self._copied(table):
+        if table.copied:
             with atomic_file(self.copy) as part:
                 part.touch(0o600)
                 frame.write_parquet(part)
             self._log.write(event="copied", dataset=self.name, outcome="ok")
         return frame
-
-    def _copied(self, table: DatasetTable) -> bool:
-        return table.copied if table.copied is not None else True
 
     # Asking
 

@@ -100,7 +100,7 @@ class Gate:
                 status, headers, content = _refused(Refusal(503, "NoLog", "the log cannot be written"))
         content += b" " * (-len(content) % PADDED)
         headers = [(name, value) for name, value in headers if name != b"content-length"]
-        headers.append((b"content-length", str(len(content)).encode()))
+        headers += [(b"content-length", str(len(content)).encode()), (b"cache-control", b"no-store")]
         taken = max(math.ceil((loop.time() - came) / self.tick), 1)
         await asyncio.sleep(came + taken * self.tick - loop.time())
         await send({"type": "http.response.start", "status": status, "headers": headers})

@@ -67,7 +67,8 @@ class DatasetTable(PolicyTable):
 
     path: Name
     table: Name | None = None
-    copied: bool | None = None
+    copied: bool = True
+    stream: bool = False
     reading: dict[str, Any] = Field(default={})
     bounds: dict[str, list[int | float]] = Field(default={})
     keys: dict[str, list[Any]] = Field(default={})
@@ -243,8 +244,8 @@ def _check_dataset(name: str, dataset: DatasetTable, faults: Faults) -> None:
         faults.tell("delta must be far below 1 over public_rows", "datasets", name, "delta")
     if dataset.delta >= 1:
         faults.tell("delta must be far below 1", "datasets", name, "delta")
-    if dataset.table is not None and dataset.copied:
-        faults.tell("a table of a database is asked where it is", "datasets", name, "copied")
+    if dataset.stream and dataset.copied and dataset.table is None:
+        faults.tell("a file that is streamed is asked where it is: copied = false", "datasets", name, "stream")
     if is_address(dataset.path) and dataset.table is None:
         faults.tell("table is missing: which table of the database", "datasets", name, "path")
     if dataset.person is None and (dataset.rows_per_person, dataset.groups_per_person, dataset.rows_per_group) != (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,20 +33,29 @@ def serve(
     if not is_loopback(table.address) and not secure:
         what = f"{table.address} is reached from other machines, which needs TLS"
         raise OutputError(what, hint="give certificate and private_key in [service]")
-    app = make_app(Service(policy))
-    config = uvicorn.Config(
-        app, host=table.address, port=table.port, access_log=False, log_level="warning", server_header=False,
-        ws="none", proxy_headers=False, timeout_keep_alive=30, h11_max_incomplete_event_size=2**16,
-        ssl_certfile=str(policy.home / table.certificate) if table.certificate else None,
-        ssl_keyfile=str(policy.home / table.private_key) if table.private_key else None,
-    )  # fmt: skip
+    with _listening(table.address, table.port) as listening:
+        host = f"[{table.address}]" if ":" in table.address else table.address
+        url = f"{'https' if secure else 'http'}://{host}:{listening.getsockname()[1]}"
+        config = uvicorn.Config(
+            make_app(Service(policy)), access_log=False, log_level="warning", server_header=False, ws="none",
+            proxy_headers=False, timeout_keep_alive=30, h11_max_incomplete_event_size=2**16,
+            ssl_certfile=str(policy.home / table.certificate) if table.certificate else None,
+            ssl_keyfile=str(policy.home / table.private_key) if table.private_key else None,
+        )  # fmt: skip
 
-    class Server(uvicorn.Server):
-        async def startup(self, sockets: Any = None) -> None:
-            await super().startup(sockets)
-            if self.started:
-                number = self.servers[0].sockets[0].getsockname()[1]
-                host = f"[{table.address}]" if ":" in table.address else table.address
-                ready(f"{'https' if secure else 'http'}://{host}:{number}")
+        class Server(uvicorn.Server):
+            async def startup(self, sockets: Any = None) -> None:
+                await super().startup(sockets)
+                if self.started:
+                    ready(url)
 
-    Server(config).run()
+        Server(config).run([listening])
+
+
+def _listening(address: str, port: int) -> socket.socket:
+    """A socket that takes requests once the service runs."""
+    try:
+        found = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(found[4][:2], family=found[0], backlog=2048)
+    except OSError as error:
+        raise OutputError(f"{address} port {port} cannot be served: {error.strerror}") from None
