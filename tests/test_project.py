@@ -49,6 +49,7 @@ EXPORTED = [
     "CRITERIA",
     "CompareWarning",
     "CorrelatedNoise",
+    "DPMicroaggregation",
     "Database",
     "Datafly",
     "DateShift",

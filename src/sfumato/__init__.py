@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from sfumato.masking import Rounding as Rounding
     from sfumato.masking.additive_noise import AdditiveNoise as AdditiveNoise
     from sfumato.masking.correlated_noise import CorrelatedNoise as CorrelatedNoise
+    from sfumato.masking.dp_microaggregation import DPMicroaggregation as DPMicroaggregation
     from sfumato.masking.generalisation import Generalisation as Generalisation
     from sfumato.masking.global_recoding import GlobalRecoding as GlobalRecoding
     from sfumato.masking.lossy_compression import LossyCompression as LossyCompression
@@ -293,6 +294,7 @@ _HOMES = {
     "sfumato.masking.restricted_noise": ("RestrictedNoise",),
     "sfumato.masking.global_recoding": ("GlobalRecoding",),
     "sfumato.masking.top_bottom_coding": ("TopBottomCoding",),
+    "sfumato.masking.dp_microaggregation": ("DPMicroaggregation",),
     "sfumato.masking.generalisation": ("Generalisation",),
     "sfumato.masking.risk_suppression": ("RiskSuppression",),
     "sfumato.search.microaggregation": (

@@ -24,6 +24,7 @@ from sfumato.verbs.steps import masker
 
 APART = ["state", "county", "home", "weight"]
 NAMES = sorted(MASKERS)
+REPEATED = [name for name in NAMES if not MASKERS[name].example.private]  # others draw noise that is kept nowhere
 
 
 @cache
@@ -88,7 +89,8 @@ def test_it_is_made_anew_from_its_parameters(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "weight"), [(name, weight) for name in NAMES for weight in (None, "weight") if weight or name != "massc"]
+    ("name", "weight"),
+    [(name, by) for name in REPEATED for by in (None, "weight") if by or name != "massc"],
 )
 def test_it_repeats_and_does_what_it_states(name: str, weight: str | None) -> None:
     step, before = MASKERS[name].example, table()
@@ -117,7 +119,7 @@ def test_it_repeats_and_does_what_it_states(name: str, weight: str | None) -> No
         assert checked.holds, (checked.sentence, checked.note)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if MASKERS[name].example.perturbs])
+@pytest.mark.parametrize("name", [name for name in REPEATED if MASKERS[name].example.perturbs])
 def test_another_key_perturbs_otherwise_or_not_at_all(name: str) -> None:
     """One that draws nothing gives the same under any key."""
     step = MASKERS[name].example

@@ -68,7 +68,8 @@ def mask(
 
 def _say_how(manifest: Mapping[str, Any]) -> None:
     """How many rows were released, what each step did, and what it leaves open."""
-    say(f"{number(manifest['data']['rows'])} of {number(manifest['input']['rows'])} rows released, masked:")
+    of = "" if "privacy" in manifest else f" of {number(manifest['input']['rows'])}"
+    say(f"{number(manifest['data']['rows'])}{of} rows released, masked:")
     for step in manifest["steps"]:
         say(f"  {step['step']} of {', '.join(step.get('columns', ())) or 'whole rows'}: {step['does']}")
         if step["leaves"]:

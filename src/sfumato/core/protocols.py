@@ -407,6 +407,12 @@ class Masker(Protocol):
         return ""
 
     @property
+    def private(self) -> bool:
+        """Whether what it makes is differentially private by itself: it then has a `cost` and an `accounting`, and
+        takes every column that is released."""
+        return False
+
+    @property
     def pseudonymous(self) -> bool:
         """Whether it gives people pseudonyms, so that `core.masked.PSEUDONYMOUS` is to be said of the table."""
         return False

@@ -6,6 +6,7 @@ from sfumato.core.protocols import Masker
 from sfumato.core.registry import Registry, Variant
 from sfumato.masking.additive_noise import AdditiveNoise
 from sfumato.masking.correlated_noise import CorrelatedNoise
+from sfumato.masking.dp_microaggregation import DPMicroaggregation
 from sfumato.masking.generalisation import Generalisation
 from sfumato.masking.global_recoding import GlobalRecoding
 from sfumato.masking.lossy_compression import LossyCompression
@@ -82,5 +83,10 @@ MASKERS: Registry[Masker] = Registry(
             TopBottomCoding, example=TopBottomCoding(top=99, kind="percentile"), cite="Hundepool et al. 2012"
         ),
         **MICROAGGREGATIONS,
+        "dp-microaggregation": Variant(
+            DPMicroaggregation,
+            example=DPMicroaggregation("income", k=30, bounds={"income": (0, 200_000)}),
+            cite="Soria-Comas, Domingo-Ferrer, Sánchez and Martínez 2014",
+        ),
     },
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -15,15 +15,16 @@ from sfumato.core.printed import alike_as_one, plain_values
 from sfumato.core.protocols import Masker
 from sfumato.core.registry import variant_name
 from sfumato.core.roles import Roles
-from sfumato.core.wording import count
-from sfumato.engines.order import RANDOM, RowOrder
+from sfumato.core.wording import count, quoted
+from sfumato.engines.order import CANONICAL, RANDOM, RowOrder
 from sfumato.engines.protocol import COUNT, Engine, Plan, Progress, refuse_types
-from sfumato.errors import BrokenPromise
+from sfumato.errors import BrokenPromise, PolicyError
 from sfumato.masking.run import Masked, masked, perturbed, row_keys_of, streams_of, told_of
 from sfumato.masking.streamed import MaskedRows, StoredRows, settle
 from sfumato.measures.table import DEFAULT_MAX_CELLS, TupleCounts
 from sfumato.release.changed import ChangedRelease, promised_columns, verified, verified_counts
 from sfumato.release.destination import Folder, folder_of, refuse_row_order, stage_release
+from sfumato.release.privacy import privacy_promise, privacy_section
 from sfumato.release.verify import STANDS
 from sfumato.report import report
 
@@ -76,6 +77,16 @@ class MaskedRelease(ChangedRelease):
         return self.masked.changed
 
     @property
+    def privacy(self) -> dict[str, Any] | None:
+        """What a private step costs, and what of."""
+        return privacy_of(self.request.steps)
+
+    @property
+    def rows_before(self) -> int | None:
+        """How many rows the original has, which a private release does not tell."""
+        return super().rows_before if self.privacy is None else None
+
+    @property
     def perturbed(self) -> tuple[str, ...]:
         """The columns whose values a step changed into others: classes of equal rows say nothing of them."""
         return perturbed(self.masked.steps)
@@ -97,13 +108,15 @@ class MaskedRelease(ChangedRelease):
     def __repr__(self) -> str:
         steps = ", ".join(variant_name(type(step).__name__) for step in self.masked.steps)
         promised = "nothing promised" if self.policy is None else ", ".join(c.model for c in self.policy.require)
+        promised = promised if self.privacy is None else "differential-privacy"
         return f"<Release of {self.verification.rows} rows, masked by {steps}; {promised}>"
 
     def described(self) -> tuple[str, Sequence[tuple[str, str]]]:
         """What a notebook shows: rows, steps, promises and facts; all of it may be published."""
         steps = [(variant_name(type(step).__name__), step.sentence()) for step in self.masked.steps]
         facts = [(fact.fact, f"{STANDS[fact.holds]}: {fact.sentence}") for fact in self.facts]
-        promised = [("promised", "nothing" if self.policy is None else self.verification.outcome)]
+        nothing = self.policy is None and self.privacy is None
+        promised = [("promised", "nothing" if nothing else self.verification.outcome)]
         return f"Masked release of {count(self.verification.rows, 'row')}", [*steps, *promised, *facts]
 
     def _internal(self, published: Mapping[str, Any]) -> str:
@@ -111,6 +124,38 @@ class MaskedRelease(ChangedRelease):
         from sfumato.report import internal_report
 
         return internal_report(published, self.table, self.original, rows=self.rows)
+
+
+def privacy_of(steps: Sequence[Masker]) -> dict[str, Any] | None:
+    """What the manifest says of the privacy of a step; None where there is none that is private."""
+    for step in steps:
+        if step.private:
+            private: Any = step
+            return privacy_section(private.cost, private.accounting, neighbours="replace")
+    return None
+
+
+def check_private(request: MaskRequest, columns: Sequence[str], seeded: bool) -> None:
+    """Refuse what a private step does not cover: other steps, columns as they were, promises over classes. `columns`
+    are those that it takes."""
+    [step] = [one for one in request.steps if one.private][:1]
+    others = [one for one in request.steps if one is not step]
+    name = variant_name(type(step).__name__)
+    faults = [f"{name} makes a private table by itself, and takes no other steps beside it"] if others else []
+    if left := [column for column in request.released(request.steps) if column not in columns]:
+        faults.append(f"{quoted(left)} would be released as it was: name it in {name}, or as identifying to drop it")
+    if request.policy is not None:
+        faults.append("criteria over classes are not promised beside it: leave k and require out")
+    if request.roles.weight is not None or request.row_key:
+        faults.append("weight and row_key have no meaning for it: leave them out")
+    if request.stored is not None:
+        faults.append(f"{name} needs all rows at once, in memory")
+    if seeded:
+        faults.append("its noise has no seed: leave seed out")
+    if request.order != CANONICAL:
+        faults.append("order has no meaning for it: leave it out")
+    if faults:
+        raise PolicyError("a differentially private table cannot be made so:", faults)
 
 
 def mask_release(table: Engine, request: MaskRequest, to: Folder | None) -> MaskedRelease:
@@ -135,6 +180,8 @@ def mask_release(table: Engine, request: MaskRequest, to: Folder | None) -> Mask
         verification = verified(
             made.frame, frame, request.policy, request.roles.quasi, found.facts, found.changed, found.rows
         )
+        if (said := privacy_of(request.steps)) is not None:
+            verification = replace(verification, promises=(*verification.promises, privacy_promise(said)))
         release = MaskedRelease(
             make=staged.data, verification=verification, request=request, engine=table, entries=made.frame,
             row_counts=None, rows=made.came_from, path=folder_of(to), masked=found,

@@ -240,7 +240,10 @@ def _shape_faults(manifest: Manifest, released: Released) -> list[str]:
     elif gone is not None and manifest.input is not None and manifest.data.rows + gone != manifest.input.rows:
         faults.append("the rows released and suppressed do not add up to those of the input")
     elif (
-        manifest.made_by != SYNTHESIS and manifest.input is not None and manifest.data.rows > (manifest.input.rows or 0)
+        manifest.made_by != SYNTHESIS
+        and manifest.privacy is None
+        and manifest.input is not None
+        and manifest.data.rows > (manifest.input.rows or 0)
     ):
         faults.append("it has more rows than the input")
     if released.columns != names:

@@ -386,7 +386,8 @@ def _fault(manifest: Manifest) -> str | None:
         return f"it states more than {MOST_PROMISES} facts"
     if len(manifest.promises) + len(policy.require) * len(policy.quasi) > MOST_PROMISES:
         return f"it makes more than {MOST_PROMISES} promises"
-    if manifest.input is not None and manifest.input.rows is None and manifest.made_by != SYNTHESIS:
+    untold = manifest.made_by == SYNTHESIS or manifest.privacy is not None
+    if manifest.input is not None and manifest.input.rows is None and not untold:
         return "input.rows is missing"
     counts = {"data.rows": data.rows, "input.rows": (manifest.input.rows or 0) if manifest.input is not None else 0}
     counts |= {f"solution.{name}": n or 0 for name, n in vars(manifest.solution or ManifestSolution()).items()}

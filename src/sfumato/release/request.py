@@ -516,20 +516,6 @@ def refuse_hidden(policy: Policy, found: Verification) -> None:
         )
 
 
-def refuse_other_search(search: Any, private: bool, account: Any) -> None:
-    """Raise a PolicyError where a promise of privacy and a search that keeps it do not come together, or where an
-    account is given for what costs nothing."""
-    if private and not search.private:
-        what = "differential privacy takes a search that looks at the table with noise only"
-        raise PolicyError(what, got=f"search {search_name(search)}", allowed="safepub", hint="leave search out")
-    if search.private and not private:
-        hint = 'require "differential-privacy 1 1e-6", an epsilon and a delta'
-        raise PolicyError(f"{search_name(search)} makes a private release, and none is asked for", hint=hint)
-    if account is not None and not private:
-        what = "an account is for private releases, and this one is none: it costs no budget"
-        raise PolicyError(what, hint="leave account out, or require differential privacy")
-
-
 def _refuse_unprovable(require: Iterable[Any]) -> None:
     """Raise a PolicyError where the rows of a table are asked for what holds by construction, or not at all."""
     for c in require:

@@ -44,7 +44,6 @@ from sfumato.release.request import (
     dropped_missing,
     find_histogram_columns,
     recipes_of,
-    refuse_other_search,
     refuse_out_of_core,
     roles_of,
     sets_named,
@@ -164,7 +163,7 @@ def anonymize(
     if private := any(getattr(c, "how", PROVEN) == BY_CONSTRUCTION for c in asked):
         chosen = SafePub() if isinstance(chosen, Automatic) else chosen
         asked = (*asked, KAnonymity(asked_privacy(asked).k))
-    refuse_other_search(chosen, private, account)
+    _refuse_other_search(chosen, private, account)
     table = engine_of(data)
     place = destination(to, table)
     with table.snapshot(write=isinstance(place, Table)) as engine:  # writers do not matter
@@ -225,6 +224,20 @@ def anonymize(
         return make_release(table, engine, request, place)
 
 
+def _refuse_other_search(search: Any, private: bool, account: Any) -> None:
+    """Raise a PolicyError where a promise of privacy and a search that keeps it do not come together, or where an
+    account is given for what costs nothing."""
+    if private and not search.private:
+        what = "differential privacy takes a search that looks at the table with noise only"
+        raise PolicyError(what, got=f"search {search_name(search)}", allowed="safepub", hint="leave search out")
+    if search.private and not private:
+        hint = 'require "differential-privacy 1 1e-6", an epsilon and a delta'
+        raise PolicyError(f"{search_name(search)} makes a private release, and none is asked for", hint=hint)
+    if account is not None and not private:
+        what = "an account is for private releases, and this one is none: it costs no budget"
+        raise PolicyError(what, hint="leave account out, or require differential privacy")
+
+
 def _charged(account: Any, request: Request) -> Any:
     """What pays for a private release, before anything is drawn; None where nobody keeps an account."""
     if account is None:
@@ -252,6 +265,9 @@ def _masked(
             hint="read it into memory, or mask it into a folder first and anonymize the file that is there",
         )
     steps = timed_steps(mask)
+    if any(step.private for _, step in steps):
+        what = "a private step makes a table by itself, with nothing before or after it"
+        raise PolicyError(what, hint="use sf.mask alone")
     frame, recoded = typed(engine.frame), tuple(name for names in roles.quasi for name in names)
     apart = [*roles.identifying, *([] if roles.weight is None else [roles.weight])]
     taken = [(step, with_columns(step, frame, apart).columns) for _, step in steps]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +12,10 @@ import polars as pl
 
 from sfumato.core import parameters
 from sfumato.core.masked import kind_of_column, typed
+from sfumato.core.mechanisms import opendp
 from sfumato.core.policy import Policy, sets_required
 from sfumato.core.protocols import Masker
+from sfumato.core.registry import variant_name
 from sfumato.core.roles import Roles, Undecided, reasons
 from sfumato.core.wording import quoted
 from sfumato.criteria.named import protected_by
@@ -21,7 +24,7 @@ from sfumato.engines.protocol import Engine, Progress
 from sfumato.engines.tables import engine_of
 from sfumato.errors import ColumnError, PolicyError, UndecidedColumns
 from sfumato.losses import loss as parse_loss
-from sfumato.masking.masked_release import MaskedRelease, MaskRequest, mask_release, mask_stored
+from sfumato.masking.masked_release import MaskedRelease, MaskRequest, check_private, mask_release, mask_stored
 from sfumato.masking.run import with_columns
 from sfumato.masking.streamed import StoredRows
 from sfumato.measures.table import DEFAULT_MAX_CELLS, SAMPLE, quiet
@@ -56,6 +59,7 @@ def mask(
     progress: Progress | None = None,
     to: Any = None,
     max_cells: int = DEFAULT_MAX_CELLS,
+    account: Any = None,
 ) -> MaskedRelease:
     """Change the values of a table by steps: noise, swapping, rounding, microaggregation, pseudonyms, ...
 
@@ -81,7 +85,8 @@ def mask(
         is published, can undo nothing. Without it, one is drawn.
     order: "canonical" by default; "input" is for those who measure, and draws a warning.
     about: what the report says of the release in your words. to: a folder, or `Folder`. max_cells: of an out-of-core
-        table, how many different values, or combinations of them, may be held in memory.
+        table, how many different values, or combinations of them, may be held in memory. account: an `sf.dp.Account`,
+        which a private step is charged to before anything is drawn.
 
     Returns
     -------
@@ -149,10 +154,25 @@ def mask(
             stored=stored,
             max_cells=parameters.max_cells_of(max_cells),
         )
+        private: Any = next((step for step in found if step.private), None)
+        if account is not None and private is None:
+            what = "an account is for private releases, and no step is private: it costs no budget"
+            raise PolicyError(what, hint="leave account out")
+        if private is not None:
+            check_private(request, with_columns(private, frame, request.apart).columns, seeded=seed is not None)
+            opendp()  # before anything is charged
+            request = replace(request, seed=None)
         if stored is None:
-            return mask_release(table, request, place)
+            pays = nullcontext() if account is None else account.charge(private.cost, _charged(private))
+            with pays:
+                return mask_release(table, request, place)
         assert place is not None  # an out-of-core table is released to a place that has to be named
         return mask_stored(table, engine, request, place)
+
+
+def _charged(step: Any) -> dict[str, Any]:
+    """What a ledger says of a private step: nothing of the table."""
+    return {"verb": "mask", "step": variant_name(type(step).__name__), **step.parameters()}
 
 
 def refuse_same(row_key: Sequence[str], engine: Engine, rows: int) -> None:

@@ -143,6 +143,8 @@ def masked_verdict(manifest: Manifest) -> str:
         kept = "this promise" if len(asked) == 1 else "these promises"
         what = f"{what}, and is differentially private by construction" if constructed(manifest) else what
         return f"{what}, and the table keeps {kept}" if asked else what
+    if constructed(manifest) and not asked:
+        return "This table was masked, and is differentially private by construction"
     kept = "and keeps this promise" if len(asked) == 1 else "and keeps these promises"
     return (
         f"This table was masked {kept}" if asked else "This table was masked; nothing is promised of the people in it"

@@ -39,7 +39,11 @@ ACRONYMS = {
     "tfrp": "TFRP",
     "mhm": "MHM",
 }
-TITLES = {"top-bottom-coding": "Top and bottom coding", **ACRONYMS}
+TITLES = {
+    "top-bottom-coding": "Top and bottom coding",
+    "dp-microaggregation": "Differentially private microaggregation",
+    **ACRONYMS,
+}
 DISTANCES = ("distance linkage", "linkability", "inference")  # attacks that do not ask for equal values
 SPLIT = "linkability"  # which takes all columns, whatever is known
 READING = (
