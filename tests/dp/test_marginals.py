@@ -373,6 +373,14 @@ def test_in_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkey
     assert not Path("other").exists()
 
 
+@pytest.mark.parametrize("epsilon", ["0.000000000001", "0.00001", "20"])
+def test_tables_agree_whatever_the_noise(epsilon: str, tmp_path: Path) -> None:
+    found = sf.dp.release_marginals(
+        table_of(15, 300), MARGINS, epsilon, hierarchies={"town": sf.wide(towns())}, **PUBLIC
+    )
+    found.save(tmp_path / "out")  # which verifies
+
+
 def test_every_pair_of_margins_can_be_asked_for() -> None:
     names = ["sex", "town", "ill", "age"]
     found = sf.dp.release_marginals(

@@ -22,7 +22,7 @@ STEPS = 1000
 WORK = 2**31  # cells that are gone through, over all steps
 LOOKED = 10  # steps after which the gain is looked at
 GAIN = 1e-4  # of the weighted squares: that of one noisy number is about 1
-NEAR = 1e-6
+NEAR = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +140,9 @@ class _Fit:
                 np.arange(math.prod(part.table.shape), dtype=np.int32).reshape(part.table.shape)
             ).ravel()
         widest = max(math.prod(table.shape) for table in self.tables)
-        return _round(joint.ravel(), places, np.zeros((len(self.parts), widest)), NEAR).reshape(self.shape)
+        found = _round(joint.ravel(), places, np.zeros((len(self.parts), widest)), NEAR)
+        found[found.argmax()] += round(total) - int(found.sum())  # of numbers so large that floats miss a one
+        return found.reshape(self.shape)
 
 
 class _Sums:
