@@ -174,10 +174,14 @@ def _say_value(value: Any, ends: Any) -> None:
             _say_value(one, own)
     elif isinstance(value, list):
         names = list(value[0])
-        say_table(names, [[str(row[name]) for name in names] for row in value])
+        say_table(names, [[_cell(row[name]) for name in names] for row in value])
     else:
         between = "" if ends is None else f", between {number(ends[0])} and {number(ends[1])} with 95% probability"
         say(f"{number(value)}{between}")
+
+
+def _cell(value: Any) -> str:
+    return number(value) if isinstance(value, float) else str(value)
 
 
 def read_bounds(texts: options.Texts) -> dict[str, Any]:
