@@ -50,8 +50,8 @@ class Clients:
         while not self.stop.is_set():
             try:
                 got = client.post(self.url + "/ask", json=question)
-            except httpx.HTTPError:  # it was killed
-                time.sleep(0.1)
+            except httpx.HTTPError:  # it was killed, and takes seconds to start
+                time.sleep(0.5)
                 continue
             if got.status_code == 200:
                 return got.json()["value"]
