@@ -80,6 +80,15 @@ def test_choices_in_disjoint_cells_cost_as_one(monotonic, doubled):
     assert abs(worse - cells * chance) < 5.5 * math.sqrt(cells * chance * (1 - chance))
 
 
+@pytest.mark.slow
+def test_choices_for_a_rho_are_of_the_exponential_mechanism():
+    """Whose range is bounded: permute and flip would cost four times the rho (opendp/opendp#2911, before 0.16)."""
+    cells = 3000
+    worse = sum(one == [0] for one in choose_in_each([[0.0, 1.0]] * cells, 1, 1.0, Decimal("0.5"), zcdp=True))
+    chance = 1 / (1 + math.e)
+    assert abs(worse - cells * chance) < 5.5 * math.sqrt(cells * chance * (1 - chance))
+
+
 def test_several_choices_divide_one_epsilon():
     """With k = 2 the first choice is that of half of the epsilon."""
     runs, behind = 300, 4.0
