@@ -318,3 +318,37 @@ def test_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "by construction  differential-privacy" in told
     assert "4,000" not in told
     assert main(["verify", str(tmp_path / "out")]) == 0
+
+
+def test_a_ledger_from_the_shell_and_from_a_policy_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    people().write_csv(tmp_path / "a.csv")
+    trees = ["--hierarchy", "age=intervals:10,20,40", "--hierarchy", "sex=flat"]
+    asked = [str(tmp_path / "a.csv"), "--quasi", "age,sex", *trees, "--require", "differential-privacy 1 1e-3"]
+    ledger = ["--ledger", str(tmp_path / "ledger.sqlite"), "--budget", "2", "--budget-delta", "0.01"]
+    assert main(["anonymize", *asked, *ledger, "-o", str(tmp_path / "one")]) == 0
+    (tmp_path / "policy.toml").write_text(
+        """
+        [input]
+        path = "a.csv"
+        [roles]
+        quasi = ["age", "sex"]
+        [hierarchies]
+        age = { intervals = [10, 20, 40] }
+        sex = "flat"
+        [[require]]
+        model = "differential-privacy"
+        epsilon = 1
+        delta = 1e-3
+        [search]
+        method = "safepub"
+        account = { ledger = "ledger.sqlite", epsilon = 2, delta = 0.01 }
+        [output]
+        path = "two"
+        """
+    )
+    assert main(["anonymize", str(tmp_path / "policy.toml")]) == 0
+    capsys.readouterr()
+    assert main(["anonymize", str(tmp_path / "policy.toml"), "-o", str(tmp_path / "three")]) != 0
+    assert not (tmp_path / "three").exists()
+    assert "budget" in capsys.readouterr().err
+    assert main(["anonymize", *asked, "--budget", "2", "-o", str(tmp_path / "four")]) == 2

@@ -517,3 +517,16 @@ def _typed(text: str, key: str) -> Any:
     if key == "weights":
         return {name.strip(): scalar(share) for name, _, share in (item.rpartition(":") for item in text.split(","))}
     return scalar(text)
+
+
+def account(
+    table: str, ledger: str | None, budget: str | None, delta: str | None, dataset: str | None, faults: list[str]
+) -> dict[tuple[str | int, ...], Any]:
+    """The account that a private release is charged to, as a key of a table of a policy file."""
+    if (ledger is None) != (budget is None) or (ledger is None and (delta or dataset)):
+        faults.append("--ledger and --budget are given together, and --budget-delta and --dataset with them")
+    if ledger is None or budget is None:
+        return {}
+    place = ledger if "://" in ledger else str(Path(ledger).absolute())
+    own = {"ledger": place, "epsilon": budget, "delta": delta, "dataset": dataset}
+    return {(table, "account"): {key: value for key, value in own.items() if value is not None}}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 from sfumato.cli import changed, inputs, options
@@ -86,7 +85,7 @@ def synth(
         given["synthesis", "generator"] |= public
     elif public:
         faults.append("--bounds, --keys and --i-know are of a private model; --generator names it")
-    given |= _account(ledger, budget, budget_delta, dataset, faults)
+    given |= options.account("synthesis", ledger, budget, budget_delta, dataset, faults)
     data = inputs.named(source, reading, policies=True)
     draft = options.draft(data, given, promises.models(faults), faults)
     words = "shell" if data.policy is None else "file"
@@ -105,18 +104,6 @@ def _public(bounds: options.Texts, keys: options.Texts, i_know: bool, faults: li
         if pairs:
             found[name] = {column: [scalar(part) for part in text.split(mark)] for column, text in pairs.items()}
     return found
-
-
-def _account(
-    ledger: str | None, budget: str | None, delta: str | None, dataset: str | None, faults: list[str]
-) -> dict[tuple[str | int, ...], Any]:
-    """The account that a private model is charged to, as a key of a policy file."""
-    if (ledger is None) != (budget is None) or (ledger is None and (delta or dataset)):
-        faults.append("--ledger and --budget are given together, and --budget-delta and --dataset with them")
-    if ledger is None or budget is None:
-        return {}
-    own = {"ledger": str(Path(ledger).absolute()), "epsilon": budget, "delta": delta, "dataset": dataset}
-    return {("synthesis", "account"): {key: value for key, value in own.items() if value is not None}}
 
 
 def _say_how(found: Any) -> None:

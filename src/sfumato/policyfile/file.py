@@ -47,8 +47,8 @@ from sfumato.release.destination import Table as NewTable
 from sfumato.release.manifest import RECODING, SYNTHESIS
 
 ASKED = ("require", "search", "loss", "suppression", "hierarchies", "levels", "ends", "numbers", "tidy", "seed",
-         "order", "normalise", "drop_missing", "row_key", "profile", "about", "mask")  # fmt: skip
-MASKED = ("require", "hierarchies", "row_key", "seed", "order", "about")  # of these, what `mask` is asked
+         "order", "normalise", "drop_missing", "row_key", "profile", "about", "mask", "account")  # fmt: skip
+MASKED = ("require", "hierarchies", "row_key", "seed", "order", "about", "account")  # of these, what `mask` is asked
 DRAWN = ("require", "hierarchies", "seed", "order", "about")  # and what `synthesize` is
 OF_A_SEARCH = ("method", "loss", "suppression", "tidy")
 
@@ -102,6 +102,7 @@ class PolicyFile:
     about: dict[str, Any] = field(default_factory=dict)  # what it is about, in its owner's words
     mask: tuple[tuple[str, Any], ...] = ()  # steps, each "before" or "after" the search
     drawing: dict[str, Any] = field(default_factory=dict)  # what [synthesis] says
+    account: Any = None  # that a private release of rows is charged to
 
     def masking(self) -> dict[str, Any]:
         """The keyword arguments of `mask`."""
@@ -208,7 +209,8 @@ def check(
     roles, require = _over_sets(roles, require, bad, faults)
     _unknown_attributes(draft, roles, require, columns, faults)
     generator = _generator(drawing, faults) if synthesis else None
-    account = _account(drawing, draft.folder, faults) if synthesis else None
+    of, paid = ("synthesis", drawing.account) if synthesis else ("search", found.account)
+    account = _account(of, paid, draft.folder, faults)
     search, loss = _method(found, faults)
     if stored and search is not None:
         _refuse_search(search, faults)
@@ -243,6 +245,7 @@ def check(
         about=about,
         mask=steps,
         drawing={**drawing.model_dump(), "generator": generator, "account": account},
+        account=None if synthesis else account,
         output=None if output.path is None else draft.folder / output.path,
         format=output.format or format,
         **found.model_dump(include={"suppression", "tidy", "seed", "max_cells"}),
@@ -464,24 +467,23 @@ def _generator(table: SynthesisTable, faults: Faults) -> Any | None:
     return make_variant(GENERATORS, "generator", table.generator["name"], own, faults, ("synthesis", "generator"))
 
 
-def _account(table: SynthesisTable, folder: Path, faults: Faults) -> Any | None:
-    """The account that a private synthetic table is charged to; its ledger is a file beside the policy."""
+def _account(table: str, given: Mapping[str, Any] | None, folder: Path, faults: Faults) -> Any | None:
+    """The account that a private release is charged to; its ledger is a file beside the policy."""
     from sfumato.dp.account import Account
 
-    if table.account is None:
+    if given is None:
         return None
     known = {field.name for field in fields(Account)}
-    unknown, lacking = {*table.account} - known, {"ledger", "epsilon"} - {*table.account}
+    unknown, lacking = {*given} - known, {"ledger", "epsilon"} - {*given}
     if unknown or lacking:
         what = 'account is a table such as { ledger = "ledger.sqlite", epsilon = 3, delta = 1e-6 }'
-        faults.tell(f"{what}; its keys are {', '.join(sorted(known))}", "synthesis", "account")
+        faults.tell(f"{what}; its keys are {', '.join(sorted(known))}", table, "account")
         return None
-    ledger = str(table.account["ledger"])
-    account = Account(**{**table.account, "ledger": ledger if "://" in ledger else folder / ledger})
+    account = Account(**{**given, "ledger": at if "://" in (at := str(given["ledger"])) else folder / at})
     try:
         account.budget  # noqa: B018 - which is checked
     except PolicyError as error:
-        faults.tell(str(error), "synthesis", "account")
+        faults.tell(str(error), table, "account")
     return account
 
 

@@ -123,6 +123,7 @@ class SearchTable(PolicyTable):
     tidy: bool | None = None
     seed: Annotated[int, Field(ge=0)] | None = None
     max_cells: Annotated[int, Field(ge=1)] | None = None
+    account: dict[str, Any] | None = None  # that a private release of rows is charged to
 
 
 class SynthesisTable(PolicyTable):

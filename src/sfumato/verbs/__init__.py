@@ -267,7 +267,7 @@ def _masked(
     steps = timed_steps(mask)
     if any(step.private for _, step in steps):
         what = "a private step makes a table by itself, with nothing before or after it"
-        raise PolicyError(what, hint="use sf.mask alone")
+        raise PolicyError(what, hint="mask the table alone")
     frame, recoded = typed(engine.frame), tuple(name for names in roles.quasi for name in names)
     apart = [*roles.identifying, *([] if roles.weight is None else [roles.weight])]
     taken = [(step, with_columns(step, frame, apart).columns) for _, step in steps]
