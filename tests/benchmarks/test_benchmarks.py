@@ -120,6 +120,7 @@ def test_committed_results_agree(module) -> None:
         "command line",
         "first use",
         "private answers",
+        "private tables",
         "threads",
     }
     assert {figure["group"] for figure in found["figures"]} == groups
