@@ -3,70 +3,158 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from decimal import Decimal
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from sfumato.core.mechanisms import choose, choose_in_each, choose_several, frequent_keys, gaussian, laplace
+from sfumato.core.mechanisms import choose_in_each, choose_several, frequent_keys, gaussian, laplace
+from tests.fuzz import slow_but
 
-DRAWS = 20_000
-ALPHA = 1e-6  # of a test; a handful of them is run
+TESTS = 20  # of laws and of ratios, at most: their error probabilities add up
+ALPHA = 1e-6 / TESTS
+AWAY = stats.norm.isf(ALPHA / 100)  # standard deviations that none of a hundred ratios is away by
+SIZES = slow_but([2_000, 12_000], 2_000)  # all laws and ratios together are of more than 10^5 draws
 
 
-def draws(sensitivity: int, epsilon: str, at: int = 0) -> np.ndarray:
-    return np.array(laplace([at] * DRAWS, sensitivity, Decimal(epsilon)).values)
+def fits(counted: np.ndarray, law: np.ndarray) -> bool:
+    """Whether counts have a law, by a chi-square test; what is seen less than five times is taken together."""
+    draws = counted.sum()
+    wide = law * draws >= 5
+    seen, expected = (np.append(x[wide], x.sum() - x[wide].sum()) for x in (counted, law * draws))
+    some = expected > 1
+    assert law.sum() == pytest.approx(1, abs=1e-9)
+    return bool(stats.chisquare(seen[some], expected[some] * seen[some].sum() / expected[some].sum()).pvalue > ALPHA)
 
 
+def counts_of(found: np.ndarray, reach: int) -> np.ndarray:
+    """How often each whole number from -reach to reach is there; beyond it counts as the end."""
+    return np.bincount(np.clip(found, -reach, reach) + reach, minlength=2 * reach + 1)
+
+
+def geometric_law(a: float, reach: int) -> np.ndarray:
+    law = np.array([(1 - a) / (1 + a) * a ** abs(k) for k in range(-reach, reach + 1)])
+    law[[0, -1]] = a**reach / (1 + a)  # all beyond the ends
+    return law
+
+
+def geometric(size: int, sensitivity: int, epsilon: str, at: int = 0) -> np.ndarray:
+    return np.array(laplace([at] * size, sensitivity, Decimal(epsilon)).values)
+
+
+@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(("sensitivity", "epsilon"), [(1, "0.5"), (3, "1")])
-def test_geometric_noise_has_its_law(sensitivity, epsilon):
-    found = draws(sensitivity, epsilon)
+def test_geometric_noise_has_its_law(sensitivity, epsilon, size):
     a = math.exp(-float(epsilon) / sensitivity)
     reach = int(12 / -math.log(a))
-    law = np.array([(1 - a) / (1 + a) * a ** abs(k) for k in range(-reach, reach + 1)])
-    seen = np.bincount(np.clip(found, -reach, reach) + reach, minlength=2 * reach + 1)
-    wide = law * DRAWS >= 5
-    expected = np.append(law[wide], 1 - law[wide].sum()) * DRAWS
-    counted = np.append(seen[wide], DRAWS - seen[wide].sum())
-    assert stats.chisquare(counted[expected > 0], expected[expected > 0]).pvalue > ALPHA
+    found = counts_of(geometric(size, sensitivity, epsilon), reach)
+    assert fits(found, geometric_law(a, reach))
+    if size > 2_000:
+        assert not fits(found, geometric_law(math.exp(-2 * float(epsilon) / sensitivity), reach))  # it can fail
 
 
-def test_gaussian_noise_has_its_variance():
-    found = np.array(gaussian([0] * 5000, 1.0, Decimal("0.01")).values)
-    spread = 5000 * found.var() / 50
-    assert stats.chi2.sf(spread, 4999) > ALPHA
-    assert stats.chi2.cdf(spread, 4999) > ALPHA
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("sensitivity", "rho"), [(1.0, "0.02"), (2.0, "0.5")])
+def test_gaussian_noise_has_its_law(sensitivity, rho, size):
+    sigma = sensitivity / math.sqrt(2 * float(rho))
+    reach = int(8 * sigma) + 1
+    law = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * sigma**2))
+    found = np.array(gaussian([0] * size, sensitivity, Decimal(rho)).values)
+    assert fits(counts_of(found, reach), law / law.sum())
+
+
+SCORES = [0.0, 1.0, 2.0, 1.5]
+
+
+def permute_and_flip(scores: list[float], scale: float) -> np.ndarray:
+    """The first, in any order, whose coin comes up heads (McKenna and Sheldon 2020)."""
+    heads, law = np.exp((np.array(scores) - max(scores)) / scale), np.zeros(len(scores))
+    for order in permutations(range(len(scores))):
+        left = 1.0
+        for one in order:
+            law[one] += left * heads[one] / math.factorial(len(scores))
+            left *= 1 - heads[one]
+    return law
+
+
+def exponential(scores: list[float], scale: float) -> np.ndarray:
+    """Probabilities in proportion to the exponential of the scores (McSherry and Talwar 2007)."""
+    weights = np.exp(np.array(scores) / scale)
+    return weights / weights.sum()
+
+
+def chosen(size: int, k: int, cost: str, zcdp: bool, scores: list[float] = SCORES, sensitivity: float = 1.0) -> Any:
+    """How often each ordered choice of k is made."""
+    found = choose_in_each([scores] * size, k, sensitivity, Decimal(cost), zcdp=zcdp)
+    seen = Counter(map(tuple, found))
+    return np.array([seen[pair] for pair in permutations(range(len(scores)), k)])
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("zcdp", [False, True])
+@pytest.mark.parametrize("k", [1, 2])
+def test_choices_have_their_law(k, zcdp, size):
+    """One after the other, each among those that are left; for a rho by the exponential mechanism (Gumbel noise)."""
+    cost = "0.5" if zcdp else "2"
+    scale = 2 * math.sqrt(k / 8 / 0.5) if zcdp else 2 * k / 2
+    first, law = (exponential if zcdp else permute_and_flip), []
+    for pair in permutations(range(len(SCORES)), k):
+        left, likely = list(range(len(SCORES))), 1.0
+        for one in pair:
+            likely *= first([SCORES[other] for other in left], scale)[left.index(one)]
+            left.remove(one)
+        law.append(likely)
+    assert fits(chosen(size, k, cost, zcdp), np.array(law))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_keys_that_reach_a_threshold_have_the_law_of_their_counts(size):
+    found = frequent_keys({f"key {i}": 20 for i in range(size)}, 1, 1, 1, Decimal(1), Decimal("1e-8"))
+    assert found.scale == pytest.approx(1)
+    law = geometric_law(math.exp(-1), 60)[found.threshold - 20 + 60 :]
+    seen = np.bincount(np.array(list(found.counts.values())) - found.threshold, minlength=len(law))
+    assert fits(np.append(seen, size - seen.sum()), np.append(law, 1 - law.sum()))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_key_of_one_person_is_seen_with_probability_delta_at_most(size):
+    delta = 0.02
+    found = frequent_keys({f"key {i}": 1 for i in range(size)}, 1, 1, 1, Decimal(1), Decimal(str(delta)))
+    assert stats.binom.sf(len(found.counts) - 1, size, delta) > ALPHA
+    two = frequent_keys({f"key {i}": 4 for i in range(size)}, 1, 1, 1, Decimal(1), Decimal(str(delta)))
+    assert (
+        stats.binom.sf(len(two.counts) - 1, size, delta) < ALPHA
+    )  # of a person who counts four times, it would be seen
 
 
 def largest_ratio(one: np.ndarray, other: np.ndarray) -> float:
-    """The largest log ratio of how often a value is seen, less what chance may add to it."""
-    low, high = min(one.min(), other.min()), max(one.max(), other.max())
-    counts = [np.bincount(x - low, minlength=high - low + 1) for x in (one, other)]
-    often = (counts[0] >= 100) & (counts[1] >= 100)
-    ratio = np.abs(np.log(counts[0][often] / counts[1][often]))
-    chance = 5 * np.sqrt(1 / counts[0][often] + 1 / counts[1][often])
-    return float((ratio - chance).max())
+    """The largest log ratio of how often outcomes are seen, less what chance may add to it."""
+    often = (one >= 15) & (other >= 15)
+    assert often.any()
+    ratio = np.abs(np.log(one[often] / other[often]))
+    return float((ratio - AWAY * np.sqrt(1 / one[often] + 1 / other[often])).max())
 
 
 def test_neighbours_are_told_apart_by_epsilon_at_most_and_a_halved_sensitivity_is_seen():
-    epsilon = "0.5"
-    assert largest_ratio(draws(1, epsilon, 10), draws(1, epsilon, 11)) <= float(epsilon)
-    assert largest_ratio(draws(1, epsilon, 10), draws(1, epsilon, 12)) > float(epsilon)  # as if it were 2, and said 1
+    at = {value: counts_of(geometric(6_000, 1, "1.5", value) - 10, 12) for value in (10, 11, 12)}
+    assert largest_ratio(at[10], at[11]) <= 1.5
+    assert largest_ratio(at[10], at[12]) > 1.5  # as if it were 2, and said 1
 
 
-def test_better_candidates_are_likelier_by_epsilon():
-    found = np.array([choose([0.0, 1.0, 2.0], 1.0, Decimal(2)) for _ in range(2000)])
-    seen = np.bincount(found, minlength=3)
-    heads, law = np.exp([-2.0, -1.0, 0.0]), np.zeros(3)
-    for order in permutations(range(3)):  # the first, in any order, whose coin comes up heads: permute and flip
-        left = 1.0
-        for one in order:
-            law[one] += left * heads[one] / 6
-            left *= 1 - heads[one]
-    assert law.sum() == pytest.approx(1)
-    assert stats.chisquare(seen, law * 2000).pvalue > ALPHA
+@pytest.mark.slow
+@pytest.mark.parametrize(("k", "zcdp"), [(1, False), (2, False), (1, True)])
+def test_choices_of_neighbours_are_told_apart_by_epsilon_at_most(k, zcdp):
+    """Scores that all move by the sensitivity, each as is worst; with a rho the range of the ratios is bounded."""
+    cost, epsilon = ("0.5", 2.0) if zcdp else ("2", 2.0)
+    scores, moved = [1.0, 1.0, 1.0], [2.0, 0.0, 0.0]
+    one, other = (chosen(8_000, k, cost, zcdp, x) for x in (scores, moved))
+    assert largest_ratio(one, other) <= epsilon
+    faulty = [chosen(8_000, k, cost, zcdp, x, 0.5) for x in (scores, moved)]  # noise for half of what they move by
+    assert largest_ratio(*faulty) > epsilon
 
 
 @pytest.mark.slow
@@ -95,15 +183,6 @@ def test_several_choices_divide_one_epsilon():
     worse = sum(choose_several([0.0, behind], 2, 1.0, Decimal(1), True)[0] == 0 for _ in range(runs))
     chance = math.exp(-behind / 2) / 2
     assert abs(worse - runs * chance) < 6 * math.sqrt(runs * chance)
-
-
-def test_a_key_of_one_unit_is_found_with_a_probability_of_delta_at_most():
-    delta = Decimal("0.02")
-    keys = {str(i): 1 for i in range(20_000)}  # each is another unit's own
-    found = frequent_keys(keys, 1, 1, 1, Decimal(1), delta)
-    expected = len(keys) * float(delta)
-    assert 0.2 * expected < len(found.counts) < expected + 6 * math.sqrt(expected)
-    assert min(found.counts.values()) >= found.threshold
 
 
 def test_the_scale_is_never_too_small():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -14,8 +16,8 @@ from sfumato.dp.stores.protocol import TABLES, WAIT
 from sfumato.errors import OutputError, ReadError
 
 T = TypeVar("T")
-MILLISECONDS = 2  # that SQLite itself waits; then others may be first
-PAUSES = (0.001, 0.003, 0.002, 0.005, 0.001, 0.004)  # seconds, not growing: who waits long is not left behind
+MILLISECONDS = 20  # that SQLite itself waits
+PAUSE = 0.02  # seconds between tries, where somebody is in the way who does not queue
 SCHEMA = f"""
 BEGIN IMMEDIATE;
 {"; ".join(TABLES)};
@@ -35,16 +37,19 @@ class SqliteStore:
     def __init__(self, path: Path | None, make: bool = True) -> None:
         self.shown = "in memory" if path is None else str(path)
         self.place = "" if path is None else str(path.resolve())
+        self._queue: int | None = None
         with self._faults("opened"):
             if path is not None and make and not path.exists():
                 _make(path)  # so that the files that SQLite lays beside it are the owner's alone, too
-            self._db = sqlite3.connect(
-                ":memory:" if path is None else path, WAIT, isolation_level=None, check_same_thread=False
-            )
             try:
+                self._db = sqlite3.connect(
+                    ":memory:" if path is None else path, WAIT, isolation_level=None, check_same_thread=False
+                )
                 self._prepare(make)
+                if path is not None:
+                    self._queue = os.open(f"{path}-queue", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             except BaseException:
-                self._db.close()
+                self.close()
                 raise
 
     def _prepare(self, make: bool) -> None:
@@ -79,8 +84,11 @@ class SqliteStore:
             raise OutputError(what, hint="nothing was answered") from None
 
     def begin(self) -> None:
-        """Begin a transaction that is alone."""
+        """Begin a transaction that is alone. Processes queue for it: SQLite itself would have each try again and again,
+        and leave some behind."""
         with self._faults():
+            if self._queue is not None:
+                _lock(self._queue)
             _patiently(lambda: self._db.execute("BEGIN IMMEDIATE"))
 
     def look(self) -> None:
@@ -107,16 +115,28 @@ class SqliteStore:
         except OutputError:
             self.rollback()
             raise
+        self._leave()
 
     def rollback(self) -> None:
         """Undo what was done since the transaction began."""
-        if self._db.in_transaction:
-            with self._faults():
-                self._db.execute("ROLLBACK")
+        try:
+            if self._db.in_transaction:
+                with self._faults():
+                    self._db.execute("ROLLBACK")
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        if self._queue is not None:
+            fcntl.flock(self._queue, fcntl.LOCK_UN)
 
     def close(self) -> None:
         """Let go of the file."""
-        self._db.close()
+        if hasattr(self, "_db"):
+            self._db.close()
+        queue, self._queue = self._queue, None
+        if queue is not None:
+            os.close(queue)
 
 
 def _make(path: Path) -> None:
@@ -125,9 +145,36 @@ def _make(path: Path) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
+def _lock(file: int) -> None:
+    """Take a lock that processes queue for, and that the system takes from one that dies."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return
+    except BlockingIOError:
+        pass
+    taken, decided = threading.Event(), threading.Lock()
+    late: list[bool] = []
+
+    def wait() -> None:
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+            with decided:
+                if late:
+                    fcntl.flock(file, fcntl.LOCK_UN)
+                else:
+                    taken.set()
+
+    threading.Thread(target=wait, daemon=True).start()  # so that it can be given up
+    taken.wait(WAIT)
+    with decided:
+        if not taken.is_set():
+            late.append(True)
+            raise sqlite3.OperationalError("another process has it, and does not go on")
+
+
 def _patiently(work: Callable[[], T]) -> T:
     """Do what another process may be in the way of, as often as it takes."""
-    end, tries = time.monotonic() + WAIT, os.getpid()
+    end = time.monotonic() + WAIT
     while True:
         try:
             return work()
@@ -135,5 +182,4 @@ def _patiently(work: Callable[[], T]) -> T:
             busy = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
             if not busy or time.monotonic() > end:
                 raise
-        tries += 1
-        time.sleep(PAUSES[tries % len(PAUSES)])
+        time.sleep(PAUSE)
