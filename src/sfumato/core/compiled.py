@@ -57,6 +57,8 @@ OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "no_cfunc_wrapper": Tru
 kernel: Callable[..., Any] = numba.njit(**OPTIONS)
 # Only kernels may call an inner one: without the ways in from Python it compiles sooner, and a call from there crashes.
 inner: Callable[..., Any] = numba.njit(**OPTIONS | {"no_cpython_wrapper": True})
+# A long one with one caller is written out there: else it is compiled on its own, and again with all that call it.
+inlined: Callable[..., Any] = numba.njit(**OPTIONS | {"no_cpython_wrapper": True, "inline": "always"})
 
 
 def warn_of_compiling(report_progress: Callable[[str, float | None], None]) -> None:

@@ -240,7 +240,7 @@ class NodeChecker:
             table = limits.room(room)
             bound_nodes(
                 fused, self.cells.count, cell, h.value, h.count, self.maps, maps[0][some], maps[1][some], least,
-                limit, limits.shares, limits.numbers, limits.logs, *room, table, found[some], floor[some],
+                limit, limits.rows, limits.shares, limits.numbers, limits.logs, *room, table, found[some], floor[some],
             )  # fmt: skip
 
         self._run(run, nodes, pool)

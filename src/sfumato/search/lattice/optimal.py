@@ -20,6 +20,7 @@ from sfumato.core.protocols import Search
 from sfumato.criteria import KAnonymity
 from sfumato.losses import LabelLoss
 from sfumato.search.lattice.state import LISTED, LatticeState
+from sfumato.search.lattice.visit import visitor
 from sfumato.search.problem import Problem, Solution, level_solution, limits, project
 
 LARGEST = (1 << 8, 1 << 11, 1 << 14, 1 << 17, 1 << 20)  # nodes in the lattice of a group, round by round
@@ -91,8 +92,7 @@ def _least(problem: Problem, seconds: float, pool: ThreadPoolExecutor) -> float:
     """What the attributes of a small problem lose at least."""
     walk = LatticeState(problem, lattice(problem.attributes, problem.levels), pool)
     walk.stop_after(seconds, CHECKS)
-    descend(walk)
-    finished = sweep(walk)
+    finished = search_lattice(walk, seconds)
     best = walk.best[0] if walk.best else math.inf
     return best if finished else min(walk.open_bound, best)
 
@@ -155,8 +155,7 @@ class Optimal(Search):
         with workers() as pool:
             walk = LatticeState(problem, lattice(problem.attributes, problem.levels), pool)
             walk.stop_after(self.seconds, self.nodes)
-            descend(walk)
-            finished = sweep(walk) if walk.lattice.size <= LISTED else climb(walk, self.seconds or PATIENCE)
+            finished = search_lattice(walk, self.seconds or PATIENCE)
         if walk.best is None:
             raise walk.infeasible(finished)
         loss, _, node = walk.best
@@ -164,11 +163,18 @@ class Optimal(Search):
         return level_solution(problem, node, walk.checks, began, finished, not walk.timed_out, bound)
 
 
+def search_lattice(walk: LatticeState, patience: float) -> bool:
+    """Search a lattice, one too large to list for so many seconds; says whether it finished."""
+    if (one_by_one := visitor(walk)) and one_by_one.descend():
+        return one_by_one.sweep()
+    if walk.examine(walk.greatest[None, :]).good[0]:
+        descend(walk)
+    return sweep(walk) if walk.lattice.size <= LISTED else climb(walk, patience)
+
+
 def descend(walk: LatticeState) -> None:
     """A first good node: from the root, lower the level that helps most while the policy holds."""
     here = walk.greatest
-    if not walk.examine(here[None, :]).good[0]:
-        return
     steps = np.eye(walk.d, dtype=np.int64)
     while not walk.over():
         lower = (here - steps)[here > walk.least]

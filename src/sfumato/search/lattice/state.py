@@ -74,7 +74,7 @@ class NodeCosts:
 
     def per_attribute(self, nodes: np.ndarray) -> np.ndarray:
         """The loss of each attribute at each node, with nothing suppressed."""
-        return self.full[self.columns, nodes]
+        return self.full.take(nodes + self.columns * self.full.shape[1])
 
     def bounds(self, nodes: np.ndarray, suppressed: np.ndarray | None, rows: int) -> np.ndarray:
         """A loss that each node cannot be below, given how many rows it suppresses at least."""
@@ -230,7 +230,7 @@ class LatticeState:
         losses = np.where(good, losses, np.inf)
         self._learn(nodes, floor, found)
         for b in np.flatnonzero(good):
-            self._offer(nodes[b], float(losses[b]))
+            self.offer(nodes[b], float(losses[b]))
         if self.best is None:
             self.closest = min(
                 [
@@ -387,7 +387,7 @@ class LatticeState:
         _, verdict, statistics = judge(self.problem, level_columns(self.problem, node.tolist()))
         return verdict.loss, verdict.suppressed, statistics.kept_classes
 
-    def _offer(self, node: np.ndarray, loss: float) -> None:
+    def offer(self, node: np.ndarray, loss: float) -> None:
         """Keep a node if it is better than the best; ties go to the lower, then the lexicographically smaller one."""
         if self.best is None or loss <= self.best[0] + TOLERANCE:
             mine = (loss, int(node.sum()), tuple(node.tolist()))

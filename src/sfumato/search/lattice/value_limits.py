@@ -26,7 +26,7 @@ class Limits:
     """The limits per value of several criteria of one attribute, as arrays, and tables of the rows of its values."""
 
     def __init__(self, attribute: str, limits: Sequence[ValueLimits], rows: int, classes: int) -> None:
-        self.attribute, self.classes = attribute, classes
+        self.attribute, self.rows, self.classes = attribute, rows, classes
         rows_of = [[one.low, one.high, one.cap, one.rows_per, one.log_share, np.exp(one.log_share)] for one in limits]
         self.shares = np.array(rows_of)
         self.shares[:, 4] = np.maximum(self.shares[:, 4], LEAST_LOG)
@@ -151,6 +151,7 @@ def bound_nodes(
     map_size: np.ndarray,
     least: int,
     limit: int,
+    enough: int,
     shares: np.ndarray,
     numbers: np.ndarray,
     logs: np.ndarray,
@@ -162,8 +163,8 @@ def bound_nodes(
     floor: np.ndarray,
 ) -> None:
     """For each node b, group the cells by the maps map_at[b] of the fused columns, and hold the classes to limits,
-    where those of fewer than `least` rows have at most `limit` rows. Entry e of the histogram says that cell cell[e]
-    has value[e] times[e] times.
+    where those of fewer than `least` rows have at most `limit` rows, until it is known that every specialisation
+    suppresses more than `enough` rows. Entry e of the histogram says that cell cell[e] has value[e] times[e] times.
 
     found[b] = rows suppressed at least, classes, squares of sizes, kept classes, their squares; floor[b] = rows that
     every specialisation suppresses at least. `table` is room for the rows and values of all large classes of a node and
@@ -209,3 +210,5 @@ def bound_nodes(
             else:
                 found[b, 0] += n
                 floor[b] += n - most
+                if floor[b] > enough:
+                    break
