@@ -21,11 +21,10 @@ from sfumato.dp.ledger import ANSWERED, RESERVED, open_ledger
 from tests.fuzz import FUZZ
 from tests.service.running import KEYS, write
 
-CLIENTS, KILLS = (
-    min(100, 16 * FUZZ),
-    min(200, 3 * FUZZ),
-)  # `make fuzz`: 100 clients, and as many kills as it has time for
-COST, MOST = Decimal("0.1"), 200  # of the budget of 20
+CLIENTS = min(100, 16 * FUZZ)
+KILLS = 3 if FUZZ == 1 else min(200, 10 * FUZZ)  # with SFUMATO_FUZZ=20: 100 clients and 200 kills
+MOST = 200 if FUZZ == 1 else 10_000  # answers that the budget of 20 holds
+COST = Decimal(20) / MOST
 
 
 class Clients:
