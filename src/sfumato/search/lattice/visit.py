@@ -26,14 +26,14 @@ ASIDE = 2  # wide columns that are tried at their root first
 PAUSE = 256  # checks until bounds, limits and progress are looked at
 
 
-STRIDE, LEAST, TOP, WIDEST, PREFIX, LEVEL = range(6)  # rows of `Lattice.attributes`
+STRIDE, LEAST, TOP, WIDEST, PREFIX, LEVEL = range(6)  # rows of `VisitedNodes.attributes`
 COLUMN, WIDTH, START, PLACE, CODE = range(5)  # rows of `Maps.fused`
 RADIX, AT, SIZE = range(3)  # rows of `Maps.columns`
 CELL, VALUE = range(2)  # rows of `Pool.entries`
 CELLS, ENTRIES, USED = range(3)  # rows of `Pool.sources`
 
 
-class Lattice(NamedTuple):
+class VisitedNodes(NamedTuple):
     """The nodes, and what is known of them. Few arrays compile far sooner than many: hence numbered rows."""
 
     nodes: np.ndarray  # int64 [nodes, attributes]
@@ -140,7 +140,7 @@ def roll_source(s: int, levels: np.ndarray, m: Maps, pool: Pool, room: Room) -> 
 
 
 @inlined
-def serve(node: int, only_root: bool, x: Lattice, m: Maps, pool: Pool, room: Room) -> int:
+def serve(node: int, only_root: bool, x: VisitedNodes, m: Maps, pool: Pool, room: Room) -> int:
     """The source of a node, with few cells: those that are alike at its levels of the widest attributes. At the root
     cells are rolled up at once, at other levels where these are met often; see `LatticeState.serve`."""
     levels = x.attributes[LEVEL]
@@ -179,7 +179,7 @@ def visit_nodes(
     aside: np.ndarray,
     only_root: bool,
     low: np.ndarray,
-    x: Lattice,
+    x: VisitedNodes,
     m: Maps,
     pool: Pool,
     room: Room,
@@ -267,13 +267,13 @@ class Visitor:
             room = limits.room(self.room), np.zeros((1, 5))
             self.values = limits.shares, limits.numbers, limits.logs, *room
 
-    def _lattice(self) -> Lattice:
+    def _lattice(self) -> VisitedNodes:
         walk = self.walk
         ends = np.cumsum([0, *np.cumprod((walk.tops - walk.least + 1)[walk.widest])])
         source, met = np.full(ends[-1], -1, np.int32), np.zeros(ends[-1], np.int32)
         attributes = np.stack([walk.stride, walk.least, walk.tops, walk.widest, ends[:-1], walk.least])
         seen, corners = np.zeros(len(self.nodes), np.bool_), np.zeros((2, 1, walk.d), np.int64)
-        return Lattice(self.nodes, attributes, source, met, seen, walk.floor, corners)
+        return VisitedNodes(self.nodes, attributes, source, met, seen, walk.floor, corners)
 
     def _maps(self) -> Maps:
         columns, ladders = self.walk.sources[0].columns, self.walk.sources[0].ladders
