@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import math
 import os
 import threading
 import time
@@ -24,7 +25,7 @@ from decimal import Decimal
 from functools import reduce
 from typing import Any
 
-from sfumato.core.accounting import NOTHING, Budget, PrivacyCost
+from sfumato.core.accounting import NOTHING, Budget, PrivacyCost, advanced_of, exact, least_epsilon, pure_as_rho
 from sfumato.dp.owner import (
     SeenHead,
     head_is_signed,
@@ -55,6 +56,7 @@ FIELDS = (
 )
 REGISTERED, RESERVED, COMMITTED, ANSWERED = "registered", "reserved", "committed", "answered"
 SLACK = 2.0  # seconds that clocks of processes may differ by
+DELTA = 1e-6  # that other accounts are shown for
 TOGETHER = 100  # changes that one transaction holds at most
 FIRST = "0" * 64
 GONE = "rows that the owner has seen are gone"
@@ -395,6 +397,28 @@ class BudgetLedger:
         rows.append(("", "", *found.whole.parts))
         names = ("analyst", "purpose", "epsilon", "delta", "rho")
         return [dict(zip(names, map(str, row), strict=True)) for row in rows]
+
+    def composed(self, delta: Any = DELTA) -> dict[str, float | None]:
+        """What all charges together amount to, by three accounts of them; the budget is held by plain sums, or those of
+        rho, and by nothing else.
+
+        plain: the sum of epsilons. advanced: the epsilon by advanced composition for a further delta. zcdp: that of the
+        rhos, for which no charge may have been private by an epsilon and a delta alone. None where there is none.
+        """
+        own = exact(delta, "delta")
+        if own >= 1:
+            raise PolicyError("delta is out of range", got=f"{own}", allowed="far below 1")
+        with self._looking():
+            costs = [_entry(row).cost for row in self._store.run(CHARGES, [0])]
+        epsilons = [float(cost.epsilon) for cost in costs]
+        rhos = [cost.rho or pure_as_rho(cost.epsilon) for cost in costs]
+        concentrated = all(cost.rho or not cost.delta for cost in costs)
+        return {
+            "plain": None if any(cost.rho for cost in costs) else math.fsum(epsilons),
+            "advanced": None if any(cost.rho for cost in costs) else advanced_of(epsilons, float(own)),
+            "zcdp": float(least_epsilon(sum(rhos, Decimal(0)), own)) if concentrated else None,
+            "delta": float(own),
+        }
 
     def reserve(
         self,

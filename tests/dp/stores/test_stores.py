@@ -14,7 +14,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.cli import main
-from sfumato.core.accounting import Budget, PrivacyCost
+from sfumato.core.accounting import Budget, PrivacyCost, delta_of
 from sfumato.dp.ledger import ANSWERED, FIELDS, BudgetLedger, open_ledger
 from sfumato.dp.owner import owner_folder
 from sfumato.errors import BrokenPromise, BudgetSpent, PolicyError, ReadError
@@ -235,6 +235,26 @@ def test_the_shell_shows_verifies_and_exports_it(place, capsys):
     place.tamper("UPDATE ledger_entries SET epsilon = '0' WHERE number = 2")
     assert main(["dp", "ledger", "verify", str(place.address)]) == 1
     assert "row 2 is not the one" in capsys.readouterr().out
+
+
+def test_other_accounts_are_shown_beside_plain_sums(tmp_path, capsys):
+    path = tmp_path / "ledger.sqlite"
+    ledger = BudgetLedger(path, "table")
+    whole = Budget(Decimal(20), Decimal("1e-6"))
+    ledger.register(whole)
+    for number in range(100):
+        ledger.reserve("a", "", f"r{number}", f"q{number}", PrivacyCost(Decimal("0.1")), whole, whole, False)
+    found = ledger.composed("1e-6")
+    assert found["plain"] == pytest.approx(10)
+    assert found["advanced"] == pytest.approx(6.308, abs=1e-3)
+    assert delta_of(0.5, found["zcdp"]) == pytest.approx(1e-6, rel=1e-4)  # a hundred times 0.1 squared over 2
+    assert main(["dp", "ledger", "show", str(path)]) == 0
+    assert "advanced composition" in capsys.readouterr().out
+    ledger.reserve("a", "", "r", "q", PrivacyCost(Decimal("0.1"), Decimal("1e-9")), whole, whole, False)
+    assert ledger.composed()["zcdp"] is None
+    with pytest.raises(PolicyError, match="delta is out of range"):
+        ledger.composed(1)
+    ledger.close()
 
 
 @pytest.mark.postgres
