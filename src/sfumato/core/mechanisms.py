@@ -40,7 +40,7 @@ class Noisy:
 
 def _at_most(make: Callable[[float], Any], distance: Any, most: Decimal, scale: float) -> tuple[Any, float]:
     """A measurement whose loss at a distance is at most that, exactly: the scale is raised until OpenDP says so."""
-    step = RAISED
+    step, scale = RAISED, scale * (1 + RAISED)  # a last bit that would mostly be too small
     for _ in range(TRIES):
         measurement = make(scale)
         if Decimal(measurement.map(distance)) <= most:

@@ -59,6 +59,7 @@ from sfumato.errors import ColumnError, PolicyError
 
 NAME = "table"
 LONGEST = 200  # characters of a name
+MOST_FORMS = 10_000  # of questions that are known to make sense
 
 
 class Price(TypedDict, total=False):
@@ -150,6 +151,7 @@ class Session:
         if other or self.whole_budget.accounting != accounting:
             what = "the ledger has another budget of the dataset, which stays as it was first stated"
             raise PolicyError(what, got=f"{whole}", allowed=f"{self.whole_budget}")
+        self._askable: set[str] = set()  # forms of questions that make sense
         self._snapshot = self._engine.fingerprint(key()) or secrets.token_hex(16)
 
     def __repr__(self) -> str:
@@ -403,6 +405,9 @@ class Session:
         if request is not None and (not isinstance(request, str) or not request.isprintable()):
             raise PolicyError("a request must be a text", got=type(request).__name__)
         parameters.known_columns((*query.columns, *(one.column for one in query.conditions)), self.public.schema)
+        asked = json.dumps(query.form(self.public), sort_keys=True)
+        if asked in self._askable:
+            return
         self._rows.expression(query.conditions)
         try:
             query.exact(self._rows.nobody())
@@ -411,6 +416,8 @@ class Session:
             raise PolicyError(
                 what, got=type(error).__name__, hint="compare values of the type of their column"
             ) from None
+        if len(self._askable) < MOST_FORMS:
+            self._askable.add(asked)
 
     def _read(self, stored: str, form: Mapping[str, Any], query: Query) -> Answer:
         found = json.loads(stored)
