@@ -12,6 +12,7 @@ SfumatoError
 │   └── UndecidedColumns columns without a role look as if they told who somebody is
 ├── Infeasible           the policy cannot be met by any recoding; carries the closest verdict
 ├── BudgetSpent          an answer costs more than is left of a privacy budget; nothing was charged
+├── AnswerFailed         a private answer was charged and could not be drawn
 ├── OutputError          the release cannot be written where it should go
 ├── MissingExtra         an optional library is not installed
 └── BrokenPromise        verify refutes the release: a fault of Sfumato, or a tampered release
@@ -161,6 +162,10 @@ class Infeasible(SfumatoError):
 
 class BudgetSpent(SfumatoError):
     """An answer costs more than is left of a privacy budget; nothing was charged."""
+
+
+class AnswerFailed(SfumatoError):
+    """An answer was charged and could not be drawn. Why may depend on the rows, and is not told."""
 
 
 class OutputError(SfumatoError):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from decimal import Decimal
+
 import numpy as np
 import polars as pl
 import pytest
@@ -9,19 +13,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.core.accounting import NOTHING, PrivacyCost
 from sfumato.dp import Public, Unit
-from sfumato.dp.queries import ContingencyTable, Mean, Quantile
+from sfumato.dp.queries import ContingencyTable, Count, Mean, Quantile, Variance
 from sfumato.dp.queries.contingency_table import bin_codes
+from sfumato.dp.queries.query import LAPLACE, normal_whole
 from sfumato.dp.rows import KEPT, PrivateRows
 from sfumato.engines.tables import engine_of
-from sfumato.errors import PolicyError
+from sfumato.errors import AnswerFailed, BudgetSpent, PolicyError
 from tests.fuzz import examples
 
 KEYS = {"town": ["a", "b", "c", "d"]}
 
 
 def rows_of(table: pl.DataFrame, unit: Unit) -> PrivateRows:
-    return PrivateRows(engine_of(table), Public.of(dict(table.schema), {"age": (0, 100)}, KEYS), unit)
+    keys = {name: values for name, values in KEYS.items() if name in table.columns}
+    return PrivateRows(engine_of(table), Public.of(dict(table.schema), {"age": (0, 100)}, keys), unit)
 
 
 TABLES = st.lists(st.tuples(st.integers(1, 4), st.sampled_from("abcdx"), st.integers(0, 9)), min_size=1, max_size=25)
@@ -116,3 +123,95 @@ def test_what_was_clipped_is_told_where_it_is_paid_for():
 def test_a_delta_of_one_over_the_rows_is_refused(delta):
     with pytest.raises(PolicyError, match="delta is out of range"):
         sf.dp.Session(pl.DataFrame({"age": range(100)}), 1, delta, public_rows=100)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
+def test_databases_are_asked_like_frames(kind, tmp_path):
+    table = pl.DataFrame({"who": [1, 1, 2, 3], "age": [5, None, 60, 44], "town": ["a", "b", "b", None]})
+    place = tmp_path / f"t.{kind}"
+    if kind == "sqlite":
+        with closing(sqlite3.connect(place)) as link:
+            link.execute("create table t (who int, age int, town text)")
+            link.executemany("insert into t values (?, ?, ?)", table.rows())
+            link.commit()
+    else:
+        duckdb = pytest.importorskip("duckdb")
+        with duckdb.connect(str(place)) as link:
+            link.register("frame", table.to_arrow())
+            link.execute("create table t as select * from frame")
+    asked = {"bounds": {"age": (0, 100)}, "keys": KEYS, "ledger": tmp_path / "l.sqlite", "version": "first"}
+    with sf.dp.Session(sf.Database(str(place), "t"), 5, **asked) as stored:
+        rows = stored._rows
+        for query in (Mean("age"), ContingencyTable("town"), Quantile("age", where="town = b"), Count("age > 9")):
+            for one, two in zip(query.exact(rows), query.exact(rows_of(table, Unit())), strict=True):
+                assert np.array_equal(one, two)
+        first = stored.mean("age", epsilon=1, request="r")
+    with sf.dp.Session(sf.Database(str(place), "t"), 5, **asked) as stored:  # of the same version
+        assert stored.mean("age", epsilon=1, request="r").value == first.value
+        assert stored.left.epsilon == 4
+
+
+def test_rows_that_answer_nothing_take_no_place_of_a_person():
+    rows = pl.DataFrame({"who": [1, 1], "age": [None, 5], "town": ["zz", "a"]})
+    found = rows_of(rows, Unit("who", 1))
+    assert Mean("age").exact(found)[0] == 1
+    assert ContingencyTable("town").exact(rows_of(rows, Unit("who", 1, groups=1)))[0].sum() == 1
+
+
+def test_what_cannot_be_read_is_told_by_one_sentence_whatever_it_was(tmp_path):
+    far = pl.DataFrame({"day": pl.Series([0, 2**31 - 1], dtype=pl.Int32).cast(pl.Date)})
+    far.write_parquet(tmp_path / "t.parquet")
+    asked = sf.dp.Session(sf.scan(tmp_path / "t.parquet"), 1)
+    with pytest.raises(AnswerFailed, match="the answer could not be given") as raised:
+        asked.distinct_count("day", epsilon=0.5)
+    assert raised.value.__cause__ is None
+    assert raised.value.__context__ is None
+
+
+def test_no_warning_tells_of_a_row(recwarn):
+    asked = sf.dp.Session({"x": [1.0, 1e308, float("inf"), float("nan")]}, 1, bounds={"x": (0, 10)})
+    asked.sum("x", epsilon=0.1)
+    asked.variance("x", epsilon=0.1)
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(
+    ("session", "price", "says"),
+    [
+        ({"delta": 1e-6}, {"epsilon": 1e-6, "delta": 1e-12}, "no Gaussian noise is so large"),
+        ({"delta": 1e-6, "accounting": "zcdp"}, {"epsilon": 10**9}, "does not hold"),
+        ({}, {"epsilon": 0.1, "request": "r" * 10**6}, "request must be a text"),
+    ],
+)
+def test_nonsense_is_refused_before_it_is_charged(session, price, says):
+    asked = sf.dp.Session({"x": [1.0]}, 1, **session)
+    with pytest.raises((PolicyError, BudgetSpent), match=says):
+        asked.count(**price)
+    assert asked.left == asked.budget.left(NOTHING)
+
+
+def test_wide_noise_has_its_interval_at_once():
+    person = pl.DataFrame({"who": [1], "x": [1.0]})
+    asked = sf.dp.Session(person, 1, person="who", rows_per_person=10**6)
+    low, high = asked.count(epsilon="1e-12").interval
+    assert high - low > 1e18
+    assert normal_whole(50.0) == pytest.approx(1.96 * 50, abs=2)
+    assert normal_whole(1e9) == pytest.approx(1.959964e9, rel=1e-6)
+
+
+def test_no_cost_is_a_refund(tmp_path):
+    with pytest.raises(PolicyError, match="no refund"):
+        PrivacyCost(Decimal("-0.1"))
+    first = sf.dp.Session({"x": [1.0]}, 1, ledger=tmp_path / "l.sqlite")
+    first.for_analyst("b", 1).close()
+    first.count(epsilon=0.1)  # its ledger is still open
+    with pytest.raises(PolicyError, match="as it was first stated"):
+        sf.dp.Session({"x": [1.0]}, 1, ledger=tmp_path / "l.sqlite", dataset_delta=1e-6)
+
+
+def test_an_interval_of_a_variance_is_in_order():
+    rows = rows_of(pl.DataFrame({"age": [0, 100] * 200}), Unit())
+    for noise in np.linspace(-500, 500, 41):
+        exact = [[400.0], [0.0], [1_000_000.0 + noise * 2500]]
+        low, high = Variance("age").answer(exact, [8.0, 400.0, 20_000.0], rows.public, LAPLACE)[1]
+        assert low <= high

@@ -19,6 +19,7 @@ LARGEST = Decimal(20)  # an epsilon above it bounds nothing that anybody would c
 DIGITS = 40  # of exact sums
 DECIMALS = 12  # of what is charged
 EXACT = Context(prec=DIGITS, traps=[Inexact, InvalidOperation])
+WIDE = Context(prec=2 * DIGITS)  # of squares
 EXACT_DOWN = Context(prec=DIGITS, rounding=ROUND_DOWN)  # of shares, which add up to no more than the whole
 HALVINGS = 200
 ROUNDED = Decimal(1).scaleb(-DECIMALS)
@@ -34,6 +35,10 @@ class PrivacyCost:
     epsilon: Decimal
     delta: Decimal = Decimal(0)
     rho: Decimal = Decimal(0)
+
+    def __post_init__(self) -> None:
+        if not all(part.is_finite() and part >= 0 for part in self.parts):
+            raise PolicyError("a cost is no refund", got=", ".join(map(str, self.parts)), allowed="0 or more")
 
     def plus(self, other: PrivacyCost) -> PrivacyCost:
         """Both together."""
@@ -100,7 +105,7 @@ def _down(value: float) -> Decimal:
 
 def pure_as_rho(epsilon: Decimal) -> Decimal:
     """What an epsilon-private answer costs in rho, rounded up."""
-    return (epsilon * epsilon / 2).quantize(ROUNDED, ROUND_UP)
+    return WIDE.divide(WIDE.multiply(epsilon, epsilon), Decimal(2)).quantize(ROUNDED, ROUND_UP, WIDE)
 
 
 def gaussian_rho(epsilon: Decimal, delta: Decimal) -> Decimal:

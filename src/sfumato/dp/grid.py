@@ -41,5 +41,6 @@ class Grid:
     def whole(self, column: pl.Series) -> np.ndarray:
         """Numbers of a column in steps, clipped to the ends; missing ones are 0."""
         known = column.fill_null(self.centre).to_numpy()
-        steps = np.rint(np.clip((known - self.centre) / self.step, self.low, self.high))
-        return steps.astype(np.int64)
+        near = np.clip(known, self.centre + self.low * self.step, self.centre + self.high * self.step)  # none overflows
+        steps = np.rint((near - self.centre) / self.step)
+        return np.clip(steps, self.low, self.high).astype(np.int64)

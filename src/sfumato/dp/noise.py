@@ -50,7 +50,7 @@ class Noise:
     def _scale(self, part: Part, parts: Sequence[Part]) -> float:
         own = float(self.share(part, parts))
         if self.rho:
-            return (part.l2 or part.sensitivity) * part.step / math.sqrt(2 * own)
+            return _l2(part) * part.step / math.sqrt(2 * own)
         return part.sensitivity * part.step / own
 
     def form(self) -> dict[str, str]:
@@ -93,11 +93,7 @@ class Drawing:
             self._note(0.0, "exponential")
             found = [[part.candidates[i] for i in one] for one in at]
             return found if part.cells > 1 else found[0]
-        noisy = (
-            gaussian(values.tolist(), part.l2 or float(part.sensitivity), own)
-            if zcdp
-            else laplace(values.tolist(), part.sensitivity, own)
-        )
+        noisy = gaussian(values.tolist(), _l2(part), own) if zcdp else laplace(values.tolist(), part.sensitivity, own)
         self._note(noisy.scale * part.step, noisy.mechanism)
         return [value * part.step for value in noisy.values]
 
@@ -111,3 +107,8 @@ class Drawing:
         if self._left:
             raise AssertionError("a query has not drawn all that it stated")
         return self.scales
+
+
+def _l2(part: Part) -> float:
+    """The L2 sensitivity of a part, no less than what its root was before it was rounded."""
+    return float(part.sensitivity) if part.l2 is None else math.nextafter(part.l2, math.inf)

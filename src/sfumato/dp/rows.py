@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,6 +16,7 @@ from sfumato.dp.values import Public, Unit
 from sfumato.engines.protocol import COUNT, Engine
 from sfumato.measures.table import quiet
 
+MOST_TUPLES = 2**62  # no limit, that a database can write down
 COUNTED = 4  # groupings of an out-of-core table that are kept
 KEPT = 64  # columns of whole numbers that are
 
@@ -125,12 +125,19 @@ class PrivateRows:
         """The same columns without a row: what cannot be asked of these cannot be asked of any."""
         return replace(self, engine=None, kept={}, held=None, counted={})
 
-    def of(self, columns: Sequence[str], where: Sequence[Condition], places: Places | None = None) -> RowView:
+    def of(
+        self,
+        columns: Sequence[str],
+        where: Sequence[Condition],
+        places: Places | None = None,
+        needed: Sequence[str] = (),
+    ) -> RowView:
         """The columns of all rows that meet the conditions, numbers as such, and how often each counts.
 
         Of a person at most so many rows count, the first by their own values: no other person has a say in that. The
         filter comes first, so that a row that nobody asked for takes no place. `places` tells the group of each row,
-        where a person is in so many groups at most.
+        where a person is in so many groups at most. Rows that are in no group, or lack a value that is `needed`, answer
+        nothing, and take no place of a person either.
         """
         names = list(dict.fromkeys([*columns, *(one.column for one in where)]))
         person = self.unit.person
@@ -140,9 +147,11 @@ class PrivateRows:
             kept = np.flatnonzero(frame.select(self.expression(where)).to_series().to_numpy())
         height = (len(times) if times is not None else self._rows()) if kept is None else len(kept)
         view = RowView(self, frame, height, kept, times if times is None or kept is None else times[kept])
-        return view if person is None else self._cut(view, names, person, places)
+        return view if person is None else self._cut(view, names, person, places, needed)
 
-    def _cut(self, view: RowView, names: Sequence[str], person: str, places: Places | None) -> RowView:
+    def _cut(
+        self, view: RowView, names: Sequence[str], person: str, places: Places | None, needed: Sequence[str]
+    ) -> RowView:
         """At most so many rows of each person, in the order of their values."""
         unit = self.unit
         who = view.codes(person)
@@ -151,7 +160,10 @@ class PrivateRows:
         keys = [column.rank("dense").fill_null(0).to_numpy() for column in own]
         times = np.ones(view.height, np.int64) if view.times is None else view.times
         limited = places is not None and (unit.groups is not None or unit.rows_per_group is not None)
-        place = places(view) if limited and places is not None else np.zeros(view.height, np.int64)
+        place = np.zeros(view.height, np.int64) if places is None else places(view)
+        counts = np.logical_and.reduce([place >= 0, *(view.there(name) for name in needed)])
+        place = np.where(counts, place if limited else 0, MOST_TUPLES)  # last, where they take nobody's place
+        times = np.where(counts, times, 0)
         order = np.lexsort((*reversed(keys), place, who))
         who, place, often = who[order], place[order], times[order]
         starts = np.flatnonzero(np.diff(who, prepend=-1))
@@ -160,7 +172,7 @@ class PrivateRows:
             often = _first(often, groups, unit.rows_per_group or unit.rows)
             number = np.cumsum(_marks(groups, len(who))) - 1
             number -= _spread(number[starts], starts, len(who))
-            often = np.where((number < (unit.groups or unit.rows)) & (place >= 0), often, 0)
+            often = np.where(number < (unit.groups or unit.rows), often, 0)
         often = _first(often, starts, unit.rows)
         there = often > 0
         at = order[there]
@@ -183,7 +195,7 @@ class PrivateRows:
             first = next(iter(self.public.schema))
             return pl.DataFrame(), np.array([self.engine.missing([first])[1]])
         if key not in self.counted:
-            found = self.engine.count(key, quiet, sys.maxsize)
+            found = self.engine.count(key, quiet, MOST_TUPLES)
             often = found.get_column(COUNT).cast(pl.Int64).to_numpy()
             if len(self.counted) >= COUNTED:
                 self.counted.pop(next(iter(self.counted)))

@@ -55,7 +55,7 @@ from sfumato.dp.rows import PrivateRows
 from sfumato.dp.sql import parse_sql
 from sfumato.dp.values import Answer, Public, Unit
 from sfumato.engines.tables import engine_of
-from sfumato.errors import ColumnError, PolicyError
+from sfumato.errors import AnswerFailed, ColumnError, PolicyError
 
 NAME = "table"
 LONGEST = 200  # characters of a name
@@ -86,6 +86,8 @@ class Session:
         which at most `rows_per_person` count, where they are grouped in at most `groups_per_person` groups, and at most
         `rows_per_group` in each. neighbours: "add-remove", or "replace".
     accounting: how costs add up: "plain", epsilons and deltas; or "zcdp", which holds more answers for a small delta.
+        version: what you call the table as it is now: a question of the same version is answered as before, for
+        nothing; unless given it is known by its content, a database that cannot tell by the session.
         public_rows: about how many rows there are, where that is public; a delta of more than one over it is refused.
     ledger: a file, or an address of PostgreSQL, that keeps what was spent; in memory unless given. dataset,
         analyst, purpose: whose budget it is. dataset_epsilon, dataset_delta: the budget of all analysts together, as of
@@ -119,6 +121,7 @@ class Session:
         groups_per_person: int | None = None,
         rows_per_group: int | None = None,
         public_rows: int | None = None,
+        version: str | None = None,
         share: bool = False,
         i_know: bool = False,
     ) -> None:
@@ -148,11 +151,14 @@ class Session:
         self.ledger = BudgetLedger(ledger, self.dataset)
         self.whole_budget = self.ledger.register(whole)
         other = dataset_epsilon is not None and self.whole_budget.epsilon != whole.epsilon
+        other |= dataset_delta is not None and self.whole_budget.delta != whole.delta
         if other or self.whole_budget.accounting != accounting:
             what = "the ledger has another budget of the dataset, which stays as it was first stated"
             raise PolicyError(what, got=f"{whole}", allowed=f"{self.whole_budget}")
+        self._derived = False
         self._askable: set[str] = set()  # forms of questions that make sense
-        self._snapshot = self._engine.fingerprint(key()) or secrets.token_hex(16)
+        named = None if version is None else f"version {_name(version, 'version')}"
+        self._snapshot = named or self._engine.fingerprint(key()) or secrets.token_hex(16)
 
     def __repr__(self) -> str:
         return f"<Session of {self.analyst}: {self.left} left of {self.budget}>"
@@ -168,12 +174,14 @@ class Session:
         budget = epsilon_of(epsilon, i_know), delta_of_budget(delta, "delta", public_rows)
         found.budget = Budget(*budget, self.budget.accounting)
         found.share = parameters.yes_or_no(share, "share")
+        found._derived = True
         return found
 
     def close(self) -> None:
-        """Let go of the table and the ledger."""
-        self._open.close()
-        self.ledger.close()
+        """Let go of the table and the ledger; a session that another made leaves both to that one."""
+        if not self._derived:
+            self._open.close()
+            self.ledger.close()
 
     def __enter__(self) -> Session:
         return self
@@ -372,7 +380,18 @@ class Session:
         return self._read(self.ledger.follow(number, ANSWERED, written), form, query)
 
     def _draw(self, query: Query, drawn: Drawing) -> list[Any]:
-        return query.run(self._rows, drawn)
+        """What is drawn. Where rows cannot be read, all that is said is that."""
+        try:
+            return query.run(self._rows, drawn)
+        except (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError):
+            raise
+        except BaseException as error:  # a panic of a library is one; which it is may tell of a row
+            self._note_failure(error)
+        hint = "what it cost stays spent; its owner can look at the table with sfumato inspect"
+        raise AnswerFailed("the answer could not be given", hint=hint)
+
+    def _note_failure(self, error: BaseException) -> None:
+        """What an owner may be told, and nobody else."""
 
     def _noise(self, query: Query, epsilon: Any, delta: Any, rho: Any) -> Noise:
         """The noise that a cost buys, and what the ledger is charged for it."""
@@ -396,14 +415,17 @@ class Session:
         spent = epsilon_of(epsilon, i_know=True)
         charge = PrivacyCost(Decimal(0), own, pure_as_rho(spent)) if zcdp else PrivacyCost(spent, own)
         if own and not query.needs_delta:
-            return Noise(charge, rho=gaussian_rho(spent, own))
+            if not (found := gaussian_rho(spent, own)):
+                what = "no Gaussian noise is so large"
+                raise PolicyError(what, got=f"{charge}", hint="ask for a larger epsilon, or without a delta")
+            return Noise(charge, rho=found)
         return Noise(charge, epsilon=spent, delta=own)
 
     def _check(self, query: Query, request: Any) -> None:
         """Refuse what cannot be asked of these columns: of no rows, so that it tells of none."""
         opendp()
-        if request is not None and (not isinstance(request, str) or not request.isprintable()):
-            raise PolicyError("a request must be a text", got=type(request).__name__)
+        if request is not None:
+            _name(request, "request")
         parameters.known_columns((*query.columns, *(one.column for one in query.conditions)), self.public.schema)
         asked = json.dumps(query.form(self.public), sort_keys=True)
         if asked in self._askable:

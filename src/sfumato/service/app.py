@@ -22,6 +22,7 @@ from sfumato.dp.queries.text import parse_query
 from sfumato.dp.session import Session
 from sfumato.dp.sql import parse_sql
 from sfumato.errors import (
+    AnswerFailed,
     BudgetSpent,
     ColumnError,
     OutputError,
@@ -31,7 +32,7 @@ from sfumato.errors import (
 )
 from sfumato.service.access import Forbidden, check_access
 from sfumato.service.audit import AuditLog
-from sfumato.service.datasets import AnswerFailed, Expired, ServedDataset, complain
+from sfumato.service.datasets import Expired, ServedDataset, complain
 from sfumato.service.gate import App, Caller, Gate
 from sfumato.service.policy import ANALYST, AUDITOR, OWNER, GrantTable, ServicePolicy
 

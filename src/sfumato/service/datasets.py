@@ -33,10 +33,6 @@ THREADS = 32  # answers of a dataset that are under way at once
 T = TypeVar("T")
 
 
-class AnswerFailed(SfumatoError):
-    """An answer was charged and could not be drawn. Why may depend on the rows, and is not told."""
-
-
 class Expired(SfumatoError):
     """The end date of a dataset has passed."""
 
@@ -50,12 +46,11 @@ class ServedSession(Session):
         self._looking = threading.Lock()  # shared with the sessions of analysts
 
     def _draw(self, query: Any, drawn: Any) -> list[Any]:
-        try:
-            with self._looking:
-                return super()._draw(query, drawn)
-        except Exception as error:  # whatever it is: its message may quote a value
-            complain(error)
-        raise AnswerFailed("the answer could not be given", hint="its cost stays spent; ask the owner of the table")
+        with self._looking:
+            return super()._draw(query, drawn)
+
+    def _note_failure(self, error: BaseException) -> None:
+        complain(error)
 
 
 class ServedDataset:

@@ -51,7 +51,7 @@ class Covariance(Query):
 
     def exact(self, rows: PrivateRows) -> list[np.ndarray]:
         """Rows, sums and products, in steps."""
-        found = rows.of(self.columns, self.conditions)
+        found = rows.of(self.columns, self.conditions, needed=self.columns)
         both = found.there(self.one) & found.there(self.other)
         near, sums = [], [found.total(both)]
         for name in self.columns:

@@ -56,7 +56,7 @@ class GroupedMean(Query):
     def exact(self, rows: PrivateRows) -> list[np.ndarray]:
         """The rows with a number in each group, and the sums of their distances in steps."""
         cells = self._cells()
-        found = rows.of(self.columns, self.conditions, cells.places)
+        found = rows.of(self.columns, self.conditions, cells.places, (self.column,))
         place = np.where(found.there(self.column), cells.places(found), -1)
         size, steps = cells.size(rows.public), found.steps(self.column, centred(rows.public, self.column))
         return [found.per_cell(place, size), found.per_cell(place, size, steps)]

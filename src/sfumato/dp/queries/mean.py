@@ -43,7 +43,7 @@ class Mean(Query):
 
     def exact(self, rows: PrivateRows) -> list[np.ndarray]:
         """The rows with a number, and the sum of their distances in steps."""
-        found = rows.of(self.columns, self.conditions)
+        found = rows.of(self.columns, self.conditions, needed=self.columns)
         steps = found.steps(self.column, centred(rows.public, self.column))
         return [np.array([found.total(found.there(self.column))]), np.array([found.added(steps)])]
 

@@ -75,7 +75,7 @@ class Quantile(Query):
 
     def exact(self, rows: PrivateRows) -> list[np.ndarray]:
         """The score of each candidate: minus what is out of balance."""
-        known, upto = rows.of(self.columns, self.conditions).sorted_upto(self.column)
+        known, upto = rows.of(self.columns, self.conditions, needed=self.columns).sorted_upto(self.column)
         points = self._points(rows.public)
         near = 0.0 if self._is_whole(rows.public) else (points[1] - points[0]) / 2
         below, beyond = np.searchsorted(known, points - near), np.searchsorted(known, points + near, side="right")

@@ -176,7 +176,7 @@ def whole_interval(scale: float, share: float = 0.95) -> int:
     a = math.exp(-1 / max(scale, 1e-9))
     if a < 1e-300:
         return 0
-    return max(0, math.ceil(math.log((1 - share) * (1 + a) / 2) / math.log(a) - 1))
+    return max(0, math.ceil(-scale * math.log((1 - share) * (1 + a) / 2) - 1))
 
 
 def normal_within(scales: Sequence[float]) -> float:
@@ -190,6 +190,8 @@ def normal_within(scales: Sequence[float]) -> float:
 
 def normal_whole(scale: float) -> int:
     """The same of discrete normal noise alone: the fewest steps that hold the share."""
+    if scale > 100:  # where it is as the normal law, to a step
+        return math.ceil(Z95 * scale)
     law, total, k = [1.0], 1.0, 0
     while len(law) <= 40 * scale + 1:
         law.append(math.exp(-0.5 * (len(law) / max(scale, 1e-9)) ** 2))

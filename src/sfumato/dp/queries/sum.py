@@ -38,7 +38,7 @@ class Sum(Query):
 
     def exact(self, rows: PrivateRows) -> list[np.ndarray]:
         """The sum in steps."""
-        found = rows.of(self.columns, self.conditions)
+        found = rows.of(self.columns, self.conditions, needed=self.columns)
         return [np.array([found.added(found.steps(self.column, self._grid(rows.public)))])]
 
     def answer(self, noisy: Sequence[Any], scales: Sequence[float], public: Public, law: Law) -> tuple[Any, Any]:

@@ -47,7 +47,7 @@ class Variance(Query):
 
     def exact(self, rows: PrivateRows) -> list[np.ndarray]:
         """Rows, sum and sum of squares, in steps."""
-        found = rows.of(self.columns, self.conditions)
+        found = rows.of(self.columns, self.conditions, needed=self.columns)
         known = found.column(self.column)
         low, high = rows.public.ends(self.column)
         near = (known.clip(low, high) - (low + high) / 2).fill_null(0.0)
@@ -72,7 +72,7 @@ class Variance(Query):
         low, high = public.ends(self.column)
         most = ((high - low) / 2) ** 2
         value, half = self._moments(noisy, scales, law)
-        low_end, high_end = max(value - half, 0.0), min(max(value + half, 0.0), most)
+        low_end, high_end = (min(max(end, 0.0), most) for end in (value - half, value + half))
         return min(max(value, 0.0), most), (low_end, high_end)
 
 
