@@ -12,6 +12,8 @@ PHRASES: dict[str, str] = {
     r'\brow_key=\["id"\]': "--row-key id",
     r'\bto="out/"': "-o out/",
     r"\bi_know=True": "--i-know",
+    r'\bstate a delta for the session, and accounting="zcdp"': "give --budget-delta and --accounting zcdp",
+    r"\bleave the account out": "leave --ledger out",
     r'\bbounds=\{"([^"]*)": \(least, greatest\)\}': r"--bounds \1=LEAST:GREATEST",
     r'\bkeys=\{"([^"]*)": \["a", "b"\]\}': r"--keys \1=a,b",
     r"\bleave levels out\b": "leave --levels out",

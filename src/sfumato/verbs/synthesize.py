@@ -136,7 +136,7 @@ def synthesize(
         _refuse_comparing(copies, hold_out, sample)
     elif account is not None:
         what = f"{variant_name(type(made_by).__name__)} is not private, and no account can be charged for it"
-        raise PolicyError(what, hint="sf.MST, sf.AIM and sf.PrivBayes are; or leave the account out")
+        raise PolicyError(what, hint="mst, aim and priv-bayes are; or leave the account out")
     many = _sample(sample, table, made_by, place)
     seed = secrets.randbits(48) if seed is None else parameters.seed_of(seed)
     report_progress = progress or quiet

@@ -36,7 +36,7 @@ class Grouped(Query):
 
     def __post_init__(self) -> None:
         if not isinstance(self.of, Query):
-            raise PolicyError("a question is asked in groups", got=type(self.of).__name__, allowed="Quantile('age')")
+            raise PolicyError("a question is asked in groups", got=type(self.of).__name__, allowed="median age by=sex")
         if isinstance(self.of, Several | Grouped) or self.of.adaptive or self.of.needs_delta:
             what = f"{self.of.name} cannot be asked in groups"
             raise PolicyError(what, hint="ask it with a filter, or several questions that are in the same groups")

@@ -89,7 +89,7 @@ def settle_names(query: Any) -> None:
     names = column_names((query.features,) if isinstance(query.features, str) else query.features, "features")
     if not 1 <= len(names) <= MOST or len(set(names)) < len(names) or query.target in names:
         what = "a model has a target, and some other columns as features"
-        raise PolicyError(what, allowed=f'target="pay", features=["age", "sex"], up to {MOST}')
+        raise PolicyError(what, allowed=f"linear-regression pay features=age,sex; up to {MOST} features")
     object.__setattr__(query, "features", names)
 
 

@@ -30,7 +30,7 @@ class Several(Query):
     def __post_init__(self) -> None:
         given = (self.queries,) if isinstance(self.queries, Query) else tuple(self.queries)
         if not 1 <= len(given) <= MOST or not all(isinstance(one, Query) for one in given):
-            raise PolicyError("several are questions in a list", allowed=f"1 to {MOST}: [Count(), Mean('age')]")
+            raise PolicyError("several are questions in a list", allowed=f"1 to {MOST}, as in count; mean age")
         if any(isinstance(one, Several) for one in given):
             raise PolicyError("questions that are asked together have no others in them", hint="ask all in one list")
         object.__setattr__(self, "queries", given)
