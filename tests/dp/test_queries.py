@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.accounting import PrivacyCost
-from sfumato.core.conditions import parse_filter
+from sfumato.core.conditions import Condition, expression, parse_filter
 from sfumato.core.mechanisms import frequent_keys
 from sfumato.dp import QUERIES, Public, Unit
 from sfumato.dp.queries import (
@@ -40,7 +40,7 @@ from sfumato.dp.queries import (
 )
 from sfumato.dp.queries.learning import FixedDraws
 from sfumato.dp.queries.query import Part
-from sfumato.dp.queries.text import parse_query
+from sfumato.dp.queries.text import parse_query, parse_several
 from sfumato.dp.rows import PrivateRows
 from sfumato.engines.tables import engine_of
 from sfumato.errors import ColumnError, PolicyError
@@ -63,6 +63,13 @@ ASKED: list[Any] = [
     LogisticRegression("sex", ["age", "pay", "town"]), LogisticRegression("town", "pay", "b", 2, "age > 30"),
     NaiveBayes("town", ["age", "sex"]), NaiveBayes("sex", "pay", 3), DecisionTree("sex", ["age", "pay", "town"]),
     DecisionTree("town", "sex", 1), ApproximateBounds("pay"), ApproximateBounds("age", "sex = F"),
+]  # fmt: skip
+
+
+OF_COLUMN = [
+    sf.dp.Session.distinct_count, sf.dp.Session.sum, sf.dp.Session.mean, sf.dp.Session.variance,
+    sf.dp.Session.standard_deviation, sf.dp.Session.quantile, sf.dp.Session.median, sf.dp.Session.top,
+    sf.dp.Session.bounds,
 ]  # fmt: skip
 
 
@@ -356,6 +363,18 @@ def test_of_a_person_only_some_rows_count_whatever_others_have():
         (lambda s: s.count(epsilon=1, request=5), PolicyError, "request must be a text"),
         (lambda s: s.count(where="day > 2020-01-01", epsilon=1), PolicyError, "cannot be asked of these columns"),
         (lambda s: s.count(epsilon=0), PolicyError, "epsilon is out of range"),
+        (lambda s: s.histogram("pay", bins="12", epsilon=1), PolicyError, "ascending edges"),
+        (lambda s: s.histogram("pay", bins={0, 5, 12}, epsilon=1), PolicyError, "ascending edges"),
+        (lambda s: s.histogram("pay", bins=[False, True], epsilon=1), PolicyError, "ascending edges"),
+        (lambda s: s.ask(Several(5), 1), PolicyError, "questions in a list"),
+        (lambda s: s.ask(Several(None), 1), PolicyError, "questions in a list"),
+        (lambda s: s.ask(Several("count"), 1), PolicyError, "questions in a list"),
+        (lambda s: s.count(where=[Condition("age", "=", ())], epsilon=1), PolicyError, "this is no condition"),
+        (lambda s: s.covariance(["age"], "pay", epsilon=1), PolicyError, "named by a text"),
+        (lambda s: s.grouped_mean(["age"], "sex", epsilon=1), PolicyError, "named by a text"),
+        (lambda s: s.grouped(Mean(["age"]), "sex", epsilon=1), PolicyError, "named by a text"),
+        (lambda s: s.price(Mean({"age"}), 1), PolicyError, "named by a text"),
+        *((lambda s, ask=ask: ask(s, ["age"], epsilon=1), PolicyError, "named by a text") for ask in OF_COLUMN),
     ],
 )
 def test_what_makes_no_sense_is_refused_and_charges_nothing(asked, error, says):
@@ -406,6 +425,97 @@ def test_filters_by_types(where, expected):
 def test_filters_that_cannot_be_read_are_refused(where):
     with pytest.raises(PolicyError, match="this is no filter"):
         parse_filter(where)
+
+
+def test_long_filters_are_refused_and_what_is_said_twice_counts_once():
+    assert parse_filter(" and ".join(["age > 40"] * 2000)) == parse_filter("age > 40")
+    listed = ", ".join(map(str, range(1000)))
+    assert len(parse_filter(f"age not in ({listed}) and age in ({listed})")) == 1001
+    for where in (f"age in ({listed}, 1000)", f"age not in ({listed}, 1000)", f"age in (1) and age in ({listed}, x)"):
+        with pytest.raises(PolicyError, match='compares "age" with too many values'):
+            parse_filter(where)
+    for where in (" and ".join(f"age > {i}" for i in range(51)), [Condition("age", "=", (f"{i}",)) for i in range(51)]):
+        with pytest.raises(PolicyError, match="too many conditions"):
+            parse_filter(where)
+
+
+@pytest.mark.parametrize("dtype", [pl.Int64, pl.UInt8, pl.Float64, pl.Float32, pl.String, pl.Categorical])
+@pytest.mark.parametrize("values", [("1",), ("1", "2"), ("1", None), (None,), ("300", "2"), ("2", "2.0", "-0.0", "1")])
+def test_lists_mean_what_their_values_mean_one_by_one(dtype, values):
+    known = [0, 1, 2, None]
+    frame = pl.DataFrame({"x": pl.Series(known).cast(pl.String).cast(dtype) if dtype == pl.Categorical else known})
+    frame = frame.with_columns(pl.col("x").cast(dtype))
+
+    def met(conditions: list[Condition]) -> list[bool]:
+        return frame.with_columns(met=expression(conditions, frame.schema))["met"].to_list()
+
+    alone = [met([Condition("x", "=", (value,))]) for value in values]
+    among = [any(row) for row in zip(*alone, strict=True)]
+    assert met([Condition("x", "in", values)]) == among
+    unequal = met([Condition("x", "!=", (value,)) for value in values])
+    assert unequal == [not one and value is not None for one, value in zip(among, known, strict=True)]
+
+
+def test_questions_in_one_text_are_parted_outside_of_quotes_in_linear_time():
+    asked = parse_query("""count where town = "a;b" ; mean age where sex = 'F;"' """)
+    assert [one.conditions[0].values for one in asked.queries] == [("a;b",), ('F;"',)]
+    assert parse_several(("count", Mean("age"))) == parse_query("count; mean age")
+    for text, says in ((";" * 9_999 + "'", "this is no query"), ("count" + " " * 10_000, "too long")):
+        with pytest.raises(PolicyError, match=says):
+            parse_query(text)
+    for one in (5, None, "count", {"query": "count"}):
+        with pytest.raises(PolicyError, match="questions in a list"):
+            parse_several(one)
+
+
+@pytest.mark.parametrize("number", [2**63 - 1, -(2**63), 2**62, 10**15])
+def test_a_whole_number_of_any_size_is_a_key_of_its_own(number):
+    """2**63 - 1 was taken for missing, and its count for that of all missing ones."""
+    counts = []
+    for rows in ([None] * 9, [None] * 9 + [number]):
+        frame = pl.DataFrame({"n": pl.Series(rows, dtype=pl.Int64)})
+        public = Public.of(dict(frame.schema), {"n": (0, 10)}, {})
+        counts += FrequentKeys("n").exact(PrivateRows(engine_of(frame), public, Unit()))
+    assert counts[0] == {"[null]": 9}
+    assert counts[1].pop("[null]") == 9
+    assert [*counts[1].values()] == [1]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "keys"),
+    [
+        (pl.UInt8, [[1]]), (pl.UInt8, [b"x"]), (pl.UInt8, [object()]), (pl.UInt8, [1, 300]), (pl.UInt8, [1, "x"]),
+        (pl.UInt8, [1.5, 2]), (pl.UInt8, ["1.5"]), (pl.UInt8, [True]), (pl.UInt8, b"12"), (pl.UInt8, [float("inf")]),
+        (pl.Float64, ["x"]), (pl.Float32, [1e300]), (pl.Float64, ["nan"]), (pl.Decimal(9, 1), [1.25]),
+        (pl.String, [[1]]), (pl.String, [b"x"]), (pl.String, [object()]), (pl.String, {"a"}),
+    ],
+)  # fmt: skip
+def test_keys_that_a_column_cannot_have_are_refused(dtype, keys):
+    with pytest.raises(PolicyError, match='the values of "u"'):
+        Public.of({"u": dtype if isinstance(dtype, pl.DataType) else dtype()}, None, {"u": keys})
+
+
+@pytest.mark.parametrize(
+    ("dtype", "keys", "texts"),
+    [
+        (pl.UInt8(), [1, "2", 3.0, None], ("1", "2", "3", "")), (pl.Float64(), [1, "2.5"], ("1.0", "2.5")),
+        (pl.Float32(), [0.1, float("nan")], ("0.1", "")), (pl.Boolean(), [True, False], ("true", "false")),
+        (pl.Date(), ["2020-01-01"], ("2020-01-01",)), (pl.String(), ["a", ""], ("a", "")),
+        (pl.Decimal(9, 1), [1.5], ("1.5",)), (pl.String(), [None], ("",)), (pl.Int64(), [2**62 + 1], (f"{2**62 + 1}",)),
+    ],
+)  # fmt: skip
+def test_keys_are_printed_as_their_column_is(dtype, keys, texts):
+    assert Public.of({"u": dtype}, None, {"u": keys}).keys["u"] == texts
+
+
+def test_bounds_are_two_numbers_of_a_column_of_numbers():
+    for one in ("01", b"01", {0, 9}, {0: 1, 9: 1}, [False, True], [0], 5, None):
+        with pytest.raises(PolicyError, match="must be two numbers"):
+            Public.of({"x": pl.Int64()}, {"x": one}, None)
+    for dtype in (pl.Categorical(), pl.Enum(["1", "2"]), pl.List(pl.Int64), pl.Binary()):
+        with pytest.raises(PolicyError, match='"x" has bounds and is no column of numbers'):
+            Public.of({"x": dtype}, {"x": (0, 9)}, None)
+    assert Public.of({"x": pl.String()}, {"x": ("0", 9)}, None).bounds == {"x": (0.0, 9.0)}
 
 
 def test_numbers_beyond_what_noise_is_exact_for_are_held_there_and_refuse_nobody():

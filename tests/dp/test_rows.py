@@ -9,7 +9,7 @@ from decimal import Decimal
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
@@ -63,6 +63,7 @@ def test_limits_are_of_persons():
     st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=40, unique=True),
     st.lists(st.floats(allow_nan=True), min_size=1, max_size=30),
 )
+@example([0.0, 2.225073858507e-311], [0.0])
 @settings(max_examples=examples(200), deadline=None)
 def test_bins_are_those_of_a_search_among_the_edges(edges, given):
     ends = np.sort(np.array(edges))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import and_
+from itertools import islice
 from typing import Any, NoReturn
 
 import polars as pl
@@ -19,6 +19,7 @@ TOKENS = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|(==|<=|>=|!=|=|<|>|\(|\)|,)|([
 SIGNS = ("=", "!=", "<", "<=", ">", ">=", "in")
 ORDERED = ("<", "<=", ">", ">=")
 MISSING = "missing"
+MOST, VALUES = 50, 1000  # conditions of a filter, and values that a column is compared with in one
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Words:
         self.what, self.example = what, example
         if not isinstance(text, str):
             raise PolicyError(f"a {what} must be a text", got=type(text).__name__, allowed=example)
-        self.text, self.left = text, list[tuple[str, str]]()
+        self.text, self.left = text, deque[tuple[str, str]]()
         place, end = 0, len(text.rstrip())
         while place < end:
             found = TOKENS.match(text, place)
@@ -57,7 +58,7 @@ class Words:
         """The kind of the next word, and the word."""
         if not self.left:
             self.refuse("it ends too soon")
-        return self.left.pop(0)
+        return self.left.popleft()
 
     def take(self, *options: str) -> str:
         """The next word, which is one of these."""
@@ -94,7 +95,7 @@ class Words:
 
     def clause(self) -> tuple[Condition, ...]:
         """A condition; or one in other words: not in (a, b), between a and b, is missing, is not missing."""
-        said = [word.lower() for kind, word in self.left[1:3] if kind == "word"]
+        said = [word.lower() for kind, word in islice(self.left, 1, 3) if kind == "word"]
         if said[:1] == ["between"]:
             column, _ = self.name(), self.take("between")
             low = self.value()
@@ -121,7 +122,8 @@ class Words:
 
 
 def parse_filter(text: Any) -> tuple[Condition, ...]:
-    """Conditions joined by and; none of an empty text or None. Conditions as they are, or as plain values, are taken.
+    """Conditions joined by and, each once; none of an empty text or None. Conditions as they are, or as plain values,
+    are taken.
 
     >>> parse_filter("age > 40 and sex in (F, M)")[1]
     Condition(column='sex', sign='in', values=('F', 'M'))
@@ -133,8 +135,43 @@ def parse_filter(text: Any) -> tuple[Condition, ...]:
     if text is None or text == "":
         return ()
     if isinstance(text, list | tuple):
-        return tuple(one if isinstance(one, Condition) else _plain_condition(one) for one in text)
-    return Words(text, "filter", "age > 40 and sex = F").conditions()
+        return _few(_checked(one) if isinstance(one, Condition) else _plain_condition(one) for one in text)
+    return _few(Words(text, "filter", "age > 40 and sex = F").conditions())
+
+
+def _few(given: Iterable[Condition]) -> tuple[Condition, ...]:
+    """Conditions without those that were there before; all that a column is not equal to are one, as a list is."""
+    found = [*dict.fromkeys(given)]
+    others, unequal = _apart(found)
+    if (number := len(others) + len(unequal)) > MOST:
+        raise PolicyError("a filter has too many conditions", got=f"{number:,}", allowed=f"up to {MOST}")
+    for name, values in [*((one.column, one.values) for one in others), *unequal.items()]:
+        if len(values) > VALUES:
+            what = f'a filter compares "{name}" with too many values'
+            raise PolicyError(what, got=f"{len(values):,}", allowed=f"up to {VALUES:,}")
+    return tuple(found)
+
+
+def _apart(conditions: Iterable[Condition]) -> tuple[list[Condition], dict[str, tuple[str | None, ...]]]:
+    """Conditions, and by column what it is not equal to."""
+    others: list[Condition] = []
+    unequal: dict[str, list[str | None]] = {}
+    for one in conditions:
+        if one.sign == "!=":
+            unequal.setdefault(one.column, []).extend(one.values)
+        else:
+            others.append(one)
+    return others, {name: tuple(values) for name, values in unequal.items()}
+
+
+def _checked(one: Condition) -> Condition:
+    listed = (
+        isinstance(one.values, list | tuple) and len(one.values) >= 1 and (one.sign == "in" or len(one.values) == 1)
+    )
+    texts = listed and all(value is None or isinstance(value, str) for value in one.values)
+    if not isinstance(one.column, str) or one.sign not in SIGNS or not texts:
+        raise PolicyError("this is no condition", allowed='Condition("age", ">", ("40",))')
+    return Condition(one.column, one.sign, tuple(one.values))
 
 
 def _plain_condition(given: Any) -> Condition:
@@ -163,10 +200,14 @@ def expression(conditions: Sequence[Condition], schema: Mapping[str, pl.DataType
     [False, True, False]
     """
     known_columns([one.column for one in conditions], schema)
-    return reduce(and_, [_meets(one, schema[one.column]) for one in conditions], pl.lit(True))
+    others, unequal = _apart(dict.fromkeys(conditions))
+    joined = [*others, *(Condition(name, "!=", values) for name, values in unequal.items())]
+    met = [_meets(one, schema[one.column]) for one in joined]
+    return pl.all_horizontal(met) if met else pl.lit(True)
 
 
 def _meets(condition: Condition, dtype: pl.DataType) -> pl.Expr:
+    """Whether a value meets a condition; of "!=" with several values, all of them."""
     column, sign = pl.col(condition.column), condition.sign
     if sign in ORDERED and (None in condition.values or not (dtype.is_numeric() or dtype.is_temporal())):
         what = f'a filter asks for an order of "{condition.column}", which has none'
@@ -180,11 +221,18 @@ def _meets(condition: Condition, dtype: pl.DataType) -> pl.Expr:
             ">=": column >= values[0],
         }
         return compared[sign].fill_null(value=False)
+    among = _among(column, values, dtype).fill_null(value=False)
     if sign == "!=":
-        return column.is_not_null() & (column.ne(values[0]).fill_null(value=False) if values else pl.lit(True))
-    among = reduce(lambda one, other: one | other, [column.eq(value) for value in values], pl.lit(False))
-    among = among.fill_null(value=False)
+        return column.is_not_null() & ~among
     return among | column.is_null() if None in condition.values else among
+
+
+def _among(column: pl.Expr, values: list[Any], dtype: pl.DataType) -> pl.Expr:
+    """Whether a value is one of some; the list is looked up where its values have the very type of the column."""
+    whole = dtype == pl.Int64 and all(isinstance(value, int) and -(2**63) <= value < 2**63 for value in values)
+    if len(values) > 1 and (whole or dtype in (pl.String, pl.Float64)):
+        return column.is_in(values)
+    return pl.any_horizontal([pl.lit(value=False), *(column.eq(value) for value in values)])
 
 
 def typed_value(text: str, name: str, dtype: pl.DataType) -> Any:

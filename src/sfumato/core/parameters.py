@@ -91,6 +91,8 @@ def column_name(value: Any, what: str) -> str:
 def known_columns(names: Iterable[str], columns: Collection[str], what: str = "the table") -> None:
     """Refuse names of columns that a table does not have."""
     for name in names:
+        if not isinstance(name, str):
+            raise PolicyError("a column is named by a text", got=type(name).__name__, allowed='"age"')
         if name not in columns:
             raise ColumnError(f'{what} has no column "{name}"', hint=did_you_mean(name, columns))
 

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from sfumato.core.accounting import PrivacyCost
 from sfumato.core.parameters import column_name, known_columns, mapping, one_of, shown, whole_number
-from sfumato.core.printed import printed
+from sfumato.core.printed import is_printable, printed
 from sfumato.core.registry import field_values
 from sfumato.errors import ColumnError, PolicyError
 
 NEIGHBOURS = ("add-remove", "replace")
 MOST_ROWS = 10**6  # of a person
 CELLS = 2**20  # bins or candidates of one query
+PLAIN = (str, bool, np.bool_, Real, Decimal, dt.date, dt.time, dt.timedelta)  # what keys are; a datetime is a date
 
 
 @dataclass(frozen=True)
@@ -89,7 +96,7 @@ class Public:
                 raise ColumnError(f'"{name}" has both bounds and keys', hint="numbers have bounds, categories keys")
         return Public(
             schema,
-            {name: _ends(name, given) for name, given in ends.items()},
+            {name: _ends(name, given, schema[name]) for name, given in ends.items()},
             {name: _keys(name, given, schema[name]) for name, given in values.items()},
         )
 
@@ -109,9 +116,15 @@ class Public:
         return self.keys[name]
 
 
-def _ends(name: str, given: Any) -> tuple[float, float]:
+def _ends(name: str, given: Any, dtype: pl.DataType) -> tuple[float, float]:
+    if isinstance(dtype, pl.Categorical | pl.Enum) or not is_printable(dtype):
+        hint = "cast it to numbers, or to text that holds numbers; categories have keys"
+        raise PolicyError(f'"{name}" has bounds and is no column of numbers', got=str(dtype), hint=hint)
     try:
-        low, high = (float(end) for end in given)
+        ends = () if isinstance(given, str | bytes | set | frozenset | Mapping) else tuple(given)
+        if any(isinstance(end, bool | np.bool_) for end in ends):
+            raise TypeError
+        low, high = map(float, ends)
     except (TypeError, ValueError, OverflowError):
         raise PolicyError(f'the bounds of "{name}" must be two numbers', allowed="(0, 120)") from None
     if not (abs(low) < 1e15 and abs(high) < 1e15 and high - low > 1e-12 * max(abs(low), abs(high), 1e-9)):
@@ -121,14 +134,51 @@ def _ends(name: str, given: Any) -> tuple[float, float]:
 
 
 def _keys(name: str, given: Any, dtype: pl.DataType) -> tuple[str, ...]:
-    if isinstance(given, str) or not isinstance(given, Sequence) or not len(given):
+    if isinstance(given, str | bytes | bytearray) or not isinstance(given, Sequence) or not len(given):
         raise PolicyError(f'the values of "{name}" must be a list', got=type(given).__name__, allowed='["a", "b"]')
-    values = pl.Series(list(given), strict=False)
-    if dtype.is_numeric():
-        values = values.cast(dtype, strict=False)
-    found = tuple("" if text is None else text for text in printed(values).to_list())
+    known = [None if _is_missing(value) else value for value in given]
+    try:
+        if not all(value is None or isinstance(value, PLAIN) for value in known):
+            raise TypeError
+        values = _numbers(known, dtype) if dtype.is_numeric() else pl.Series(known, strict=False)
+        texts = printed(values).to_list()
+        if texts.count(None) != known.count(None):
+            raise ValueError
+    except (TypeError, ValueError, ArithmeticError, pl.exceptions.PolarsError):
+        what = f'the values of "{name}" have one that the column cannot have'
+        raise PolicyError(what, got=f"values for {dtype}", allowed="values of the type of the column") from None
+    found = tuple("" if text is None else text for text in texts)
     if len(set(found)) < len(found):
         raise PolicyError(f'the values of "{name}" have one twice')
+    return found
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value) or (isinstance(value, float) and math.isnan(value))
+
+
+def _numbers(known: Sequence[Any], dtype: pl.DataType) -> pl.Series:
+    """Numbers, also those in texts, as a column has them; none that it would round, and nothing that is no number."""
+    if any(isinstance(value, bool | np.bool_ | dt.date | dt.time | dt.timedelta) for value in known):
+        raise TypeError
+    if dtype.is_integer():
+        whole = [None if value is None else _whole(value) for value in known]
+        return pl.Series(whole, dtype=dtype)
+    wanted = pl.Series([None if value is None else float(value) for value in known], dtype=pl.Float64)
+    found = wanted.cast(dtype)
+    same = np.isclose(found.cast(pl.Float64).drop_nulls().to_numpy(), wanted.drop_nulls().to_numpy(), 1e-6, 0.0)
+    if not same.all():
+        raise ValueError
+    return found
+
+
+def _whole(value: Any) -> int:
+    """A whole number, also in a text; int() alone would cut 1.5, and take 1_000."""
+    if isinstance(value, str) and not re.fullmatch(r"\s*[+-]?\d+\s*", value):
+        raise ValueError
+    found = int(value)
+    if not isinstance(value, str) and found != value:
+        raise ValueError
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from sfumato.core.parameters import column_names, known_columns
+from sfumato.core.parameters import column_names, known_columns, real_number
 from sfumato.core.printed import printed
 from sfumato.dp.queries.query import Law, Part, Query
 from sfumato.dp.rows import PrivateRows, RowView
@@ -21,6 +21,7 @@ from sfumato.errors import PolicyError
 
 BINS = 10
 STEPS = 2**16  # that bins are looked up in
+TINY = 1e-290  # a width that steps cannot divide
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ def bin_codes(x: np.ndarray, edges: np.ndarray) -> np.ndarray:
     low, high = edges[0], edges[-1]
     inside = (x >= low) & (x <= high)
     nearest = np.diff(edges).min()
-    if 4 * (high - low) > STEPS * nearest:  # edges that are too near to each other
+    if 4 * (high - low) > STEPS * nearest or high - low < TINY:  # edges that are too near to each other
         code = np.searchsorted(edges, x, side="right") - 1
     else:
         steps = int(4 * (high - low) / nearest) + 1
@@ -150,9 +151,10 @@ def bin_codes(x: np.ndarray, edges: np.ndarray) -> np.ndarray:
 def _bins(given: Any) -> int | tuple[float, ...]:
     if isinstance(given, int) and not isinstance(given, bool) and 1 <= given <= CELLS:
         return given
+    unordered = isinstance(given, str | bytes | set | frozenset | Mapping)
     try:
-        edges = tuple(float(edge) for edge in given)
-    except (TypeError, ValueError):
+        edges = () if unordered else tuple(float(real_number(edge, "an edge", -math.inf)) for edge in given)
+    except (TypeError, PolicyError):
         edges = ()
     if len(edges) < 2 or not all(math.isfinite(edge) for edge in edges) or any(np.diff(edges) <= 0):
         raise PolicyError("bins must be a number of them, or their ascending edges", allowed="10, or [0, 18, 65, 120]")

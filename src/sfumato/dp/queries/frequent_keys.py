@@ -65,9 +65,12 @@ class FrequentKeys(Query):
         first = np.zeros(len(counts), np.int64)
         first[place] = np.arange(len(place))  # a row of each key
         own = [found.column(name).gather(first) for name in self.by]
-        texts = [printed(_whole(column, rows.public)).to_list() for column in own]
+        texts = [_texts(column, rows.public).to_list() for column in own]
         keys = [json.dumps(key) for key in zip(*texts, strict=True)]  # ASCII, and no two alike
-        return [dict(zip(keys, counts.tolist(), strict=True))]
+        added = dict.fromkeys(keys, 0)
+        for key, often in zip(keys, counts.tolist(), strict=True):  # were two alike, none would take another's place
+            added[key] += often
+        return [added]
 
     def places(self, rows: RowView) -> np.ndarray:
         """The number of the key of each row, in the order of its printed values, which no other row decides."""
@@ -104,10 +107,13 @@ def _dense(place: np.ndarray) -> np.ndarray:
     return (np.cumsum(seen) - 1)[place]
 
 
-def _whole(column: pl.Series, public: Public) -> pl.Series:
-    """Whole numbers as such: where they have bounds they are held as others."""
-    whole = column.name in public.bounds and public.schema[column.name].is_integer()
-    return column.cast(pl.Int64, strict=False) if whole else column
+def _texts(column: pl.Series, public: Public) -> pl.Series:
+    """The printed values: different where the codes of values are. Whole numbers with bounds are held as others, and
+    printed as whole ones where 64 bits hold them."""
+    texts = printed(column)
+    if column.name not in public.bounds or not public.schema[column.name].is_integer():
+        return texts
+    return column.cast(pl.Int64, strict=False).cast(pl.String).fill_null(texts)
 
 
 def _order(one: tuple[int, list[str | None]]) -> tuple[Any, ...]:

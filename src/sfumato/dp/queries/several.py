@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,7 +28,8 @@ class Several(Query):
     queries: Any
 
     def __post_init__(self) -> None:
-        given = (self.queries,) if isinstance(self.queries, Query) else tuple(self.queries)
+        listed = isinstance(self.queries, Iterable) and not isinstance(self.queries, str | bytes)
+        given = (self.queries,) if isinstance(self.queries, Query) else tuple(self.queries) if listed else ()
         if not 1 <= len(given) <= MOST or not all(isinstance(one, Query) for one in given):
             raise PolicyError("several are questions in a list", allowed=f"1 to {MOST}, as in count; mean age")
         if any(isinstance(one, Several) for one in given):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -16,7 +16,7 @@ from sfumato.dp.queries.grouped import Grouped
 from sfumato.dp.queries.quantile import NEAR
 from sfumato.dp.queries.query import Query
 from sfumato.dp.queries.several import Several
-from sfumato.dp.sql import looks_like_sql, parse_sql
+from sfumato.dp.sql import LONGEST, looks_like_sql, parse_sql
 from sfumato.errors import PolicyError
 
 NAMES: dict[str, tuple[str, dict[str, Any]]] = {  # what people call them, too
@@ -38,7 +38,7 @@ PLACES = {
 }  # of columns; else "column"
 EXAMPLE = '"mean age where sex = F"'
 JSON = '{"query": "mean", "column": "age", "where": "sex = F"}'
-APART = re.compile(r""";(?=(?:[^"']|"[^"]*"|'[^']*')*$)""")  # outside of quotes
+MARKS = re.compile(r""""[^"]*"|'[^']*'|;""")  # a text in quotes, or what stands between questions
 
 
 def parse_query(given: Any) -> Query:
@@ -57,9 +57,26 @@ def parse_query(given: Any) -> Query:
         return QUERIES.value(given)
     if looks_like_sql(given):
         return parse_sql(given).query
-    if len(texts := APART.split(given)) > 1:
+    if len(given) > LONGEST:
+        raise PolicyError("a question is too long", got=f"{len(given):,} characters", allowed=f"{LONGEST:,}")
+    if len(texts := _apart(given)) > 1:
         return Several([_text(text) for text in texts])
     return _text(given)
+
+
+def parse_several(given: Any) -> Several:
+    """Questions in a list, each a value, a text or a mapping, as one."""
+    if isinstance(given, Query):
+        return Several((given,))
+    if isinstance(given, str | bytes | Mapping | set | frozenset) or not isinstance(given, Iterable):
+        raise PolicyError("several are questions in a list", got=type(given).__name__, allowed=f"[{JSON}]")
+    return Several([_inner(one) for one in given])
+
+
+def _apart(given: str) -> list[str]:
+    """A text at each semicolon that is not in quotes."""
+    ends = [found.start() for found in MARKS.finditer(given) if found.group() == ";"]
+    return [given[start:end] for start, end in zip([0, *(end + 1 for end in ends)], [*ends, len(given)], strict=True)]
 
 
 def _plain(given: Mapping[str, Any]) -> Query:
@@ -69,10 +86,7 @@ def _plain(given: Mapping[str, Any]) -> Query:
     if not isinstance(name, str) or not all(isinstance(key, str) for key in parameters):
         raise PolicyError("a question in plain values has its name", got=shown(name), allowed=JSON)
     if name == "several":
-        asked: Any = parameters.get("queries")
-        if isinstance(asked, str | Mapping) or not hasattr(asked, "__iter__"):
-            raise PolicyError("several are questions in a list", got=type(asked).__name__, allowed=f"[{JSON}]")
-        parameters["queries"] = [_inner(one) for one in asked]
+        parameters["queries"] = parse_several(parameters.get("queries")).queries
     if name == "grouped" and "of" in parameters:
         parameters["of"] = _inner(parameters["of"])
     return _made(name, parameters)
