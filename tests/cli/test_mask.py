@@ -8,6 +8,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from sfumato.cli import main
+
 STEPS = ("--step", "rank-swapping income p=10", "--step", "pram sex invariant=true")
 POLICY = """
 [input]
@@ -142,3 +144,14 @@ def test_what_cannot_be_streamed_is_refused(data: Path, run: Any) -> None:
         POLICY.replace("data.csv", 'x.duckdb"\ntable = "people').replace('path = "out"', 'table = "kept"')
     )
     assert "a masked table is released into a folder of files" in run("mask", "policy.toml").err
+
+
+def test_a_private_step_is_charged_to_a_ledger(tmp_path, capsys):
+    pl.DataFrame({"cost": [float(i) for i in range(60)]}).write_csv(tmp_path / "in.csv")
+    step = ["--step", "dp-microaggregation k=20 epsilon=1 bounds=cost:0|60"]
+    charged = ["--ledger", str(tmp_path / "l.sqlite"), "--budget", "1.5"]
+    assert main(["mask", str(tmp_path / "in.csv"), *step, *charged, "-o", str(tmp_path / "out")]) == 0
+    assert "by construction" in capsys.readouterr().out
+    assert main(["mask", str(tmp_path / "in.csv"), *step, *charged, "-o", str(tmp_path / "two")]) == 2
+    assert "nothing was charged" in capsys.readouterr().err
+    assert not (tmp_path / "two").exists()

@@ -12,7 +12,6 @@ import typer
 from sfumato.cli import guide, inputs, options
 from sfumato.cli.console import Progress, complain, notes, say, say_command, say_json, say_written, tell
 from sfumato.cli.options import PROMISES, ROLES, SEARCH, WRITING, option
-from sfumato.cli.query import BUDGET
 from sfumato.core.wording import apart, as_flag, count, number, percent, scalar
 
 if TYPE_CHECKING:
@@ -49,12 +48,10 @@ def anonymize(
         bool | None, option("--tidy/--no-tidy", "Fewer labels, which nest; or a little less loss.", SEARCH)
     ] = None,
     loss: options.Loss = None,
-    ledger: Annotated[
-        str | None, option("--ledger", "File that a private release is charged to; with --budget.", BUDGET, "FILE")
-    ] = None,
-    budget: Annotated[str | None, option("--budget", "Epsilon of the dataset in all.", BUDGET, "N")] = None,
-    budget_delta: Annotated[str | None, option("--budget-delta", "Its delta in all: 0 (default).", BUDGET, "N")] = None,
-    dataset: Annotated[str | None, option("--dataset", "Whose ledger it is: table (default).", BUDGET, "NAME")] = None,
+    ledger: options.Ledger = None,
+    budget: options.DatasetBudget = None,
+    budget_delta: options.BudgetDelta = None,
+    dataset: options.Dataset = None,
     seed: options.Seed = None,
     max_cells: options.MaxCells = None,
     writing: options.ReleaseOptions,

@@ -22,6 +22,10 @@ def mask(
     roles: options.WeighedOptions,
     row_key: options.RowKey = None,
     promises: options.PromiseOptions,
+    ledger: options.Ledger = None,
+    budget: options.DatasetBudget = None,
+    budget_delta: options.BudgetDelta = None,
+    dataset: options.Dataset = None,
     seed: options.Seed = None,
     max_cells: options.MaxCells = None,
     writing: options.ReleaseOptions,
@@ -47,6 +51,7 @@ def mask(
         ("search", "max_cells"): max_cells,
         **writing.keys(),
     }
+    given |= options.account("search", ledger, budget, budget_delta, dataset, faults)
     steps = []
     for text in step or ():
         try:

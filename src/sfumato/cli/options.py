@@ -51,6 +51,13 @@ Suppression = Annotated[
 Loss = Annotated[
     str | None, option("--loss", 'What is kept low: lm (default), or as "lm aggregate=sum".', SEARCH, "NAME")
 ]
+BUDGET = "Budget"
+Ledger = Annotated[
+    str | None, option("--ledger", "File that a private release is charged to; with --budget.", BUDGET, "FILE")
+]
+DatasetBudget = Annotated[str | None, option("--budget", "Epsilon of the dataset in all.", BUDGET, "N")]
+BudgetDelta = Annotated[str | None, option("--budget-delta", "Its delta in all: 0 (default).", BUDGET, "N")]
+Dataset = Annotated[str | None, option("--dataset", "Whose ledger it is: table (default).", BUDGET, "NAME")]
 Seed = Annotated[int | None, option("--seed", "Of anything random.", SEARCH, "N")]
 QUASI = option("--quasi", "Quasi-identifying columns; again for another set of them.", ROLES, "A,B")
 HIERARCHY = option("--hierarchy", "As age=intervals:5,10 or job=job.csv; may be repeated.", ROLES, "A=KIND")

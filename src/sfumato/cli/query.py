@@ -11,12 +11,11 @@ import typer
 
 from sfumato.cli import inputs, options, serving
 from sfumato.cli.console import Progress, notes, say, say_json, say_table
-from sfumato.cli.options import option
+from sfumato.cli.options import BUDGET, option
 from sfumato.core.wording import count, number
 
 ASKING = "Question"
 PUBLIC = "What is public"
-BUDGET = "Budget"
 SERVICE = "Service"
 NAME = "table"
 

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from sfumato.cli import changed, inputs, options
 from sfumato.cli.console import say
-from sfumato.cli.options import SEARCH, option
-from sfumato.cli.query import BUDGET, PUBLIC
+from sfumato.cli.options import BUDGET, SEARCH, option
+from sfumato.cli.query import PUBLIC
 from sfumato.core.wording import number, scalar
 
 
@@ -36,12 +36,10 @@ def synth(
     keys: Annotated[
         options.Texts, option("--keys", "Of a private model: as sex=F,M, all values that may be.", PUBLIC, "A=B,C")
     ] = None,
-    ledger: Annotated[
-        str | None, option("--ledger", "File that a private model is charged to; with --budget.", BUDGET, "FILE")
-    ] = None,
-    budget: Annotated[str | None, option("--budget", "Epsilon of the dataset in all.", BUDGET, "N")] = None,
-    budget_delta: Annotated[str | None, option("--budget-delta", "Its delta in all: 0 (default).", BUDGET, "N")] = None,
-    dataset: Annotated[str | None, option("--dataset", "Whose ledger it is: table (default).", BUDGET, "NAME")] = None,
+    ledger: options.Ledger = None,
+    budget: options.DatasetBudget = None,
+    budget_delta: options.BudgetDelta = None,
+    dataset: options.Dataset = None,
     i_know: Annotated[bool, option("--i-know", "Take an epsilon above 20, which protects nobody.", BUDGET)] = False,
     roles: options.DecidedOptions,
     promises: options.PromiseOptions,

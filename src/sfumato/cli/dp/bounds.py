@@ -9,8 +9,8 @@ import typer
 
 from sfumato.cli import inputs, options
 from sfumato.cli.console import Progress, notes, say, say_json
-from sfumato.cli.options import option
-from sfumato.cli.query import ASKING, BUDGET, PUBLIC
+from sfumato.cli.options import BUDGET, option
+from sfumato.cli.query import ASKING, PUBLIC
 from sfumato.core.wording import number
 
 

@@ -9,8 +9,8 @@ import typer
 
 from sfumato.cli import inputs, options
 from sfumato.cli.console import Progress, notes, say, say_json
-from sfumato.cli.options import WRITING, option
-from sfumato.cli.query import BUDGET, PUBLIC, read_bounds, read_keys
+from sfumato.cli.options import BUDGET, WRITING, option
+from sfumato.cli.query import PUBLIC, read_bounds, read_keys
 from sfumato.core.wording import count, number, scalar
 
 COUNTS = "Counts"
