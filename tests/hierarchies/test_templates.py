@@ -10,7 +10,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.hierarchy import Categories
-from sfumato.core.microdata import microdata
+from sfumato.core.microdata import encode, microdata
 from sfumato.errors import HierarchyError, PolicyError
 from sfumato.hierarchies import HIERARCHIES, TEMPLATES, parse
 from sfumato.hierarchies.spec import fixed, written
@@ -184,3 +184,13 @@ def test_utility_reads_labels_of_codes() -> None:
         found = sf.measures.utility.information_loss(table, released, ["plz"], hierarchies={"plz": given})
         assert found.value == pytest.approx(1 / 6)  # two of four values, in half of the rows
     assert not microdata(table, {"plz": "quasi"}, {"plz": parse(built)}).schema[0].categories.ordered
+
+
+@pytest.mark.parametrize(
+    ("spec", "value"),
+    [("icd10", "J45.1"), ("isco", "2511"), ("isced", "3"), ("countries", "IT"), ("nuts", "DE212"), ("ip", "192.0.2.7"),
+     ("postcode:de", "10115"), ("postcode:uk", "SW1A 1AA"), ("postcode:nl", "1012 AB"), ("postcode:us", "10001")],
+)  # fmt: skip
+def test_a_column_without_codes_has_as_many_levels(spec: str, value: str, column: Column) -> None:
+    height = parse(spec).build(column([value])).height
+    assert parse(spec).build(encode(pl.Series("x", [None], pl.String))[0]).height == height

@@ -381,3 +381,18 @@ def test_a_membership_attack_stays_within_the_bound(monkeypatch: pytest.MonkeyPa
         "sfumato.synthetic.private.laplace", lambda values, *_: Noisy(tuple(values), 0.0, "none at all")
     )
     assert accuracy(20) == 1.0
+
+
+def test_a_row_counts_once_where_large_keys_are_alike_as_floats():
+    keys = [2**60 + i for i in range(100)]
+    with pytest.raises(PolicyError, match="have one twice"):
+        domain_column("id", pl.Int64(), None, keys, 20, True)
+    column = domain_column("id", pl.Int64(), None, [2**53 - 1, 2**53], 20, True)
+    assert column.encode(pl.Series([2**53, 2**53 - 1, 5])).tolist() == [1, 0, 2]
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_times_are_drawn_within_their_bounds_whatever_the_unit_of_the_table(unit):
+    column = domain_column("t", pl.Datetime(unit), ("2020-01-01T00:00", "2020-12-31T00:00"), None, 4, False)
+    drawn = column.decode(np.array([0, 1, 2, 3]), np.random.default_rng(1))
+    assert set(drawn.dt.year()) == {2020}

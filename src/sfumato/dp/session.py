@@ -48,7 +48,7 @@ from sfumato.dp.queries.quantile import NEAR, Quantile
 from sfumato.dp.queries.query import Query
 from sfumato.dp.queries.several import Several
 from sfumato.dp.queries.sum import Sum
-from sfumato.dp.queries.text import parse_query
+from sfumato.dp.queries.text import parse_query, parse_several
 from sfumato.dp.queries.top import Top
 from sfumato.dp.queries.variance import StandardDeviation, Variance
 from sfumato.dp.rows import PrivateRows
@@ -311,7 +311,7 @@ class Session:
 
     def several(self, queries: Sequence[Any], **price: Unpack[Price]) -> Answer:
         """Several questions together, values or texts, each for an equal share of the cost."""
-        return self.ask(Several([parse_query(one) for one in queries]), **price)
+        return self.ask(parse_several(queries), **price)
 
     def price(
         self, query: Query | Mapping[str, Any] | str, epsilon: Any = None, *, delta: Any = 0, rho: Any = None

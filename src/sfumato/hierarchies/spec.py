@@ -100,7 +100,7 @@ def public(recipe: Recipe | None, dtype: pl.DataType) -> bool:
     >>> [public(parse(spec), pl.String()) for spec in ("flat", "intervals:5", "prefix:2", "dates:day", "dates:year")]
     [True, True, False, False, True]
     """
-    if isinstance(recipe, Template) and recipe.fill:  # by the longest code
+    if isinstance(recipe, Template) and (recipe.fill or not recipe.steps):  # by the longest code, or by any
         return False
     if isinstance(recipe, Dates) and recipe.counts_days and not dtype.is_temporal():  # whether any has a time
         return False

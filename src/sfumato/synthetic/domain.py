@@ -67,7 +67,8 @@ class DomainColumn:
         else:
             texts, own = printed(column).alias("v"), printed(self.values)
         codes = pl.DataFrame({"v": own, "c": np.arange(self.known)})
-        found = texts.to_frame("v").join(codes, on="v", how="left", maintain_order="left").get_column("c")
+        joined = texts.to_frame("v").join(codes, on="v", how="left", maintain_order="left", validate="m:1")
+        found = joined.get_column("c")  # one for each row: a row that counted twice would break the promise
         return found.fill_null(-1).cast(pl.Int64).to_numpy()
 
     def _bins(self, column: pl.Series) -> np.ndarray:
@@ -121,7 +122,7 @@ def domain_column(name: str, dtype: pl.DataType, bounds: Any, keys: Any, bins: i
     types: Mapping[str, pl.DataType] = {"whole": pl.Int64(), "real": pl.Float64(), "date": pl.Date()}
     own = types.get(kind, pl.Datetime("us"))
     alike = dtype.is_integer() if kind == "whole" else dtype.is_float() or dtype.is_decimal()
-    if (kind in ("whole", "real") and alike) or (kind == "datetime" and isinstance(dtype, pl.Datetime)):
+    if kind in ("whole", "real") and alike:
         own = dtype
     if kind != "datetime":
         ends = pl.Series([cuts[0], cuts[-1]])
@@ -264,7 +265,8 @@ def _values(name: str, given: Sequence[Any], dtype: pl.DataType) -> pl.Series:
             isinstance(dtype, pl.Enum) and not values.cast(dtype, strict=False).null_count()
         ):
             values = values.cast(dtype)
-    if len(given) > MOST_VALUES or values.n_unique() < len(values):
+    alike = _numbers(values).n_unique() < len(values) if values.dtype.is_numeric() else False
+    if len(given) > MOST_VALUES or values.n_unique() < len(values) or alike:
         raise PolicyError(f"{what} have one twice, or are too many", allowed=f"up to {MOST_VALUES} different ones")
     return values
 

@@ -86,4 +86,4 @@ def icd10() -> Template:
     """
     domain = 10 * sum(map(_categories, CHAPTERS))
     hint = "write codes as J45.1 or J451; empty cells stay missing"
-    return Template("icd10", "ICD-10 codes", _path, hint, size=_size, domain=domain)
+    return Template("icd10", "ICD-10 codes", _path, hint, size=_size, domain=domain, steps=3)

@@ -76,7 +76,7 @@ def isco() -> Template:
     'isco'
     """
     hint = "codes have one to four digits, as 2512"
-    return Template("isco", "ISCO-08 codes", _isco, hint, size=_isco_size, domain=10_000)
+    return Template("isco", "ISCO-08 codes", _isco, hint, size=_isco_size, domain=10_000, steps=3)
 
 
 def _nace(text: str) -> list[str] | None:
@@ -140,4 +140,4 @@ def isced() -> Template:
     'isced'
     """
     hint = "levels are 0 to 8, or codes of three digits"
-    return Template("isced", "ISCED 2011 levels", _isced, hint, size=_isced_size, domain=9)
+    return Template("isced", "ISCED 2011 levels", _isced, hint, size=_isced_size, domain=9, steps=2)

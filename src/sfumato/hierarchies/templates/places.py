@@ -66,7 +66,7 @@ def countries() -> Template:
     'countries'
     """
     hint = "write ISO 3166 codes, or names in English, German or Italian; empty cells stay missing"
-    return Template("countries", "countries of ISO 3166", _country, hint, size=_countries_in, domain=250)
+    return Template("countries", "countries of ISO 3166", _country, hint, size=_countries_in, domain=250, steps=2)
 
 
 def _nuts(text: str) -> list[str] | None:
@@ -91,7 +91,7 @@ def nuts() -> Template:
     'nuts'
     """
     hint = "codes are those of Eurostat, as ITC41; Greece is EL"
-    return Template("nuts", "NUTS codes", _nuts, hint, size=_nuts_size, domain=1000 * len(NUTS))
+    return Template("nuts", "NUTS codes", _nuts, hint, size=_nuts_size, domain=1000 * len(NUTS), steps=3)
 
 
 def _ip(text: str) -> list[str] | None:
@@ -116,7 +116,7 @@ def ip() -> Template:
     >>> ip().describe()
     'ip'
     """
-    return Template("ip", "IP addresses", _ip, "addresses are written 192.0.2.7 or 2001:db8::7")
+    return Template("ip", "IP addresses", _ip, "addresses are written 192.0.2.7 or 2001:db8::7", steps=3)
 
 
 def coordinates() -> NumberTemplate:

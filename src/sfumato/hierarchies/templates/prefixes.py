@@ -91,7 +91,15 @@ def postcode(country: str) -> Template:
     one_of(country, "country of postcode", tuple(POSTCODES))
     hint = "look for postcodes of other countries, which want a hierarchy of their own; empty cells stay missing"
     path, form = partial(_postcode, country), POSTCODES[country]
-    return Template(f"postcode:{country}", f"postcodes of {country}", path, hint, form.digits, masks=bool(form.shown))
+    return Template(
+        f"postcode:{country}",
+        f"postcodes of {country}",
+        path,
+        hint,
+        form.digits,
+        masks=bool(form.shown),
+        steps=len(form.shown) or 3,
+    )
 
 
 def _prefix(lengths: tuple[int, ...], text: str) -> list[str]:

@@ -22,6 +22,7 @@ class Template:
     get them back: up to `digits`, or, with `fill`, up to the longest of a column whose lengths differ by one. With
     `masks` a label is as long as the code, and has a star for each character that it does not show. `size` says how
     many codes a label stands for, of all the `domain` that there are, where that is known to everybody.
+    `steps` is how many labels every path has: a column without codes has as many levels.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Template:
     masks: bool = False
     size: Callable[[str], int] | None = field(default=None, compare=False)
     domain: int = 0
+    steps: int = 0
     codes: ClassVar[bool] = True  # digits are no numbers here: they have no ranges
 
     def paths(self, categories: Categories) -> list[Sequence[str] | None]:
@@ -54,7 +56,10 @@ class Template:
             raise HierarchyError(
                 f'{lost} of {len(found)} values of "{categories.name}" are no {self.what}', hint=self.hint
             )
-        levels = [by_label(labels) for labels in zip(*paths, strict=True)]
+        steps: Iterable[Sequence[str]] = zip(*paths, strict=True)
+        if not paths:  # as many as there would be
+            steps = [()] * self.steps
+        levels = [by_label(labels) for labels in steps]
         return replace(grow(categories.name, leaves_of(categories), levels), codes=True)
 
     def level_of(self, labels: Iterable[str | None]) -> int | None:
