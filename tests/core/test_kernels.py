@@ -72,7 +72,7 @@ def test_inner_kernels_are_called_by_kernels_only() -> None:
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom):
                 known |= {alias.name for alias in node.names} & inner.get(node.module or "", set())
-        within = {id(node) for f in _decorated(tree, "kernel", "inner") for node in ast.walk(f)}
+        within = {id(node) for f in _decorated(tree, "kernel", "inner", "inlined") for node in ast.walk(f)}
         outside = (node for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in within)
         used = {node.id for node in outside}
         assert not used & known, path

@@ -18,6 +18,7 @@ from sfumato.core.accounting import Budget, PrivacyCost, delta_of
 from sfumato.dp.ledger import ANSWERED, FIELDS, BudgetLedger, open_ledger
 from sfumato.dp.owner import owner_folder
 from sfumato.errors import BrokenPromise, BudgetSpent, PolicyError, ReadError
+from tests.dp.stores.conftest import server_place
 
 TABLE = pl.DataFrame({"age": [31, 42, 58, 42] * 10})
 WHOLE = Budget(Decimal(1))
@@ -269,7 +270,7 @@ def test_no_password_is_taken_or_shown(postgres, capsys):
         assert main(["dp", "ledger", "show", address]) != 0
         said = capsys.readouterr()
         assert "secret9" not in said.out + said.err
-    ledger = BudgetLedger(postgres, "table")
+    ledger = BudgetLedger(server_place(postgres).address, "table")  # that no other test writes to
     said = f"{ledger!r} {ledger.shown} {ledger._store.place}"
     assert "sfumato@" not in said
     assert "127.0.0.1" in said

@@ -377,6 +377,8 @@ def visitor(walk: LatticeState) -> Visitor | None:
         return None  # where most nodes may be suppressed to the half, most are good
     if not walk.by_size and limits is None:
         return None
+    if np.prod(walk.tops - walk.least + 1.0) > LISTED:  # columns that tell nothing have levels, too
+        return None
     cells = len(source.cells)
     values = limits.shares.shape[2] if limits is not None else 0
     maps = sum(len(at) * own.shape[1] for at, own in zip(source.columns.at, source.columns.values, strict=True))
