@@ -22,6 +22,7 @@ def test_three_ways_in_have_one_meaning(service: Running) -> None:
     assert (first["again"], first["cost"], first["mechanism"]) == (False, "epsilon 0.01", "geometric")
     for question in (
         {"query": "count where age > 41"},
+        {"query": SQL},
         {"query": {"query": "count", "where": "age > 41"}},
         {"query": {"query": "count", "where": [{"column": "age", "sign": ">", "value": 41}]}},
         {"sql": 'select count( * ) from "patients" where "age">41 ;', "dataset": "patients", "purpose": ""},
@@ -74,6 +75,19 @@ REFUSED: dict[str, tuple[str | None, dict[str, Any], int, str]] = {
     "a forbidden query": ("bob", {"query": "sum age"}, 403, "Forbidden"),
     "a forbidden query among others": ("bob", {"query": "count; sum age"}, 403, "Forbidden"),
     "more groups than allowed": ("bob", {"query": "histogram age"}, 403, "Forbidden"),
+    "more numbers than allowed together": (
+        "bob",
+        {"query": "histogram sex; histogram sex; mean age"},
+        403,
+        "Forbidden",
+    ),
+    "SQL of another table in a query": ("ann", {"query": "SELECT count(*) FROM gone"}, 404, "Refused"),
+    "SQL of two tables": (
+        "ann",
+        {"query": {"query": "several", "queries": [SQL, "SELECT count(*) FROM gone"]}},
+        400,
+        "PolicyError",
+    ),
     "a join": ("ann", {"sql": "SELECT count(*) FROM patients JOIN u"}, 400, "SqlRefused"),
     "a subquery": ("ann", {"sql": "SELECT count(*) FROM (SELECT 1)"}, 400, "SqlRefused"),
     "a function": ("ann", {"sql": "SELECT sum(abs(age)) FROM patients"}, 400, "SqlRefused"),

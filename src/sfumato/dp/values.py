@@ -85,6 +85,10 @@ class Public:
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
+    def type_name(self, name: str) -> str:
+        """The type of a column without its parameters: the categories of an Enum are values of the table."""
+        return self.schema[name].base_type().__name__
+
     @staticmethod
     def of(schema: Mapping[str, pl.DataType], bounds: Any, keys: Any) -> Public:
         """What an owner states, checked."""

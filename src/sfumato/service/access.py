@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from sfumato.dp.queries.contingency_table import BINS, ContingencyTable
-from sfumato.dp.queries.query import Query
-from sfumato.dp.values import Public
+from sfumato.dp.queries.query import Part, Query
+from sfumato.dp.values import Public, Unit
 from sfumato.errors import SfumatoError
 from sfumato.service.policy import GrantTable
 
@@ -17,8 +16,8 @@ class Forbidden(SfumatoError):
     """A grant does not allow what is asked."""
 
 
-def check_access(query: Query, grant: GrantTable, public: Public) -> None:
-    """Refuse what a grant does not allow: kinds of queries, columns, filters, and how many groups there are."""
+def check_access(query: Query, grant: GrantTable, public: Public, unit: Unit) -> None:
+    """Refuse what a grant does not allow: kinds of queries, columns, filters, and how many numbers an answer has."""
     kinds = [one.name for one in inner_queries(query)]
     if grant.queries is not None:
         for kind in kinds:
@@ -28,17 +27,15 @@ def check_access(query: Query, grant: GrantTable, public: Public) -> None:
     filters = grant.columns if grant.filters is None else grant.filters
     _check_columns([one.column for one in query.conditions], filters, "be filtered by")
     if grant.groups is not None:
-        wide = max([1, *(_groups(one, public) for one in inner_queries(query))])
+        wide = sum(_numbers(part) for part in query.parts(public, unit))
         if wide > grant.groups:
-            raise Forbidden("the answer has more groups than are allowed", got=f"{wide:,}", allowed=f"{grant.groups:,}")
+            what = "the answer has more numbers than are allowed"
+            raise Forbidden(what, got=f"{wide:,}", allowed=f"{grant.groups:,}")
 
 
-def _groups(query: Query, public: Public) -> int:
-    """How many public groups a query is in; of groups that nobody listed, none are public."""
-    by = getattr(query, "by", None)
-    if not isinstance(by, tuple) or not all(name in public.bounds or name in public.keys for name in by):
-        return 1
-    return ContingencyTable(by, getattr(query, "bins", BINS)).size(public)
+def _numbers(part: Part) -> int:
+    """How many numbers or choices a part tells; of keys that nobody listed, none are public."""
+    return part.width if part.candidates is None else part.chosen * part.cells
 
 
 def _check_columns(asked: Any, allowed: list[str] | None, what: str) -> None:

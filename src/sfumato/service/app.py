@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from sfumato.dp.queries.query import Query as PrivateQuery
 from sfumato.dp.queries.text import parse_query
 from sfumato.dp.session import Session
-from sfumato.dp.sql import parse_sql
+from sfumato.dp.sql import looks_like_sql, parse_sql
 from sfumato.errors import (
     AnswerFailed,
     BudgetSpent,
@@ -333,24 +333,39 @@ def _understood(service: Service, question: Question, request: Request) -> tuple
     _only(request, ANALYST, OWNER)
     if (question.query is None) == (question.sql is None):
         raise PolicyError("a question has a query or sql", got="none" if question.sql is None else "both")
-    dataset = question.dataset
-    if question.sql is not None:
-        named = parse_sql(question.sql).table
-        if dataset not in (None, named):
-            raise PolicyError("the table of the SQL is another dataset than the one that is named")
-        dataset = named
-    grant = service.grant(request.state.caller, dataset, question.purpose)
+    asked = question.query if question.sql is None else question.sql
+    tables = _tables(asked, question.sql is not None)
+    named = tables | ({question.dataset} - {None})
+    if len(named) > 1:
+        raise PolicyError("the table of the SQL is another dataset than the one that is named")
+    grant = service.grant(request.state.caller, next(iter(named), None), question.purpose)
     request.state.said |= {"dataset": grant.dataset, "purpose": grant.purpose}
     served = service.datasets[grant.dataset]
     if served.refuse_expired():
         raise Expired(f'the end date of "{grant.dataset}" has passed: it is answered no more')
-    if question.sql is not None:  # hints name no column that is not allowed
-        query = parse_sql(question.sql, served.public.schema if grant.columns is None else None).query
+    if question.sql is not None or looks_like_sql(asked):  # hints name no column that is not allowed
+        query = parse_sql(asked, served.public.schema if grant.columns is None else None).query
     else:
-        query = parse_query(question.query)
+        query = parse_query(asked)
     request.state.said["kind"] = query.name
-    check_access(query, grant, served.public)
+    check_access(query, grant, served.public, served.unit)
     return grant, query
+
+
+def _tables(asked: Any, sql: bool) -> set[str | None]:
+    """The tables of a question in SQL, and of those in SQL that a question is made of."""
+    if sql:
+        return {parse_sql(asked).table}
+    found, left = set[str | None](), [asked]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            left += [one.get("queries"), one.get("of")]
+        elif isinstance(one, list):
+            left += one
+        elif looks_like_sql(one):
+            found.add(parse_sql(one).table)
+    return found
 
 
 def _finite(value: Any) -> Any:

@@ -168,7 +168,7 @@ class ServedDataset:
         names = [name for name in public.schema if grant is None or grant.columns is None or name in grant.columns]
         return {
             "dataset": self.name,
-            "columns": {name: str(public.schema[name]) for name in names},
+            "columns": {name: public.type_name(name) for name in names},
             "bounds": {name: list(ends) for name, ends in public.bounds.items() if name in names},
             "keys": {name: list(values) for name, values in public.keys.items() if name in names},
             "unit": unit.form(),

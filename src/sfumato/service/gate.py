@@ -22,7 +22,7 @@ from sfumato.service.audit import AuditLog
 from sfumato.service.datasets import complain
 from sfumato.service.limits import RateLimits
 from sfumato.service.policy import ServicePolicy, UserTable, is_loopback
-from sfumato.service.secret import hash_key, hash_password, is_password
+from sfumato.service.secret import hash_key, is_password
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -35,6 +35,7 @@ EVENTS = ("ask", "cost", "budget", "schema", "ledger")
 FAILURES = 60.0  # a minute, of those who are nobody
 SLOWEST = 30.0  # seconds for a request to come
 TRIES = 10.0  # passwords a minute, of a user
+AT_ONCE = 2  # passwords that are hashed: each takes 32 MB
 JSON_TYPE = (b"content-type", b"application/json")
 
 
@@ -68,7 +69,8 @@ class Gate:
             self.hosts |= {"127.0.0.1", "[::1]"}
         self._salt = secrets.token_bytes(32)
         self._known: dict[bytes, str] = {}  # passwords that were right, by a keyed hash that dies with the process
-        self._nobody = hash_password(secrets.token_hex(8))
+        self._stored = [user.password for user in policy.users.values() if user.password is not None]
+        self._hashing = asyncio.Semaphore(AT_ONCE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request at a tick."""
@@ -169,12 +171,16 @@ class Gate:
         if scheme.lower() == "bearer":
             name = self._by_key(secret.strip())
         elif scheme.lower() == "basic":
-            name = await self._by_password(secret.strip())
+            name = await self._by_password(secret.strip(), client)
         if name is not None:
             return Caller(name, self.policy.users[name])
         if wait := self.limits.take(f"nobody at {client}", FAILURES):
             raise Refusal(429, "TooManyRequests", "too many requests; wait", wait)
         raise Refusal(401, "WrongKey", "no user has this key or password")
+
+    def _refuse_failing(self, client: str) -> None:
+        if wait := self.limits.wait(f"nobody at {client}", FAILURES):
+            raise Refusal(429, "TooManyRequests", "too many requests; wait", wait)
 
     def _by_key(self, key: str) -> str | None:
         """The user of a key; all are compared, whichever it is."""
@@ -185,7 +191,8 @@ class Gate:
                     found = name
         return found
 
-    async def _by_password(self, given: str) -> str | None:
+    async def _by_password(self, given: str, client: str) -> str | None:
+        """The user of a password. Hashing is dear: those who failed too often wait, whatever names they give."""
         try:
             name, _, password = base64.b64decode(given, validate=True).decode("utf-8").partition(":")
         except (binascii.Error, ValueError):
@@ -193,12 +200,19 @@ class Gate:
         digest = hmac.digest(self._salt, f"{name}:{password}".encode(), hashlib.sha256)
         if digest in self._known:
             return self._known[digest]
-        if wait := self.limits.take(f"password of {name}", TRIES):
-            raise Refusal(429, "TooManyRequests", "too many passwords; wait", wait)
-        user = self.policy.users.get(name)
-        stored = self._nobody if user is None or user.password is None else user.password
-        right = await asyncio.get_running_loop().run_in_executor(None, is_password, password, stored)
-        if not right or stored is self._nobody:
+        if not self._stored:
+            return None
+        self._refuse_failing(client)
+        async with self._hashing:
+            self._refuse_failing(client)  # others may have failed meanwhile
+            if wait := self.limits.take(f"password of {name}", TRIES):
+                raise Refusal(429, "TooManyRequests", "too many passwords; wait", wait)
+            user = self.policy.users.get(name)
+            own = None if user is None else user.password
+            at = hmac.digest(self._salt, name.encode(), hashlib.sha256)[0] % len(self._stored)
+            other = self._stored[at]  # so that a name without one costs as much
+            right = await asyncio.to_thread(is_password, password, own or other)
+        if not right or own is None:
             return None
         self._known[digest] = name
         return name

@@ -24,13 +24,17 @@ class TokenBucket:
 
     def take(self) -> float:
         """0 where a request may be made, which is taken; else how many seconds to wait."""
+        if wait := self.wait():
+            return wait
+        self.left -= 1
+        return 0.0
+
+    def wait(self) -> float:
+        """The same, and nothing is taken."""
         now = self.clock()
         self.left = min(self.rate, self.left + (now - self.at) * self.rate / 60)
         self.at = now
-        if self.left >= 1:
-            self.left -= 1
-            return 0.0
-        return (1 - self.left) * 60 / self.rate
+        return 0.0 if self.left >= 1 else (1 - self.left) * 60 / self.rate
 
 
 class RateLimits:
@@ -48,3 +52,8 @@ class RateLimits:
                 self._buckets.pop(next(iter(self._buckets)))
             self._buckets[key] = TokenBucket(rate, self._clock)
         return self._buckets[key].take()
+
+    def wait(self, name: str, rate: float) -> float:
+        """The same, and nothing is taken."""
+        bucket = self._buckets.get((name, rate))
+        return 0.0 if bucket is None else bucket.wait()

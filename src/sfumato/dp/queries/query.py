@@ -123,7 +123,7 @@ class Query(Protocol):
         names = sorted({*self.columns, *(one.column for one in self.conditions)})
         ends = {name: list(public.bounds[name]) for name in names if name in public.bounds}
         keys = {name: list(public.keys[name]) for name in names if name in public.keys}
-        types = {name: str(public.schema[name]) for name in names if name in public.schema}
+        types = {name: public.type_name(name) for name in names if name in public.schema}
         return {"query": self.name, **own, "where": where, "bounds": ends, "keys": keys, "types": types}
 
 
