@@ -1,0 +1,71 @@
+"""The paths that a policy names: of its table, hierarchies, references, keys and ledgers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+HIERARCHIES = ("file", "tree", "wide")  # forms of a hierarchy that name a file
+OTHERS = {"require": ("reference",), "mask": ("key", "vault"), "output": ("path", "internal_report")}
+ENDINGS = (".csv", ".tsv", ".txt")  # of a hierarchy file that is named alone
+
+
+def with_paths(tables: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
+    """The tables of a policy with every path changed; addresses of databases stay.
+
+    >>> with_paths({"input": {"path": "a.csv"}, "hierarchies": {"sex": "flat", "zip": "zip.csv"}}, lambda p: "/in/" + p)
+    {'input': {'path': '/in/a.csv'}, 'hierarchies': {'sex': 'flat', 'zip': '/in/zip.csv'}}
+    """
+
+    def new(path: Any) -> Any:
+        if isinstance(path, list):
+            return [new(one) for one in path]
+        return path if not isinstance(path, str) or "://" in path else change(path)
+
+    def keyed(table: Any, keys: tuple[str, ...]) -> Any:
+        if not isinstance(table, Mapping):
+            return table
+        return {key: new(value) if key in keys else value for key, value in table.items()}
+
+    def hierarchy(spec: Any) -> Any:
+        if not isinstance(spec, str):
+            return keyed(spec, HIERARCHIES)
+        form, colon, path = spec.partition(":")
+        if colon and form in HIERARCHIES:
+            return f"{form}:{new(path)}"
+        return new(spec) if spec.lower().endswith(ENDINGS) else spec
+
+    found = dict(tables)
+    for name, table in tables.items():
+        if name == "input":
+            found[name] = keyed(table, ("path",))
+        elif name == "hierarchies" and isinstance(table, Mapping):
+            found[name] = {column: hierarchy(spec) for column, spec in table.items()}
+        elif name in OTHERS:
+            each = [keyed(one, OTHERS[name]) for one in (table if isinstance(table, list) else [table])]
+            found[name] = each if isinstance(table, list) else each[0]
+        elif isinstance(table, Mapping) and "account" in table:
+            found[name] = {**table, "account": keyed(table["account"], ("ledger",))}
+    return found
+
+
+def absolute(tables: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The tables of a policy in a folder, such that they mean the same from everywhere."""
+    return with_paths(tables, lambda path: str(folder.resolve() / Path(path).expanduser()))
+
+
+def leading_out(tables: Mapping[str, Any], folder: Path) -> list[str]:
+    """The paths of a policy that lead out of a folder, and its addresses of databases."""
+    found = []
+
+    def look(path: str) -> str:
+        if not (folder / Path(path).expanduser()).resolve().is_relative_to(folder.resolve()):
+            found.append(path)
+        return path
+
+    with_paths(tables, look)
+    written = tables.get("input", {}).get("path", [])
+    named = [*(written if isinstance(written, list) else [written])]
+    named += [str(table.get("account", {}).get("ledger", "")) for table in tables.values() if isinstance(table, dict)]
+    return found + [path for path in named if isinstance(path, str) and "://" in path]

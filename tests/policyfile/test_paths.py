@@ -1,0 +1,41 @@
+"""Paths of a policy: every table that can name a file is known, and what leads out of a folder is found."""
+
+from __future__ import annotations
+
+from sfumato.policyfile.paths import absolute, leading_out, with_paths
+
+POLICY = {
+    "input": {"path": ["a.csv", "b.csv"]},
+    "roles": {"quasi": ["age"]},
+    "hierarchies": {
+        "age": {"intervals": [5]}, "zip": "zip.csv", "job": "tree:job.txt", "icd": "icd10",
+        "ward": {"file": "ward.csv"},
+    },
+    "require": [{"model": "released-distance", "reference": "last.csv"}],
+    "mask": [{"step": "keyed-tokens", "key": "study.key", "columns": ["id"]}],
+    "search": {"method": "auto", "account": {"ledger": "ledger.sqlite", "epsilon": 1}},
+    "output": {"path": "out", "internal_report": "own.html"},
+}  # fmt: skip
+
+
+def test_every_path_is_found_and_nothing_else():
+    seen = []
+    same = with_paths(POLICY, lambda path: seen.append(path) or path)
+    assert same == POLICY
+    assert seen == ["a.csv", "b.csv", "zip.csv", "job.txt", "ward.csv", "last.csv", "study.key", "ledger.sqlite", "out",
+                    "own.html"]  # fmt: skip
+
+
+def test_absolute_paths_mean_the_same_from_everywhere(tmp_path):
+    found = absolute({"input": {"path": "in/a.csv"}, "hierarchies": {"zip": "tree:zip.csv"}}, tmp_path)
+    assert found == {"input": {"path": f"{tmp_path}/in/a.csv"}, "hierarchies": {"zip": f"tree:{tmp_path}/zip.csv"}}
+    assert absolute({"input": {"path": "postgresql://h/d"}}, tmp_path)["input"]["path"] == "postgresql://h/d"
+
+
+def test_what_leads_out_of_a_folder(tmp_path):
+    assert leading_out(POLICY, tmp_path) == []
+    (tmp_path / "link").symlink_to("/etc")
+    for path in ("/etc/passwd", "../other/a.csv", "link/passwd", "~/a.csv", "postgresql://h/d", "sqlite:///x.db"):
+        assert leading_out({"input": {"path": path}}, tmp_path) == [path]
+        assert leading_out({"input": {"path": ["in.csv", path]}}, tmp_path) == [path]
+    assert leading_out({"hierarchies": {"zip": "file:/etc/passwd"}}, tmp_path) == ["/etc/passwd"]
