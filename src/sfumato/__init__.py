@@ -18,6 +18,7 @@ if os.environ.get("SFUMATO_THREADS", "").isdecimal():  # Polars, which is not im
 if TYPE_CHECKING:
     from sfumato import dp as dp
     from sfumato import errors as errors
+    from sfumato import hierarchies as hierarchies
     from sfumato import measures as measures
     from sfumato import pseudonyms as pseudonyms
     from sfumato import synthetic as synthetic
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from sfumato.engines.files.table import scan as scan
     from sfumato.engines.order import RowOrderWarning as RowOrderWarning
     from sfumato.engines.sql.table import Database as Database
+    from sfumato.errors import Cancelled as Cancelled
     from sfumato.hierarchies import HIERARCHIES as HIERARCHIES
     from sfumato.hierarchies import dates as dates
     from sfumato.hierarchies import either as either
@@ -202,6 +204,7 @@ _HOMES = {
     "sfumato.verbs.synthesize": ("synthesize",),
     "sfumato.verbs.register": ("register",),
     "sfumato.core.registry": ("Variant",),
+    "sfumato.errors": ("Cancelled",),
     "sfumato.verbs.explain": ("explain",),
     "sfumato.verbs.suggest": ("suggest",),
     "sfumato.measures.measure": ("Measure",),
@@ -369,7 +372,7 @@ _HOMES = {
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
-_MODULES = ("dp", "errors", "measures", "pseudonyms", "synthetic")
+_MODULES = ("dp", "errors", "hierarchies", "measures", "pseudonyms", "synthetic")
 
 __all__ = ["__version__", *_MODULES, *sorted(_HOME)]
 

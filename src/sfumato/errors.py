@@ -15,6 +15,7 @@ SfumatoError
 ├── AnswerFailed         a private answer was charged and could not be drawn
 ├── OutputError          the release cannot be written where it should go
 ├── MissingExtra         an optional library is not installed
+├── Cancelled            raised by a `progress` function, to end the run that calls it
 └── BrokenPromise        verify refutes the release: a fault of Sfumato, or a tampered release
 
 Messages say what, got, allowed and a hint. They name columns, parameters and files, never cell values.
@@ -30,7 +31,9 @@ import shlex
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 HERE = Path(__file__).parent
@@ -180,6 +183,14 @@ class MissingExtra(SfumatoError):
         super().__init__(f"this needs {library}, which is not installed", hint=hint)
 
 
+class Cancelled(SfumatoError):
+    """Raise it in the function that a verb is given as `progress`: the verb ends within a fifth of a second, raises it,
+    and leaves nothing half written."""
+
+    def __init__(self, what: str = "cancelled", **more: Any) -> None:
+        super().__init__(what, **more)
+
+
 class BrokenPromise(SfumatoError):
     """Verify refutes the release."""
 
@@ -194,9 +205,14 @@ def did_you_mean(name: str, options: Iterable[str]) -> str | None:
     return "did you mean " + " or ".join(f'"{c}"' for c in close) + "?" if close else None
 
 
+CALLER: ContextVar[FrameType | None] = ContextVar("caller of a verb that works in a thread of its own", default=None)
+
+
 def warn(warning: Warning) -> None:
     """Warn, at the line of the first caller that is no part of Sfumato: what is to be changed stands there."""
-    frame, level = sys._getframe(1), 2
+    frame = CALLER.get() or sys._getframe(1)
     while frame.f_back is not None and Path(frame.f_code.co_filename).is_relative_to(HERE):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(warning, stacklevel=level)
+        frame = frame.f_back
+    known = frame.f_globals.setdefault("__warningregistry__", {})
+    place = frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__")
+    warnings.warn_explicit(warning, type(warning), *place, registry=known)

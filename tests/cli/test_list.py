@@ -42,8 +42,22 @@ def test_all_tables_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         k: list(t) for k, t in TABLES.items()
     }
     t_closeness = next(row for row in found["criteria"] if row["name"] == "t-closeness")
-    assert t_closeness["parameters"] == ["attribute", "t", "distance=equal", "reference=None", "per=None", "quasi=None"]
+    attribute, t, distance, *_ = t_closeness["parameters"]
+    assert (attribute["type"], attribute["refers_to"], attribute["required"]) == ("column", "sensitive column", True)
+    assert t["range"] == {"least": 0, "greatest": None, "open_least": False, "open_greatest": False}
+    assert (distance["default"], distance["choices"]) == ("equal", ["equal", "ordered", "hierarchical", "kl"])
     assert "2007" in t_closeness["cite"]
+
+
+def test_one_variant_with_all_of_its_parameters(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "searches", "mondrian"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("mondrian: Cut a column at its median")
+    assert any(line.split()[:4] == ["seed", "whole", "number", ">="] for line in lines)
+    assert main(["list", "losses", "c-avg"]) == 0
+    assert "It takes no parameters." in capsys.readouterr().out
+    assert main(["list", "searches", "mondrain"]) == 2
+    assert 'did you mean "mondrian"?' in capsys.readouterr().err
 
 
 def test_a_package_that_cannot_be_loaded_is_named(

@@ -55,7 +55,10 @@ def test_the_seed_decides_in_any_process() -> None:
 
 @dataclass(frozen=True)
 class Sorted(SyntheticGenerator):
-    """Rows of the table in its order, with what is declared wrongly by its fault."""
+    """Rows of the table in its order, with what is declared wrongly by its fault.
+
+    fault: what it gets wrong.
+    """
 
     fault: str = "order"
 

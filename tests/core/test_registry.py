@@ -181,6 +181,7 @@ def test_members_of_a_contract() -> None:
         "by_level",
         "private",
         "needs",
+        "traces",
         "__call__",
     ]
     assert {"by_label", "cost", "combine"} <= set(members(LossOfLabels))

@@ -60,7 +60,7 @@ def test_a_hierarchy_must_be_there_and_fit(apply: Apply) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({}, "it needs columns and their levels"),
+        ({}, "generalisation needs columns"),
         ({"columns": {"age": 1}, "levels": 2}, "levels are given twice"),
         ({"columns": {"age": -1}}, 'level of "age" is out of range'),
         ({"columns": ["age", "zip"], "levels": [1]}, "one for all columns, or one for each"),

@@ -118,7 +118,7 @@ def test_weights_say_which_column_counts(apply: Apply) -> None:
         assert apply(sf.GowerMicroaggregation(["x", "c"], k=2, weights=weights), frame).columns["x"].to_list() == x
     with pytest.raises(ColumnError, match='no column "y"'):
         apply(sf.GowerMicroaggregation(["x", "c"], k=2, weights={"y": 1}), frame)
-    with pytest.raises(PolicyError, match="weight of x is out of range"):
+    with pytest.raises(PolicyError, match='weights of "x" is out of range'):
         sf.GowerMicroaggregation(k=2, weights={"x": -1})
 
 

@@ -90,7 +90,7 @@ def test_strata_have_bounds_of_their_own(run: Any) -> None:
     [
         ({}, "give a top bound, a bottom bound or both"),
         ({"top": 3, "bottom": 3}, "must be below the top"),
-        ({"top": 101, "kind": "percentile"}, "top is out of range; got 101"),
+        ({"top": 101, "kind": "percentile"}, "percentiles lie between 0 and 100"),
         ({"top": 3, "kind": "share"}, "unknown kind"),
         ({"top": 3, "replacement": "mode"}, "unknown replacement"),
         ({"top": 3, "least": 2}, "least is out of range"),

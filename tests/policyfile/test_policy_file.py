@@ -170,8 +170,8 @@ def test_count_and_share_of_suppression(tmp_path: Path) -> None:
             ["[roles]", '"sex" has 2 roles: quasi and sensitive'],
         ),
         ('identifying = ["name"]', 'identifying = ["name", "name"]', ['identifying names the column "name" twice']),
-        ("k = 10", "k = 0", ["[[require]] 1 (line 16)", "k is out of range", "got 0"]),
-        ("k = 10", 'k = "10"', ["[[require]] 1 k (line 18)", "must be a whole number"]),
+        ("k = 10", "k = 0", ["[[require]] 1 k (line 18)", "k is out of range", "got 0"]),
+        ("k = 10", 'k = "10"', ["[[require]] 1 k (line 18)", "a whole number >= 1"]),
         ("k = 10", "", ["[[require]] 1 (line 16)", "k-anonymity needs k"]),
         ('"k-anonymity"', '"k-anonimity"', ["[[require]] 1", 'did you mean "k-anonymity"']),
         (
@@ -215,7 +215,7 @@ def test_many_faults_are_told_together_in_the_order_of_the_file(tmp_path: Path) 
     assert [fault.split(":")[0] for fault in found] == [
         "[input] seperator (line 3)",
         "[roles] weight (line 8)",
-        "[[require]] 1 (line 16)",
+        "[[require]] 1 k (line 18)",
         "[search] method (line 24)",
         "[search] suppression (line 27)",
     ]

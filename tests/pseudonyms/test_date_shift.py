@@ -54,7 +54,7 @@ def test_times_with_a_zone_keep_what_the_clock_says(apply: Apply, key: Path) -> 
 
 
 def test_what_is_refused(apply: Apply, key: Path) -> None:
-    with pytest.raises(PolicyError, match="whose the dates are"):
+    with pytest.raises(PolicyError, match="person must name a column"):
         DateShift("admitted")
     with pytest.raises(PolicyError, match=r"low is out of range; got 0"):
         DateShift("admitted", person="patient", low=0)

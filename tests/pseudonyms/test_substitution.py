@@ -49,7 +49,7 @@ def test_lists_are_sorted_and_long(kind: str) -> None:
 
 
 def test_what_is_refused(apply: Apply, key: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(PolicyError, match=r"unknown substitution: kind.*last_name"):
+    with pytest.raises(PolicyError, match=r"unknown kind of substitution.*last_name"):
         Substitution("surname", kind="lastname")
     with pytest.raises(PolicyError, match="a language and a country"):
         Substitution("surname", country="../it")

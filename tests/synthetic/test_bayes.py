@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from sfumato.core.progress import quiet
 from sfumato.engines.protocol import COUNT
 from sfumato.engines.tables import engine_of
 from sfumato.errors import PolicyError
-from sfumato.measures.table import quiet
 from sfumato.synthetic.bayes import Bayes
 from sfumato.synthetic.generator import FitContext
 from tests.conformance.test_generators import assert_pairs_kept, chain, table

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from sfumato.core.progress import quiet
 from sfumato.engines.tables import engine_of
 from sfumato.errors import ColumnError, PolicyError, TooManyCells
-from sfumato.measures.table import quiet
 from sfumato.synthetic.fitting import CliqueTree, Margin, cliques_of
 from sfumato.synthetic.generator import FitContext
 from sfumato.synthetic.marginals import Marginals

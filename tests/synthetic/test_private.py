@@ -190,7 +190,7 @@ def test_codes_are_of_the_domain_alone() -> None:
         ({"bounds": {"age": (0, 0, 0, 5)}}, "more than twice"),
         ({"bounds": {"age": ("soon", "late")}}, "must be numbers or dates"),
         ({"bounds": {"agee": (0, 1)}}, 'no column "agee"'),
-        ({"bounds": {"age": (0, 1)}, "keys": None}, '"pay" has no public domain'),
+        ({"bounds": {"age": (0, 1)}, "keys": None}, '"pay", "sex", "ill" have no public domain'),
         ({"keys": {"sex": ["F", "F"]}}, "have one twice"),
         ({"keys": {"sex": ["F", None]}}, "have a missing one"),
         ({"keys": {"sex": ["F"], "age": [1]}}, "both bounds and keys"),

@@ -16,7 +16,7 @@ from typing import Any
 
 from sfumato.cli.console import complain, say_json
 from sfumato.cli.phrases import in_flags
-from sfumato.errors import BrokenPromise, SfumatoError
+from sfumato.errors import BrokenPromise, Cancelled, SfumatoError
 
 INTERRUPTED = 130
 
@@ -59,7 +59,7 @@ def told(error: BaseException, as_json: bool) -> int:
 
 def report(error: BaseException, as_json: bool) -> int:
     """Tell what went wrong, without the values of the table, and give the exit code."""
-    if isinstance(error, KeyboardInterrupt):
+    if isinstance(error, KeyboardInterrupt | Cancelled):
         return interrupted("interrupted, nothing written", as_json)
     if isinstance(error, SfumatoError):
         told: dict[str, Any] = {"type": type(error).__name__, "message": in_flags(str(error))}

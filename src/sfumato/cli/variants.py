@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sfumato.cli import options
-from sfumato.cli.console import say, say_json
+from sfumato.cli.console import say, say_json, say_table
 
 if TYPE_CHECKING:
+    from sfumato.core.forms import Parameter
     from sfumato.core.registry import Variant
 
 
@@ -34,26 +34,32 @@ class Kind(StrEnum):
 
 def list_variants(
     kind: Annotated[Kind | None, typer.Argument(help="Which table; all if not given.", metavar="TABLE")] = None,
+    name: Annotated[str | None, typer.Argument(help="One of it, with all of its parameters.", metavar="NAME")] = None,
     as_json: options.Json = False,
 ) -> int:
     """List models of privacy and of tables, losses, searches, maskers, queries, measures and attacks, with papers."""
-    found = {str(k): _rows(k) for k in ([kind] if kind else list(Kind))}
+    found = {str(k): _rows(k, name) for k in ([kind] if kind else list(Kind))}
     if as_json:
-        say_json(found)
+        say_json({table: [_plain(row) for row in rows] for table, rows in found.items()})
         return 0
     for table, rows in found.items():
-        say(table)
+        if name is None:
+            say(table)
         for row in rows:
             cite = f" [{row['cite']}]" if row["cite"] else ""
-            say(f"  {' '.join([row['name'], *row['parameters']])}")
+            if name is not None:
+                say(f"{row['name']}: {row['summary']}{cite}")
+                _say_parameters(row["parameters"])
+                continue
+            say(f"  {' '.join([row['name'], *map(_short, row['parameters'])])}")
             say(f"      {row['summary']}{cite}")
     return 0
 
 
-def _rows(kind: Kind) -> list[dict[str, Any]]:
+def variant_tables() -> dict[str, Mapping[str, Variant[Any]]]:
+    """The tables of variants by name."""
     from sfumato.criteria import CRITERIA
     from sfumato.dp.queries import QUERIES
-    from sfumato.errors import PolicyError
     from sfumato.hierarchies import HIERARCHIES
     from sfumato.losses import LOSSES
     from sfumato.masking import MASKERS
@@ -64,7 +70,7 @@ def _rows(kind: Kind) -> list[dict[str, Any]]:
     from sfumato.search import SEARCHES
     from sfumato.synthetic import GENERATORS
 
-    tables: dict[str, Mapping[str, Variant[Any]]] = {
+    return {
         "criteria": CRITERIA,
         "losses": LOSSES,
         "searches": SEARCHES,
@@ -73,21 +79,55 @@ def _rows(kind: Kind) -> list[dict[str, Any]]:
         "pseudonyms": PSEUDONYMS,
         "generators": GENERATORS,
         "queries": QUERIES,
+        "risks": RISKS,
+        "utilities": UTILITIES,
+        "attacks": ATTACKS,
     }
-    tables |= {"risks": RISKS, "utilities": UTILITIES, "attacks": ATTACKS}
+
+
+def _rows(kind: Kind, name: str | None) -> list[dict[str, Any]]:
+    from sfumato.core.parameters import one_of
+    from sfumato.errors import PolicyError
+
+    tables = variant_tables()
     rows = []
-    for name in tables[kind]:
+    for one in tables[kind] if name is None else [one_of(name, f"name among {kind}", tables[kind])]:
         try:
-            v = tables[kind][name]
-            rows.append({"name": name, "parameters": _parameters(v.make), "summary": v.summary, "cite": v.cite})
+            v = tables[kind][one]
+            rows.append({"name": one, "parameters": v.parameters, "summary": v.summary, "cite": v.cite})
         except PolicyError as broken:  # of a package that cannot be loaded; the others are listed all the same
-            rows.append({"name": name, "parameters": [], "summary": str(broken), "cite": ""})
+            rows.append({"name": one, "parameters": (), "summary": str(broken), "cite": ""})
     return rows
 
 
-def _parameters(make: Callable[..., Any]) -> list[str]:
-    """Parameters in order: those that must be given by name, the others with their defaults."""
-    return [
-        f"*{name}" if p.kind is p.VAR_POSITIONAL else name if p.default is p.empty else f"{name}={p.default}"
-        for name, p in inspect.signature(make).parameters.items()
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, "parameters": [parameter.to_dict() for parameter in row["parameters"]]}
+
+
+def _short(parameter: Parameter) -> str:
+    """A parameter in a line: with its default, unless it must be given."""
+    if parameter.many:
+        return f"*{parameter.name}"
+    return parameter.name if parameter.required else f"{parameter.name}={parameter.default}"
+
+
+def _say_parameters(parameters: tuple[Parameter, ...]) -> None:
+    if not parameters:
+        say("It takes no parameters.")
+        return
+    rows = [
+        (
+            p.name,
+            p.allowed,
+            "any number of them" if p.many else "must be given" if p.required else _default(p.default),
+            p.help,
+        )
+        for p in parameters
     ]
+    say_table(("parameter", "allowed", "default", "what it is"), rows)
+
+
+def _default(value: Any) -> str:
+    from sfumato.core.wording import parameter
+
+    return "" if value is None or value == () else parameter(value)

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import ROUND_DOWN, ROUND_UP, Context, Decimal, Inexact, InvalidOperation
 from typing import Any
 
 import numpy as np
 
-from sfumato.core.parameters import one_of, shown
+from sfumato.core.parameters import Real, one_of, shown
 from sfumato.errors import PolicyError
 
 LARGEST = Decimal(20)  # an epsilon above it bounds nothing that anybody would call private
@@ -141,6 +141,18 @@ def exact(value: Any, what: str, least: Decimal = Decimal(0), strict: bool = Tru
     return EXACT.normalize(found) if found else Decimal(0)
 
 
+@dataclass(frozen=True)
+class Exact(Real):
+    """A number that is exact as a decimal, as what private answers cost."""
+
+    def __call__(self, value: Any, what: str) -> float:
+        found, most = exact(value, what, Decimal(self.least), strict=self.above), Decimal(self.most)
+        if found > most or (self.below and found == most):
+            allowed = f"{'below' if self.below else 'up to'} {self.most:g}"
+            raise PolicyError(f"{what} is out of range", got=shown(value), allowed=allowed)
+        return float(found)
+
+
 def epsilon_of(value: Any, i_know: bool = False) -> Decimal:
     """An epsilon: above 0, and at most 20 unless its owner insists."""
     found = exact(value, "epsilon")
@@ -150,6 +162,17 @@ def epsilon_of(value: Any, i_know: bool = False) -> Decimal:
             "epsilon is so large that it protects nobody", got=shown(value), allowed=f"up to {LARGEST}", hint=hint
         )
     return found
+
+
+@dataclass(frozen=True)
+class Epsilon(Exact):
+    """An epsilon that is not too large."""
+
+    most: float = float(LARGEST)
+    above: bool = field(default=True, kw_only=True)
+
+    def __call__(self, value: Any, what: str) -> float:
+        return float(epsilon_of(value))
 
 
 def laplace_interval(scale: float, share: float = 0.95) -> float:

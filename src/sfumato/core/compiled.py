@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ if "NUMBA_CACHE_DIR" not in os.environ and not os.access(Path(__file__).parent, 
 import numba
 import numpy as np
 
+from sfumato.core.progress import check_cancelled, join_run
 from sfumato.errors import PolicyError
 
 ROOT = Path(__file__).parents[1]
@@ -90,8 +91,21 @@ def threads() -> int:
 
 
 def workers() -> ThreadPoolExecutor:
-    """A pool of as many threads as work at once; none is started before it has work."""
-    return ThreadPoolExecutor(threads())
+    """A pool of as many threads as work at once, for this run; none is started before it has work."""
+    return _Workers(threads(), initializer=join_run())
+
+
+class _Workers(ThreadPoolExecutor):
+    """A pool that begins nothing once the run is cancelled."""
+
+    def submit(self, work: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
+        """Have a thread do the work."""
+        return super().submit(_begin, work, *given, **named)
+
+
+def _begin(work: Callable[..., Any], /, *given: Any, **named: Any) -> Any:
+    check_cancelled()
+    return work(*given, **named)
 
 
 def share(run: Callable[[slice, int], object], weight: np.ndarray, pool: ThreadPoolExecutor) -> None:

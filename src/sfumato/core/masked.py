@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -12,7 +12,7 @@ import polars as pl
 from sfumato.core.configured import Configured
 from sfumato.core.hierarchy import kind_of
 from sfumato.core.microdata import encode
-from sfumato.core.parameters import column_names, whole_number
+from sfumato.core.parameters import ColumnNames, check_fields, whole_number
 from sfumato.core.protocols import Masker
 from sfumato.core.random_stream import RandomStream
 from sfumato.core.roles import digits_of
@@ -73,16 +73,17 @@ class Context:
 class MaskStep(Configured, Masker):
     """A masker with the defaults of its contract, whose parameters are the fields of its dataclass.
 
-    `columns` are those that it changes, all that fit where none is named; `by`, by name only, columns whose
-    combinations of values are strata: each is masked for itself.
+    Its fields are checked by what their annotations declare.
+
+    columns: those that it changes, all that fit where none is named. by: columns whose combinations of values are
+    strata, each masked for itself; by name only.
     """
 
-    columns: Any = ()
-    by: Any = field(default=(), kw_only=True)
+    columns: Annotated[Any, ColumnNames()] = ()
+    by: Annotated[Any, ColumnNames()] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
-        self.settle(columns=column_names(self.columns, f"{self.name}: columns"))
-        self.settle(by=column_names(self.by, f"{self.name}: by"))
+        check_fields(self, self.name)
         if twice := sorted({name for name in self.columns if self.columns.count(name) > 1 or name in self.by}):
             raise PolicyError(f"{self.name} names {quoted(twice)} twice", hint="name each column once")
 

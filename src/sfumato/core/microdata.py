@@ -14,6 +14,7 @@ import polars as pl
 
 from sfumato.core.hierarchy import Categories, Hierarchy, LevelMap, Recipe, bind_hierarchy, leaves_of, says_codes
 from sfumato.core.printed import categories, plain_values, printed
+from sfumato.core.progress import check_cancelled
 from sfumato.hierarchies.learned import Learned
 from sfumato.hierarchies.similar import MOST_VALUES, grouped, similar_order
 from sfumato.hierarchies.words import codes_of, word_order
@@ -140,6 +141,7 @@ def encode(series: pl.Series, as_text: bool = False, coded: pl.Series | None = N
     the same are the same value: what is released is the printed form. With `as_text` digits are no numbers. `coded` is
     a column of texts as an Enum of these, sorted: its codes may be of fewer bytes.
     """
+    check_cancelled()
     name = series.name
     listed = None if coded is None else categories(coded)
     if coded is None or listed is None:

@@ -1,17 +1,24 @@
 """Parameters: what users pass, checked: numbers, choices, columns, paths, levels, weights and seeds.
 
 A refusal says what is wrong, what was got, what is allowed, and what may have been meant; it never quotes a cell.
+A parameter of a variant declares its check in its annotation, as `Annotated[int, Whole(1)]`: `check_fields` holds a
+dataclass to it, and `core.forms` tells it to whoever asks for the parameter.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 import sys
-from collections.abc import Collection, Iterable, Mapping
-from numbers import Integral, Real
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, wraps
+from numbers import Integral
+from numbers import Real as RealNumber
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Annotated, Any, ClassVar, ParamSpec, TypeVar, get_args, get_origin
 
 import numpy as np
 import polars as pl
@@ -34,14 +41,23 @@ def whole_number(value: Any, what: str, least: int = 1, most: int = LARGEST) -> 
     return int(value)
 
 
-def real_number(value: Any, what: str, least: float = 0, most: float = math.inf, *, above: bool = False) -> float | int:
-    """A finite number within bounds, or `above` the lower one; whole ones stay whole.
+def real_number(
+    value: Any, what: str, least: float = 0, most: float = math.inf, *, above: bool = False, below: bool = False
+) -> float | int:
+    """A finite number within bounds, or `above` the lower and `below` the upper one; whole ones stay whole.
 
     >>> real_number(0.5, "share", 0, 1), real_number(2, "c", above=True)
     (0.5, 2)
     """
-    if not _is_finite(value) or value < least or value > most or (above and value == least):
-        allowed = f"a number {'>' if above else '>='} {least:g}" + (f" and <= {most:g}" if most < math.inf else "")
+    if (
+        not _is_finite(value)
+        or value < least
+        or value > most
+        or (above and value == least)
+        or (below and value == most)
+    ):
+        upper = f" and {'<' if below else '<='} {most:g}" if most < math.inf else ""
+        allowed = f"a number {'>' if above else '>='} {least:g}{upper}"
         raise PolicyError(f"{what} is out of range", got=shown(value), allowed=allowed)
     return int(value) if is_whole(value) and value <= LARGEST else float(value)
 
@@ -86,6 +102,14 @@ def column_name(value: Any, what: str) -> str:
     if not isinstance(value, str):
         raise PolicyError(f"{what} must be the name of a column", got=type(value).__name__)
     return value
+
+
+def is_text(value: object) -> bool:
+    """Whether a value is text that a table can hold: half characters (lone surrogates) are none."""
+    try:
+        return isinstance(value, str) and value.encode("utf-8") is not None
+    except UnicodeEncodeError:
+        return False
 
 
 def known_columns(names: Iterable[str], columns: Collection[str], what: str = "the table") -> None:
@@ -199,6 +223,12 @@ def check_progress(progress: Any) -> None:
         raise PolicyError("progress must be a function of a message and a share", got=type(progress).__name__)
 
 
+def check_trace(trace: Any) -> None:
+    """What is told the steps of a search is called with an event."""
+    if trace is not None and not callable(trace):
+        raise PolicyError("trace must be a function of an event", got=type(trace).__name__)
+
+
 def path_of(given: Any) -> Path:
     """A path as the system can take it."""
     try:
@@ -221,6 +251,225 @@ def is_whole(value: Any) -> bool:
 
 def _is_finite(value: Any) -> bool:
     try:
-        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+        return isinstance(value, RealNumber) and not isinstance(value, bool) and math.isfinite(value)
     except OverflowError:  # a whole number that no float holds
         return False
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a parameter may be, as its annotation says; called with a value and what to call it, it checks the value.
+
+    `needed` is of a parameter that has a default for the order of fields alone, and must be given all the same.
+    """
+
+    type: ClassVar[str] = "value"
+    needed: bool = field(default=False, kw_only=True)
+    help: str = field(default="", kw_only=True)  # where the docstring has no line about it
+
+    def __call__(self, value: Any, what: str) -> Any:
+        """The value as it is used, or a PolicyError."""
+        return value
+
+    def called(self, name: str, of: str) -> str:
+        """What a message calls the parameter of a variant."""
+        return f"{of}: {name}" if of else name
+
+
+@dataclass(frozen=True)
+class Whole(Declared):
+    """A whole number within bounds."""
+
+    least: int = 1
+    most: int = LARGEST
+    type: ClassVar[str] = "whole number"
+
+    def __call__(self, value: Any, what: str) -> int:
+        return whole_number(value, what, self.least, self.most)
+
+
+@dataclass(frozen=True)
+class Real(Declared):
+    """A number within bounds, whose ends may be open."""
+
+    least: float = 0
+    most: float = math.inf
+    above: bool = field(default=False, kw_only=True)
+    below: bool = field(default=False, kw_only=True)
+    type: ClassVar[str] = "number"
+
+    def __call__(self, value: Any, what: str) -> float | int:
+        return real_number(value, what, self.least, self.most, above=self.above, below=self.below)
+
+
+@dataclass(frozen=True)
+class Share(Real):
+    """A number from 0 to 1, which is a decimal."""
+
+    most: float = 1
+
+    def __call__(self, value: Any, what: str) -> float:
+        return float(super().__call__(value, what))
+
+
+@dataclass(frozen=True)
+class OneOf(Declared):
+    """One of some names, or what `other` takes."""
+
+    options: tuple[str, ...] = ()
+    other: Declared | None = None
+    type: ClassVar[str] = "choice"
+
+    def __call__(self, value: Any, what: str) -> Any:
+        if self.other is not None and not isinstance(value, str):
+            return self.other(value, what)
+        return one_of(value, what, self.options)
+
+    def called(self, name: str, of: str) -> str:
+        """As in "unknown labels of mondrian"."""
+        return f"{name} of {of}" if of else name
+
+
+@dataclass(frozen=True)
+class YesNo(Declared):
+    """True or false."""
+
+    type: ClassVar[str] = "yes or no"
+
+    def __call__(self, value: Any, what: str) -> bool:
+        return yes_or_no(value, what)
+
+
+@dataclass(frozen=True)
+class Column(Declared):
+    """The name of a column, and which ones it is to be chosen from."""
+
+    refers_to: str = "column"
+    type: ClassVar[str] = "column"
+
+    def __call__(self, value: Any, what: str) -> str:
+        if not is_text(value) or not value:
+            raise PolicyError(f"{what} must name a {self.refers_to}", got=shown(value), allowed="a text")
+        return str(value)
+
+
+@dataclass(frozen=True)
+class ColumnNames(Declared):
+    """Names of columns, and which ones they are to be chosen from."""
+
+    refers_to: str = "column"
+    type: ClassVar[str] = "columns"
+
+    def __call__(self, value: Any, what: str) -> tuple[str, ...]:
+        return column_names(value, what)
+
+
+@dataclass(frozen=True)
+class ColumnSet(ColumnNames):
+    """Names of columns, at least one, and none twice."""
+
+    def __call__(self, value: Any, what: str) -> tuple[str, ...]:
+        return column_set(value, what)
+
+
+@dataclass(frozen=True)
+class PerColumn(Declared):
+    """A value for each of some columns."""
+
+    each: Declared = Declared()
+    refers_to: str = "column"
+    type: ClassVar[str] = "mapping"
+
+    def __call__(self, value: Any, what: str) -> dict[str, Any]:
+        if not isinstance(value, Mapping):
+            raise PolicyError(f"{what} must map columns to values", got=type(value).__name__, allowed='{"age": ...}')
+        return {str(name): self.each(one, f'{what} of "{name}"') for name, one in value.items()}
+
+
+@dataclass(frozen=True)
+class PlainText(Declared):
+    """A text."""
+
+    type: ClassVar[str] = "text"
+
+    def __call__(self, value: Any, what: str) -> str:
+        if not isinstance(value, str):
+            raise PolicyError(f"{what} must be a text", got=type(value).__name__)
+        return value
+
+
+@dataclass(frozen=True)
+class Written(Declared):
+    """What its variant reads and checks itself: a `kind` of value, and what may be chosen for it."""
+
+    kind: str = "value"
+    refers_to: str | None = None
+
+
+def check_fields(value: Any, of: str) -> None:
+    """Check the fields of a frozen value by what their annotations declare, and put in what that makes of them."""
+    make: Callable[..., Any] = type(value)
+    for name, declared in declared_by(make).items():
+        given = getattr(value, name)
+        if given is None and declared.optional:
+            continue
+        if declared.check is not None:
+            settle(value, **{name: declared.check(given, declared.check.called(name, of))})
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """What stands beside a parameter: its type, its check, and whether None is a value of it."""
+
+    hint: Any
+    check: Declared | None
+    optional: bool
+
+
+@cache
+def declared_by(make: Callable[..., Any]) -> dict[str, Annotation]:
+    """The annotation of each parameter of a class or a function."""
+    written: dict[str, tuple[Any, dict[str, Any]]] = {}
+    for one in reversed(make.__mro__) if isinstance(make, type) else (make,):
+        space = vars(sys.modules[one.__module__]) if one.__module__ in sys.modules else {}
+        written |= {name: (hint, space) for name, hint in inspect.get_annotations(one).items()}
+    found = {}
+    for name, parameter in inspect.signature(make).parameters.items():
+        hint, space = written.get(name, (Any, {}))
+        try:
+            known = eval(hint, space) if isinstance(hint, str) else hint
+        except NameError:  # of what is imported for checking only
+            known = Any
+        checks = (
+            [one for one in known.__metadata__ if isinstance(one, Declared)] if get_origin(known) is Annotated else []
+        )
+        plain = get_args(known)[0] if get_origin(known) is Annotated else known
+        check = checks[0] if checks else None
+        none = NoneType in get_args(plain) or parameter.default is None
+        found[name] = Annotation(plain, check, none and not (check is not None and check.needed))
+    return found
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """A function whose numbers, choices and flags are checked by their annotations before it is called; it looks at
+    the names of columns itself, for it knows the table."""
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            given = signature.bind(*args, **kwargs)
+        except TypeError:
+            return function(*args, **kwargs)  # which says what is missing in Python's own words
+        for name, known in declared_by(function).items():
+            value = given.arguments.get(name)
+            said = name in given.arguments and not (value is None and known.optional)
+            if said and isinstance(known.check, Whole | Real | OneOf | YesNo):
+                given.arguments[name] = known.check(value, name)
+        return function(*given.args, **given.kwargs)
+
+    return call

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sfumato.core.microdata import Attribute
     from sfumato.core.policy import ClassStatistics
     from sfumato.criteria.audit import Finding, Groups
+    from sfumato.search.events import Event
     from sfumato.search.problem import Problem, Solution
     from sfumato.synthetic.generator import FitContext
 
@@ -332,6 +333,12 @@ class Search(Protocol):
     @property
     def needs(self) -> tuple[str, ...]:
         """The columns whose histograms it looks at, beside those of the criteria."""
+        return ()
+
+    @property
+    def traces(self) -> tuple[type[Event], ...]:
+        """The kinds of events that `problem.trace` is called with, in the order of its steps: see `search.events`. None
+        where it tells no steps."""
         return ()
 
     @abstractmethod

@@ -9,6 +9,7 @@ from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
+from sfumato.core.forms import Parameter, parameters_of
 from sfumato.errors import PolicyError, did_you_mean
 
 T = TypeVar("T", covariant=True)
@@ -22,6 +23,8 @@ class Variant(Generic[T]):
     example: T
     cite: str = ""
     words: str = ""  # what a report calls it, where its name alone would not do
+    stops: str = ""  # of a criterion: the attack that it stops,
+    leaves: str = ""  # and what it leaves open
 
     @property
     def name(self) -> str:
@@ -32,6 +35,11 @@ class Variant(Generic[T]):
     def summary(self) -> str:
         """First line of the class's docstring."""
         return (self.make.__doc__ or "").strip().split("\n")[0]
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Its parameters, as a form asks for them."""
+        return parameters_of(self.make)
 
 
 def variant_name(make: str) -> str:
@@ -47,7 +55,7 @@ def field_values(value: Any) -> dict[str, Any]:
     """The parameters of a variant: the fields of its dataclass, in order.
 
     >>> field_values(Variant(str, example="", cite="nobody"))
-    {'make': <class 'str'>, 'example': '', 'cite': 'nobody', 'words': ''}
+    {'make': <class 'str'>, 'example': '', 'cite': 'nobody', 'words': '', 'stops': '', 'leaves': ''}
     """
     return {field.name: getattr(value, field.name) for field in fields(value)}
 
@@ -138,6 +146,9 @@ class Registry(Mapping[str, Variant[T]]):
             faults.append(f'the name "{name}" is taken')
         if faults:
             raise PolicyError(f"{variant.make.__name__} cannot be registered as a {self.what}:", faults)
+        if name in self._rows and self._rows[name].make is variant.make:  # once more: what is not said again stays
+            old = field_values(self._rows[name])
+            variant = Variant(**{key: value or old[key] for key, value in field_values(variant).items()})
         self._rows[name] = variant
 
     def remove(self, name: str) -> None:
@@ -164,23 +175,6 @@ class Registry(Mapping[str, Variant[T]]):
             raise PolicyError(what, got=repr(spec), allowed=", ".join(self), hint=hint)
         made: T = self[spec].make()
         return made
-
-
-def make_variant(table: Mapping[str, Variant[Any]], what: str, name: str, parameters: Mapping[str, Any]) -> Any:
-    """A variant by its name and parameters, as a policy file gives them."""
-    if name not in table:
-        raise PolicyError(f"unknown {what}", got=repr(name), allowed=", ".join(table), hint=did_you_mean(name, table))
-    make: Any = table[name].make
-    known = [field.name for field in fields(make)]
-    for key in parameters:
-        if key not in known:
-            allowed, hint = ", ".join(known) or "none", did_you_mean(key, known)
-            raise PolicyError(f"{name}: unknown parameter", got=repr(key), allowed=allowed, hint=hint)
-    try:
-        return make(**parameters)
-    except TypeError as error:
-        fault = f"{name}: {str(error).partition(') ')[2] or 'wrong parameters'}"
-        raise PolicyError(fault, allowed=", ".join(known)) from None
 
 
 def _again(old: Callable[..., Any], new: Callable[..., Any]) -> bool:

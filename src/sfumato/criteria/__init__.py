@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sfumato.core.forms import make_variant
 from sfumato.core.protocols import Criterion
 from sfumato.core.registry import Registry, Variant
 from sfumato.criteria.alpha_k import AlphaK
@@ -22,7 +23,7 @@ from sfumato.criteria.entropy_l_diversity import EntropyLDiversity
 from sfumato.criteria.k_anonymity import KAnonymity
 from sfumato.criteria.k_map import KMap
 from sfumato.criteria.model import Model
-from sfumato.criteria.named import build, read_line
+from sfumato.criteria.named import read_line
 from sfumato.criteria.personal_k_anonymity import PersonalKAnonymity
 from sfumato.criteria.personal_l_diversity import PersonalLDiversity
 from sfumato.criteria.population_uniqueness import PopulationUniqueness
@@ -30,43 +31,125 @@ from sfumato.criteria.recursive_cl_diversity import RecursiveCLDiversity
 from sfumato.criteria.sample_uniqueness import SampleUniqueness
 from sfumato.criteria.t_closeness import TCloseness
 
+LINKAGE = "Finding the record of a person by what is known of them (linkage)."
+HOMOGENEITY = "A group whose records agree in a sensitive column gives it away (homogeneity)."
+MORE = "Whoever knows more columns, or puts several releases together, may still find somebody."
+SPREAD = "Values may mean much the same (similarity), and a group may differ from the whole table (skewness)."
+FINDS = "It does not keep records from being found: promise k-anonymity beside it."
 DIVERSITY = "Machanavajjhala et al. 2007"
 _OURS: tuple[Variant[Criterion], ...] = (
-    Variant(KAnonymity, example=KAnonymity(5), cite="Samarati 2001"),
-    Variant(DistinctLDiversity, example=DistinctLDiversity("disease", 3), cite=DIVERSITY),
-    Variant(EntropyLDiversity, example=EntropyLDiversity("disease", 3), cite=DIVERSITY),
+    Variant(
+        KAnonymity,
+        example=KAnonymity(5),
+        cite="Samarati 2001",
+        stops=LINKAGE,
+        leaves=f"{HOMOGENEITY} {MORE}",
+    ),
+    Variant(
+        DistinctLDiversity,
+        example=DistinctLDiversity("disease", 3),
+        cite=DIVERSITY,
+        stops="Learning a sensitive value because all records that fit agree in it (homogeneity).",
+        leaves=f"A value that is much more frequent than the others is guessed. {SPREAD}",
+    ),
+    Variant(
+        EntropyLDiversity,
+        example=EntropyLDiversity("disease", 3),
+        cite=DIVERSITY,
+        stops="Learning a sensitive value because most records that fit agree in it (homogeneity).",
+        leaves=SPREAD,
+    ),
     Variant(
         RecursiveCLDiversity,
         example=RecursiveCLDiversity("disease", 4, 3),
         cite=DIVERSITY,
         words="Recursive (c, l)-diversity",
+        stops="Guessing a frequent value, even where some rarer ones can be ruled out (background knowledge).",
+        leaves=SPREAD,
     ),
-    Variant(TCloseness, example=TCloseness("disease", 0.2), cite="Li, Li, Venkatasubramanian 2007"),
-    Variant(AlphaK, example=AlphaK(0.5, 3, "disease"), cite="Wong, Li, Fu, Wang 2006", words="(α, k)-anonymity"),
-    Variant(BetaLikeness, example=BetaLikeness("disease", 2), cite="Cao, Karras 2012", words="β-likeness"),
+    Variant(
+        TCloseness,
+        example=TCloseness("disease", 0.2),
+        cite="Li, Li, Venkatasubramanian 2007",
+        stops="Learning more about the people of a group than about everybody in the table (skewness).",
+        leaves=FINDS,
+    ),
+    Variant(
+        AlphaK,
+        example=AlphaK(0.5, 3, "disease"),
+        cite="Wong, Li, Fu, Wang 2006",
+        words="(α, k)-anonymity",
+        stops="Finding the record of a person, and guessing a value that most records agree in (linkage, homogeneity).",
+        leaves=SPREAD,
+    ),
+    Variant(
+        BetaLikeness,
+        example=BetaLikeness("disease", 2),
+        cite="Cao, Karras 2012",
+        words="β-likeness",
+        stops="Becoming much surer of a value, rare ones too, for a group than for everybody (skewness).",
+        leaves=f"Somebody may become surer that a person does not have a value. {FINDS}",
+    ),
     Variant(
         DeltaDisclosure,
         example=DeltaDisclosure("disease", 1),
         cite="Brickell, Shmatikov 2008",
         words="δ-disclosure privacy",
+        stops="Becoming much surer that a person has a value, or does not have it (skewness).",
+        leaves=FINDS,
     ),
-    Variant(KMap, example=KMap(20, 0.1), cite="El Emam, Dankar 2008", words="Estimated k-map"),
+    Variant(
+        KMap,
+        example=KMap(20, 0.1),
+        cite="El Emam, Dankar 2008",
+        words="Estimated k-map",
+        stops="Finding a person of the population, where nobody knows who is in the table (linkage).",
+        leaves=f"Whoever knows that a person is in the table looks among fewer records. {HOMOGENEITY}",
+    ),
     Variant(
         PersonalKAnonymity,
         example=PersonalKAnonymity("wish", 3),
         cite="Gedik, Liu 2008",
         words="Personalised k-anonymity",
+        stops="Finding the record of a person by what is known of them, as far as each person wishes (linkage).",
+        leaves=f"{HOMOGENEITY} {MORE}",
     ),
     Variant(
         PersonalLDiversity,
         example=PersonalLDiversity("disease", "wish", 2),
         cite="Xiao, Tao 2006",
         words="Personalised l-diversity",
+        stops="Learning a sensitive value that records agree in, as far as each person wishes (homogeneity).",
+        leaves=SPREAD,
     ),
-    Variant(AverageRisk, example=AverageRisk(0.05), cite="El Emam 2013"),
-    Variant(SampleUniqueness, example=SampleUniqueness(0.05), cite="Dalenius 1986"),
-    Variant(PopulationUniqueness, example=PopulationUniqueness(0.01, 0.1), cite="Dankar et al. 2012"),
-    Variant(DifferentialPrivacy, example=DifferentialPrivacy(1, 1e-6), cite="Bild, Kuhn, Prasser 2018"),
+    Variant(
+        AverageRisk,
+        example=AverageRisk(0.05),
+        cite="El Emam 2013",
+        stops="Finding the records of many people at once: on average such guesses fail (linkage).",
+        leaves=f"A single record may still stand alone, for only the mean is bounded. {HOMOGENEITY}",
+    ),
+    Variant(
+        SampleUniqueness,
+        example=SampleUniqueness(0.05),
+        cite="Dalenius 1986",
+        stops="Finding people by records that stand alone, but for a small share of them (linkage).",
+        leaves=f"Records that stand alone are found all the same, and groups of two are small. {HOMOGENEITY}",
+    ),
+    Variant(
+        PopulationUniqueness,
+        example=PopulationUniqueness(0.01, 0.1),
+        cite="Dankar et al. 2012",
+        stops="Finding people who are unique in the population, but for a small share of them (linkage).",
+        leaves=f"It is an estimate, and who is unique is found all the same. {HOMOGENEITY}",
+    ),
+    Variant(
+        DifferentialPrivacy,
+        example=DifferentialPrivacy(1, 1e-6),
+        cite="Bild, Kuhn, Prasser 2018",
+        stops="Learning whether a person was in the data at all, whatever else is known, from other releases too.",
+        leaves="What is true of people in general is learned. Every further release of these people costs more.",
+    ),
 )
 CRITERIA = Registry("criteria", "criterion", (Criterion,), {variant.name: variant for variant in _OURS})
 
@@ -77,7 +160,7 @@ def criterion(name: str, /, **parameters: object) -> Any:
     >>> criterion("k-anonymity", k=10)
     KAnonymity(k=10)
     """
-    return build(CRITERIA, name, parameters)
+    return make_variant(CRITERIA, "privacy model", name, parameters)
 
 
 def parse(text: str) -> Any:

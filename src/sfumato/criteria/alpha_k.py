@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
 
-from sfumato.core.parameters import is_whole
+from sfumato.core.parameters import Column, Real, Whole, Written, is_text, is_whole
 from sfumato.core.protocols import ClassesView, Criterion, Flags, HistogramView, Monotonicity, Side
 from sfumato.core.wording import count
 from sfumato.criteria.audit import SLACK, Finding, Groups, bounds_frame, rounded
 from sfumato.criteria.by_value import ByValue, bounds_of, check_per, values_in
-from sfumato.criteria.model import TOLERANCE, Model, check_column, check_integer, check_quasi, check_real, is_text
+from sfumato.criteria.model import TOLERANCE, Model
 from sfumato.criteria.of_labels import OfLabels
 from sfumato.criteria.search_distance import most_rows, run_maxima, run_of
 from sfumato.errors import PolicyError
@@ -27,29 +27,26 @@ class AlphaK(Model):
     n >= k and count(s)/n <= alpha, for the given values s, or for every value where none is given. A value in `per`
     has at most its own share.
 
-    Parameters: `alpha`, above 0 and at most 1; `k`, a whole number of at least 1; `attribute`, a sensitive column;
-    `values`, the printed values to guard, or None for every value; `per`, printed values (missing as "") to an alpha of
-    their own, at most as large.
+    Parameters: `alpha`, the largest share of a value; `k`, how many records a class has at least; `attribute`, the
+    sensitive column; `values`, the printed values to guard, or None for every value; `per`, printed values (missing
+    as "") to an alpha of their own, at most as large.
 
     >>> AlphaK(0.5, 3, "disease", ["HIV"]).parameters()
     {'alpha': 0.5, 'k': 3, 'attribute': 'disease', 'values': ['HIV']}
     """
 
-    alpha: float
-    k: int
-    attribute: str
-    values: tuple[str, ...] | None = None
-    per: ByValue | None = field(default=None, repr=False)
+    alpha: Annotated[float, Real(0, 1, above=True)]
+    k: Annotated[int, Whole(1)]
+    attribute: Annotated[str, Column("sensitive column")]
+    values: Annotated[tuple[str, ...] | None, Written("list")] = None
+    per: Annotated[ByValue | None, Written("mapping")] = field(default=None, repr=False)
 
     monotonicity: ClassVar[Monotonicity] = "merge"
     bounded_by: ClassVar[str] = "alpha"
     side: ClassVar[Side] = "at most"
 
     def __post_init__(self) -> None:
-        check_quasi(self)
-        check_real(self, "alpha", 0, 1, open_below=True)
-        check_integer(self, "k", 1)
-        check_column(self)
+        super().__post_init__()
         check_per(self, above=True)
         if self.values is None:
             return

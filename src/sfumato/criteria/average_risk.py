@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import polars as pl
 
+from sfumato.core.parameters import Real
 from sfumato.core.protocols import Monotonicity, Side
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
 from sfumato.criteria.class_size_bound import TableModel
-from sfumato.criteria.model import TOLERANCE, check_quasi, check_real
+from sfumato.criteria.model import TOLERANCE
 
 
 @dataclass(frozen=True)
@@ -22,21 +23,17 @@ class AverageRisk(TableModel):
     That mean is classes/rows: what somebody who links every record achieves (the marketer). It is a promise about the
     table as a whole: no class alone breaks it. Merging classes lowers it, and so does leaving out the smallest.
 
-    Parameters: `t`, above 0 and at most 1.
+    Parameters: `t`, the largest mean risk.
 
     >>> AverageRisk(0.05).holds_table(np.array([10, 30])), AverageRisk(0.05).enough_size
     (True, 20)
     """
 
-    t: float
+    t: Annotated[float, Real(0, 1, above=True)]
 
     monotonicity: ClassVar[Monotonicity] = "merge"
     bounded_by: ClassVar[str] = "t"
     side: ClassVar[Side] = "at most"
-
-    def __post_init__(self) -> None:
-        check_quasi(self)
-        check_real(self, "t", 0, 1, open_below=True)
 
     @property
     def enough_size(self) -> int:

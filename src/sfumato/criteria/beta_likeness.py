@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import polars as pl
 
+from sfumato.core.parameters import Column, OneOf, Real, Written
 from sfumato.core.protocols import ClassesView, Flags, HistogramView, Monotonicity, Side, ValueLimits
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
 from sfumato.criteria.by_value import ByValue, against, check_reference, values_in
-from sfumato.criteria.model import TOLERANCE, Model, check_choice, check_column, check_quasi, check_real
+from sfumato.criteria.model import TOLERANCE, Model
 from sfumato.criteria.search_distance import most_rows, share_limits, within_shares
 
 KINDS = ("basic", "enhanced")
@@ -28,26 +29,24 @@ class BetaLikeness(Model):
     counts or shares, or a file with a value and a number per line. The release publishes it. A value that it lacks
     gains infinitely.
 
-    Parameters: `attribute`, a sensitive column; `beta`, a number above 0; `kind`; `reference`.
+    Parameters: `attribute`, the sensitive column; `beta`, the largest gain of a value; `kind`, whether common
+    values are held closer; `reference`, the distribution to compare with, in place of the table's own.
 
     >>> BetaLikeness("disease", 2, "enhanced").parameters()
     {'attribute': 'disease', 'beta': 2, 'kind': 'enhanced'}
     """
 
-    attribute: str
-    beta: float
-    kind: str = "basic"
-    reference: ByValue | None = field(default=None, repr=False)
+    attribute: Annotated[str, Column("sensitive column")]
+    beta: Annotated[float, Real(0, above=True)]
+    kind: Annotated[str, OneOf(KINDS)] = "basic"
+    reference: Annotated[ByValue | None, Written("mapping")] = field(default=None, repr=False)
 
     monotonicity: ClassVar[Monotonicity] = "merge"  # p of a union lies between those of its parts
     bounded_by: ClassVar[str] = "beta"
     side: ClassVar[Side] = "at most"
 
     def __post_init__(self) -> None:
-        check_quasi(self)
-        check_column(self)
-        check_real(self, "beta", 0, open_below=True)
-        check_choice(self, "kind", KINDS)
+        super().__post_init__()
         check_reference(self)
 
     @property

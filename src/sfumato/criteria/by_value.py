@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.parameters import LARGEST, is_whole, real_number, whole_number
+from sfumato.core.parameters import LARGEST, is_text, is_whole, real_number, whole_number
 from sfumato.core.protocols import HistogramView
 from sfumato.criteria.audit import in_order
-from sfumato.criteria.model import Model, is_text
+from sfumato.criteria.model import Model
 from sfumato.errors import PolicyError
 
 # a mapping from printed values, "" for missing, which is kept as sorted pairs; a path where a file may hold it

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import polars as pl
 
+from sfumato.core.parameters import Column, OneOf, Real
 from sfumato.core.protocols import ClassesView, Flags, HistogramView, Monotonicity, Side, ValueLimits
 from sfumato.criteria.audit import Finding, Groups, rounded
-from sfumato.criteria.model import TOLERANCE, Model, check_choice, check_column, check_quasi, check_real
+from sfumato.criteria.model import TOLERANCE, Model
 from sfumato.criteria.search_distance import ROUNDING, most_rows, run_maxima, share_limits, within_shares
 
 ABSENT = ("violates", "skipped")
@@ -25,25 +26,20 @@ class DeltaDisclosure(Model):
     The comparison is strict: a tie fails. A value that a class lacks has p = 0 and violates; with absent="skipped" it
     is passed over, as ARX does, and then the union of satisfying classes need not satisfy.
 
-    Parameters: `attribute`, a sensitive column; `delta`, a number above 0; `absent`.
+    Parameters: `attribute`, the sensitive column; `delta`, below how many powers of 2 shares stay; `absent`, what a
+    value does that a class lacks.
 
     >>> DeltaDisclosure("disease", 1).sentence()
     'In every group of records that look alike, every value of "disease" is less than 2 times as frequent or rare as in the whole table.'
     """  # noqa: E501
 
-    attribute: str
-    delta: float
-    absent: str = "violates"
+    attribute: Annotated[str, Column("sensitive column")]
+    delta: Annotated[float, Real(0, above=True)]
+    absent: Annotated[str, OneOf(ABSENT)] = "violates"
 
     bounded_by: ClassVar[str] = "delta"
     side: ClassVar[Side] = "below"
     uses_overall_distribution: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_quasi(self)
-        check_column(self)
-        check_real(self, "delta", 0, open_below=True)
-        check_choice(self, "absent", ABSENT)
 
     @property
     def monotonicity(self) -> Monotonicity:

@@ -7,16 +7,16 @@ import math
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
 from functools import lru_cache
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import polars as pl
 
-from sfumato.core.accounting import EXACT_DOWN, PrivacyCost, epsilon_of, exact
+from sfumato.core.accounting import EXACT_DOWN, Epsilon, Exact, PrivacyCost, exact
 from sfumato.core.parameters import shown
 from sfumato.core.protocols import BY_CONSTRUCTION, ClassesView, Flags, Monotonicity, Side
 from sfumato.core.wording import number
 from sfumato.criteria.audit import Finding, Groups
-from sfumato.criteria.model import Model, check_quasi
+from sfumato.criteria.model import Model
 from sfumato.errors import PolicyError
 
 BITS = 64  # of a random number that a row is sampled by
@@ -34,16 +34,16 @@ class DifferentialPrivacy(Model):
     classes of fewer than k sampled rows are left out: beta and k follow from epsilon and delta. It takes
     `search="safepub"`. The released rows show that no class is smaller than k; the rest holds by construction.
 
-    Parameters: `epsilon`, above 0, and `delta`, below 1, for the whole release; `epsilon_search`, the part of epsilon
-    that the choice of levels is paid from, a tenth without it.
+    Parameters: `epsilon`, what the whole release costs; `delta`, the probability that it costs more;
+    `epsilon_search`, the part of epsilon that the choice of levels is paid from, a tenth without it.
 
     >>> DifferentialPrivacy(1, 1e-6, epsilon_search=0.1).k, round(DifferentialPrivacy(1, 1e-6).beta, 6)
     (73, 0.59343)
     """
 
-    epsilon: float
-    delta: float
-    epsilon_search: float | None = None
+    epsilon: Annotated[float, Epsilon()]
+    delta: Annotated[float, Exact(0, 1, above=True, below=True)]
+    epsilon_search: Annotated[float | None, Exact(above=True)] = None
 
     monotonicity: ClassVar[Monotonicity] = "superset"
     bounded_by: ClassVar[str] = "k"
@@ -51,19 +51,12 @@ class DifferentialPrivacy(Model):
     how: ClassVar[str] = BY_CONSTRUCTION
 
     def __post_init__(self) -> None:
-        check_quasi(self)
-        whole, delta = epsilon_of(self.epsilon), exact(self.delta, f"{self.model}: delta")
-        if delta >= 1:
-            raise PolicyError(f"{self.model}: delta is out of range", got=shown(self.delta), allowed="below 1, as 1e-6")
-        self._settle("epsilon", float(whole))
-        self._settle("delta", float(delta))
-        if self.epsilon_search is not None:
-            part = exact(self.epsilon_search, f"{self.model}: epsilon_search")
-            if part >= whole:
-                what = f"{self.model}: epsilon_search is a part of epsilon"
-                raise PolicyError(what, got=shown(self.epsilon_search), allowed=f"below {whole}")
-            self._settle("epsilon_search", float(part))
-        least_k(self.anonymising, delta)  # which refuses what no k will do for
+        whole, delta, part = self.epsilon, self.delta, self.epsilon_search
+        super().__post_init__()
+        if part is not None and exact(part, "epsilon_search") >= exact(whole, "epsilon"):
+            what = f"{self.model}: epsilon_search is a part of epsilon"
+            raise PolicyError(what, got=shown(part), allowed=f"below {exact(whole, 'epsilon')}")
+        least_k(self.anonymising, exact(delta, "delta"))  # which refuses what no k will do for
 
     @property
     def cost(self) -> PrivacyCost:
@@ -125,7 +118,7 @@ def private_sentence(epsilon: Decimal, delta: Decimal, unit: str = "row", replac
     'Whether any one row was in the data or not, every outcome is at most 1.649 times as likely (epsilon 0.5).'
     """
     factor, who = number(math.exp(float(epsilon))), "person" if unit == "person" else "row"
-    but = f", but for a chance of {delta.normalize()}" if delta else ""
+    but = f", but for a chance of {delta.normalize():f}" if delta else ""
     said = f"Whatever any one {who} of the data said" if replaced else f"Whether any one {who} was in the data or not"
     return f"{said}, every outcome is at most {factor} times as likely{but} (epsilon {epsilon.normalize():f})."
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import polars as pl
 
+from sfumato.core.parameters import Column, Whole, Written
 from sfumato.core.protocols import ClassesView, Criterion, Flags, Monotonicity, Side
 from sfumato.criteria.audit import Finding, Groups
 from sfumato.criteria.by_value import ASKS_MORE, ByValue, bounds_of, check_per, values_in
-from sfumato.criteria.model import Model, check_column, check_integer, check_quasi
+from sfumato.criteria.model import Model
 from sfumato.criteria.of_labels import OfLabels
 from sfumato.criteria.search_distance import run_maxima
 
@@ -23,24 +24,22 @@ class DistinctLDiversity(Model):
     With `per`, a class that holds a value of it has at least as many different values as that asks for; of several the
     most. Adding such a record to a class may break it, while the union of satisfying classes satisfies.
 
-    Parameters: `attribute`, a sensitive column; `l`, a whole number of at least 1; `per`, printed values (missing as
-    "") to an l of their own, at least as large.
+    Parameters: `attribute`, the sensitive column; `l`, how many different values a class has at least; `per`,
+    printed values (missing as "") to an l of their own, at least as large.
 
     >>> DistinctLDiversity("disease", 3).sentence()
     'In every group of records that look alike, "disease" takes at least 3 different values.'
     """
 
-    attribute: str
-    l: int
-    per: ByValue | None = field(default=None, repr=False)
+    attribute: Annotated[str, Column("sensitive column")]
+    l: Annotated[int, Whole(1)]
+    per: Annotated[ByValue | None, Written("mapping")] = field(default=None, repr=False)
 
     bounded_by: ClassVar[str] = "l"
     side: ClassVar[Side] = "at least"
 
     def __post_init__(self) -> None:
-        check_quasi(self)
-        check_column(self)
-        check_integer(self, "l", 1)
+        super().__post_init__()
         check_per(self, whole=True)
 
     @property

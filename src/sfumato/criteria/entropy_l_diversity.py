@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import polars as pl
 
-from sfumato.core.parameters import LARGEST
+from sfumato.core.parameters import LARGEST, Column, Real, Written
 from sfumato.core.protocols import ClassesView, Criterion, Flags, Monotonicity, Side
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
 from sfumato.criteria.by_value import ASKS_MORE, ByValue, bounds_of, check_per, values_in
-from sfumato.criteria.model import TOLERANCE, Model, check_column, check_quasi, check_real
+from sfumato.criteria.model import TOLERANCE, Model
 from sfumato.criteria.of_labels import OfLabels
 from sfumato.criteria.search_distance import run_maxima, run_sums
 
@@ -27,24 +27,22 @@ class EntropyLDiversity(Model):
     With `per`, a class that holds a value of it is at least as varied as that asks for; of several the most. Then the
     union of satisfying classes need not satisfy: the less varied one has to be as varied as the other's value asks.
 
-    Parameters: `attribute`, a sensitive column; `l`, a number of at least 1, whole or not; `per`, printed values
-    (missing as "") to an l of their own, at least as large.
+    Parameters: `attribute`, the sensitive column; `l`, as how many equally frequent values it is varied at least,
+    whole or not; `per`, printed values (missing as "") to an l of their own, at least as large.
 
     >>> EntropyLDiversity("disease", 2.5).sentence()
     'In every group of records that look alike, "disease" is at least as varied as 2.5 equally frequent values.'
     """
 
-    attribute: str
-    l: float
-    per: ByValue | None = field(default=None, repr=False)
+    attribute: Annotated[str, Column("sensitive column")]
+    l: Annotated[float, Real(1, LARGEST)]
+    per: Annotated[ByValue | None, Written("mapping")] = field(default=None, repr=False)
 
     bounded_by: ClassVar[str] = "l"
     side: ClassVar[Side] = "at least"
 
     def __post_init__(self) -> None:
-        check_quasi(self)
-        check_column(self)
-        check_real(self, "l", 1, LARGEST)
+        super().__post_init__()
         check_per(self)
 
     @property

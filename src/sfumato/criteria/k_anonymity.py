@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import polars as pl
 
+from sfumato.core.parameters import Whole
 from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
 from sfumato.core.wording import count
 from sfumato.criteria.audit import Finding, Groups
-from sfumato.criteria.model import Model, check_integer, check_quasi
+from sfumato.criteria.model import Model
 
 
 @dataclass(frozen=True)
 class KAnonymity(Model):
     """Every class has at least k records.
 
-    Parameters: `k`, a whole number of at least 1.
+    Parameters: `k`, how many records a class has at least.
 
     >>> KAnonymity(10).sentence()
     'Every record shares its quasi-identifiers with at least 9 others.'
     """
 
-    k: int
+    k: Annotated[int, Whole(1)]
 
     monotonicity: ClassVar[Monotonicity] = "superset"
     bounded_by: ClassVar[str] = "k"
     side: ClassVar[Side] = "at least"
     wildcard: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_quasi(self)
-        check_integer(self, "k", 1)
 
     @property
     def least_size(self) -> int:

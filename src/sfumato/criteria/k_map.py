@@ -5,24 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import polars as pl
 
+from sfumato.core.parameters import OneOf, Real, Whole
 from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
 from sfumato.core.wording import count
 from sfumato.criteria.audit import SLACK, Finding, Groups
-from sfumato.criteria.model import (
-    SMALLEST_FRACTION,
-    TOLERANCE,
-    Model,
-    check_choice,
-    check_integer,
-    check_quasi,
-    check_real,
-)
-from sfumato.errors import PolicyError
+from sfumato.criteria.model import SMALLEST_FRACTION, TOLERANCE, Model
 
 ESTIMATORS = ("zero-truncated-poisson", "poisson")
 LARGEST = 2**40  # people: where the search for the greatest population stops
@@ -37,30 +29,22 @@ class KMap(Model):
     left with a probability of `significance` at most, or where it has k records itself. So it is k-anonymity with a
     smaller k, which `least_size` gives.
 
-    Parameters: `k`, a whole number of at least 1; `sampling_fraction`, the share of the population that is in the
-    table, above 0 and at most 1; `estimator`; `significance`, above 0 and below 1.
+    Parameters: `k`, how many people of the population a class matches at least; `sampling_fraction`, the share of
+    the population that is in the table; `estimator`, how the population of a class is estimated; `significance`,
+    the probability of an error.
 
     >>> KMap(50, 0.1).least_size, KMap(50, 0.1, "poisson", 0.01).least_size
     (10, 12)
     """
 
-    k: int
-    sampling_fraction: float
-    estimator: str = "zero-truncated-poisson"
-    significance: float = 0.05
+    k: Annotated[int, Whole(1, LARGEST)]
+    sampling_fraction: Annotated[float, Real(SMALLEST_FRACTION, 1)]
+    estimator: Annotated[str, OneOf(ESTIMATORS)] = "zero-truncated-poisson"
+    significance: Annotated[float, Real(0, 1 - TOLERANCE, above=True)] = 0.05
 
     monotonicity: ClassVar[Monotonicity] = "superset"
     bounded_by: ClassVar[str] = "k"
     side: ClassVar[Side] = "at least"
-
-    def __post_init__(self) -> None:
-        check_quasi(self)
-        check_integer(self, "k", 1)
-        if self.k > LARGEST:
-            raise PolicyError(f"{self.model}: k is out of range", got=self.k, allowed=f"at most {LARGEST}")
-        check_real(self, "sampling_fraction", SMALLEST_FRACTION, 1)
-        check_choice(self, "estimator", ESTIMATORS)
-        check_real(self, "significance", 0, 1 - TOLERANCE, open_below=True)
 
     @property
     def least_size(self) -> int:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.parameters import column_set, one_of, real_number, shown, whole_number
+from sfumato.core.parameters import ColumnSet, check_fields
 from sfumato.core.protocols import PROVEN, Criterion
 from sfumato.core.registry import field_values, variant_name
 from sfumato.criteria.audit import Groups
-from sfumato.errors import PolicyError
 
 Flags = NDArray[np.bool_]
 Monotonicity = Literal["superset", "merge", "none"]
@@ -27,10 +26,17 @@ TOLERANCE = 1e-12  # of the search side; the released side has its own, wider on
 class Model(Criterion):
     """A privacy model with the defaults of `Criterion`, whose parameters are the fields of its dataclass.
 
-    `quasi`, by name only, is the set of quasi-identifiers that it is for; without it, it holds for every set.
+    Its fields are checked by what their annotations declare.
+
+    quasi: the set of quasi-identifiers that it is for, by name only; without it, it holds for every set.
     """
 
-    quasi: tuple[str, ...] | None = field(default=None, kw_only=True, repr=False)
+    quasi: Annotated[tuple[str, ...] | None, ColumnSet("quasi-identifier")] = field(
+        default=None, kw_only=True, repr=False
+    )
+
+    def __post_init__(self) -> None:
+        check_fields(self, self.model)
 
     @property
     def model(self) -> str:
@@ -64,42 +70,6 @@ def _plain(value: Any) -> Any:
     if not isinstance(value, tuple):
         return value
     return dict(value) if value and isinstance(value[0], tuple) else list(value)
-
-
-def check_integer(of: Model, name: str, least: int) -> None:
-    """Refuse a parameter that is not a whole number of at least `least`."""
-    of._settle(name, whole_number(getattr(of, name), f"{of.model}: {name}", least))
-
-
-def check_real(of: Model, name: str, least: float, most: float = math.inf, *, open_below: bool = False) -> None:
-    """Refuse a parameter that is not a finite number between `least` and `most`."""
-    of._settle(name, real_number(getattr(of, name), f"{of.model}: {name}", least, most, above=open_below))
-
-
-def check_column(of: Model, name: str = "attribute") -> None:
-    """Refuse a parameter that cannot be the name of a column."""
-    value = getattr(of, name)
-    if not is_text(value) or not value:
-        raise PolicyError(f"{of.model}: {name} must name a sensitive column", got=shown(value), allowed="a text")
-
-
-def check_quasi(of: Model) -> None:
-    """Refuse a `quasi` that is no set of columns."""
-    if of.quasi is not None:
-        of._settle("quasi", column_set(of.quasi, f"{of.model}: quasi"))
-
-
-def check_choice(of: Model, name: str, options: Sequence[str]) -> None:
-    """Refuse a parameter that is none of the options."""
-    one_of(getattr(of, name), f"{name} of {of.model}", options)
-
-
-def is_text(value: object) -> bool:
-    """Whether a value is text that a table can hold: half characters (lone surrogates) are none."""
-    try:
-        return isinstance(value, str) and value.encode("utf-8") is not None
-    except UnicodeEncodeError:
-        return False
 
 
 @dataclass(frozen=True)

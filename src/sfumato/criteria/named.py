@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
-import re
 import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sfumato.core.parameters import column_set
+from sfumato.core.forms import make_variant
 from sfumato.core.registry import Variant
 from sfumato.core.wording import from_flag, scalar
-from sfumato.errors import PolicyError, did_you_mean
+from sfumato.errors import PolicyError
 
-
-def build(table: Mapping[str, Variant[Any]], name: str, parameters: Mapping[str, object]) -> Any:
-    """The criterion of that name; unknown names, and unknown and missing parameters, are told together."""
-    fields = _fields(table, name)
-    faults = [
-        f'unknown parameter "{given}"' + (f"; {hint}" if (hint := did_you_mean(given, fields)) else "")
-        for given in parameters
-        if given not in fields
-    ]
-    faults += [f'missing parameter "{f}"' for f, needed in fields.items() if needed and f not in parameters]
-    if faults:
-        raise PolicyError(f"{name} cannot be built from these parameters", faults, allowed=", ".join(fields))
-    if isinstance(parameters.get("quasi"), list):  # a model of another package may not make a set of it
-        parameters = {**parameters, "quasi": column_set(parameters["quasi"], f"{name}: quasi")}
-    try:
-        return table[name].make(**parameters)
-    except (TypeError, ValueError) as error:  # of a model of another package; ours raise PolicyError
-        raise PolicyError(f"{name} cannot be built from these parameters", hint=type(error).__name__) from None
+KINDS = {"choice": "text", "column": "text", "path": "text", "columns": "list"}  # as the shell writes them
 
 
 def protected_by(require: Iterable[Any]) -> tuple[str, ...]:
@@ -57,8 +37,11 @@ def read_line(table: Mapping[str, Variant[Any]], text: str) -> Any:
     if not words:
         raise PolicyError("a requirement is empty", allowed=", ".join(table), hint=_HINT)
     name, *rest = words
-    fields, kinds = list(_fields(table, name)), _kinds(table[name].make)
-    in_order = [f for f in fields if f != "quasi"]
+    if name not in table:
+        make_variant(table, "privacy model", name, {})
+    fields = {parameter.name: parameter for parameter in table[name].parameters}
+    kinds = {field: KINDS.get(parameter.type, parameter.type) for field, parameter in fields.items()}
+    in_order = [f for f in fields if f != "quasi"]  # which is given by name only
     parameters: dict[str, Any] = {}
     for word in rest:
         key, equals, value = word.partition("=")
@@ -72,7 +55,7 @@ def read_line(table: Mapping[str, Variant[Any]], text: str) -> Any:
         before = parameters.get(key)
         of_columns = key == "quasi" and kinds.get(key) == "list"
         parameters[key] = [*(before or []), *from_flag(value)] if of_columns else _given(value, kinds.get(key), before)
-    return build(table, name, parameters)
+    return make_variant(table, "privacy model", name, parameters)
 
 
 def _given(value: str, kind: str | None, before: Any) -> Any:
@@ -88,19 +71,3 @@ def _given(value: str, kind: str | None, before: Any) -> Any:
 
 
 _HINT = 'write for example "k-anonymity 10" or "entropy-l-diversity \'main diagnosis\' 3"'
-
-
-def _fields(table: Mapping[str, Variant[Any]], name: str) -> dict[str, bool]:
-    """The parameters of a criterion in order, and whether each must be given."""
-    if name not in table:
-        raise PolicyError(f'unknown privacy model "{name}"', allowed=", ".join(table), hint=did_you_mean(name, table))
-    make: Any = table[name].make
-    fields = sorted(dataclasses.fields(make), key=lambda f: f.name == "quasi")  # which is given by name only
-    return {f.name: f.default is f.default_factory is dataclasses.MISSING for f in fields}
-
-
-def _kinds(make: Any) -> dict[str, str]:
-    """What each parameter takes, by the type of its field: "text", a "list" of texts, a "mapping" or a "number"."""
-    written = {f.name: inspect.formatannotation(f.type).strip("'") for f in dataclasses.fields(make)}
-    kinds = {"str": "text", "tuple": "list", "list": "list", "Sequence": "list", "ByValue": "mapping"}
-    return {name: kinds.get(re.split(r"\W", kind)[0], "number") for name, kind in written.items()}

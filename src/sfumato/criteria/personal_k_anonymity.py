@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import polars as pl
 
+from sfumato.core.parameters import Column, Whole
 from sfumato.core.protocols import ClassesView, Flags, HistogramView, Monotonicity, Side
 from sfumato.core.wording import count
 from sfumato.criteria.audit import Finding, Groups
-from sfumato.criteria.model import Model, check_column, check_integer, check_quasi
+from sfumato.criteria.model import Model
 from sfumato.criteria.search_distance import run_maxima
 from sfumato.errors import PolicyError
 
@@ -28,23 +29,18 @@ class PersonalKAnonymity(Model):
     number, or nothing for no wish. The column is released, so that the promise can be verified. The union of satisfying
     classes satisfies; a record with a greater wish may break the class it joins.
 
-    Parameters: `wish`, the column of wishes, which is sensitive; `k`, a whole number of at least 1, for everybody.
+    Parameters: `wish`, the column of wishes, which is sensitive; `k`, how many records every class has at least.
 
     >>> PersonalKAnonymity("wish", 3).parameters()
     {'wish': 'wish', 'k': 3}
     """
 
-    wish: str
-    k: int = 1
+    wish: Annotated[str, Column("sensitive column")]
+    k: Annotated[int, Whole(1)] = 1
 
     monotonicity: ClassVar[Monotonicity] = "merge"
     bounded_by: ClassVar[str] = "k"
     side: ClassVar[Side] = "at least"
-
-    def __post_init__(self) -> None:
-        check_quasi(self)
-        check_column(self, "wish")
-        check_integer(self, "k", 1)
 
     @property
     def needs(self) -> tuple[str, ...]:

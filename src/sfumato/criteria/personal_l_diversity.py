@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import polars as pl
 
+from sfumato.core.parameters import Column, Whole
 from sfumato.core.protocols import ClassesView, Criterion, Flags, Monotonicity, Side
 from sfumato.criteria.audit import Finding, Groups
-from sfumato.criteria.model import Model, check_column, check_integer, check_quasi
+from sfumato.criteria.model import Model
 from sfumato.criteria.of_labels import OfLabels
 from sfumato.criteria.personal_k_anonymity import greatest_wishes, released_wishes
 
@@ -23,26 +24,20 @@ class PersonalLDiversity(Model):
     wish. The column is released, so that the promise can be verified. The union of satisfying classes satisfies; a
     record with a greater wish may break the class it joins. Missing is a value.
 
-    Parameters: `attribute`, a sensitive column; `wish`, the column of wishes, which is sensitive too; `l`, a whole
-    number of at least 1, for everybody.
+    Parameters: `attribute`, the sensitive column; `wish`, the column of wishes, which is sensitive too; `l`, how
+    many different values every class has at least.
 
     >>> PersonalLDiversity("disease", "wish", 2).parameters()
     {'attribute': 'disease', 'wish': 'wish', 'l': 2}
     """
 
-    attribute: str
-    wish: str
-    l: int = 1
+    attribute: Annotated[str, Column("sensitive column")]
+    wish: Annotated[str, Column("sensitive column")]
+    l: Annotated[int, Whole(1)] = 1
 
     monotonicity: ClassVar[Monotonicity] = "merge"
     bounded_by: ClassVar[str] = "l"
     side: ClassVar[Side] = "at least"
-
-    def __post_init__(self) -> None:
-        check_quasi(self)
-        check_column(self)
-        check_column(self, "wish")
-        check_integer(self, "l", 1)
 
     @property
     def needs(self) -> tuple[str, ...]:

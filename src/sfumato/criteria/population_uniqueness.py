@@ -12,14 +12,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from sfumato.core.parameters import OneOf, Real
 from sfumato.core.protocols import Monotonicity, Side
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
 from sfumato.criteria.class_size_bound import TableModel
-from sfumato.criteria.model import SMALLEST_FRACTION, TOLERANCE, check_choice, check_quasi, check_real
+from sfumato.criteria.model import SMALLEST_FRACTION, TOLERANCE
 from sfumato.criteria.released_uniqueness import RELEASED_UNIQUENESS
 
 STEPS = 200  # of a bisection, at most
@@ -254,26 +255,20 @@ class PopulationUniqueness(TableModel):
     above. It is a promise about the table as a whole, and neither merging nor leaving out records must lower it. A
     release in which nobody stands alone is estimated at 0; where the model has no solution the promise is broken.
 
-    Parameters: `t`, from 0 to 1; `sampling_fraction`, the share of the population that is in the table, above 0 and at
-    most 1; `estimator`.
+    Parameters: `t`, the largest share of unique people; `sampling_fraction`, the share of the population that is in
+    the table; `estimator`, the model of the population.
 
     >>> PopulationUniqueness(0.01, 0.1).parameters()
     {'t': 0.01, 'sampling_fraction': 0.1, 'estimator': 'dankar'}
     """
 
-    t: float
-    sampling_fraction: float
-    estimator: str = "dankar"
+    t: Annotated[float, Real(0, 1)]
+    sampling_fraction: Annotated[float, Real(SMALLEST_FRACTION, 1)]
+    estimator: Annotated[str, OneOf(tuple(ESTIMATORS))] = "dankar"
 
     monotonicity: ClassVar[Monotonicity] = "none"
     bounded_by: ClassVar[str] = "t"
     side: ClassVar[Side] = "at most"
-
-    def __post_init__(self) -> None:
-        check_quasi(self)
-        check_real(self, "t", 0, 1)
-        check_real(self, "sampling_fraction", SMALLEST_FRACTION, 1)
-        check_choice(self, "estimator", tuple(ESTIMATORS))
 
     @property
     def enough_size(self) -> int:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import polars as pl
 
+from sfumato.core.parameters import Column, Real, Whole
 from sfumato.core.protocols import ClassesView, Criterion, Flags, HistogramView, Monotonicity, Side
 from sfumato.criteria.audit import Finding, Groups, rounded
-from sfumato.criteria.model import TOLERANCE, Model, check_column, check_integer, check_quasi, check_real
+from sfumato.criteria.model import TOLERANCE, Model
 from sfumato.criteria.of_labels import OfLabels
 from sfumato.criteria.search_distance import ROUNDING, run_maxima, run_of, run_sums
 
@@ -23,25 +24,20 @@ class RecursiveCLDiversity(Model):
     With counts r_1 >= r_2 >= ... >= r_m in a class: r_1 < c (r_l + r_{l+1} + ... + r_m). The comparison is strict: a
     tie fails. A class with fewer than l values fails.
 
-    Parameters: `attribute`, a sensitive column; `c`, a number above 0; `l`, a whole number of at least 1.
+    Parameters: `attribute`, the sensitive column; `c`, below how many times the rarer values the most frequent one
+    stays; `l`, the value from which on the rarer ones are counted.
 
     >>> RecursiveCLDiversity("disease", 4, 3).parameters()
     {'attribute': 'disease', 'c': 4, 'l': 3}
     """
 
-    attribute: str
-    c: float
-    l: int
+    attribute: Annotated[str, Column("sensitive column")]
+    c: Annotated[float, Real(0, above=True)]
+    l: Annotated[int, Whole(1)]
 
     monotonicity: ClassVar[Monotonicity] = "merge"
     bounded_by: ClassVar[str] = "c"
     side: ClassVar[Side] = "below"
-
-    def __post_init__(self) -> None:
-        check_quasi(self)
-        check_column(self)
-        check_real(self, "c", 0, open_below=True)
-        check_integer(self, "l", 1)
 
     @property
     def on_labels(self) -> Criterion:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import polars as pl
 
+from sfumato.core.parameters import Real
 from sfumato.core.protocols import Monotonicity, Side
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
 from sfumato.criteria.class_size_bound import TableModel
-from sfumato.criteria.model import TOLERANCE, check_quasi, check_real
+from sfumato.criteria.model import TOLERANCE
 
 
 @dataclass(frozen=True)
@@ -21,21 +22,17 @@ class SampleUniqueness(TableModel):
     It is a promise about the table as a whole. Merging classes lowers it, and so does leaving out records that stand
     alone.
 
-    Parameters: `t`, from 0 to 1.
+    Parameters: `t`, the largest share of records that are alone.
 
     >>> SampleUniqueness(0.05).holds_table(np.array([1] + [3] * 7))
     True
     """
 
-    t: float
+    t: Annotated[float, Real(0, 1)]
 
     monotonicity: ClassVar[Monotonicity] = "merge"
     bounded_by: ClassVar[str] = "t"
     side: ClassVar[Side] = "at most"
-
-    def __post_init__(self) -> None:
-        check_quasi(self)
-        check_real(self, "t", 0, 1)
 
     @property
     def enough_size(self) -> int:

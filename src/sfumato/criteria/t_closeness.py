@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import polars as pl
 
+from sfumato.core.parameters import Column, OneOf, Real, Written, real_number
 from sfumato.core.protocols import ClassesView, Flags, HistogramView, Monotonicity, Side, ValueLimits
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
 from sfumato.criteria.by_value import ASKS_MORE, ByValue, against, bounds_of, check_per, check_reference, values_in
-from sfumato.criteria.model import TOLERANCE, Model, check_choice, check_column, check_quasi, check_real
+from sfumato.criteria.model import TOLERANCE, Model
 from sfumato.criteria.released_distance import RELEASED
 from sfumato.criteria.search_distance import ROUNDING, SEARCHED, most_rows, most_rows_within, run_maxima
 from sfumato.errors import PolicyError
@@ -34,30 +35,27 @@ class TCloseness(Model):
     With `per`, a class that holds a value of it is within the t of that value; of several the least. Then the union of
     satisfying classes need not satisfy.
 
-    Parameters: `attribute`, a sensitive column; `t`, from 0 to 1 (kl: 0 or more); `distance`; `reference`, not for the
-    hierarchical distance; `per`, printed values (missing as "") to a t of their own, at most as large.
+    Parameters: `attribute`, the sensitive column; `t`, the distance at most, up to 1 except for kl; `distance`, how
+    far apart values are; `reference`, the distribution to compare with, not for the hierarchical distance; `per`,
+    printed values (missing as "") to a t of their own, at most as large.
 
     >>> TCloseness("salary", 0.2, "ordered").parameters()
     {'attribute': 'salary', 't': 0.2, 'distance': 'ordered'}
     """
 
-    attribute: str
-    t: float
-    distance: str = "equal"
-    reference: ByValue | None = field(default=None, repr=False)
-    per: ByValue | None = field(default=None, repr=False)
+    attribute: Annotated[str, Column("sensitive column")]
+    t: Annotated[float, Real(0)]
+    distance: Annotated[str, OneOf(DISTANCES)] = "equal"
+    reference: Annotated[ByValue | None, Written("mapping")] = field(default=None, repr=False)
+    per: Annotated[ByValue | None, Written("mapping")] = field(default=None, repr=False)
 
     bounded_by: ClassVar[str] = "t"
     side: ClassVar[Side] = "at most"
 
     def __post_init__(self) -> None:
-        check_quasi(self)
-        check_column(self)
-        check_choice(self, "distance", DISTANCES)
-        if self.distance == "kl":
-            check_real(self, "t", 0)
-        else:
-            check_real(self, "t", 0, 1)
+        super().__post_init__()
+        if self.distance != "kl":
+            real_number(self.t, f"{self.model}: t", 0, 1)
         if self.reference is not None and self.distance == "hierarchical":
             what = f"{self.model}: a reference has no hierarchical distance"
             raise PolicyError(what, allowed="equal, ordered, kl", hint="take another distance, or no reference")

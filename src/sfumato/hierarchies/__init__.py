@@ -5,6 +5,18 @@ from __future__ import annotations
 from sfumato.core.hierarchy import Recipe
 from sfumato.core.registry import Registry, Variant
 from sfumato.hierarchies.dates import dates
+from sfumato.hierarchies.edits import (
+    HierarchyNode,
+    group_labels,
+    hierarchy_tree,
+    insert_level,
+    merge_groups,
+    move_group,
+    remove_level,
+    rename_label,
+    set_cut_points,
+    split_group,
+)
 from sfumato.hierarchies.either import either
 from sfumato.hierarchies.file import file
 from sfumato.hierarchies.flat import flat
@@ -25,6 +37,7 @@ from sfumato.hierarchies.wide import wide
 __all__ = [
     "HIERARCHIES",
     "TEMPLATES",
+    "HierarchyNode",
     "age",
     "coordinates",
     "countries",
@@ -32,14 +45,19 @@ __all__ = [
     "either",
     "file",
     "flat",
+    "group_labels",
+    "hierarchy_tree",
     "icd10",
     "income",
+    "insert_level",
     "intervals",
     "ip",
     "isced",
     "isco",
     "learned",
     "levels",
+    "merge_groups",
+    "move_group",
     "nace",
     "nuts",
     "order",
@@ -47,6 +65,10 @@ __all__ = [
     "postcode",
     "prefix",
     "redact",
+    "remove_level",
+    "rename_label",
+    "set_cut_points",
+    "split_group",
     "tree",
     "wide",
 ]

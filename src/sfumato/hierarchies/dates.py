@@ -6,12 +6,14 @@ import datetime as dt
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from sfumato.core.exact import EPOCH, has_time, times, zoned
 from sfumato.core.hierarchy import Categories, Groups, Hierarchy, grow, leaves_of
 from sfumato.core.label_grammar import range_text
+from sfumato.core.parameters import OneOf
 from sfumato.errors import HierarchyError, PolicyError, did_you_mean
 
 
@@ -150,11 +152,11 @@ def in_unit(moments: np.ndarray, unit: str) -> Groups:
     return group.reshape(-1), [UNITS[unit](moment) for moment in moments[first].tolist()]
 
 
-def dates(*units: str) -> Dates:
+def dates(*units: Annotated[str, OneOf(tuple(UNITS))]) -> Dates:
     """Dates and times by hour, day, week, month, quarter, year, five years, decade and twenty years.
 
     They print as `[2024-02-13T14:00, 2024-02-13T15:00)`, `2024-02-13`, `2024-W07` (ISO 8601), `2024-02`, `2024-Q1`,
-    `2024`, `2020-2024`, `2020s`, `2020-2039`, and last `*`. `units` are any of "hour", "day", "week", "month",
+    `2024`, `2020-2024`, `2020s`, `2020-2039`, and last `*`. `units`: any of "hour", "day", "week", "month",
     "quarter", "year", "5 years", "decade", "20 years", in that order; without any, day, month, quarter, year and
     decade. A week may lie in two months or years, so week stands with hour and day only. Values with a time zone count
     by their own clock.

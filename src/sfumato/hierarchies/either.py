@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 from pathlib import Path
+from typing import Annotated
 
 from sfumato.core.hierarchy import Categories, Hierarchy, HierarchyNote, Recipe, says_codes
 from sfumato.core.label_grammar import STAR
+from sfumato.core.parameters import Written
 from sfumato.errors import HierarchyError, PolicyError
 from sfumato.hierarchies.file import File
 from sfumato.hierarchies.flat import Flat
@@ -74,8 +76,10 @@ def _prints(recipe: Recipe, labels: set[str], categories: Categories) -> bool:
     return labels.issubset(label for level in recipe.build(categories).labels for label in level)
 
 
-def either(*alternatives: object) -> Either:
+def either(*alternatives: Annotated[object, Written("variant", "hierarchies")]) -> Either:
     """Several hierarchies for one column: a release uses the one that loses least, for all rows alike.
+
+    `alternatives`: the hierarchies to choose from.
 
     Each is a recipe or a short form, as in `hierarchies`. A single file, or a list of edges, in which values have
     several parents gives one for every way up: at each depth all values follow their first parent, or all their second,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from sfumato.core.hierarchy import Categories, Hierarchy
+from sfumato.core.parameters import PlainText, Written
 from sfumato.errors import PolicyError
 from sfumato.hierarchies.rows import RowSource, Way, rows_of_way, source
 from sfumato.hierarchies.tree import from_edges
@@ -33,8 +35,10 @@ class File:
         return f"file {self.source.short}"
 
 
-def file(path: str | Path, delimiter: str | None = None) -> File:
+def file(path: Annotated[str | Path, Written("path")], delimiter: Annotated[str | None, PlainText()] = None) -> File:
     """A hierarchy file: two columns are an edge list `child,parent`, more are the wide form `value;level1;...;*`.
+
+    `path`: the file. `delimiter`: what stands between columns; found unless given.
 
     The delimiter is sniffed among , ; | and tab unless given. Values match by their printed form.
 

@@ -6,12 +6,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Annotated
 
 import numpy as np
 
 from sfumato.core.exact import exact, ratio, show
 from sfumato.core.hierarchy import Categories, Groups, Hierarchy, grow, leaves_of
 from sfumato.core.label_grammar import range_text
+from sfumato.core.parameters import Written
 from sfumato.errors import HierarchyError, PolicyError
 
 Ratios = list[tuple[int, int]]  # numerators and denominators
@@ -152,11 +154,11 @@ def _numbers(categories: Categories, leaves: Sequence[str]) -> Ratios:
 
 
 def intervals(
-    *widths: object,
-    origin: object = 0,
-    cuts: Iterable[object] | None = None,
-    bottom: object = None,
-    top: object = None,
+    *widths: Annotated[object, Written()],
+    origin: Annotated[object, Written()] = 0,
+    cuts: Annotated[Iterable[object] | None, Written("list")] = None,
+    bottom: Annotated[object, Written()] = None,
+    top: Annotated[object, Written()] = None,
 ) -> Intervals:
     """Numbers in half-open intervals, `[20, 30)`, of nested widths or between own cut points.
 
@@ -164,6 +166,10 @@ def intervals(
     `cuts` is a list of levels, finest first, each a rising list of cut points that stand in the finer level too.
     Values below `bottom` print as `< bottom` and values from `top` on as `>= top`, at every level but the first (0);
     an interval that crosses one of them is cut off there. With bottom or top alone the other values stay as they are.
+
+    `widths`: the widths of the levels, each a multiple of the one before. `origin`: a number where an interval starts.
+    `cuts`: own cut points, a list of them for each level. `bottom`: below it all numbers are one group. `top`: so are
+    all from it on.
 
     >>> intervals(5, 10, 20, bottom=18).describe()
     'intervals 5, 10, 20, bottom 18'

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Annotated
 
 import numpy as np
 
 from sfumato.core.exact import HELD, exact, show, steps_below
 from sfumato.core.hierarchy import Categories, Groups, Hierarchy, grow, leaves_of
 from sfumato.core.label_grammar import range_text
-from sfumato.core.parameters import one_of, whole_number
+from sfumato.core.parameters import OneOf, Whole
 from sfumato.hierarchies.dates import in_unit, moments_of
 from sfumato.hierarchies.texts import text_levels
 
+GROUPS = Whole(2)
 TRIMMED = 0.025  # of the rows on either side, at least, which do not matter to the steps
 MOST_TRIMMED = 0.15  # beyond it the steps would not fit the rows that stay
 FIRST = (5, 10, 25)  # a first step, times a power of ten; each next one is twice as wide
@@ -44,8 +46,8 @@ class Learned:
     digits: str = "numbers"
 
     def __post_init__(self) -> None:
-        one_of(self.digits, "digits of learned", DIGITS)
-        object.__setattr__(self, "groups", whole_number(self.groups, "groups of learned", 2))
+        OneOf(DIGITS)(self.digits, "digits of learned")
+        object.__setattr__(self, "groups", GROUPS(self.groups, "groups of learned"))
 
     def build(self, categories: Categories) -> Hierarchy:
         """A few levels between values and root, each at most half as many groups as there are values."""
@@ -79,7 +81,7 @@ class Learned:
         return self.digits != "numbers"
 
 
-def learned(groups: int = 256, digits: str = "numbers") -> Learned:
+def learned(groups: Annotated[int, GROUPS] = 256, digits: Annotated[str, OneOf(DIGITS)] = "numbers") -> Learned:
     """A hierarchy made from the data: steps that people use for numbers and dates, groups of categories.
 
     Numbers stand in steps such as 1, 5, 10, 20, 40 or 500, 2500, 5000, 10000, 20000, as their spread asks for, and
@@ -89,6 +91,8 @@ def learned(groups: int = 256, digits: str = "numbers") -> Learned:
     other quasi-identifiers; groups print as `{a, b}` or `A1**`, and where nothing tells any they become `*`. At most
     `groups` groups at the first level. With `digits` "codes" or "postcodes" whole numbers are categories, those of one
     length by their prefixes; postcodes get the leading zeros back that they lost as numbers.
+
+    `groups`: how many groups the first level has at most. `digits`: what whole numbers are.
 
     >>> learned().describe()
     'learned'

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 from sfumato.core.exact import printed
 from sfumato.core.hierarchy import Categories, Hierarchy, by_label, grow, leaves_of
+from sfumato.core.parameters import Written
 from sfumato.errors import HierarchyError, PolicyError
 
 Step = str | dict[str, str]
@@ -56,8 +58,10 @@ class ExplicitLevels:
         return f"levels given, {len(self.steps)} above the values"
 
 
-def levels(*steps: object) -> ExplicitLevels:
+def levels(*steps: Annotated[object, Written("mapping")]) -> ExplicitLevels:
     """Levels given one by one: a mapping of the labels of the level below to new ones, or one label for all.
+
+    `steps`: the levels, from the finest on.
 
     The first mapping lists all values. A root `*` is added where the last level has several labels.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -13,6 +13,7 @@ import polars as pl
 from sfumato.core.exact import printed
 from sfumato.core.hierarchy import Categories, Hierarchy, grow, leaves_of
 from sfumato.core.label_grammar import set_text
+from sfumato.core.parameters import Written
 from sfumato.errors import HierarchyError, PolicyError
 
 
@@ -97,12 +98,15 @@ def ranks_in(values: Sequence[str], texts: Sequence[str | None], name: str) -> n
     return np.array([np.nan if text is None else place[text] for text in texts])
 
 
-def order(values: Iterable[object], fanouts: Iterable[int] | None = None) -> Order:
+def order(
+    values: Annotated[Iterable[object], Written("list")],
+    fanouts: Annotated[Iterable[int] | None, Written("list")] = None,
+) -> Order:
     """Values in a given order, consecutive ones grouped by fan-outs.
 
-    `fanouts` says how many nodes of a level go into one of the next, from the bottom up; the last group may be smaller.
-    Without fan-outs two nodes make one, level by level. Groups print as `{low, mid}`, those of more than eight
-    values as `first..last`.
+    `values`: the values, the least first. `fanouts`: how many nodes of a level go into one of the next, from the bottom
+    up; the last group may be smaller. Without fan-outs two nodes make one, level by level. Groups print as `{low,
+    mid}`, those of more than eight values as `first..last`.
 
     >>> order(["low", "mid", "high", "top"], fanouts=[2, 2]).describe()
     'order of 4 values, fan-outs 2, 2'

@@ -6,14 +6,15 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from sfumato.core.hierarchy import Categories, Hierarchy, by_label, grow, leaves_of
 from sfumato.core.label_grammar import STAR
-from sfumato.core.parameters import one_of, whole_number
+from sfumato.core.parameters import OneOf, PlainText, Written, whole_number
 from sfumato.errors import HierarchyError, PolicyError
 
 SIDES = ("right", "left")
+SIDE = OneOf(SIDES)
 MOST_CHARACTERS = 400_000_000  # of labels in all levels together
 GROW = "each step masks more characters than the one before, as in 2, 4"
 
@@ -32,7 +33,7 @@ class Redact:
     codes: ClassVar[bool] = True  # digits are no numbers here: they have no ranges
 
     def __post_init__(self) -> None:
-        one_of(self.side, "side of redact", SIDES)
+        SIDE(self.side, "side of redact")
         if not isinstance(self.char, str) or len(self.char) != 1:
             raise PolicyError("char of redact must be one character", got=repr(self.char))
         for step in self.steps:
@@ -98,7 +99,11 @@ class Redact:
         return f"redact {self.side}{steps}" + ("" if self.char == "*" else f" with {self.char}")
 
 
-def redact(side: str = "right", char: str = "*", steps: int | Sequence[int] = ()) -> Redact:
+def redact(
+    side: Annotated[str, SIDE] = "right",
+    char: Annotated[str, PlainText()] = "*",
+    steps: Annotated[int | Sequence[int], Written("list")] = (),
+) -> Redact:
     """Mask characters one by one: 47677, 4767*, 476**, ..., *.
 
     `side` is where masking starts, right or left. Values of different lengths are filled with `char` on that side up to
@@ -107,6 +112,8 @@ def redact(side: str = "right", char: str = "*", steps: int | Sequence[int] = ()
 
     With `steps` each level masks as many characters as its step says, with 2 and 4: 47677, 476**, 4****, *. Nothing is
     filled up then; a value with no more characters than the step becomes a mask of them all, 12 and 7 both `**`.
+
+    `side`: where masking starts. `char`: the sign of a masked character. `steps`: how many characters each level masks.
 
     >>> redact("left").describe(), redact(steps=[2, 4]).describe()
     ('redact left', 'redact right by 2, 4')

@@ -107,6 +107,19 @@ def public(recipe: Recipe | None, dtype: pl.DataType) -> bool:
     return fixed(recipe) or isinstance(recipe, Flat)
 
 
+def policy_table(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """A builder and the values of its parameters as a policy file writes them; `parse` makes the same recipe of it.
+
+    >>> policy_table("intervals", {"widths": [5, 10], "top": 90}), policy_table("learned", {"groups": 8})
+    ({'intervals': [5, 10], 'top': 90}, {'learned': True, 'groups': 8})
+    """
+    parameters = [one.name for one in _registered()[name].parameters]
+    beside = OPTIONS[name] if name in OPTIONS else parameters[1:]
+    first = next((one for one in parameters if one not in beside), "")
+    alone: Any = [] if name == "intervals" else True  # cuts, or ends, without widths
+    return {name: values.get(first, alone)} | {key: value for key, value in values.items() if key != first}
+
+
 def _from_text(text: str, base: str | Path | None) -> Recipe:
     name, _, rest = text.partition(":")
     if name == "either":

@@ -6,8 +6,10 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from sfumato.core.hierarchy import Categories, Hierarchy, HierarchyNote, by_label, grow
+from sfumato.core.parameters import PlainText, Written
 from sfumato.hierarchies.rows import Row, RowSource, fail, first_lines, source, uncovered
 
 TWO_PARENTS = "a value has two parents"
@@ -28,8 +30,13 @@ class TreeRecipe:
         return f"tree {self.source.short}"
 
 
-def tree(edges: str | Path | Iterable[object], delimiter: str | None = None) -> TreeRecipe:
+def tree(
+    edges: Annotated[str | Path | Iterable[object], Written("path")],
+    delimiter: Annotated[str | None, PlainText()] = None,
+) -> TreeRecipe:
     """A tree from an edge list: `child,parent` on each line of a file, or pairs in Python.
+
+    `edges`: the file, or the pairs. `delimiter`: what stands between child and parent; found unless given.
 
     The root is the one node without a parent and prints as it is named; leaves are the nodes without children. The
     delimiter is sniffed among , ; | and tab unless given; blank lines are ignored, spaces are not.

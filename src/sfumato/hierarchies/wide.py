@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from sfumato.core.hierarchy import Categories, Hierarchy
+from sfumato.core.parameters import PlainText, Written
 from sfumato.hierarchies.rows import Row, RowSource, fail, first_lines, source, uncovered
 from sfumato.hierarchies.tree import grow_paths
 
@@ -26,8 +28,13 @@ class Wide:
         return f"wide {self.source.short}"
 
 
-def wide(rows: str | Path | Iterable[object], delimiter: str | None = None) -> Wide:
+def wide(
+    rows: Annotated[str | Path | Iterable[object], Written("path")],
+    delimiter: Annotated[str | None, PlainText()] = None,
+) -> Wide:
     """A hierarchy in wide form: `value;level1;...;root` on each line of a file, or rows in Python.
+
+    `rows`: the file, or the rows. `delimiter`: what stands between columns; found unless given.
 
     The last column is the root, the same on every line. The delimiter is sniffed among , ; | and tab unless given.
 

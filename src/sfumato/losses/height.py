@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from sfumato.core.labels import Labels
 from sfumato.core.microdata import Attribute
+from sfumato.core.parameters import OneOf
 from sfumato.errors import PolicyError
-from sfumato.losses.model import LabelLoss
+from sfumato.losses.model import AGGREGATES, LabelLoss
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Height(LabelLoss):
     """Sum of the levels of a level vector; suppression is free. Only for full-domain recoding."""
 
     by_level: ClassVar[bool] = True
-    aggregate: str = "sum"
+    aggregate: Annotated[str, OneOf(AGGREGATES)] = "sum"
 
     def cost(self, labels: Labels) -> np.ndarray:
         """Cost of a row under each label."""

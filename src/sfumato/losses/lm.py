@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from sfumato.core.labels import Labels
-from sfumato.errors import PolicyError
+from sfumato.core.parameters import OneOf
 from sfumato.losses.model import LabelLoss, range_share
 
 
@@ -18,14 +18,11 @@ class LM(LabelLoss):
 
     Leaves are those present in the table, or with `leaves="hierarchy"` all those of the hierarchy. A numeric column
     without a hierarchy costs (hi - lo)/(max - min).
+
+    `leaves`: which leaves are counted, those that are present or all of the hierarchy.
     """
 
-    leaves: str = "present"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.leaves not in ("present", "hierarchy"):
-            raise PolicyError("unknown count of leaves for lm", got=repr(self.leaves), allowed="present, hierarchy")
+    leaves: Annotated[str, OneOf(("present", "hierarchy"))] = "present"
 
     def cost(self, labels: Labels) -> np.ndarray:
         """Cost of a row under each label."""

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from sfumato.core.labels import Labels
 from sfumato.core.microdata import Attribute
-from sfumato.core.parameters import one_of, real_number
+from sfumato.core.parameters import OneOf, PerColumn, Real, check_fields
 from sfumato.core.protocols import LossOfClasses, LossOfLabels
-from sfumato.core.registry import field_values
-from sfumato.errors import PolicyError
+from sfumato.core.registry import field_values, variant_name
 
 AGGREGATES = ("mean", "sum", "geometric", "maximum")
 
@@ -22,22 +21,18 @@ AGGREGATES = ("mean", "sum", "geometric", "maximum")
 class LabelLoss(LossOfLabels):
     """A cost in 0..1 per row and column, averaged over the rows, aggregated over the columns with weights.
 
-    `aggregate`: "mean" (0..1), "sum", "geometric" (prod (1 + x)^(w/sum w) - 1) or "maximum".
+    `aggregate`: how columns are combined: "mean" (0..1), "sum", "geometric" (prod (1 + x)^(w/sum w) - 1) or "maximum".
     `weights`: a weight per column, 1 where none is given.
     """
 
     by_label: ClassVar[bool] = True
-    aggregate: str = "mean"
-    weights: Mapping[str, float] | None = None
+    aggregate: Annotated[str, OneOf(AGGREGATES)] = "mean"
+    weights: Annotated[Mapping[str, float] | None, PerColumn(Real())] = None
 
     def __post_init__(self) -> None:
-        one_of(self.aggregate, "aggregate of a loss", AGGREGATES)
-        if self.weights is None:
-            return
-        if not isinstance(self.weights, Mapping):
-            raise PolicyError("weights of a loss must map columns to numbers", got=type(self.weights).__name__)
-        weights = {str(name): real_number(w, f'the weight of column "{name}"') for name, w in self.weights.items()}
-        object.__setattr__(self, "weights", {name: float(weight) for name, weight in weights.items()})
+        check_fields(self, variant_name(type(self).__name__))
+        if self.weights is not None:
+            object.__setattr__(self, "weights", {name: float(weight) for name, weight in self.weights.items()})
 
     def own(self, attribute: Attribute) -> np.ndarray:
         """What a value costs unchanged: taken off the cost of its label."""

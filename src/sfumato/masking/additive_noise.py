@@ -4,13 +4,13 @@ and transformation", ASA Survey Research Methods 1986)."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.masked import Change, Context, MaskStep
-from sfumato.core.parameters import real_number, yes_or_no
+from sfumato.core.parameters import Real, YesNo
 from sfumato.core.wording import number
 from sfumato.masking.moments import MOST, Moments, looked_at, moments_of, normals, on_grid
 
@@ -23,13 +23,8 @@ class AdditiveNoise(MaskStep):
     where they say that somebody has no income at all.
     """
 
-    share: Any = 0.5
-    zeros: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.settle(share=real_number(self.share, f"{self.name}: share", 0, MOST, above=True))
-        yes_or_no(self.zeros, f"{self.name}: zeros")
+    share: Annotated[Any, Real(0, MOST, above=True)] = 0.5
+    zeros: Annotated[bool, YesNo()] = False
 
     kinds = ("number",)
     stored = "rows"

@@ -4,13 +4,13 @@ perturbation method for database security", ACM TODS 19, 1994)."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.masked import Change, Context, MaskStep
-from sfumato.core.parameters import real_number, yes_or_no
+from sfumato.core.parameters import Real, YesNo
 from sfumato.core.wording import number
 from sfumato.masking.moments import MOST, Moments, looked_at, moments_of, normals, on_grid, refuse_incomplete, root
 
@@ -24,13 +24,8 @@ class CorrelatedNoise(MaskStep):
     Linear relations between the columns stay, up to rounding: noisy parts still add up to their noisy total.
     """
 
-    share: Any = 0.5
-    restore: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.settle(share=real_number(self.share, f"{self.name}: share", 0, MOST, above=True))
-        yes_or_no(self.restore, f"{self.name}: restore")
+    share: Annotated[Any, Real(0, MOST, above=True)] = 0.5
+    restore: Annotated[bool, YesNo()] = False
 
     kinds = ("number",)
     stored = "rows"

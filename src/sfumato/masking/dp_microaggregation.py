@@ -8,15 +8,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
 
-from sfumato.core.accounting import EXACT_DOWN, PrivacyCost, epsilon_of
+from sfumato.core.accounting import EXACT_DOWN, Epsilon, PrivacyCost, epsilon_of
 from sfumato.core.masked import Change, Context, Fact, MaskStep, numbers_of, refuse_few
 from sfumato.core.mechanisms import laplace
-from sfumato.core.parameters import real_number, shown, whole_number
+from sfumato.core.parameters import Whole, Written, real_number, shown
 from sfumato.core.wording import number, quoted
 from sfumato.errors import ColumnError
 
@@ -36,9 +36,9 @@ class DPMicroaggregation(MaskStep):
     column to the least and the greatest value, known from elsewhere: values beyond are moved to them.
     """
 
-    k: Any = 10
-    epsilon: Any = 1.0
-    bounds: Any = None
+    k: Annotated[Any, Whole()] = 10
+    epsilon: Annotated[Any, Epsilon()] = 1.0
+    bounds: Annotated[Any, Written("mapping", "column", needed=True)] = None
 
     kinds = ("number",)
     private: ClassVar[bool] = True
@@ -49,7 +49,6 @@ class DPMicroaggregation(MaskStep):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(k=whole_number(self.k, f"{self.name}: k", 1), epsilon=float(epsilon_of(self.epsilon)))
         self.settle(bounds=self._bounds(self.bounds))
         self.settle(columns=self.columns or tuple(self.bounds))
         if self.by:
@@ -62,7 +61,7 @@ class DPMicroaggregation(MaskStep):
 
     def _bounds(self, given: Any) -> dict[str, tuple[float, float]]:
         """Column to its two bounds, checked."""
-        allowed = '{"age": (0, 120)}'
+        allowed = '{"age": (0, 120)}, in the shell bounds=age:0|120'
         if not isinstance(given, Mapping) or not given or not all(isinstance(name, str) for name in given):
             what = "bounds are asked for, column by column: they may not come from the table"
             raise self.refuse(what, got=shown(given), allowed=allowed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -13,7 +13,7 @@ import polars as pl
 from sfumato.core.labels import at_level
 from sfumato.core.masked import Change, Context, Fact, MaskStep
 from sfumato.core.microdata import microdata
-from sfumato.core.parameters import is_whole, mapping, whole_number
+from sfumato.core.parameters import Written, column_names, is_whole, mapping, whole_number
 from sfumato.core.printed import as_text, text_column
 from sfumato.core.wording import listed, quoted
 from sfumato.errors import ColumnError
@@ -26,19 +26,21 @@ from sfumato.release.recode import texts_of_labels
 class Generalisation(MaskStep):
     """Replace values by the labels of a level of their hierarchies.
 
-    columns: {column: level}, or names, with levels: one for all, or one for each. Level 0 is the values themselves, the
-    last one a single label. hierarchies: {column: hierarchy} as a policy file writes them, such as "intervals:5,10";
-    for all others, the hierarchies of the table.
+    columns: {column: level}, or names. levels: one for all columns, or one for each; 1 unless given. Level 0 is the
+    values themselves, the last one a single label. hierarchies: {column: hierarchy} as a policy file writes them, such
+    as "intervals:5,10"; for all others, the hierarchies of the table.
     """
 
-    levels: Any = None
-    hierarchies: Any = None
+    columns: Annotated[Any, Written("mapping", "column", needed=True)] = ()
+    levels: Annotated[Any, Written("mapping")] = None
+    hierarchies: Annotated[Any, Written("mapping", "hierarchies")] = None
 
     def __post_init__(self) -> None:
         if isinstance(self.columns, Mapping):
             if self.levels is not None:
                 raise self.refuse("levels are given twice", hint="give them beside the columns, or by levels=")
             self.settle(levels=dict(self.columns), columns=list(self.columns))
+        self.settle(columns=column_names(self.columns, f"{self.name}: columns"))
         super().__post_init__()
         if not self.columns:
             raise self.refuse("it needs columns and their levels", allowed='{"age": 1, "zip": 2}')

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -18,7 +18,7 @@ from sfumato.core.exact import printed as text_of
 from sfumato.core.hierarchy import leaves_of
 from sfumato.core.masked import Change, Context, Fact, MaskStep, numbers_of, refuse_constant
 from sfumato.core.microdata import encode
-from sfumato.core.parameters import one_of, real_number, whole_number
+from sfumato.core.parameters import OneOf, Real, Whole, Written, real_number
 from sfumato.core.printed import as_text, text_column
 from sfumato.core.wording import count, number, quoted
 from sfumato.errors import ColumnError
@@ -33,33 +33,30 @@ SLACK = 0.1  # of a group, by which a cut may move to a rounder number
 class GlobalRecoding(MaskStep):
     """Cut numbers into intervals, or merge categories.
 
-    One of: cuts, own cut points, each the first number of the next interval; width, that of the intervals, which begin
-    at its multiples; groups, how many intervals about, by method: "equal-width", "equal-count" (of rows) or
-    "logarithmic" (of equal width in logarithms); merge, {new label: [values]}, beside rest, the label of all other
-    values, which stay as they are where it is left out. Intervals include their lower end, and cuts that come from the
+    One of four. cuts: own cut points, each the first number of the next interval. width: that of the intervals, which
+    begin at its multiples. groups: how many intervals, about. merge: {new label: [values]}.
+
+    method: how groups are made, of "equal-width", "equal-count" (of rows) or "logarithmic" (of equal width in
+    logarithms). rest: beside merge, the label of all other values, which stay as they are where it is left out.
+
+    Intervals include their lower end, and cuts that come from the
     values are round numbers near them. The outermost intervals are open, but for those of equal width.
     """
 
-    groups: Any = None
-    method: Any = None
-    width: Any = None
-    cuts: Any = None
-    merge: Any = None
-    rest: Any = None
+    groups: Annotated[Any, Whole(2, MOST)] = None
+    method: Annotated[Any, OneOf(METHODS)] = None
+    width: Annotated[Any, Real(0, above=True)] = None
+    cuts: Annotated[Any, Written("list")] = None
+    merge: Annotated[Any, Written("mapping")] = None
+    rest: Annotated[Any, Written("text")] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         ways = {"groups": self.groups, "width": self.width, "cuts": self.cuts, "merge": self.merge}
         if len(given := [name for name, value in ways.items() if value is not None]) != 1:
             raise self.refuse("give one of groups, width, cuts and merge", got=", ".join(given) or "none")
-        if self.method is not None:
-            one_of(self.method, f"method of {self.name}", METHODS)
-            if self.groups is None:
-                raise self.refuse("a method is for a number of groups", got=given[0])
-        if self.groups is not None:
-            self.settle(groups=whole_number(self.groups, f"{self.name}: groups", 2, MOST))
-        if self.width is not None:
-            self.settle(width=real_number(self.width, f"{self.name}: width", above=True))
+        if self.method is not None and self.groups is None:
+            raise self.refuse("a method is for a number of groups", got=given[0])
         if self.cuts is not None:
             given_cuts = self.cuts if isinstance(self.cuts, list | tuple) else [self.cuts]
             cuts = tuple(real_number(c, f"{self.name}: cuts", -1e300) for c in given_cuts)

@@ -5,13 +5,13 @@ Rao, "Discrete cosine transform", IEEE Transactions on Computers 1974)."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.masked import Change, Context, Fact, MaskStep, as_numbers, numbers_of, refuse_constant
-from sfumato.core.parameters import column_name, one_of, real_number, whole_number
+from sfumato.core.parameters import Column, OneOf, Real, Whole
 from sfumato.core.wording import count, percent
 from sfumato.masking.moments import mean_and_covariance
 
@@ -24,30 +24,25 @@ class LossyCompression(MaskStep):
 
     kind: "cosine", each column by itself: of the coefficients of its cosine transform the largest stay, a share `keep`
     of them, 0.01 unless given; "singular", all columns together: of the singular vectors of the standardised columns
-    the first `rank` stay, half as many as there are columns unless given. order: the column in whose order the rows
-    are transformed, under "cosine"; None for the order of the values themselves, which loses least.
+    the first `rank` stay, half as many as there are columns unless given. keep: the share of coefficients that stay.
+    rank: how many singular vectors stay. order: the column in whose order the rows are transformed, under "cosine";
+    None for the order of the values themselves, which loses least.
     """
 
-    kind: Any = "cosine"
-    keep: Any = None
-    rank: Any = None
-    order: Any = None
+    kind: Annotated[Any, OneOf(("cosine", "singular"))] = "cosine"
+    keep: Annotated[Any, Real(0, 1, above=True)] = None
+    rank: Annotated[Any, Whole()] = None
+    order: Annotated[Any, Column()] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        one_of(self.kind, f"kind of {self.name}", ("cosine", "singular"))
         cosine = self.kind == "cosine"
         for name, of_cosine in (("keep", True), ("order", True), ("rank", False)):
             if getattr(self, name) is not None and of_cosine != cosine:
                 allowed = "keep, order" if cosine else "rank"
                 raise self.refuse(f'{name} is no parameter of kind "{self.kind}"', allowed=allowed)
-        if cosine:
-            given = KEEP if self.keep is None else self.keep
-            self.settle(keep=real_number(given, f"{self.name}: keep", 0, 1, above=True))
-        if self.rank is not None:
-            self.settle(rank=whole_number(self.rank, f"{self.name}: rank"))
-        if self.order is not None:
-            self.settle(order=column_name(self.order, f"{self.name}: order"))
+        if cosine and self.keep is None:
+            self.settle(keep=KEEP)
 
     kinds = ("number",)
     leaves = (

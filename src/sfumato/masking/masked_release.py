@@ -12,12 +12,13 @@ import polars as pl
 from sfumato.core.fingerprint import key, secret_seed
 from sfumato.core.policy import Policy
 from sfumato.core.printed import alike_as_one, plain_values
+from sfumato.core.progress import Progress
 from sfumato.core.protocols import Masker
 from sfumato.core.registry import variant_name
 from sfumato.core.roles import Roles
 from sfumato.core.wording import count, quoted
 from sfumato.engines.order import CANONICAL, RANDOM, RowOrder
-from sfumato.engines.protocol import COUNT, Engine, Plan, Progress, refuse_types
+from sfumato.engines.protocol import COUNT, Engine, Plan, refuse_types
 from sfumato.errors import BrokenPromise, PolicyError
 from sfumato.masking.run import Masked, masked, perturbed, row_keys_of, streams_of, told_of
 from sfumato.masking.streamed import MaskedRows, StoredRows, settle

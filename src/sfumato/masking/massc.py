@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -14,7 +14,7 @@ from sfumato.core.hierarchy import Categories
 from sfumato.core.keys import first_of, rank_tuples
 from sfumato.core.masked import Change, Context, Fact, MaskStep, kind_of_column
 from sfumato.core.microdata import encode
-from sfumato.core.parameters import column_names, share_of, whole_number
+from sfumato.core.parameters import ColumnNames, Written, share_of, whole_number
 from sfumato.core.printed import printed
 from sfumato.core.wording import listed, percent, quoted
 from sfumato.errors import ColumnError
@@ -35,10 +35,10 @@ class MASSC(MaskStep):
     totals: columns whose weighted sums, or counts of categories, are those of the input. Survey weights are needed.
     """
 
-    sizes: Any = (2, 5)
-    substitute: Any = (0.2, 0.1, 0.05)
-    keep: Any = (0.7, 0.8, 0.9)
-    totals: Any = ()
+    sizes: Annotated[Any, Written("list")] = (2, 5)
+    substitute: Annotated[Any, Written("list")] = (0.2, 0.1, 0.05)
+    keep: Annotated[Any, Written("list")] = (0.7, 0.8, 0.9)
+    totals: Annotated[Any, ColumnNames()] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -47,7 +47,7 @@ class MASSC(MaskStep):
         sizes = tuple(whole_number(n, f"{self.name}: sizes", 2) for n in _many(self.sizes))
         if sorted(set(sizes)) != list(sizes):
             raise self.refuse("sizes must ascend", allowed="(2, 5)")
-        self.settle(sizes=sizes, totals=column_names(self.totals, f"{self.name}: totals"))
+        self.settle(sizes=sizes)
         for name in ("substitute", "keep"):
             shares = tuple(
                 share_of(x, f"{self.name}: {name}", above=name == "keep") for x in _many(getattr(self, name))

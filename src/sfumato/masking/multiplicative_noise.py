@@ -4,13 +4,13 @@ two-sided with a gap: Evans, Zayatz and Slanta, Journal of Official Statistics 1
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.masked import Change, Context, MaskStep, as_numbers
-from sfumato.core.parameters import one_of, real_number, yes_or_no
+from sfumato.core.parameters import OneOf, Real, YesNo
 from sfumato.core.random_stream import RandomStream
 from sfumato.core.wording import number, percent
 from sfumato.masking.moments import DIGITS, Moments, looked_at, moments_of, points, refuse_undone
@@ -25,34 +25,33 @@ class MultiplicativeNoise(MaskStep):
 
     kind: "normal" or "log-normal", factors of mean 1 whose standard deviation is the share, 0.1 unless given, the
     latter never below 0; "two-sided", factors even on [1 - b, 1 - a] and [1 + a, 1 + b], so that every value changes by
-    at least a, 0.05 unless given, and at most b, 0.15 unless given. together: one factor for all columns of a row, so
-    that their ratios and sums stay.
+    at least a and at most b. share: the standard deviation of normal and log-normal factors. a: the least change of
+    two-sided factors, 0.05 unless given. b: the largest, 0.15 unless given. together: one factor for all columns of a
+    row, so that their ratios and sums stay.
     """
 
-    kind: Any = "log-normal"
-    share: Any = None
-    a: Any = None
-    b: Any = None
-    together: bool = False
+    kind: Annotated[Any, OneOf(KINDS_OF_NOISE)] = "log-normal"
+    share: Annotated[Any, Real(0, 1, above=True)] = None
+    a: Annotated[Any, Real(0, 1)] = None
+    b: Annotated[Any, Real(0, 1, above=True)] = None
+    together: Annotated[bool, YesNo()] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        one_of(self.kind, f"kind of {self.name}", KINDS_OF_NOISE)
-        yes_or_no(self.together, f"{self.name}: together")
         two_sided = self.kind == "two-sided"
         for name, of_two_sided in (("share", False), ("a", True), ("b", True)):
             if getattr(self, name) is not None and of_two_sided != two_sided:
                 allowed = "a and b" if two_sided else "share"
                 raise self.refuse(f'{name} is no parameter of kind "{self.kind}"', allowed=allowed)
         if two_sided:
-            a = real_number(GAP if self.a is None else self.a, f"{self.name}: a", 0, 1)
-            b = real_number(max(END, 2 * a) if self.b is None else self.b, f"{self.name}: b", 0, 1, above=True)
-            if a >= b:
-                raise self.refuse("the gap is no smaller than the largest change", got=f"a={a}, b={b}", allowed="a < b")
+            a = GAP if self.a is None else self.a
+            b = max(END, 2 * a) if self.b is None else self.b
+            if b > 1 or a >= b:
+                got, allowed = f"a={a}, b={b}", "a < b <= 1"
+                raise self.refuse("the gap is no smaller than the largest change", got=got, allowed=allowed)
             self.settle(a=a, b=b)
         else:
-            given = SHARE if self.share is None else self.share
-            self.settle(share=real_number(given, f"{self.name}: share", 0, 1, above=True))
+            self.settle(share=SHARE if self.share is None else self.share)
 
     kinds = ("number",)
     stored = "rows"

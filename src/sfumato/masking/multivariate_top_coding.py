@@ -4,13 +4,13 @@ for Microdata, 2017)."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.masked import Change, Context, Fact, MaskStep, as_numbers, numbers_of, refuse_constant
-from sfumato.core.parameters import real_number
+from sfumato.core.parameters import Real
 from sfumato.core.wording import percent, quoted
 from sfumato.errors import ColumnError
 from sfumato.masking.moments import complete_rows, decimals, unit_of
@@ -24,13 +24,11 @@ class MultivariateTopCoding(MaskStep):
     A row lies out where its robust distance is beyond what a share alpha of normal rows would reach; it comes to lie at
     that distance. Rows with a missing value stay as they are, unless one of the others is beyond all of the ellipsoid,
     and becomes its end.
+
+    alpha: the share of normal rows that would lie out.
     """
 
-    alpha: Any = 0.025
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.settle(alpha=real_number(self.alpha, f"{self.name}: alpha", 0, 0.5, above=True))
+    alpha: Annotated[Any, Real(0, 0.5, above=True)] = 0.025
 
     kinds = ("number",)
     leaves = (

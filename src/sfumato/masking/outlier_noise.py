@@ -4,13 +4,13 @@ existing methods", Privacy in Statistical Databases, LNCS 5262, 2008)."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.masked import Change, Context, MaskStep, as_numbers, numbers_of, refuse_constant
-from sfumato.core.parameters import real_number
+from sfumato.core.parameters import Real
 from sfumato.core.wording import number, percent
 from sfumato.masking.moments import MOST, complete_rows, decimals, normals, refuse_undone, root, unit_of
 from sfumato.masking.robust import chi_square_quantile, robust_moments, squared_distances
@@ -21,18 +21,15 @@ class OutlierNoise(MaskStep):
     """Add noise to outlying rows only, the more the farther they lie out; all others stay as they are.
 
     A row is outlying where its robust distance from the centre, of all columns together or of one by itself, is beyond
-    what a share alpha of normal rows would reach. share: the standard deviation of the noise over the robust one of the
-    column, of a row that just is outlying; that of a row twice as far out is twice as large. The noise has the robust
-    correlations of the columns.
+    what a share alpha of normal rows would reach.
+
+    alpha: the share of normal rows that count as outlying. share: the standard deviation of the noise over the robust
+    one of the column, of a row that just is outlying; that of a row twice as far out is twice as large. The noise has
+    the robust correlations of the columns.
     """
 
-    share: Any = 0.5
-    alpha: Any = 0.025
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.settle(share=real_number(self.share, f"{self.name}: share", 0, MOST, above=True))
-        self.settle(alpha=real_number(self.alpha, f"{self.name}: alpha", 0, 0.5, above=True))
+    share: Annotated[Any, Real(0, MOST, above=True)] = 0.5
+    alpha: Annotated[Any, Real(0, 0.5, above=True)] = 0.025
 
     kinds = ("number",)
     leaves = "Rows that are not outlying are released as they are, and an outlier stays one more often than not."

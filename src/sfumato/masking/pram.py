@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -15,7 +15,7 @@ from sfumato.core.hierarchy import Categories
 from sfumato.core.keys import first_of, rank_tuples
 from sfumato.core.masked import Change, Context, MaskStep
 from sfumato.core.microdata import encode
-from sfumato.core.parameters import one_of, path_of, share_of, whole_number, yes_or_no
+from sfumato.core.parameters import OneOf, Share, Whole, Written, YesNo, path_of, share_of
 from sfumato.core.printed import known, printed
 from sfumato.core.wording import count
 from sfumato.errors import ColumnError, PolicyError
@@ -34,38 +34,27 @@ class Pram(MaskStep):
 
     p: the probability that a category stays, 0.8 unless given; all others are as likely. matrix: the owner's own
     instead, as a mapping of each category to the probabilities of what it becomes, or a CSV file with a row and a
-    column for each. invariant: whether shares stay as they are on average, by one of three routes: "two-stage" (the
+    column for each. invariant: whether shares stay as they are on average. route: how they do: "two-stage" (the
     matrix, then the one that leads back), softened to alpha times it; "equal-flows" (Gouweleeuw et al.: as many rows go
     from any category to any other, so that the rarest changes most, and stays with probability p); "proportional" (a
-    category becomes another as likely as that is common). band: ordered categories become others at most so many steps
+    category becomes another as likely as that is common). alpha: how much of the invariant matrix is kept, 1 unless
+    given. band: ordered categories become others at most so many steps
     away, twice as many after two stages; order: their order, where it is not that of numbers. within: the level of the
     column's hierarchy whose groups no category leaves. together: several columns change as one.
     """
 
-    p: Any = None
-    matrix: Any = None
-    invariant: bool = False
-    route: Any = None
-    alpha: Any = None
-    band: Any = None
-    order: Any = None
-    within: Any = None
-    together: bool = False
+    p: Annotated[Any, Share()] = None
+    matrix: Annotated[Any, Written("mapping")] = None
+    invariant: Annotated[bool, YesNo()] = False
+    route: Annotated[Any, OneOf(ROUTES)] = None
+    alpha: Annotated[Any, Share(above=True)] = None
+    band: Annotated[Any, Whole()] = None
+    order: Annotated[Any, Written("list")] = None
+    within: Annotated[Any, Whole()] = None
+    together: Annotated[bool, YesNo()] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        yes_or_no(self.invariant, f"{self.name}: invariant")
-        yes_or_no(self.together, f"{self.name}: together")
-        if self.p is not None:
-            self.settle(p=share_of(self.p, f"{self.name}: p"))
-        if self.route is not None:
-            one_of(self.route, f"{self.name}: route", ROUTES)
-        if self.alpha is not None:
-            self.settle(alpha=share_of(self.alpha, f"{self.name}: alpha", above=True))
-        if self.band is not None:
-            whole_number(self.band, f"{self.name}: band")
-        if self.within is not None:
-            whole_number(self.within, f"{self.name}: within")
         if self.order is not None:
             self.settle(order=order(self.order).values)
         if self.matrix is not None:

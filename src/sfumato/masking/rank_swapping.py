@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -13,7 +13,7 @@ import polars as pl
 from sfumato.core.compiled import kernel
 from sfumato.core.masked import Change, Context, Fact, MaskStep, kind_of_column
 from sfumato.core.microdata import encode
-from sfumato.core.parameters import real_number
+from sfumato.core.parameters import Real, Written
 from sfumato.core.wording import number
 from sfumato.errors import ColumnError
 from sfumato.hierarchies.order import order, order_of_column, ranks_in
@@ -26,33 +26,27 @@ FEWEST = 3  # values that are grouped
 class RankSwapping(MaskStep):
     """Exchange each value with one drawn from the next p percent of ranks.
 
-    One of three says how wide the window is: p, in percent of the values, 5 unless given; r0, the least correlation of
-    the column before and after; k0, the bound on means: that of a random subset of N rows moves by at most
-    2 k0 mean / sqrt(N), as a rule of 95 percent (Moore 1996). top, bottom: the percentage of largest and of
-    smallest numbers that all become their mean, and do not swap. order: the order of the values of a column of texts.
+    One of three says how wide the window is. p: in percent of the values, 5 unless given. r0: the least correlation of
+    the column before and after. k0: the bound on means: that of a random subset of N rows moves by at most
+    2 k0 mean / sqrt(N), as a rule of 95 percent (Moore 1996).
+
+    top: the percentage of largest numbers that all become their mean, and do not swap. bottom: that of smallest ones.
+    order: the order of the values of a column of texts.
     """
 
-    p: Any = None
-    r0: Any = None
-    k0: Any = None
-    top: Any = 0
-    bottom: Any = 0
-    order: Any = None
+    p: Annotated[Any, Real(0, 100, above=True)] = None
+    r0: Annotated[Any, Real(-1, 1)] = None
+    k0: Annotated[Any, Real(0, above=True)] = None
+    top: Annotated[Any, Real(0, 100)] = 0
+    bottom: Annotated[Any, Real(0, 100)] = 0
+    order: Annotated[Any, Written("list")] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.p is not None:
-            self.settle(p=real_number(self.p, f"{self.name}: p", 0, 100, above=True))
-        if self.r0 is not None:
-            self.settle(r0=real_number(self.r0, f"{self.name}: r0", -1, 1))
-        if self.k0 is not None:
-            self.settle(k0=real_number(self.k0, f"{self.name}: k0", above=True))
         if sum(given is not None for given in (self.p, self.r0, self.k0)) > 1:
             raise self.refuse("p, r0 and k0 each say how wide the window is", hint="give one of them")
-        ends = [real_number(getattr(self, end), f"{self.name}: {end}", 0, 100) for end in ("top", "bottom")]
-        if sum(ends) >= 100:
-            raise self.refuse("top and bottom leave nothing to swap", got=f"{number(sum(ends))} percent")
-        self.settle(top=ends[0], bottom=ends[1])
+        if self.top + self.bottom >= 100:
+            raise self.refuse("top and bottom leave nothing to swap", got=f"{number(self.top + self.bottom)} percent")
         if self.order is not None:
             self.settle(order=order(self.order).values)
 

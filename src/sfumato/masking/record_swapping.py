@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -12,7 +12,7 @@ import polars as pl
 from sfumato.core.compiled import inner, kernel
 from sfumato.core.keys import first_of
 from sfumato.core.masked import Change, Context, Fact, MaskStep
-from sfumato.core.parameters import column_name, column_names, share_of, whole_number
+from sfumato.core.parameters import Column, ColumnNames, Share, Whole, Written, column_names
 from sfumato.core.wording import count, number, percent, quoted
 from sfumato.engines.order import numbered
 from sfumato.errors import ColumnError, warn
@@ -27,31 +27,23 @@ class RecordSwapping(MaskStep):
     """Let whole households exchange their areas with similar ones elsewhere, those at risk first.
 
     columns: the areas, from the coarsest to the finest. household: the column that says which rows are one; without it
-    each row is. risk, k: a household is at risk in an area where fewer than k rows are like one of its rows in these
-    columns; such households are swapped out of it, level by level, as far as partners are found. rate: the share of
-    households that are swapped in all, in each of the finest areas. similar: columns that both households of a pair are
-    equal in, or several such lists, tried in order; both always have as many rows. carry: further columns of a
-    household that go with the area.
+    each row is. risk: columns by which a household is at risk. k: it is in an area where fewer than k rows are like one
+    of its rows in these columns; such households are swapped out of it, level by level, as far as partners are found.
+    rate: the share of households that are swapped in all, in each of the finest areas. similar: columns that both
+    households of a pair are equal in, or several such lists, tried in order; both always have as many rows. carry:
+    further columns of a household that go with the area.
     """
 
-    household: Any = None
-    risk: Any = ()
-    k: Any = 3
-    rate: Any = 0.05
-    similar: Any = ()
-    carry: Any = ()
+    household: Annotated[Any, Column()] = None
+    risk: Annotated[Any, ColumnNames()] = ()
+    k: Annotated[Any, Whole()] = 3
+    rate: Annotated[Any, Share()] = 0.05
+    similar: Annotated[Any, Written("list", "column")] = ()
+    carry: Annotated[Any, ColumnNames()] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.household is not None:
-            column_name(self.household, f"{self.name}: household")
-        self.settle(
-            risk=column_names(self.risk, f"{self.name}: risk"),
-            k=whole_number(self.k, f"{self.name}: k"),
-            rate=share_of(self.rate, f"{self.name}: rate"),
-            similar=_profiles(self.similar, f"{self.name}: similar"),
-            carry=column_names(self.carry, f"{self.name}: carry"),
-        )
+        self.settle(similar=_profiles(self.similar, f"{self.name}: similar"))
         if not self.columns:
             raise self.refuse("it needs the columns of the areas", allowed='from the coarsest, as ["state", "county"]')
         moved = {*self.columns, *self.carry}

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.masked import Change, Context, MaskStep, as_numbers, numbers_of, refuse_constant
-from sfumato.core.parameters import whole_number
+from sfumato.core.parameters import Whole
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,7 @@ class Resampling(MaskStep):
     those of equal values by chance. The more samples, the nearer each is to what was there.
     """
 
-    t: Any = 3
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.settle(t=whole_number(self.t, f"{self.name}: t", 1, 1000))
+    t: Annotated[Any, Whole(1, 1000)] = 3
 
     kinds = ("number",)
     leaves = "The order of the rows stays: whoever has the largest value still has it, and it is of about that size."

@@ -4,13 +4,13 @@ addition", Inference Control in Statistical Databases, LNCS 2316, 2002)."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.masked import Change, Context, MaskStep, as_numbers, numbers_of, refuse_constant
-from sfumato.core.parameters import real_number
+from sfumato.core.parameters import Real
 from sfumato.core.wording import number
 from sfumato.masking.moments import (
     FEWEST,
@@ -35,11 +35,7 @@ class RestrictedNoise(MaskStep):
     missing values of their own kind keep them on average. Whole numbers become decimals.
     """
 
-    share: Any = 0.5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.settle(share=real_number(self.share, f"{self.name}: share", 0, MOST, above=True))
+    share: Annotated[Any, Real(0, MOST, above=True)] = 0.5
 
     kinds = ("number",)
     leaves = (

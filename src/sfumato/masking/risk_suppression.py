@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -16,7 +16,7 @@ from sfumato.core.cells import count_cells
 from sfumato.core.compiled import inner, kernel
 from sfumato.core.masked import Change, Context, Fact, MaskStep
 from sfumato.core.microdata import encode
-from sfumato.core.parameters import column_set, is_whole, mapping, one_of, share_of, whole_number
+from sfumato.core.parameters import OneOf, Share, Whole, Written, column_set, is_whole, mapping, whole_number
 from sfumato.core.wording import count, number, quoted
 from sfumato.measures.risk.kernels import individual_risks
 from sfumato.search.suppression.cells import kept_bits, packed
@@ -32,29 +32,25 @@ TIE = 1e-6  # by how much importance counts beside the number of cells
 class RiskSuppression(MaskStep):
     """Blank as few cells as needed of rows whose key values are too rare, those of less important columns first.
 
-    columns: the keys. A row is at risk where fewer than k rows match it in the keys, or its individual risk is above
-    the threshold: 1/f for f such rows, and with survey weights the mean of 1/F over the population they stand for. A
-    missing value matches any. importance: the columns from the most to the least important, or {column: rank}, 1 the
+    columns: the keys. k: a row is at risk where fewer rows match it in the keys. threshold: or where its individual
+    risk is above this: 1/f for f such rows, and with survey weights the mean of 1/F over the population they stand for.
+    A missing value matches any. importance: the columns from the most to the least important, or {column: rank}, 1 the
     most; of equally many cells those of the least important go. combinations: sets of keys in each of which no row
-    shall be at risk, or numbers of columns, for all sets of that many; all keys together where it is left out.
-    matches: "table", each row at risk loses cells of its own until it matches enough rows of the table; "release",
-    cells that other rows' blanks make needless are given back, which are fewer, but then a rare row may stay as it is.
+    shall be at risk, or numbers of columns, for all sets of that many; all keys together where it is left out. matches:
+    "table", each row at risk loses cells of its own until it matches enough rows of the table; "release", cells that
+    other rows' blanks make needless are given back, which are fewer, but then a rare row may stay as it is.
     """
 
-    k: Any = None
-    threshold: Any = None
-    importance: Any = None
-    combinations: Any = None
-    matches: str = "table"
+    k: Annotated[Any, Whole(2)] = None
+    threshold: Annotated[Any, Share(above=True)] = None
+    importance: Annotated[Any, Written("list", "column")] = None
+    combinations: Annotated[Any, Written("list")] = None
+    matches: Annotated[str, OneOf(("table", "release"))] = "table"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if (self.k is None) == (self.threshold is None):
             raise self.refuse("give k or a threshold of risk", allowed="k=3 or threshold=0.1")
-        if self.k is not None:
-            self.settle(k=whole_number(self.k, f"{self.name}: k", 2))
-        else:
-            self.settle(threshold=share_of(self.threshold, f"{self.name}: threshold", above=True))
         if not self.columns:
             raise self.refuse("it needs the key columns", allowed='["age", "sex", "zip"]')
         if len(self.columns) > MOST_COLUMNS:
@@ -62,7 +58,6 @@ class RiskSuppression(MaskStep):
             raise self.refuse(
                 "it has too many keys", got=got, allowed=allowed, hint="use the search minimal-suppression"
             )
-        one_of(self.matches, f"matches of {self.name}", ("table", "release"))
         if self.importance is not None:
             self.settle(importance=self._ranks(self.importance))
         if self.combinations is not None:

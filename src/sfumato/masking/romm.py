@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.masked import Change, Context, MaskStep, as_numbers, numbers_of, refuse_constant
-from sfumato.core.parameters import share_of
+from sfumato.core.parameters import Share
 from sfumato.core.wording import number
 from sfumato.masking.moments import (
     FEWEST,
@@ -40,11 +40,7 @@ class ROMM(MaskStep):
     missing values of their own kind get normal noise as strong. Whole numbers become decimals.
     """
 
-    p: Any = 0.5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.settle(p=share_of(self.p, f"{self.name}: p", above=True))
+    p: Annotated[Any, Share(above=True)] = 0.5
 
     kinds = ("number",)
     leaves = (

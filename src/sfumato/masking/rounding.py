@@ -4,13 +4,13 @@ Control, 2001)."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.masked import Change, Context, Fact, MaskStep, as_numbers, numbers_of
-from sfumato.core.parameters import real_number, shown, yes_or_no
+from sfumato.core.parameters import Real, Written, YesNo, real_number, shown
 from sfumato.core.wording import number
 from sfumato.masking.moments import Moments, moments_of, refuse_empty
 
@@ -24,14 +24,12 @@ class Rounding(MaskStep):
     itself; else to the nearest, halves up.
     """
 
-    base: Any = 1
-    points: Any = None
-    random: bool = False
+    base: Annotated[Any, Real(0, above=True)] = 1
+    points: Annotated[Any, Written("list")] = None
+    random: Annotated[bool, YesNo()] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(base=real_number(self.base, f"{self.name}: base", above=True))
-        yes_or_no(self.random, f"{self.name}: random")
         if self.points is not None:
             if not isinstance(self.points, list | tuple):
                 raise self.refuse("points must be a list of numbers", got=shown(self.points), allowed="[10, 20, 30]")

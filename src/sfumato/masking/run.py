@@ -13,6 +13,7 @@ import polars as pl
 from sfumato.core.masked import PSEUDONYMOUS, Change, Context, Fact, kind_of_column
 from sfumato.core.parameters import known_columns, weights_of
 from sfumato.core.printed import printed
+from sfumato.core.progress import check_cancelled
 from sfumato.core.protocols import Masker
 from sfumato.core.random_stream import RandomStream, stream_of
 from sfumato.core.registry import variant_name
@@ -118,6 +119,7 @@ def masked(
     the places of rows, or of their keys."""
     found = Masked(table, np.arange(table.height))
     for step, given in zip(steps, streams, strict=True):
+        check_cancelled()
         stream = replace(given, row_keys=row_keys)
         found = _after(found, with_columns(step, found.table, apart), stream, weight, hierarchies or {}, table.height)
     return found

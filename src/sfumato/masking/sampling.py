@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.masked import Change, Context, Fact, MaskStep
-from sfumato.core.parameters import column_name, column_names, one_of, real_number, share_of, whole_number
+from sfumato.core.parameters import Column, ColumnNames, OneOf, Real, Share, Written, whole_number
 from sfumato.core.printed import printed
 from sfumato.core.wording import count, number, quoted
 from sfumato.engines.order import numbered
@@ -23,19 +23,19 @@ METHODS = ("simple", "systematic")
 class Sampling(MaskStep):
     """Release a sample of the rows, or of whole households, and scale survey weights to what they added up to.
 
-    size: how many rows, or {value of the stratum: how many} with one column in `by`; or fraction: the share of them.
+    size: how many rows, or {value of the stratum: how many} with one column in `by`. fraction: or the share of them.
     Strata in `by` take their share of the size, by largest remainders. method: "simple", by chance; "systematic", every
     n-th row from a start by chance, in the order of the columns `order`, else of the table. household: a column whose
     equal values are units that stay whole; size then counts households. total: what the weights shall add up to; their
     sum in the table where it is left out.
     """
 
-    size: Any = None
-    fraction: Any = None
-    method: str = "simple"
-    household: Any = None
-    order: Any = ()
-    total: Any = None
+    size: Annotated[Any, Written()] = None
+    fraction: Annotated[Any, Share(above=True)] = None
+    method: Annotated[str, OneOf(METHODS)] = "simple"
+    household: Annotated[Any, Column()] = None
+    order: Annotated[Any, ColumnNames()] = ()
+    total: Annotated[Any, Real(0, above=True)] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -56,16 +56,8 @@ class Sampling(MaskStep):
             self.settle(size=each)
         elif self.size is not None:
             self.settle(size=whole_number(self.size, f"{self.name}: size"))
-        else:
-            self.settle(fraction=share_of(self.fraction, f"{self.name}: fraction", above=True))
-        one_of(self.method, f"method of {self.name}", METHODS)
-        if self.household is not None:
-            self.settle(household=column_name(self.household, f"{self.name}: household"))
-        self.settle(order=column_names(self.order, f"{self.name}: order"))
         if self.order and self.method != "systematic":
             raise self.refuse("an order is for systematic samples", got=f"method {self.method}")
-        if self.total is not None:
-            self.settle(total=real_number(self.total, f"{self.name}: total", above=True))
 
     kinds = ()
     perturbs = False

@@ -4,13 +4,13 @@ Science 52, 2006)."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.masked import Change, Context, Fact, MaskStep, kind_of_column
-from sfumato.core.parameters import column_names
+from sfumato.core.parameters import ColumnNames
 from sfumato.core.printed import plain_values
 from sfumato.core.random_stream import RandomStream
 from sfumato.core.wording import count, quoted
@@ -28,13 +28,14 @@ class Shuffling(MaskStep):
     The columns are fitted on those named in `given`, by their normal scores; residuals with the covariance that the
     fit leaves are drawn for each row, and the values of a column go to the rows in the order of what is drawn. All
     values stay, each as often; rank correlations stay nearly. Without `given` only those among the columns do.
+
+    given: columns whose relations to the shuffled ones stay.
     """
 
-    given: Any = ()
+    given: Annotated[Any, ColumnNames()] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(given=column_names(self.given, f"{self.name}: given"))
         if both := [name for name in self.given if name in self.columns]:
             raise self.refuse(f"{quoted(both)} cannot be both shuffled and given", hint="name each column once")
 

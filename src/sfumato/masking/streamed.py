@@ -18,6 +18,7 @@ import polars as pl
 from sfumato.core.masked import Change, Context, Fact, of_type, typed
 from sfumato.core.parameters import weights_of
 from sfumato.core.printed import is_printable, plain_values
+from sfumato.core.progress import Progress, quiet
 from sfumato.core.protocols import Masker
 from sfumato.core.random_stream import RandomStream
 from sfumato.core.registry import variant_name
@@ -26,7 +27,7 @@ from sfumato.engines.files.recode import Tuples
 from sfumato.engines.files.table import ScannedFile
 from sfumato.engines.files.write import write_frames
 from sfumato.engines.order import INPUT, numbered
-from sfumato.engines.protocol import COUNT, RESERVED_PREFIX, Engine, Plan, Progress, refuse_many
+from sfumato.engines.protocol import COUNT, RESERVED_PREFIX, Engine, Plan, refuse_many
 from sfumato.errors import ColumnError, PolicyError, ReadError
 from sfumato.masking.run import (
     Masked,
@@ -37,7 +38,6 @@ from sfumato.masking.run import (
     row_keys_of,
     with_columns,
 )
-from sfumato.measures.table import quiet
 from sfumato.release.facts import FACTS
 
 CHANGED = "the table has other rows than when it was counted: it was changed while it was read"

@@ -4,13 +4,13 @@ disclosure control", Journal of Statistical Planning and Inference 6, 1982)."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.masked import Change, Context, Fact, MaskStep
-from sfumato.core.parameters import column_names, share_of
+from sfumato.core.parameters import ColumnNames, Share
 from sfumato.core.wording import percent, quoted
 from sfumato.engines.order import numbered
 
@@ -23,13 +23,11 @@ class Swapping(MaskStep):
     rows that exchange.
     """
 
-    keys: Any = ()
-    rate: Any = 0.1
+    keys: Annotated[Any, ColumnNames()] = ()
+    rate: Annotated[Any, Share(above=True)] = 0.1
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(keys=column_names(self.keys, f"{self.name}: keys"))
-        self.settle(rate=share_of(self.rate, f"{self.name}: rate", above=True))
         if not self.columns:
             raise self.refuse("it needs to know which columns are exchanged", allowed='for example ["income"]')
         if both := [name for name in self.keys if name in self.columns]:

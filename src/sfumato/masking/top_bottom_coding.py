@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.exact import roundest
 from sfumato.core.masked import Change, Context, Fact, MaskStep, as_numbers, numbers_of, refuse_constant
-from sfumato.core.parameters import is_whole, one_of, real_number, whole_number
+from sfumato.core.parameters import OneOf, Real, Whole, is_whole
 from sfumato.core.wording import count, listed, number
 
 KINDS_OF_BOUNDS = ("value", "percentile", "z-score")
@@ -24,34 +24,26 @@ SLACK = 0.1  # of the rows beyond a percentile, or of a standard deviation, by w
 class TopBottomCoding(MaskStep):
     """Replace numbers above a top bound and below a bottom bound.
 
-    top, bottom: one or both. kind: what they are: a "value"; a "percentile", 0 to 100; a "z-score", standard deviations
-    from the mean, such as 3 and -3. Bounds that come from the values are moved inward to a round number. replacement:
-    "bound", the bound itself; "mean" or "median" of the values beyond it, of which there must be `least` rows at least;
-    or a number.
+    top: the largest number. bottom: the smallest; one or both. kind: what they are: a "value"; a "percentile", 0 to
+    100; a "z-score", standard deviations from the mean, such as 3 and -3. Bounds that come from the values are moved
+    inward to a round number. replacement: "bound", the bound itself; "mean" or "median" of the values beyond it, of
+    which there must be `least` rows at least; or a number.
     """
 
-    top: Any = None
-    bottom: Any = None
-    kind: str = "value"
-    replacement: Any = "bound"
-    least: int = 5
+    top: Annotated[Any, Real(-1e300, 1e300)] = None
+    bottom: Annotated[Any, Real(-1e300, 1e300)] = None
+    kind: Annotated[str, OneOf(KINDS_OF_BOUNDS)] = "value"
+    replacement: Annotated[Any, OneOf(REPLACEMENTS, Real(-1e300))] = "bound"
+    least: Annotated[int, Whole(3)] = 5
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        one_of(self.kind, f"kind of {self.name}", KINDS_OF_BOUNDS)
         if self.top is None and self.bottom is None:
             raise self.refuse("give a top bound, a bottom bound or both", allowed="top=100000")
-        low, high = (0, 100) if self.kind == "percentile" else (-1e300, 1e300)
-        for end in ("top", "bottom"):
-            if (given := getattr(self, end)) is not None:
-                self.settle(**{end: real_number(given, f"{self.name}: {end}", low, high)})
+        if self.kind == "percentile" and not all(0 <= (end or 0) <= 100 for end in (self.top, self.bottom)):
+            raise self.refuse("percentiles lie between 0 and 100")
         if self.top is not None and self.bottom is not None and self.bottom >= self.top:
             raise self.refuse("the bottom bound must be below the top bound")
-        if isinstance(self.replacement, str):
-            one_of(self.replacement, f"replacement of {self.name}", REPLACEMENTS)
-        else:
-            self.settle(replacement=real_number(self.replacement, f"{self.name}: replacement", -1e300))
-        self.settle(least=whole_number(self.least, f"{self.name}: least", 3))
 
     kinds = ("number",)
     perturbs = False

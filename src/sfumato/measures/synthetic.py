@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.parameters import column_names, known_columns, one_of, whole_number
+from sfumato.core.progress import check_cancelled
 from sfumato.core.wording import listed, percent
 from sfumato.errors import PolicyError, SfumatoError
 from sfumato.measures.attacks.inference import inference
@@ -130,6 +131,7 @@ class _Run:
         self.tables, self.notes = tables, list[str]()
 
     def __call__(self, name: str, measure: Callable[..., Measure], *given: Any, **asked: Any) -> list[Measure]:
+        check_cancelled()
         try:
             return [replace(measure(*given, **asked), name=name)]
         except SfumatoError as error:  # it names columns, never values; an extra that is missing, too

@@ -11,17 +11,14 @@ import polars as pl
 from sfumato.core.microdata import distinct_in
 from sfumato.core.parameters import known_columns, max_cells_of
 from sfumato.core.printed import plain
+from sfumato.core.progress import Progress, quiet
 from sfumato.engines.memory.table import enter
-from sfumato.engines.protocol import COUNT, Progress, refuse_many, refuse_types
+from sfumato.engines.protocol import COUNT, refuse_many, refuse_types
 from sfumato.engines.tables import store_of
 from sfumato.errors import EmptyTable, PolicyError
 
 DEFAULT_MAX_CELLS = 10_000_000  # distinct tuples held in memory
 SAMPLE = 400_000  # rows looked at before the work
-
-
-def quiet(message: str, share: float | None) -> None:
-    """Says nothing."""
 
 
 class Counting(Protocol):

@@ -17,6 +17,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from sfumato.core.forms import in_our_words
 from sfumato.core.parameters import is_whole
 from sfumato.core.policy import sets_required
 from sfumato.core.roles import ROLES, Roles, check_roles, contradictions
@@ -37,7 +38,6 @@ from sfumato.policyfile.tables import (
     RolesTable,
     SearchTable,
     SynthesisTable,
-    in_our_words,
     make_recipe,
     make_variant,
 )

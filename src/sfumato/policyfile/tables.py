@@ -6,17 +6,16 @@ A fault names its key as a table and line of the file, or as a flag of the comma
 from __future__ import annotations
 
 import glob
-import inspect
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
-from pydantic.errors import PydanticUserError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
+from sfumato.core.forms import faults_of, fill
 from sfumato.core.parameters import is_whole
 from sfumato.core.registry import Variant
 from sfumato.errors import SfumatoError, did_you_mean
@@ -276,28 +275,14 @@ def make_variant(
         hint = did_you_mean(name, table) or "allowed: " + ", ".join(table)
         faults.tell(f'unknown {what} "{name}"; {hint}', *(key if key[-1] == what else (*key, what)))
         return None
-    make, before = table[name].make, len(faults)
     at = (*key, "method") if what == "method" else key
-    known = {key: p for key, p in inspect.signature(make).parameters.items() if key != "self"}
-    for given in parameters:
-        if given not in known:
-            hint = did_you_mean(given, [*known, *beside]) or f"{name} takes {', '.join(known) or 'no parameters'}"
-            faults.tell(f'unknown key "{given}"; {hint}', *key, given)
-    missing = [needed for needed, p in known.items() if p.default is p.empty and needed not in parameters]
-    if missing:
-        faults.tell(f"{name} needs {' and '.join(missing)}", *at)
-    hints = _hints(make)
-    values = {given: _value(value) for given, value in parameters.items()}
-    for given, value in values.items():
-        if given in known and (fault := _wrong_type(hints.get(given, Any), value)):
-            faults.tell(f"{given} {fault}", *key, given)
-    if len(faults) > before:
-        return None
-    try:
-        return make(**values)
-    except (SfumatoError, TypeError, ValueError) as error:
-        faults.raised(error, *at)
-        return None
+    found = faults_of(name, table[name], parameters, beside, "key")
+    made = None
+    if not found:
+        made, found = fill(name, table[name], parameters)
+    for parameter, fault in found:
+        faults.tell(fault, *(at if parameter is None else (*key, parameter)))
+    return made
 
 
 def make_recipe(spec: Any, folder: Path, faults: Faults, *key: str) -> Any | None:
@@ -309,42 +294,6 @@ def make_recipe(spec: Any, folder: Path, faults: Faults, *key: str) -> Any | Non
     except (SfumatoError, TypeError, ValueError) as error:
         faults.raised(error, *key)
         return None
-
-
-def _hints(make: Callable[..., Any]) -> dict[str, Any]:
-    """The types of the parameters; none where they name what is imported for checking only."""
-    try:
-        return get_type_hints(make.__init__ if inspect.isclass(make) else make)
-    except (NameError, TypeError):
-        return {}
-
-
-def _value(value: Any) -> Any:
-    """Lists of TOML as tuples, for parameters are frozen values."""
-    return tuple(map(_value, value)) if isinstance(value, list) else value
-
-
-def _wrong_type(hint: Any, value: Any) -> str | None:
-    """What the value should have been, or None where it is."""
-    try:
-        adapter = TypeAdapter(hint, config=ConfigDict(arbitrary_types_allowed=True))
-    except (PydanticUserError, TypeError):
-        return None
-    for form in (value, list(value) if isinstance(value, tuple) else value):
-        try:
-            adapter.validate_python(form, strict=True)
-            return None
-        except ValidationError as error:
-            message = str(error.errors()[0]["msg"])
-    return in_our_words(message)
-
-
-def in_our_words(message: str) -> str:
-    """A message of pydantic in the words of a policy file."""
-    words = {"Input should be": "must be", "a valid integer": "a whole number", "a valid ": "a ", "dictionary": "table"}
-    for theirs, ours in words.items():
-        message = message.replace(theirs, ours)
-    return message
 
 
 BASES = ("duckdb", "ddb", "db", "sqlite", "sqlite3")  # endings of database files

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.masked import Change, Context, kind_of_column
-from sfumato.core.parameters import column_name, whole_number
+from sfumato.core.parameters import Column, Whole, whole_number
 from sfumato.core.wording import count
 from sfumato.errors import ColumnError
 from sfumato.pseudonyms.key_file import digests
@@ -22,21 +23,17 @@ class DateShift(KeyedStep):
     """Shift all dates of a person by the same number of days, back or forth, so that intervals stay.
 
     person: the column that tells whose a row is; it is also the domain unless another is said, so that a person's dates
-    are shifted alike in every table. low, high: the least and the greatest number of days; nobody's are left in place.
+    are shifted alike in every table. low: the least number of days; nobody's are left in place. high: the greatest.
     """
 
-    person: str = ""
-    low: int = 1
-    high: int = 365
+    person: Annotated[str, Column(needed=True)] = ""
+    low: Annotated[int, Whole(1, MOST)] = 1
+    high: Annotated[int, Whole(1, MOST)] = 365
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        column_name(self.person, f"{self.name}: person")
-        if not self.person:
-            raise self.refuse("it is not said whose the dates are", hint="name the column of persons: person=patient")
         if self.person in self.columns:
             raise self.refuse("the column of persons is no date that can be shifted")
-        whole_number(self.low, f"{self.name}: low", 1, MOST)
         whole_number(self.high, f"{self.name}: high", self.low, MOST)
 
     kinds = ("date",)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import string
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.masked import Change, Context, Fact
-from sfumato.core.parameters import whole_number
+from sfumato.core.parameters import PlainText, Whole, Written
 from sfumato.core.wording import count
 from sfumato.errors import ColumnError
 from sfumato.pseudonyms.ff1 import FF1, LEAST
@@ -29,13 +29,12 @@ class FormatPreserving(KeyedStep):
     A length of which there are fewer than a million texts is refused: all could be tried.
     """
 
-    radix: int = 10
-    letters: str | None = None
-    keep: str = ""
+    radix: Annotated[int, Whole(2, 1 << 16)] = 10
+    letters: Annotated[str | None, PlainText()] = None
+    keep: Annotated[str, Written("text")] = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        whole_number(self.radix, f"{self.name}: radix", 2, 1 << 16)
         marks = list(self.keep) if isinstance(self.keep, str | list | tuple) else [None]
         if not all(isinstance(mark, str) for mark in marks):
             raise self.refuse("keep must be separators", got=type(self.keep).__name__, allowed='for example "-"')

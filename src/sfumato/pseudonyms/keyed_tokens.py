@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.masked import Change, Context, Fact
-from sfumato.core.parameters import whole_number
+from sfumato.core.parameters import Whole
 from sfumato.errors import PolicyError
 from sfumato.pseudonyms.key_file import digests
 from sfumato.pseudonyms.step import KeyedStep, PseudonymStep
@@ -25,11 +26,7 @@ class KeyedTokens(KeyedStep):
     texts with one token are refused.
     """
 
-    length: int = 16
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        whole_number(self.length, f"{self.name}: length", 8, 32)
+    length: Annotated[int, Whole(8, 32)] = 16
 
     def sentence(self) -> str:
         """What it does."""

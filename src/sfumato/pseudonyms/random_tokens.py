@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 
 from sfumato.core.masked import Change, Context
-from sfumato.core.parameters import path_of, whole_number
+from sfumato.core.parameters import Whole, Written, path_of
 from sfumato.pseudonyms.keyed_tokens import shape_of
 from sfumato.pseudonyms.step import PseudonymStep
 from sfumato.pseudonyms.vault import originals_of, tokens_for
@@ -23,12 +23,11 @@ class RandomTokens(PseudonymStep):
     originals: it stays with its owner, outside every release. length: of a token, 8 to 32 letters of 5 bits each.
     """
 
-    vault: Any = None
-    length: int = 16
+    vault: Annotated[Any, Written("path", needed=True)] = None
+    length: Annotated[int, Whole(8, 32)] = 16
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        whole_number(self.length, f"{self.name}: length", 8, 32)
         if self.vault is None:
             raise self.refuse("the vault is not named", hint="vault=study.vault, a file that nobody else may read")
         self.settle(vault=str(path_of(self.vault)))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import polars as pl
 
 from sfumato.core.masked import MaskStep
+from sfumato.core.parameters import PlainText, Whole, Written
 from sfumato.core.printed import plain_values, printed
 from sfumato.errors import ColumnError
 from sfumato.pseudonyms.key_file import check_generation, secret_of
@@ -24,7 +25,7 @@ class PseudonymStep(MaskStep):
     column's own name unless it is said.
     """
 
-    domain: str | None = field(default=None, kw_only=True)
+    domain: Annotated[str | None, PlainText()] = field(default=None, kw_only=True)
 
     kinds: ClassVar[tuple[str, ...]] = ("category", "number", "date")
     perturbs: ClassVar[bool] = False
@@ -70,8 +71,8 @@ class KeyedStep(PseudonymStep):
     key: a key file, or None for the owner's own key. generation: of the keys in that file, the latest unless said.
     """
 
-    key: Any = field(default=None, kw_only=True)
-    generation: int | None = field(default=None, kw_only=True)
+    key: Annotated[Any, Written("path")] = field(default=None, kw_only=True)
+    generation: Annotated[int | None, Whole()] = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -6,12 +6,13 @@ import re
 from dataclasses import dataclass
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import Annotated
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.masked import Change, Context
-from sfumato.core.parameters import one_of
+from sfumato.core.parameters import OneOf, PlainText
 from sfumato.errors import MissingExtra, PolicyError, did_you_mean
 from sfumato.pseudonyms.key_file import digests
 from sfumato.pseudonyms.step import KeyedStep
@@ -40,12 +41,11 @@ class Substitution(KeyedStep):
     one substitute, and nothing turns substitutes back.
     """
 
-    kind: str = "last_name"
-    country: str = "en_US"
+    kind: Annotated[str, OneOf(KINDS)] = "last_name"
+    country: Annotated[str, PlainText()] = "en_US"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        one_of(self.kind, f"{self.name}: kind", KINDS)
         if not isinstance(self.country, str) or not re.fullmatch(r"[a-z]{2,3}(_[A-Z]{2})?", self.country):
             raise self.refuse("country must be a language and a country", got=repr(self.country), allowed="as it_IT")
 

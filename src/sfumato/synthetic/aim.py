@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from itertools import combinations
 from math import pi, prod, sqrt
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from sfumato.core.parameters import whole_number
+from sfumato.core.parameters import Whole
 from sfumato.core.wording import number
 from sfumato.synthetic.domain import DomainTable
 from sfumato.synthetic.fitting import CliqueTree, Columns, NoisyMargin, cliques_of
@@ -38,18 +38,12 @@ class AIM(PrivateGenerator):
     ones have half of it, and cost four times as much, until the budget is spent. `max_cells` bounds the tables of the
     model: a part of it that grows with what is spent.
 
-    The other parameters are those of `MST`, which is faster and learns a tree of pairs alone.
+    degree: how many columns of a table are counted together at most. max_cells: how large the tables of the model may
+    be. The other parameters are those of `MST`, which is faster and learns a tree of pairs alone.
     """
 
-    degree: Any = 2
-    max_cells: Any = 20_000
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.settle(
-            degree=whole_number(self.degree, f"{self.name}: degree", 2, 4),
-            max_cells=whole_number(self.max_cells, f"{self.name}: max_cells", 100, 50_000_000),
-        )
+    degree: Annotated[Any, Whole(2, 4)] = 2
+    max_cells: Annotated[Any, Whole(100, 50_000_000)] = 20_000
 
     def sentence(self) -> str:
         """How the rows were made."""

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
 
-from sfumato.core.parameters import one_of, real_number, whole_number
+from sfumato.core.parameters import OneOf, Real, Whole
 from sfumato.core.wording import count, number
 from sfumato.synthetic.columns import SyntheticColumn, decoded
 from sfumato.synthetic.counts import (
@@ -44,22 +44,20 @@ class Bayes(SyntheticGenerator):
     column depends on, it is drawn from these rows in n of n + `alpha` cases, else from those that agree in all but the
     last of these values: with a larger `alpha` rows are less like those of people, and less useful.
 
+    degree: how many columns a column depends on at most. bins: into how many a column of numbers is cut. alpha: how
+    much counts of few rows give way to those of more. inside: how a number is drawn inside a bin.
+
     Counts are all it needs: `fit_counts` learns from those of an engine, of a table larger than memory.
     """
 
-    degree: Any = 2
-    bins: Any = 20
-    alpha: Any = 1.0
-    inside: Any = None
+    degree: Annotated[Any, Whole(0, MOST_DEGREE)] = 2
+    bins: Annotated[Any, Whole(2, 1000)] = 20
+    alpha: Annotated[Any, Real()] = 1.0
+    inside: Annotated[Any, OneOf(INSIDE)] = None
 
     def __post_init__(self) -> None:
-        if self.inside is not None:
-            one_of(self.inside, f"draw inside of a bin of {self.name}", INSIDE)
-        self.settle(
-            degree=whole_number(self.degree, f"{self.name}: degree", 0, MOST_DEGREE),
-            bins=whole_number(self.bins, f"{self.name}: bins", 2, 1000),
-            alpha=float(real_number(self.alpha, f"{self.name}: alpha")),
-        )
+        super().__post_init__()
+        self.settle(alpha=float(self.alpha))
 
     leaves: ClassVar[str] = (
         "Counts of a few rows, and values that only one person can have, are drawn as any other. How columns go "

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
+from sfumato.core.progress import check_cancelled
 from sfumato.core.wording import count
 from sfumato.engines.protocol import RESERVED_PREFIX
 from sfumato.errors import Infeasible
@@ -47,6 +48,7 @@ def without_copies(
         return kept[0], repeated
     lacking = int(found.sum())
     for _ in range(ROUNDS if copies == "redraw" else 0):
+        check_cancelled()
         more = again(max(2 * lacking, FEWEST))
         fresh = more.filter(~copied(more))[:lacking]
         kept.append(fresh)
@@ -72,6 +74,7 @@ def without_copied_units(
     if copies == "drop" and kept[0].height:
         return kept[0], repeated
     for _ in range(ROUNDS if copies == "redraw" else 0):
+        check_cancelled()
         sizes = lacking[SIZE].cast(pl.Int64).to_numpy()
         more = again(np.tile(sizes, max(2, -(-FEWEST // int(sizes.sum())))))
         clean = more.filter(~pl.col(unit).is_in(more.filter(copied(more))[unit].implode()))
@@ -116,6 +119,7 @@ def redrawn_in_place(
     for _ in range(ROUNDS if copies == "redraw" else 0):
         if not found.any():
             break
+        check_cancelled()
         more = again(drawn.height)
         number = np.arange(drawn.height) + np.where(found, drawn.height, 0)
         drawn = pl.concat([drawn, more])[number]

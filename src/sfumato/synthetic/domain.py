@@ -16,7 +16,7 @@ import polars as pl
 from sfumato.core.parameters import is_whole, known_columns, mapping, shown
 from sfumato.core.printed import printed
 from sfumato.engines.protocol import COUNT
-from sfumato.errors import ColumnError, PolicyError
+from sfumato.errors import SHOWN, ColumnError, PolicyError
 
 MOST_VALUES = 100_000  # of a column
 FARTHEST = 2.0**52
@@ -185,12 +185,16 @@ def domain_of(
     """The columns of a table by their public domains; refused where one has none."""
     ends, values = mapping(bounds, "bounds"), mapping(keys, "keys")
     known_columns([*ends, *values, *(missing or ())], schema)
-    for name, dtype in schema.items():
+    for name in schema:
         if name in ends and name in values:
             raise ColumnError(f'"{name}" has both bounds and keys', hint="numbers have bounds, categories keys")
-        if name not in ends and name not in values and dtype != pl.Boolean:
-            hint = f'bounds={{"{name}": (least, greatest)}} or keys={{"{name}": [...]}}, from outside the table'
-            raise PolicyError(f'"{name}" has no public domain', hint=f"{hint}: what it holds would tell of people")
+    stated = {*ends, *values, *(name for name, dtype in schema.items() if dtype == pl.Boolean)}
+    if lacking := [name for name in schema if name not in stated]:
+        named = ", ".join(f'"{name}"' for name in lacking[:SHOWN])
+        what = f"{named} {'has' if len(lacking) == 1 else 'have'} no public domain"
+        numbers, others = f'bounds={{"{lacking[0]}": (least, greatest)}}', f'keys={{"{lacking[0]}": ["a", "b"]}}'
+        hint = f"{numbers} of numbers and dates, {others} of others, from outside the table: what it holds would tell"
+        raise PolicyError(what, hint=f"{hint} of people")
     return tuple(
         domain_column(name, dtype, ends.get(name), values.get(name), bins, missing is None or name in missing)
         for name, dtype in schema.items()

@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
 
-from sfumato.core.parameters import yes_or_no
+from sfumato.core.parameters import YesNo
 from sfumato.masking.moments import root
 from sfumato.synthetic.columns import SyntheticColumn, columns_of, decoded, encoded, mostly_alone
 from sfumato.synthetic.generator import FitContext, SyntheticGenerator
@@ -36,12 +36,11 @@ class GaussianCopula(SyntheticGenerator):
     an order get one, by their effect on the other columns: the first principal direction of what these are like in
     each level. Which values are missing has a normal column of its own. Of numbers that most rows have alone, those
     between two are drawn.
+
+    shrink: whether correlations are drawn towards none by as much as chance is in them.
     """
 
-    shrink: Any = True
-
-    def __post_init__(self) -> None:
-        self.settle(shrink=yes_or_no(self.shrink, f"{self.name}: shrink"))
+    shrink: Annotated[Any, YesNo()] = True
 
     leaves: ClassVar[str] = (
         "Values are those of the table: one that only one person can have still tells that they are in it. How columns "

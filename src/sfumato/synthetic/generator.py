@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from sfumato.core.configured import Configured
+from sfumato.core.parameters import check_fields
+from sfumato.core.progress import Progress, quiet
 from sfumato.core.protocols import Generator
-from sfumato.engines.protocol import Progress
-from sfumato.measures.table import quiet
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,4 +26,10 @@ class FitContext:
 
 @dataclass(frozen=True)
 class SyntheticGenerator(Configured, Generator):
-    """A generator with the defaults of its contract, whose parameters are the fields of its dataclass."""
+    """A generator with the defaults of its contract, whose parameters are the fields of its dataclass.
+
+    They are checked by what their annotations declare.
+    """
+
+    def __post_init__(self) -> None:
+        check_fields(self, self.name)

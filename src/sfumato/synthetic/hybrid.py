@@ -4,12 +4,12 @@ microdata using microaggregation", Information Sciences 180, 2010."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
 
-from sfumato.core.parameters import whole_number, yes_or_no
+from sfumato.core.parameters import Whole, YesNo
 from sfumato.core.wording import count, number
 from sfumato.errors import ColumnError
 from sfumato.search.microaggregation.groups import grouped, standardised
@@ -27,6 +27,9 @@ LEAST = 3  # rows of a group: two rows with the same mean and variance are the s
 class Hybrid(SyntheticGenerator):
     """Groups of at least k near rows (MDAV), whose numbers are drawn anew with the mean and covariances of each group.
 
+    k: the least number of rows of a group. exact: whether means and covariances stay exactly, where as many rows are
+    drawn as were learnt from.
+
     k runs from 3, where rows are near those of people, to the number of rows, where they are those of one normal
     distribution. It must be larger than the number of columns of numbers, those left out that follow from others: k
     people and the rows drawn for them lie in one plane of k - 1 dimensions, and whoever is known by more numbers than
@@ -41,13 +44,8 @@ class Hybrid(SyntheticGenerator):
     out, too, and where fewer than k rows are left so, they are.
     """
 
-    k: Any = 10
-    exact: Any = True
-
-    def __post_init__(self) -> None:
-        self.settle(
-            k=whole_number(self.k, f"{self.name}: k", LEAST), exact=yes_or_no(self.exact, f"{self.name}: exact")
-        )
+    k: Annotated[Any, Whole(LEAST)] = 10
+    exact: Annotated[Any, YesNo()] = True
 
     leaves: ClassVar[str] = (
         "Means and covariances of each group are those of k people: with few, rows lie near theirs, and what all of a "

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
 
-from sfumato.core.parameters import column_name, column_names, known_columns, one_of, whole_number
+from sfumato.core.parameters import Column, ColumnNames, OneOf, Whole, Written, known_columns
 from sfumato.core.wording import count, quoted
 from sfumato.engines.protocol import RESERVED_PREFIX
 from sfumato.errors import ColumnError, PolicyError
@@ -33,25 +33,22 @@ class LinkedTables(SyntheticGenerator):
     rows of a household; found where none is named. Sizes of households are those of the table, in another order, so
     that their distribution stays; the columns of a household are drawn given its size, those of a person given the
     household, the place of the person in it, its first person, and the one before. Rows of a household are taken as
-    they come: a reference person who stands first is drawn first. Households get new numbers. `leaf`, `smoothing` and
-    `rules` are as for `SequentialTrees`; rules may look at columns of the household.
+    they come: a reference person who stands first is drawn first. Households get new numbers.
+
+    leaf: the fewest rows of a leaf. smoothing: of numbers inside a leaf, "spline", "kernel" or "none", which draws the
+    values of rows. rules: texts such as "if age < 16 then married = no", which may look at columns of the household.
     """
 
-    household: Any = None
-    household_columns: Any = ()
-    leaf: int = 20
-    smoothing: Any = None
-    rules: Any = ()
+    household: Annotated[Any, Column()] = None
+    household_columns: Annotated[Any, ColumnNames()] = ()
+    leaf: Annotated[int, Whole(2)] = 20
+    smoothing: Annotated[Any, OneOf(SMOOTHINGS)] = None
+    rules: Annotated[Any, Written("list")] = ()
 
     def __post_init__(self) -> None:
-        if self.household is not None:
-            column_name(self.household, f"{self.name}: household")
-        whole_number(self.leaf, f"{self.name}: leaf", 2)
-        if self.smoothing is not None:
-            one_of(self.smoothing, f"{self.name}: smoothing", SMOOTHINGS)
+        super().__post_init__()
         rules = (self.rules,) if isinstance(self.rules, str) else tuple(self.rules or ())
         self.settle(
-            household_columns=column_names(self.household_columns, f"{self.name}: household_columns"),
             rules=tuple(parse_rule(text).text for text in rules),
         )
 

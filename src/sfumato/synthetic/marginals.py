@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
 
-from sfumato.core.parameters import column_set, known_columns, one_of, real_number, whole_number
+from sfumato.core.parameters import OneOf, Whole, Written, column_set, known_columns, real_number
 from sfumato.core.printed import printed
 from sfumato.core.wording import count, listed, number, quoted
 from sfumato.errors import ColumnError, PolicyError, TooManyCells
@@ -51,23 +51,20 @@ class Marginals(SyntheticGenerator):
     Tables are fitted in turn until shares change by less than 1e-12, over a tree of sets of columns that hang together:
     the table of all columns is never made, and `max_cells` bounds that of each set. Margins are then right to 1e-9. Own
     tables that contradict each other are refused. `fit_counts` learns from the counts of an engine.
+
+    bins: into how many a column of numbers is cut. inside: how a number is drawn inside a bin. max_cells: how large the
+    table of a set of columns may be.
     """
 
-    margins: Any = None
-    zeros: Any = ()
-    bins: Any = 20
-    inside: Any = None
-    max_cells: Any = MOST_CELLS
+    margins: Annotated[Any, Written("list", "column")] = None
+    zeros: Annotated[Any, Written("list")] = ()
+    bins: Annotated[Any, Whole(2, 1000)] = 20
+    inside: Annotated[Any, OneOf(INSIDE)] = None
+    max_cells: Annotated[Any, Whole(1, 10**9)] = MOST_CELLS
 
     def __post_init__(self) -> None:
-        if self.inside is not None:
-            one_of(self.inside, f"draw inside of a bin of {self.name}", INSIDE)
-        self.settle(
-            margins=self._margins(),
-            zeros=self._zeros(),
-            bins=whole_number(self.bins, f"{self.name}: bins", 2, 1000),
-            max_cells=whole_number(self.max_cells, f"{self.name}: max_cells", 1, 10**9),
-        )
+        super().__post_init__()
+        self.settle(margins=self._margins(), zeros=self._zeros())
 
     leaves: ClassVar[str] = (
         "The margins tell what they count: a count of one row is that person's. How columns go together that no margin "

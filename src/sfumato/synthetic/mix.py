@@ -5,14 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
 
-from sfumato.core.parameters import real_number
+from sfumato.core.forms import make_variant
+from sfumato.core.parameters import Real, Written
 from sfumato.core.protocols import Generator, SyntheticModel
-from sfumato.core.registry import make_variant, variant_name
+from sfumato.core.registry import variant_name
 from sfumato.core.wording import percent
 from sfumato.measures.attacks.kernels import ABSOLUTE, NAMED
 from sfumato.measures.attacks.nearest import NearestRows
@@ -31,13 +32,16 @@ class Mix(SyntheticGenerator):
     A number is `share` times that of the person, and the rest that of the drawn row; a category, and a number that one
     of them lacks, is the person's with probability `share`. The `generator` is a value, its name, or a mapping with its
     `name` and parameters; a Gaussian copula unless given.
+
+    share: how much of a row is the person's. generator: what draws the other rows.
     """
 
-    share: Any = 0.5
-    generator: Any = None
+    share: Annotated[Any, Real(0, MOST)] = 0.5
+    generator: Annotated[Any, Written("variant", "generators")] = None
 
     def __post_init__(self) -> None:
-        self.settle(share=float(real_number(self.share, f"{self.name}: share", 0, MOST)), generator=self._inner())
+        super().__post_init__()
+        self.settle(share=float(self.share), generator=self._inner())
         if isinstance(self.generator, Mix) or self.generator.changes is not None:
             raise self.refuse("the generator must make all columns anew", got=self.generator.sentence())
 

@@ -34,12 +34,8 @@ class MST(PrivateGenerator):
     noise of measuring it would be; one row changes it by 1 at most. The pairs of the tree are counted with noise, the
     distribution that is nearest to all noisy counts is found, and rows are drawn from it.
 
-    epsilon, delta: what the table may cost; with a delta of 0 the noise is that of pure differential privacy, and there
-    is more of it. bounds: of columns of numbers or dates, the least and the greatest value that one could have, or cut
-    points from the one to the other, from outside of the table; between two of them there are `bins`, and numbers are
-    drawn within one. keys: of other columns, their possible values. missing: columns that may lack a value, all unless
-    given: a value that is not in its domain is taken as missing. Unless `rows` are asked for, there are as many as
-    the noisy counts say.
+    A value that is not in its domain is taken as missing. Unless `rows` are asked for, there are as many as the noisy
+    counts say.
     """
 
     def sentence(self) -> str:

@@ -4,12 +4,12 @@ generation of accurate synthetic microdata", Privacy in Statistical Databases 20
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
 
-from sfumato.core.parameters import yes_or_no
+from sfumato.core.parameters import YesNo
 from sfumato.core.wording import count, quoted
 from sfumato.errors import ColumnError, PolicyError
 from sfumato.masking.moments import mean_and_covariance, root
@@ -33,10 +33,7 @@ class MultivariateNormal(SyntheticGenerator):
     is drawn as in the table, whatever the values are.
     """
 
-    exact: Any = False
-
-    def __post_init__(self) -> None:
-        self.settle(exact=yes_or_no(self.exact, f"{self.name}: exact"))
+    exact: Annotated[Any, YesNo()] = False
 
     kinds: ClassVar[tuple[str, ...]] = ("number",)
     leaves: ClassVar[str] = (

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from sfumato.core.parameters import real_number, whole_number
+from sfumato.core.parameters import Real, Whole
 from sfumato.core.wording import count
 from sfumato.synthetic.domain import DomainTable
 from sfumato.synthetic.fitting import Columns
@@ -36,18 +36,16 @@ class PrivBayes(PrivateGenerator):
     taken into account only where its cells would have `theta` times as many rows as noise, on average. The counts of
     each column with those that it depends on are taken with noise, and columns are drawn in the order of the network.
 
-    The other parameters are those of `MST`.
+    degree: how many columns a column depends on at most. theta: how many times as many rows as noise a cell has, on
+    average. The other parameters are those of `MST`.
     """
 
-    degree: Any = 2
-    theta: Any = 4.0
+    degree: Annotated[Any, Whole(0, 5)] = 2
+    theta: Annotated[Any, Real(0, above=True)] = 4.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(
-            degree=whole_number(self.degree, f"{self.name}: degree", 0, 5),
-            theta=float(real_number(self.theta, f"{self.name}: theta", above=True)),
-        )
+        self.settle(theta=float(self.theta))
 
     def sentence(self) -> str:
         """How the rows were made."""

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -18,13 +18,14 @@ from sfumato.core.accounting import (
     EXACT,
     EXACT_DOWN,
     ROUNDED,
+    Exact,
     PrivacyCost,
     epsilon_of,
     exact,
     gaussian_rho,
 )
 from sfumato.core.mechanisms import choose, gaussian, laplace
-from sfumato.core.parameters import column_names, whole_number, yes_or_no
+from sfumato.core.parameters import Whole, Written, YesNo, column_names
 from sfumato.errors import PolicyError
 from sfumato.synthetic.counts import Count
 from sfumato.synthetic.domain import DomainColumn, DomainTable, domain_of, plain_domain
@@ -114,20 +115,27 @@ class Spending:
 
 @dataclass(frozen=True)
 class PrivateGenerator(SyntheticGenerator):
-    """A generator whose model is differentially private: what it costs, and the public domains of the columns."""
+    """A generator whose model is differentially private: what it costs, and the public domains of the columns.
 
-    epsilon: Any = None
-    delta: Any = DELTA
-    bounds: Any = None
-    keys: Any = None
-    missing: Any = None
-    bins: Any = 20
-    i_know: Any = False
+    epsilon: what the table may cost. delta: the probability that it costs more; with 0 the noise is that of pure
+    differential privacy, and there is more of it. bounds: of columns of numbers or dates, the least and the greatest
+    value that one could have, or cut points from the one to the other, from outside of the table. keys: of other
+    columns, their possible values. missing: columns that may lack a value, all unless given. bins: how many there are
+    between two bounds, in one of which numbers are drawn. i_know: whether an epsilon above 20 is meant.
+    """
+
+    epsilon: Annotated[Any, Exact(above=True, needed=True)] = None
+    delta: Annotated[Any, Exact(0, 1, below=True)] = DELTA
+    bounds: Annotated[Any, Written("mapping", "column")] = None
+    keys: Annotated[Any, Written("mapping", "column")] = None
+    missing: Annotated[Any, Written("columns", "column")] = None
+    bins: Annotated[Any, Whole(2, 1000)] = 20
+    i_know: Annotated[Any, YesNo()] = False
 
     def __post_init__(self) -> None:
         if self.epsilon is None:
             raise self.refuse("epsilon is not given", allowed="such as 1: what the table may cost")
-        yes_or_no(self.i_know, f"{self.name}: i_know")
+        super().__post_init__()
         cost = self.cost
         if cost.delta and not cost.rho:
             raise self.refuse("epsilon or delta is so small that nothing can be drawn")
@@ -137,7 +145,6 @@ class PrivateGenerator(SyntheticGenerator):
             bounds=plain_domain(self.bounds, f"{self.name}: bounds"),
             keys=plain_domain(self.keys, f"{self.name}: keys"),
             missing=_lacking(self.missing, f"{self.name}: missing"),
-            bins=whole_number(self.bins, f"{self.name}: bins", 2, 1000),
         )
 
     leaves: ClassVar[str] = (

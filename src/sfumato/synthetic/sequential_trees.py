@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -14,14 +14,19 @@ import polars as pl
 from sfumato.core.compiled import workers
 from sfumato.core.microdata import encode
 from sfumato.core.parameters import (
+    ColumnNames,
+    OneOf,
+    PerColumn,
+    PlainText,
+    Real,
+    Share,
+    Whole,
+    Written,
+    YesNo,
     column_names,
     known_columns,
     mapping,
-    one_of,
-    real_number,
-    share_of,
     whole_number,
-    yes_or_no,
 )
 from sfumato.core.printed import printed
 from sfumato.errors import ColumnError, PolicyError
@@ -58,39 +63,27 @@ class SequentialTrees(SyntheticGenerator):
     quasi-identifiers is above this.
     """
 
-    order: Any = ()
-    leaf: int = 20
-    complexity: float = 0.0
-    predictors: int = 50
-    smoothing: Any = None
-    spikes: Any = None
-    proper: bool = False
-    rules: Any = ()
-    passive: Any = None
-    nested: Any = None
-    columns: Any = ()
-    rows_at_risk: Any = None
+    order: Annotated[Any, ColumnNames()] = ()
+    leaf: Annotated[int, Whole(2)] = 20
+    complexity: Annotated[float, Real(0, 1)] = 0.0
+    predictors: Annotated[int, Whole()] = 50
+    smoothing: Annotated[Any, OneOf(SMOOTHINGS, PerColumn(OneOf(SMOOTHINGS)))] = None
+    spikes: Annotated[Any, PerColumn(Written("list"))] = None
+    proper: Annotated[bool, YesNo()] = False
+    rules: Annotated[Any, Written("list")] = ()
+    passive: Annotated[Any, PerColumn(PlainText())] = None
+    nested: Annotated[Any, Written("columns", "column")] = None
+    columns: Annotated[Any, ColumnNames()] = ()
+    rows_at_risk: Annotated[Any, Share()] = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         name = self.name
-        whole_number(self.leaf, f"{name}: leaf", 2)
-        real_number(self.complexity, f"{name}: complexity", 0, 1)
-        yes_or_no(self.proper, f"{name}: proper")
-        whole_number(self.predictors, f"{name}: predictors")
-        if self.rows_at_risk is not None:
-            share_of(self.rows_at_risk, f"{name}: rows_at_risk")
-        if isinstance(self.smoothing, Mapping):
-            self.settle(smoothing=dict(mapping(self.smoothing, f"{name}: smoothing")))
-        for one in self.smoothing.values() if isinstance(self.smoothing, dict) else [self.smoothing]:
-            if one is not None:
-                one_of(one, f"{name}: smoothing", SMOOTHINGS)
         if self.spikes is not None:
-            given = mapping(self.spikes, f"{name}: spikes")
-            self.settle(spikes={key: list(v) if isinstance(v, list | tuple) else [v] for key, v in given.items()})
-        if self.passive is not None:
-            self.settle(passive=dict(mapping(self.passive, f"{name}: passive")))
-            for text in self.passive.values():
-                Formula(text)
+            given = self.spikes.items()
+            self.settle(spikes={key: list(v) if isinstance(v, list | tuple) else [v] for key, v in given})
+        for text in (self.passive or {}).values():
+            Formula(text)
         if isinstance(self.nested, Mapping):
             self.settle(nested=dict(mapping(self.nested, f"{name}: nested")))
             for level in self.nested.values():
@@ -100,10 +93,8 @@ class SequentialTrees(SyntheticGenerator):
         rules = (self.rules,) if isinstance(self.rules, str) else tuple(self.rules or ())
         self.settle(rules=tuple(parse_rule(text).text for text in rules))
         for field in ("order", "columns"):
-            names = column_names(getattr(self, field), f"{name}: {field}")
-            if len(set(names)) < len(names):
+            if len(set(getattr(self, field))) < len(getattr(self, field)):
                 raise self.refuse(f"{field} names a column twice")
-            self.settle(**{field: names})
 
     @property
     def changes(self) -> tuple[str, ...] | None:

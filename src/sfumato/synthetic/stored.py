@@ -11,12 +11,13 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.printed import plain_values
+from sfumato.core.progress import Progress
 from sfumato.core.random_stream import RandomStream
 from sfumato.engines.files.recode import Tuples
 from sfumato.engines.files.table import ScannedFile
 from sfumato.engines.files.write import write_frames
 from sfumato.engines.order import INPUT
-from sfumato.engines.protocol import Plan, Progress
+from sfumato.engines.protocol import Plan
 from sfumato.errors import PolicyError, TooManyCells
 from sfumato.masking.streamed import StoredRows, printable
 from sfumato.synthetic.copies import without_copies

@@ -16,6 +16,7 @@ from sfumato.core.masked import NOT_ANONYMOUS, Fact
 from sfumato.core.parameters import known_columns
 from sfumato.core.policy import Policy
 from sfumato.core.printed import alike_as_one, printed
+from sfumato.core.progress import Progress
 from sfumato.core.protocols import Generator, SyntheticModel
 from sfumato.core.random_stream import RandomStream, stream_of
 from sfumato.core.registry import variant_name
@@ -23,7 +24,7 @@ from sfumato.core.roles import Roles
 from sfumato.core.wording import count
 from sfumato.engines.memory.table import MemoryTable, leave
 from sfumato.engines.order import RANDOM, RowOrder
-from sfumato.engines.protocol import COUNT, Engine, Plan, Progress, refuse_types
+from sfumato.engines.protocol import COUNT, Engine, Plan, refuse_types
 from sfumato.errors import BrokenPromise, PolicyError
 from sfumato.masking.streamed import StoredRows
 from sfumato.measures.risk.copied_uniques import repeats

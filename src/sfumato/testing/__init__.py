@@ -29,6 +29,7 @@ from sfumato.synthetic import GENERATORS
 from sfumato.testing.criteria import CRITERION_CHECKS
 from sfumato.testing.generators import GENERATOR_CHECKS
 from sfumato.testing.losses import LOSS_CHECKS
+from sfumato.testing.parameters import check_variant_parameters
 from sfumato.testing.searches import SEARCH_CHECKS
 from sfumato.verbs.register import register
 
@@ -37,6 +38,7 @@ __all__ = [
     "check_generator",
     "check_loss",
     "check_search",
+    "check_variant_parameters",
     "checks_of",
     "parametrize_with_checks",
     "registered",
@@ -75,7 +77,8 @@ def checks_of(value: Any) -> list[Callable[[], None]]:
     """All checks of a criterion, loss, search or generator, each to be called without arguments."""
     for table, checks in KINDS:
         if not table.lacking(value):
-            return [partial(check_registered, table, value), *(partial(check, value) for check in checks)]
+            known = [partial(check_registered, table, value), partial(check_declared, table, value)]
+            return [*known, *(partial(check, value) for check in checks)]
     lacking = "; ".join(f"as a {table.what} it lacks {', '.join(table.lacking(value))}" for table, _ in KINDS)
     raise AssertionError(f"{type(value).__name__} keeps no contract: {lacking}")
 
@@ -108,6 +111,13 @@ def check_registered(table: Registry[Any], value: Any) -> None:
     assert name is not None, f"{type(value).__name__} is no {table.what} by name: use sf.register or an entry point"
     faults = [] if name == "auto" else table.faults(name, table[name])
     assert not faults, "; ".join(faults)
+
+
+def check_declared(table: Registry[Any], value: Any) -> None:
+    """Its parameters are declared, so that lists and forms can show them, and hold it to what they say."""
+    name = table.name_of(value)
+    if name is not None:
+        check_variant_parameters(table[name])
 
 
 def _run(value: Any, table: Registry[Any]) -> None:

@@ -25,6 +25,7 @@ from sfumato.criteria import (
 from sfumato.errors import BrokenPromise, Infeasible, PolicyError
 from sfumato.losses import loss as parse_loss
 from sfumato.search import SEARCHES, search_name
+from sfumato.search.events import Event
 from sfumato.search.problem import judge, level_columns, make_problem
 from sfumato.testing.classes import COLUMNS, TREES, small_tables
 
@@ -63,6 +64,8 @@ def check_search_declaration(search: Any) -> None:
     for name in ("splits", "wildcard", "by_level"):
         assert isinstance(getattr(search, name), bool), f"{name} is not True or False"
     assert isinstance(search.needs, tuple), "needs is no tuple of column names"
+    told = isinstance(search.traces, tuple) and all(issubclass(kind, Event) for kind in search.traces)
+    assert told, "traces is no tuple of kinds of events"
     assert SEARCHES[search_name(search)].make(**field_values(search)) == search, "its fields make another value"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from itertools import combinations
 from math import comb, factorial
@@ -213,6 +214,6 @@ def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
         suda(table, ["a"], 0)
     with pytest.raises(PolicyError, match="up_to"):
         minimum_unsafe(table, ["a"], 0)
-    monkeypatch.setitem(suda.__globals__, "MOST_BYTES", 10)
+    monkeypatch.setitem(inspect.unwrap(suda).__globals__, "MOST_BYTES", 10)
     with pytest.raises(PolicyError, match=r"up_to=3 .suda=3 of sf\.risk, --suda-up-to 3"):
         suda(table, ["a", "b"])

@@ -263,7 +263,7 @@ def test_columns_without_an_order_are_named():
     assert found.details["per_column"] == {"town": 0.5, "size": 0.25}
     assert found.details["without order"] == ["town"]
     assert '"town" had no order and counted as equal or not' in found.sentence
-    with pytest.raises(PolicyError, match="one less"):
+    with pytest.raises(PolicyError, match="unknown over"):
         direct_comparison(table, other, distance="ranked", over="n")
     with pytest.raises(HierarchyError, match='order does not cover 1 of 3 values of "size"'):
         direct_comparison(table, other, distance="ranked", order={"size": ["S", "L"]})

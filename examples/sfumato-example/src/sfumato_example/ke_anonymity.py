@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import polars as pl
 
 from sfumato import Variant
+from sfumato.core.parameters import Column, Real, Whole
 from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
-from sfumato.criteria.model import TOLERANCE, Model, check_column, check_integer, check_real
+from sfumato.criteria.model import TOLERANCE, Model
 from sfumato.errors import PolicyError
 
 
@@ -19,24 +20,20 @@ from sfumato.errors import PolicyError
 class KEAnonymity(Model):
     """Every class has at least k different numbers of the sensitive attribute, the least and the greatest e apart.
 
-    Parameters: `attribute`, a sensitive column of numbers; `k`, a whole number of at least 1; `e`, 0 or more.
+    Parameters: `attribute`, a sensitive column of numbers; `k`, how many numbers a class has at least; `e`, how far
+    apart its least and its greatest are.
 
     >>> KEAnonymity("salary", 3, 1000).sentence()
     'In every group of records that look alike, "salary" takes at least 3 values, which spread over 1000 or more.'
     """
 
-    attribute: str
-    k: int
-    e: float
+    attribute: Annotated[str, Column("sensitive column")]
+    k: Annotated[int, Whole(1)]
+    e: Annotated[float, Real(0)]
 
     monotonicity: ClassVar[Monotonicity] = "superset"  # more rows: no fewer values, no smaller spread
     bounded_by: ClassVar[str] = "e"
     side: ClassVar[Side] = "at least"
-
-    def __post_init__(self) -> None:
-        check_column(self)
-        check_integer(self, "k", 1)
-        check_real(self, "e", 0)
 
     @property
     def least_size(self) -> int:

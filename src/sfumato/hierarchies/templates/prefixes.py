@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from sfumato.core.parameters import one_of, whole_number
+from sfumato.core.parameters import OneOf, Whole
 from sfumato.errors import PolicyError
 from sfumato.hierarchies.templates.template import Template
 
@@ -79,16 +79,19 @@ def _postcode(country: str, text: str) -> list[str] | None:
     return [masked(form.joint.join(parts), shown) for shown in form.shown]
 
 
-def postcode(country: str) -> Template:
+COUNTRY, LENGTH = OneOf(tuple(POSTCODES)), Whole(1)
+
+
+def postcode(country: Annotated[str, COUNTRY]) -> Template:
     """Postcodes of a country by their structure: 01067, 010**, 01***, 0**** of Germany; SW1A 1AA, SW1A 1, SW1A, SW.
 
-    `country` is at, au, be, ca, ch, cz, de, dk, es, fi, fr, it, lu, nl, no, pl, pt, se, uk or us. Postcodes that were
+    `country`: at, au, be, ca, ch, cz, de, dk, es, fi, fr, it, lu, nl, no, pl, pt, se, uk or us. Postcodes that were
     read as numbers get their leading zeros back.
 
     >>> postcode("de").describe()
     'postcode:de'
     """
-    one_of(country, "country of postcode", tuple(POSTCODES))
+    COUNTRY(country, "country of postcode")
     hint = "look for postcodes of other countries, which want a hierarchy of their own; empty cells stay missing"
     path, form = partial(_postcode, country), POSTCODES[country]
     return Template(
@@ -106,10 +109,10 @@ def _prefix(lengths: tuple[int, ...], text: str) -> list[str]:
     return [text[:length] + "*" * (len(text) - length) for length in lengths]
 
 
-def prefix(*lengths: int) -> Template:
+def prefix(*lengths: Annotated[int, LENGTH]) -> Template:
     """Codes by their first characters: prefix:5,2 of 08012001 is 08012***, then 08******.
 
-    `lengths` say how many characters each level shows, in any order. For nested codes of regions and others: AGS
+    `lengths`: how many characters each level shows, in any order. For nested codes of regions and others: AGS
     (prefix:5,3,2), ISTAT (prefix:3), FIPS of counties (prefix:2).
 
     >>> prefix(2, 5).describe()
@@ -119,6 +122,6 @@ def prefix(*lengths: int) -> Template:
         lengths = tuple(lengths[0])
     if not lengths:
         raise PolicyError("prefix takes at least one length", hint="prefix:2 shows two characters")
-    shown = tuple(sorted({whole_number(length, "a length of prefix", 1) for length in lengths}, reverse=True))
+    shown = tuple(sorted({LENGTH(length, "a length of prefix") for length in lengths}, reverse=True))
     name = f"prefix:{','.join(map(str, shown))}"
     return Template(name, "codes", partial(_prefix, shown), "", fill=True, masks=True)

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from sfumato.core.parameters import share_of, whole_number
+from sfumato.core.parameters import Whole, checked
 from sfumato.core.wording import count, percent
+from sfumato.measures.arguments import LISTED, QUASI, RELEASED, SENSITIVE, SHARE
 from sfumato.measures.attacks.classes import View, of_values, view
 from sfumato.measures.attacks.result import MOST, Attack, outcome, records, worst
 
 
+@checked
 def background_knowledge(
-    released: Any,
-    quasi: Any,
-    sensitive: str,
+    released: Annotated[Any, RELEASED],
+    quasi: Annotated[Any, QUASI],
+    sensitive: Annotated[str, SENSITIVE],
     *,
-    rule_out: int = 1,
+    rule_out: Annotated[int, Whole(0)] = 1,
     values: Any = None,
-    certainty: float = 1.0,
-    most: int = MOST,
+    certainty: Annotated[float, SHARE] = 1.0,
+    most: Annotated[int, LISTED] = MOST,
 ) -> Attack:
     """The share of records whose sensitive value is known once the attacker has ruled other values out.
 
@@ -55,8 +57,6 @@ def background_knowledge(
     Machanavajjhala et al., "l-Diversity: privacy beyond k-anonymity", ICDE 2006; Martin et al., "Worst-case background
     knowledge for privacy-preserving data publishing", ICDE 2007.
     """
-    certainty = share_of(certainty, "certainty")
-    rule_out = whole_number(rule_out, "rule_out", 0)
     seen = view(released, quasi, sensitive)
     out = None if values is None else of_values(seen, values)
     chance = chance_of(seen, int(rule_out), out)[seen.entry_of_row]

@@ -14,6 +14,7 @@ from sfumato.core.cells import Histogram, count_cells, count_histogram
 from sfumato.core.hierarchy import Categories
 from sfumato.core.microdata import Attribute, encode
 from sfumato.core.parameters import column_names, known_columns
+from sfumato.core.progress import check_cancelled
 from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError
 
@@ -122,6 +123,7 @@ class Encoded:
         self._kept: dict[tuple[int, str], tuple[pl.DataFrame, Categories, np.ndarray]] = {}
 
     def __call__(self, frame: pl.DataFrame, name: str) -> tuple[Categories, np.ndarray]:
+        check_cancelled()
         key = (id(frame), name)
         if key not in self._kept:
             self._kept[key] = (frame, *encode(frame.get_column(name)))  # the frame stays, or its id could be another's

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from sfumato.core.parameters import share_of
+from sfumato.core.parameters import checked
 from sfumato.core.wording import percent
+from sfumato.measures.arguments import LISTED, QUASI, RELEASED, SENSITIVE, SHARE
 from sfumato.measures.attacks.classes import View, view
 from sfumato.measures.attacks.result import MOST, Attack, outcome, records, worst
 
 
-def homogeneity(released: Any, quasi: Any, sensitive: str, *, share: float = 1.0, most: int = MOST) -> Attack:
+@checked
+def homogeneity(
+    released: Annotated[Any, RELEASED],
+    quasi: Annotated[Any, QUASI],
+    sensitive: Annotated[str, SENSITIVE],
+    *,
+    share: Annotated[float, SHARE] = 1.0,
+    most: Annotated[int, LISTED] = MOST,
+) -> Attack:
     """The share of records whose class gives their sensitive value away.
 
     A class does where its most frequent value has at least `share` of its records (1: all of them). The baseline is
@@ -41,7 +50,6 @@ def homogeneity(released: Any, quasi: Any, sensitive: str, *, share: float = 1.0
     ----------
     Machanavajjhala et al., "l-Diversity: privacy beyond k-anonymity", ICDE 2006.
     """
-    share = share_of(share, "share")
     seen = view(released, quasi, sensitive)
     top, hit = top_share(seen, share)
     rows = hit[seen.class_of_row]

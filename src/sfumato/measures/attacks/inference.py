@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -11,9 +11,22 @@ import polars as pl
 from sfumato.core.cells import count_histogram
 from sfumato.core.label_grammar import NUMBER
 from sfumato.core.microdata import encode
-from sfumato.core.parameters import column_names, share_of
+from sfumato.core.parameters import checked, column_names
 from sfumato.core.wording import percent, quoted
 from sfumato.errors import PolicyError
+from sfumato.measures.arguments import (
+    ATTEMPTS,
+    HIERARCHIES,
+    LISTED,
+    ORIGINAL,
+    RELEASED,
+    SEED,
+    SENSITIVE,
+    SHARE,
+    SOME_COLUMNS,
+    TABLE,
+    WILDCARD,
+)
 from sfumato.measures.attacks.classes import tables_with
 from sfumato.measures.attacks.linkability import beyond
 from sfumato.measures.attacks.matching import DistanceSpace, Matching, gather
@@ -21,19 +34,20 @@ from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, outco
 from sfumato.measures.labels_cover import read_labels
 
 
+@checked
 def inference(
-    released: Any,
-    original: Any,
-    known: Any,
-    secret: str,
+    released: Annotated[Any, RELEASED],
+    original: Annotated[Any, ORIGINAL],
+    known: Annotated[Any, SOME_COLUMNS],
+    secret: Annotated[str, SENSITIVE],
     *,
-    tolerance: float = 0.05,
-    holdout: Any = None,
-    hierarchies: Mapping[str, Any] | None = None,
-    wildcard: bool = False,
-    trials: int = TRIALS,
-    seed: int = 0,
-    most: int = MOST,
+    tolerance: Annotated[float, SHARE] = 0.05,
+    holdout: Annotated[Any, TABLE] = None,
+    hierarchies: Annotated[Mapping[str, Any] | None, HIERARCHIES] = None,
+    wildcard: Annotated[bool, WILDCARD] = False,
+    trials: Annotated[int, ATTEMPTS] = TRIALS,
+    seed: Annotated[int, SEED] = 0,
+    most: Annotated[int, LISTED] = MOST,
 ) -> Attack:
     """How often the most frequent secret among the nearest released records is the person's own.
 
@@ -74,7 +88,6 @@ def inference(
     Giomi et al., "A unified framework for quantifying privacy risk in synthetic data", PoPETs 2023; Article 29 Working
     Party, Opinion 05/2014 on anonymisation techniques.
     """
-    tolerance = share_of(tolerance, "tolerance")
     names = tuple(dict.fromkeys(column_names(known, "known")))
     if secret in names or not names:
         raise PolicyError("known must name columns, and the secret must not be one of them", got=f'"{secret}"')

@@ -4,34 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.cells import count_histogram
-from sfumato.core.parameters import column_names, known_columns
+from sfumato.core.parameters import Written, checked, column_names, known_columns
 from sfumato.core.printed import printed
 from sfumato.core.wording import percent
 from sfumato.engines.memory.table import enter
 from sfumato.errors import ColumnError, PolicyError
+from sfumato.measures.arguments import ATTEMPTS, COLUMN, HIERARCHIES, LISTED, ORIGINAL, QUASI, SEED, SENSITIVE, WILDCARD
 from sfumato.measures.attacks.classes import Encoded
 from sfumato.measures.attacks.matching import Matching, gather
 from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, outcome, records, sample, worst
 
 
+@checked
 def intersection(
-    releases: Sequence[Any],
-    original: Any,
-    quasi: Any,
-    sensitive: str,
+    releases: Annotated[Sequence[Any], Written("list")],
+    original: Annotated[Any, ORIGINAL],
+    quasi: Annotated[Any, QUASI],
+    sensitive: Annotated[str, SENSITIVE],
     *,
-    key: str | None = None,
-    hierarchies: Mapping[str, Any] | None = None,
-    wildcard: bool = False,
-    trials: int = TRIALS,
-    seed: int = 0,
-    most: int = MOST,
+    key: Annotated[str | None, COLUMN] = None,
+    hierarchies: Annotated[Mapping[str, Any] | None, HIERARCHIES] = None,
+    wildcard: Annotated[bool, WILDCARD] = False,
+    trials: Annotated[int, ATTEMPTS] = TRIALS,
+    seed: Annotated[int, SEED] = 0,
+    most: Annotated[int, LISTED] = MOST,
 ) -> Attack:
     """The share of people whose sensitive value is the only one that all releases leave possible.
 

@@ -6,15 +6,27 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.cells import count_cells
-from sfumato.core.parameters import column_names, whole_number
+from sfumato.core.parameters import checked, column_names
 from sfumato.core.wording import percent, quoted
 from sfumato.errors import PolicyError
+from sfumato.measures.arguments import (
+    ATTEMPTS,
+    COUNT,
+    HIERARCHIES,
+    LISTED,
+    ORIGINAL,
+    RELEASED,
+    SEED,
+    SOME_COLUMNS,
+    TABLE,
+    WILDCARD,
+)
 from sfumato.measures.attacks.classes import Encoded, tables_with
 from sfumato.measures.attacks.matching import DistanceSpace, Matching
 from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, outcome, records, sample
@@ -28,19 +40,20 @@ TRIED = 2  # splits carried out in full, those that did best there
 WIDEST = 12  # columns dealt out, beside the quasi-identifiers
 
 
+@checked
 def linkability(
-    released: Any,
-    original: Any,
-    first: Any,
-    second: Any,
+    released: Annotated[Any, RELEASED],
+    original: Annotated[Any, ORIGINAL],
+    first: Annotated[Any, SOME_COLUMNS],
+    second: Annotated[Any, SOME_COLUMNS],
     *,
-    neighbours: int = 1,
-    holdout: Any = None,
-    hierarchies: Mapping[str, Any] | None = None,
-    wildcard: bool = False,
-    trials: int = TRIALS,
-    seed: int = 0,
-    most: int = MOST,
+    neighbours: Annotated[int, COUNT] = 1,
+    holdout: Annotated[Any, TABLE] = None,
+    hierarchies: Annotated[Mapping[str, Any] | None, HIERARCHIES] = None,
+    wildcard: Annotated[bool, WILDCARD] = False,
+    trials: Annotated[int, ATTEMPTS] = TRIALS,
+    seed: Annotated[int, SEED] = 0,
+    most: Annotated[int, LISTED] = MOST,
 ) -> Attack:
     """How often two disjoint sets of columns about a person lead to the same released record.
 
@@ -88,7 +101,6 @@ def linkability(
     if both or not all(parts):
         what = "first and second must be two sets of columns with none in common"
         raise PolicyError(what, got=", ".join(f'"{name}"' for name in sorted(both)) or "an empty one")
-    neighbours = whole_number(neighbours, "neighbours")
     names = (*parts[0], *parts[1])
     frame, people, *control = tables_with(names, released, original, holdout=holdout)
     tables = [people, *control]

@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from sfumato.core.parameters import column_names
+from sfumato.core.parameters import checked, column_names
 from sfumato.core.wording import percent, quoted
 from sfumato.engines.memory.table import enter
+from sfumato.measures.arguments import ATTEMPTS, HIERARCHIES, LISTED, ORIGINAL, QUASI, RELEASED, SEED, TABLE, WILDCARD
 from sfumato.measures.attacks.classes import tables_with
 from sfumato.measures.attacks.matching import Matching
 from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, outcome, sample, worst
 
 
+@checked
 def membership(
-    released: Any,
-    original: Any,
-    holdout: Any,
-    quasi: Any,
+    released: Annotated[Any, RELEASED],
+    original: Annotated[Any, ORIGINAL],
+    holdout: Annotated[Any, TABLE],
+    quasi: Annotated[Any, QUASI],
     *,
-    hierarchies: Mapping[str, Any] | None = None,
-    population: Any = None,
-    wildcard: bool = False,
-    trials: int = TRIALS,
-    seed: int = 0,
-    most: int = MOST,
+    hierarchies: Annotated[Mapping[str, Any] | None, HIERARCHIES] = None,
+    population: Annotated[Any, TABLE] = None,
+    wildcard: Annotated[bool, WILDCARD] = False,
+    trials: Annotated[int, ATTEMPTS] = TRIALS,
+    seed: Annotated[int, SEED] = 0,
+    most: Annotated[int, LISTED] = MOST,
 ) -> Attack:
     """How often an attacker tells people in the data from people who are not.
 

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from sfumato.core.parameters import share_of
+from sfumato.core.parameters import checked
 from sfumato.core.wording import percent
+from sfumato.measures.arguments import LISTED, QUASI, RELEASED, SENSITIVE, SHARE
 from sfumato.measures.attacks.classes import View, of_values, view
 from sfumato.measures.attacks.result import MOST, Attack, outcome, records, worst
 
 COMMON = 0.1  # the share from which on a value is common
 
 
+@checked
 def negative_disclosure(
-    released: Any, quasi: Any, sensitive: str, *, common: float = COMMON, values: Any = None, most: int = MOST
+    released: Annotated[Any, RELEASED],
+    quasi: Annotated[Any, QUASI],
+    sensitive: Annotated[str, SENSITIVE],
+    *,
+    common: Annotated[float, SHARE] = COMMON,
+    values: Any = None,
+    most: Annotated[int, LISTED] = MOST,
 ) -> Attack:
     """The share of records of whom the release tells that they certainly do not have a common sensitive value.
 
@@ -47,7 +55,6 @@ def negative_disclosure(
     ----------
     Machanavajjhala et al., "l-Diversity: privacy beyond k-anonymity", ICDE 2006 (positive and negative disclosure).
     """
-    common = share_of(common, "common")
     seen = view(released, quasi, sensitive)
     overall = seen.histogram.overall / seen.rows
     matters = overall >= common - 1e-12 if values is None else of_values(seen, values) & (overall > 0)

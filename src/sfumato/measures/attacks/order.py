@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.cells import count_histogram
-from sfumato.core.parameters import column_names, known_columns
+from sfumato.core.parameters import checked, column_names, known_columns
 from sfumato.core.wording import percent
 from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError
+from sfumato.measures.arguments import HIERARCHIES, LISTED, QUASI, RELEASED, SENSITIVE, TABLE, WILDCARD
 from sfumato.measures.attacks.classes import Encoded
 from sfumato.measures.attacks.kernels import align
 from sfumato.measures.attacks.matching import Matching, gather
@@ -22,15 +23,16 @@ PEOPLE = 20_000  # of the list, the first ones; their rows are among as many rel
 PAIRS = 20_000_000  # of a person and a place, at most
 
 
+@checked
 def order(
-    released: Any,
-    people: Any,
-    quasi: Any,
-    sensitive: str,
+    released: Annotated[Any, RELEASED],
+    people: Annotated[Any, TABLE],
+    quasi: Annotated[Any, QUASI],
+    sensitive: Annotated[str, SENSITIVE],
     *,
-    hierarchies: Mapping[str, Any] | None = None,
-    wildcard: bool = False,
-    most: int = MOST,
+    hierarchies: Annotated[Mapping[str, Any] | None, HIERARCHIES] = None,
+    wildcard: Annotated[bool, WILDCARD] = False,
+    most: Annotated[int, LISTED] = MOST,
     of: str = "original",
 ) -> Attack:
     """How often a list that is laid beside the release, in its order, gives the sensitive value of a person.

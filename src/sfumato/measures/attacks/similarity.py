@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from sfumato.core.parameters import share_of
+from sfumato.core.parameters import Whole, checked
 from sfumato.core.wording import percent
 from sfumato.errors import PolicyError
+from sfumato.measures.arguments import LISTED, QUASI, RELEASED, SENSITIVE, SHARE
 from sfumato.measures.attacks.classes import View, view
 from sfumato.measures.attacks.result import MOST, Attack, outcome, records, worst
 
 
+@checked
 def similarity(
-    released: Any,
-    quasi: Any,
-    sensitive: str,
+    released: Annotated[Any, RELEASED],
+    quasi: Annotated[Any, QUASI],
+    sensitive: Annotated[str, SENSITIVE],
     *,
     hierarchy: Any = None,
-    level: int | None = None,
-    width: float = 0.25,
-    most: int = MOST,
+    level: Annotated[int | None, Whole(0)] = None,
+    width: Annotated[float, SHARE] = 0.25,
+    most: Annotated[int, LISTED] = MOST,
 ) -> Attack:
     """The share of records in classes whose sensitive values are all close to each other.
 
@@ -55,7 +57,6 @@ def similarity(
     ----------
     Li, Li and Venkatasubramanian, "t-Closeness: privacy beyond k-anonymity and l-diversity", ICDE 2007.
     """
-    width = share_of(width, "width")
     seen = view(released, quasi, sensitive, hierarchy)
     attribute = seen.sensitive
     if attribute.hierarchy is not None:

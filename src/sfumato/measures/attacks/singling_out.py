@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.hierarchy import Categories
 from sfumato.core.label_grammar import NUMBER
-from sfumato.core.parameters import column_names, whole_number
+from sfumato.core.parameters import OneOf, checked, column_names, whole_number
 from sfumato.core.wording import percent, quoted
 from sfumato.errors import PolicyError
+from sfumato.measures.arguments import (
+    ATTEMPTS,
+    COUNT,
+    HIERARCHIES,
+    LISTED,
+    ORIGINAL,
+    RELEASED,
+    SEED,
+    SOME_COLUMNS,
+    TABLE,
+    WILDCARD,
+)
 from sfumato.measures.attacks.classes import Encoded, tables_with
 from sfumato.measures.attacks.linkability import beyond, shared_of
 from sfumato.measures.attacks.matching import gather
@@ -194,19 +206,20 @@ MODES = ("univariate", "multivariate")
 TRIES = 4  # predicates drawn per one that is wanted: those that fit one released record are kept
 
 
+@checked
 def singling_out(
-    released: Any,
-    original: Any,
-    columns: Any = None,
+    released: Annotated[Any, RELEASED],
+    original: Annotated[Any, ORIGINAL],
+    columns: Annotated[Any, SOME_COLUMNS] = None,
     *,
-    mode: str = "multivariate",
-    size: int = 3,
-    holdout: Any = None,
-    hierarchies: Mapping[str, Any] | None = None,
-    wildcard: bool = False,
-    trials: int = TRIALS,
-    seed: int = 0,
-    most: int = MOST,
+    mode: Annotated[str, OneOf(tuple(MODES))] = "multivariate",
+    size: Annotated[int, COUNT] = 3,
+    holdout: Annotated[Any, TABLE] = None,
+    hierarchies: Annotated[Mapping[str, Any] | None, HIERARCHIES] = None,
+    wildcard: Annotated[bool, WILDCARD] = False,
+    trials: Annotated[int, ATTEMPTS] = TRIALS,
+    seed: Annotated[int, SEED] = 0,
+    most: Annotated[int, LISTED] = MOST,
 ) -> Attack:
     """How often a predicate made from the release holds for exactly one record of the original.
 

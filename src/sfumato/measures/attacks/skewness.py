@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from sfumato.core.parameters import real_number
+from sfumato.core.parameters import OneOf, checked
 from sfumato.core.wording import percent
 from sfumato.errors import PolicyError
+from sfumato.measures.arguments import LIMIT, LISTED, QUASI, RELEASED, SENSITIVE
 from sfumato.measures.attacks.classes import View, of_values, view
 from sfumato.measures.attacks.result import MOST, Attack, outcome, records, worst
 
@@ -17,16 +18,17 @@ SCALES = ("difference", "ratio")
 THRESHOLD = 0.25  # a gain above which a record counts as exposed
 
 
+@checked
 def skewness(
-    released: Any,
-    quasi: Any,
-    sensitive: str,
+    released: Annotated[Any, RELEASED],
+    quasi: Annotated[Any, QUASI],
+    sensitive: Annotated[str, SENSITIVE],
     *,
-    threshold: float = THRESHOLD,
-    scale: str = "difference",
+    threshold: Annotated[float, LIMIT] = THRESHOLD,
+    scale: Annotated[str, OneOf(SCALES)] = "difference",
     values: Any = None,
     prior: Mapping[str | None, float] | None = None,
-    most: int = MOST,
+    most: Annotated[int, LISTED] = MOST,
 ) -> Attack:
     """The share of records whose class raises the probability of some sensitive value by more than a threshold.
 
@@ -63,9 +65,6 @@ def skewness(
     Li, Li and Venkatasubramanian, "t-Closeness", ICDE 2007; Cao and Karras, "Publishing microdata with a robust privacy
     guarantee", VLDB 2012.
     """
-    if scale not in SCALES:
-        raise PolicyError("unknown scale of the gain", got=repr(scale), allowed=", ".join(SCALES))
-    threshold = real_number(threshold, "threshold")
     seen = view(released, quasi, sensitive)
     matters = None if values is None else of_values(seen, values)
     before = _prior(seen, prior)

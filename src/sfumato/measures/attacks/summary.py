@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from sfumato.core.parameters import column_names, known_columns, whole_number
+from sfumato.core.progress import check_cancelled
 from sfumato.core.wording import Described, count, percent
 from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError, SfumatoError
@@ -112,10 +113,12 @@ def attack_summary(
         return name if secret is None or len(secrets) == 1 else f"{name}: {secret}"
 
     def run(name: str, attack: Callable[..., Any], *given: Any, secret: str | None = None, **options: Any) -> None:
+        check_cancelled()
         key = named(name, secret)
         found[key] = attack(*given, most=most, **options).to_dict()
 
     for secret in secrets:
+        check_cancelled()
         tried = attacks_on_classes(view(frame, names, secret), hierarchies.get(secret), most)
         found |= {named(name, secret): entry for name, entry in tried.items()}
         found.skipped |= {named(name, secret): why for name, why in tried.skipped.items()}

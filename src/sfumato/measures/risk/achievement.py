@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -12,11 +12,12 @@ import polars as pl
 from sfumato.core.cells import Histogram, count_histogram
 from sfumato.core.label_grammar import STAR
 from sfumato.core.microdata import microdata
-from sfumato.core.parameters import column_names, known_columns
+from sfumato.core.parameters import checked, column_names, known_columns
 from sfumato.core.printed import printed
 from sfumato.criteria.audit import WildcardGroups
 from sfumato.criteria.search_distance import SEARCHED, run_maxima, run_of, run_sums
 from sfumato.errors import ColumnError
+from sfumato.measures.arguments import HIERARCHIES, QUASI, SENSITIVES, TABLE, WILDCARD
 from sfumato.measures.risk.keys import Keys, keys_of
 from sfumato.measures.table import Table, table_of
 from sfumato.release.request import recipes_of
@@ -25,13 +26,14 @@ MOST_L = 10  # the last l whose recursive c is given
 COUNTED = 100  # values told apart under wildcards, at least
 
 
+@checked
 def achieved(
-    df: Any,
-    quasi: Sequence[str],
-    sensitive: Sequence[str] = (),
+    df: Annotated[Any, TABLE],
+    quasi: Annotated[Sequence[str], QUASI],
+    sensitive: Annotated[Sequence[str], SENSITIVES] = (),
     *,
-    hierarchies: Mapping[str, Any] | None = None,
-    wildcard: bool = False,
+    hierarchies: Annotated[Mapping[str, Any] | None, HIERARCHIES] = None,
+    wildcard: Annotated[bool, WILDCARD] = False,
 ) -> dict[str, Any]:
     """The strictest parameters of each privacy model that a table satisfies, whoever made it.
 

@@ -4,17 +4,23 @@ Information, CRC Press 2013, chapters 16 to 18."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from sfumato.core.parameters import share_of
+from sfumato.core.parameters import checked
+from sfumato.measures.arguments import HIERARCHIES, QUASI, TABLE, THRESHOLD, WILDCARD
 from sfumato.measures.risk.keys import Keys, keys_of
 from sfumato.measures.table import table_of
 
 
+@checked
 def prosecutor(
-    df: Any, quasi: Sequence[str], *, threshold: float = 0.2, wildcard: bool = False
+    df: Annotated[Any, TABLE],
+    quasi: Annotated[Sequence[str], QUASI],
+    *,
+    threshold: Annotated[float, THRESHOLD] = 0.2,
+    wildcard: Annotated[bool, WILDCARD] = False,
 ) -> dict[str, float | int]:
     """The risk that a record is found by somebody who knows that its person is in the table: 1/n.
 
@@ -30,17 +36,18 @@ def prosecutor(
     (1.0, 0.5, 1.0, 1)
     """
     keys = keys_of(table_of(df), quasi, wildcard=wildcard)
-    return figures(keys, keys.size, share_of(threshold, "threshold"))
+    return figures(keys, keys.size, threshold)
 
 
+@checked
 def journalist(
-    df: Any,
-    quasi: Sequence[str],
-    population: Any = None,
+    df: Annotated[Any, TABLE],
+    quasi: Annotated[Sequence[str], QUASI],
+    population: Annotated[Any, TABLE] = None,
     *,
-    threshold: float = 0.2,
-    wildcard: bool = False,
-    hierarchies: Mapping[str, Any] | None = None,
+    threshold: Annotated[float, THRESHOLD] = 0.2,
+    wildcard: Annotated[bool, WILDCARD] = False,
+    hierarchies: Annotated[Mapping[str, Any] | None, HIERARCHIES] = None,
 ) -> dict[str, float | int]:
     """The risk that a record is found by somebody who does not know whether its person is in the table: 1/F.
 
@@ -57,17 +64,18 @@ def journalist(
     (0.5, 0.375, 0.0)
     """
     keys = keys_of(table_of(df), quasi, None if population is None else table_of(population), wildcard, hierarchies)
-    return journalist_figures(keys, share_of(threshold, "threshold"))
+    return journalist_figures(keys, threshold)
 
 
+@checked
 def marketer(
-    df: Any,
-    quasi: Sequence[str],
-    population: Any = None,
+    df: Annotated[Any, TABLE],
+    quasi: Annotated[Sequence[str], QUASI],
+    population: Annotated[Any, TABLE] = None,
     *,
-    threshold: float = 0.2,
-    wildcard: bool = False,
-    hierarchies: Mapping[str, Any] | None = None,
+    threshold: Annotated[float, THRESHOLD] = 0.2,
+    wildcard: Annotated[bool, WILDCARD] = False,
+    hierarchies: Annotated[Mapping[str, Any] | None, HIERARCHIES] = None,
 ) -> dict[str, float | int]:
     """The share of records that somebody finds who links them all: the mean of 1/F over the records.
 
@@ -79,7 +87,7 @@ def marketer(
     (0.5, 2.0)
     """
     keys = keys_of(table_of(df), quasi, None if population is None else table_of(population), wildcard, hierarchies)
-    return marketer_figures(keys, share_of(threshold, "threshold"))
+    return marketer_figures(keys, threshold)
 
 
 def journalist_figures(keys: Keys, threshold: float) -> dict[str, float | int]:

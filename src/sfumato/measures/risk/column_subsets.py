@@ -8,21 +8,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 from math import comb
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.keys import rank_tuples
-from sfumato.core.parameters import whole_number
+from sfumato.core.parameters import Whole, checked
 from sfumato.errors import PolicyError
+from sfumato.measures.arguments import QUASI, TABLE
 from sfumato.measures.risk.keys import Keys, keys_of
 from sfumato.measures.table import table_of
 
 MOST = 20_000  # subsets looked at, at most
 
 
-def subsets(df: Any, quasi: Sequence[str], up_to: int = 3) -> pl.DataFrame:
+@checked
+def subsets(
+    df: Annotated[Any, TABLE],
+    quasi: Annotated[Sequence[str], QUASI],
+    up_to: Annotated[int, Whole(help="how many columns a subset has at most")] = 3,
+) -> pl.DataFrame:
     """What each subset of up to `up_to` columns tells apart.
 
     `distinction` is the number of different tuples over the number of rows; `separation` the share of pairs of rows
@@ -42,7 +48,7 @@ def subsets(df: Any, quasi: Sequence[str], up_to: int = 3) -> pl.DataFrame:
 def subsets_frame(keys: Keys, up_to: Any) -> pl.DataFrame:
     """The same from counted keys."""
     names = keys.cells.names
-    up_to = min(whole_number(up_to, "up_to"), len(names))
+    up_to = min(up_to, len(names))
     if (asked := sum(comb(len(names), size) for size in range(1, up_to + 1))) > MOST:
         raise PolicyError("too many subsets", got=f"{asked}", allowed=f"at most {MOST}", hint="give a smaller up_to")
     mine = np.flatnonzero(keys.sample > 0)

@@ -6,13 +6,15 @@ of the IAOS 33, 2017 (replicated uniques over all columns).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.keys import number_tuples, tally
+from sfumato.core.parameters import checked
 from sfumato.core.wording import percent
+from sfumato.measures.arguments import ORIGINAL, SOME_COLUMNS, TABLE
 from sfumato.measures.measure import Measure, wilson
 from sfumato.measures.risk.synthetic_tables import SyntheticTables, tables_of
 
@@ -35,8 +37,14 @@ def repeats(original: Any, synthetic: Any, *, columns: Any = None) -> np.ndarray
     return found
 
 
+@checked
 def copied_uniques(
-    original: Any, synthetic: Any = None, *, hold_out: Any = None, columns: Any = None, as_drawn: Any = None
+    original: Annotated[Any, ORIGINAL],
+    synthetic: Annotated[Any, TABLE] = None,
+    *,
+    hold_out: Annotated[Any, TABLE] = None,
+    columns: Annotated[Any, SOME_COLUMNS] = None,
+    as_drawn: Any = None,
 ) -> Measure:
     """The share of the rows that are unique in the original that occur in the synthetic table.
 

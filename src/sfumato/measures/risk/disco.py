@@ -5,22 +5,29 @@ G. M. Raab, B. Nowok, C. Dibben, Practical privacy metrics for synthetic data, 2
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from sfumato.core.keys import number_tuples, tally
-from sfumato.core.parameters import column_name, known_columns
+from sfumato.core.parameters import checked, column_name, known_columns
 from sfumato.core.wording import percent
 from sfumato.errors import PolicyError
+from sfumato.measures.arguments import ORIGINAL, QUASI, TABLE, TARGET
 from sfumato.measures.measure import Measure, wilson
 from sfumato.measures.risk.synthetic_tables import SyntheticTables, keyed
 
 LEVELS, DOMINANT = 5, 0.1  # how many values of a column are named, and which share of the records each has at least
 
 
+@checked
 def disco(
-    original: Any, synthetic: Any = None, quasi: Any = (), target: Any = None, *, hold_out: Any = None
+    original: Annotated[Any, ORIGINAL],
+    synthetic: Annotated[Any, TABLE] = None,
+    quasi: Annotated[Any, QUASI] = (),
+    target: Annotated[Any, TARGET] = None,
+    *,
+    hold_out: Annotated[Any, TABLE] = None,
 ) -> Measure:
     """The share of the real records whose target the synthetic table tells for sure, and tells right.
 

@@ -7,19 +7,27 @@ S. Polettini, Individual risk estimation in mu-Argus, PSD 2004.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.microdata import encode
-from sfumato.core.parameters import column_name, known_columns, weights_of
+from sfumato.core.parameters import checked, column_name, known_columns, weights_of
 from sfumato.engines.memory.table import enter
+from sfumato.measures.arguments import COLUMN, QUASI, TABLE, WILDCARD
 from sfumato.measures.risk.kernels import individual_risks
 from sfumato.measures.risk.keys import Keys, keys_of
 
 
-def individual(df: Any, quasi: Sequence[str], weight: str, *, wildcard: bool = False) -> pl.DataFrame:
+@checked
+def individual(
+    df: Annotated[Any, TABLE],
+    quasi: Annotated[Sequence[str], QUASI],
+    weight: Annotated[str, COLUMN],
+    *,
+    wildcard: Annotated[bool, WILDCARD] = False,
+) -> pl.DataFrame:
     """The risk of each record of a survey: the mean of 1/F, with F people in the population who look like it.
 
     Of f records with the same quasi-identifiers and weights that sum to F, p = f/F: the population count is f plus a
@@ -37,8 +45,14 @@ def individual(df: Any, quasi: Sequence[str], weight: str, *, wildcard: bool = F
     return frame_of(keys_of(frame, quasi, wildcard=wildcard), weights(frame, weight))
 
 
+@checked
 def household(
-    df: Any, quasi: Sequence[str], weight: str | None, household: str, *, wildcard: bool = False
+    df: Annotated[Any, TABLE],
+    quasi: Annotated[Sequence[str], QUASI],
+    weight: Annotated[str | None, COLUMN],
+    household: Annotated[str, COLUMN],
+    *,
+    wildcard: Annotated[bool, WILDCARD] = False,
 ) -> pl.DataFrame:
     """The risk of each record and of its household: that at least one member is found, 1 - prod(1 - r).
 

@@ -8,28 +8,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.microdata import encode
-from sfumato.core.parameters import column_names, known_columns, mapping, real_number
+from sfumato.core.parameters import Real, checked, column_names, known_columns, mapping
 from sfumato.engines.memory.table import enter
 from sfumato.errors import ColumnError, InputError, PolicyError
 from sfumato.hierarchies.order import orders_of, ranks_in
+from sfumato.measures.arguments import LIMIT, ORIGINAL, RELEASED, SOME_COLUMNS
 from sfumato.measures.risk.keys import stacked
 
 RANK, SD = 10.0, 0.1  # how wide the intervals are: percent of the ranks, and standard deviations
 
 
+@checked
 def interval_disclosure(
-    original: Any,
-    released: Any,
-    columns: Sequence[str],
+    original: Annotated[Any, ORIGINAL],
+    released: Annotated[Any, RELEASED],
+    columns: Annotated[Sequence[str], SOME_COLUMNS],
     *,
-    rank: float = RANK,
-    sd: float = SD,
+    rank: Annotated[float, Real(0, 100)] = RANK,
+    sd: Annotated[float, LIMIT] = SD,
     order: Mapping[str, Any] | None = None,
 ) -> pl.DataFrame:
     """The share of original values that lie inside an interval around the released value of the same row.
@@ -62,8 +64,6 @@ def interval_disclosure(
     if before.height != after.height:
         got = f"{before.height} original and {after.height} released rows"
         raise InputError("rows are paired by position, so both tables need equally many", got=got)
-    real_number(rank, "rank", 0, 100)
-    real_number(sd, "sd")
     orders = orders_of(mapping(order, "order", names))
     found: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     every: dict[str, np.ndarray] = {name: np.ones(before.height, dtype=np.bool_) for name in ("rank", "sd", "known")}

@@ -19,6 +19,7 @@ from sfumato.core.label_grammar import STAR
 from sfumato.core.microdata import encode
 from sfumato.core.parameters import column_names, known_columns, share_of, shown
 from sfumato.core.printed import printed
+from sfumato.core.progress import check_cancelled
 from sfumato.errors import PolicyError
 from sfumato.measures.labels_cover import read_labels
 from sfumato.measures.risk.kernels import add_met, project
@@ -271,6 +272,7 @@ def keys_of(
     >>> keys.sample.tolist(), keys.size.tolist()
     ([2, 1, 1], [3, 2, 4])
     """
+    check_cancelled()
     names = quasi_of(table, quasi)
     if population is not None:
         quasi_of(population, names, "the population table")

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from sfumato.core.cells import Cells
 from sfumato.core.keys import rank_tuples
-from sfumato.core.parameters import share_of
+from sfumato.core.parameters import checked
+from sfumato.measures.arguments import COUNT, FRACTION, QUASI, TABLE
 from sfumato.measures.risk.kernels import fit_pairs
 from sfumato.measures.risk.keys import Keys, keys_of
 from sfumato.measures.table import table_of
@@ -22,8 +23,13 @@ SWEEPS, TOLERANCE = 1000, 1e-7
 MOST_SWEEPS, WORK = 50_000, 50_000_000  # of a small table: fits at the edge of what is possible converge slowly
 
 
+@checked
 def log_linear(
-    df: Any, quasi: Sequence[str], sampling_fraction: float, *, most_cells: int = 2_000_000
+    df: Annotated[Any, TABLE],
+    quasi: Annotated[Sequence[str], QUASI],
+    sampling_fraction: Annotated[float, FRACTION],
+    *,
+    most_cells: Annotated[int, COUNT] = 2_000_000,
 ) -> dict[str, Any]:
     """How many sample uniques are expected to be unique in the population (tau1), and to be correctly matched (tau2).
 
@@ -42,7 +48,7 @@ def log_linear(
     >>> found["uniques"], round(found["independence"]["tau1"], 6), round(found["two-way"]["tau1"], 6)
     (2, 0.829661, 0.735759)
     """
-    fraction = share_of(sampling_fraction, "sampling_fraction", above=True)
+    fraction = sampling_fraction
     return log_linear_figures(keys_of(table_of(df), quasi), fraction, most_cells)
 
 

@@ -7,13 +7,14 @@ distance: J. C. Gower, A general coefficient of similarity and some of its prope
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from sfumato.core.parameters import whole_number
+from sfumato.core.parameters import checked
 from sfumato.core.wording import percent
 from sfumato.errors import PolicyError
+from sfumato.measures.arguments import ORIGINAL, SEED, SOME_COLUMNS, TABLE
 from sfumato.measures.attacks.kernels import ABSOLUTE, NAMED, NIL, SAME
 from sfumato.measures.attacks.nearest import NearestRows
 from sfumato.measures.attacks.result import sample
@@ -26,8 +27,14 @@ GLANCE = 200  # rows that tell how long each takes
 WORK = 3e9  # values compared at most, about
 
 
+@checked
 def nearest_record(
-    original: Any, synthetic: Any = None, *, hold_out: Any = None, columns: Any = None, seed: int = 0
+    original: Annotated[Any, ORIGINAL],
+    synthetic: Annotated[Any, TABLE] = None,
+    *,
+    hold_out: Annotated[Any, TABLE] = None,
+    columns: Annotated[Any, SOME_COLUMNS] = None,
+    seed: Annotated[int, SEED] = 0,
 ) -> Measure:
     """The share of synthetic rows that are nearer to a row of the original than to any row of the hold-out.
 
@@ -65,7 +72,7 @@ def nearest_record(
     space = Space.of(tables)
     real, drawn, others = space.points
     trees = [space.tree(points) for points in (real, others)]
-    rows = space.looked_at(drawn, trees, whole_number(seed, "seed", 0))
+    rows = space.looked_at(drawn, trees, seed)
     (near, ties, one), (far, tied, other) = (tree.find(drawn[rows]) for tree in trees)
     same = np.abs(near - far) <= SAME * np.maximum(near, far) + NIL
     credit = np.where(same, ties / (ties + tied), near < far)

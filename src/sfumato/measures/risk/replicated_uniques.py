@@ -5,14 +5,23 @@ G. M. Raab, B. Nowok, C. Dibben, Practical privacy metrics for synthetic data, 2
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
+from sfumato.core.parameters import checked
 from sfumato.core.wording import percent
+from sfumato.measures.arguments import ORIGINAL, QUASI, TABLE
 from sfumato.measures.measure import Measure, wilson
 from sfumato.measures.risk.synthetic_tables import keyed
 
 
-def replicated_uniques(original: Any, synthetic: Any = None, quasi: Any = (), *, hold_out: Any = None) -> Measure:
+@checked
+def replicated_uniques(
+    original: Annotated[Any, ORIGINAL],
+    synthetic: Annotated[Any, TABLE] = None,
+    quasi: Annotated[Any, QUASI] = (),
+    *,
+    hold_out: Annotated[Any, TABLE] = None,
+) -> Measure:
     """The share of the real records that are unique on the keys both in the original and in the synthetic table.
 
     Somebody who knows the keys of such a person finds one synthetic record with them, and may take it for the person's

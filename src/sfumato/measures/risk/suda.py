@@ -6,17 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb, factorial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.cells import count_cells
 from sfumato.core.compiled import threads, workers
-from sfumato.core.parameters import share_of, whole_number
+from sfumato.core.parameters import YesNo, checked, share_of, whole_number
 from sfumato.core.wording import quoted
 from sfumato.engines.memory.table import enter
 from sfumato.errors import PolicyError
+from sfumato.measures.arguments import COUNT, FRACTION, QUASI, TABLE, WILDCARD
 from sfumato.measures.measure import Measure
 from sfumato.measures.risk.kernels import uniques, weigh
 from sfumato.measures.risk.keys import Keys, keys_of, matched
@@ -124,14 +125,15 @@ def _by_level(keys: Keys, most: int, weights: np.ndarray, found: Uniques) -> Non
         smaller = level
 
 
+@checked
 def suda(
-    data: Any,
-    quasi: Any,
-    sampling_fraction: float = 0.1,
+    data: Annotated[Any, TABLE],
+    quasi: Annotated[Any, QUASI],
+    sampling_fraction: Annotated[float, FRACTION] = 0.1,
     *,
-    up_to: int | None = None,
-    wildcard: bool = False,
-    original_scores: bool = True,
+    up_to: Annotated[int | None, COUNT] = None,
+    wildcard: Annotated[bool, WILDCARD] = False,
+    original_scores: Annotated[bool, YesNo()] = True,
 ) -> pl.DataFrame:
     """SUDA scores, disclosure risk (DIS) and what each column contributes, per record.
 

@@ -8,13 +8,14 @@ receiver operating characteristic curves, Biometrics 1988.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from sfumato.core.keys import tally
-from sfumato.core.parameters import whole_number
+from sfumato.core.parameters import checked
 from sfumato.core.wording import percent
+from sfumato.measures.arguments import ORIGINAL, SEED, SOME_COLUMNS, TABLE
 from sfumato.measures.attacks.kernels import NIL, SAME
 from sfumato.measures.measure import Measure, Z, wilson
 from sfumato.measures.risk.copied_uniques import one_off
@@ -22,8 +23,14 @@ from sfumato.measures.risk.nearest_record import Space, with_hold_out
 from sfumato.measures.risk.synthetic_tables import tables_of
 
 
+@checked
 def synthetic_membership(
-    original: Any, synthetic: Any = None, *, hold_out: Any = None, columns: Any = None, seed: int = 0
+    original: Annotated[Any, ORIGINAL],
+    synthetic: Annotated[Any, TABLE] = None,
+    *,
+    hold_out: Annotated[Any, TABLE] = None,
+    columns: Annotated[Any, SOME_COLUMNS] = None,
+    seed: Annotated[int, SEED] = 0,
 ) -> Measure:
     """How well the distance to the nearest synthetic row tells rows that the model saw from rows that it did not.
 
@@ -55,7 +62,7 @@ def synthetic_membership(
     tables = with_hold_out(tables_of(original, synthetic, hold_out, columns))
     space = Space.of(tables)
     real, drawn, others = space.points
-    tree, seed = space.tree(drawn), whole_number(seed, "seed", 0)
+    tree = space.tree(drawn)
     far = [tree.find(some[space.looked_at(some, [tree], seed)])[0] for some in (real, others)]
     members, strangers = np.split(-steps(np.concatenate(far)), [len(far[0])])
     value, interval = area(members, strangers)
@@ -67,7 +74,14 @@ def synthetic_membership(
     return Measure("synthetic-membership", value, (0.0, 1.0), sentence, interval, 0.5, details)
 
 
-def likely_but_absent(original: Any, synthetic: Any = None, *, hold_out: Any = None, columns: Any = None) -> Measure:
+@checked
+def likely_but_absent(
+    original: Annotated[Any, ORIGINAL],
+    synthetic: Annotated[Any, TABLE] = None,
+    *,
+    hold_out: Annotated[Any, TABLE] = None,
+    columns: Annotated[Any, SOME_COLUMNS] = None,
+) -> Measure:
     """How well the rows of unique people are told by their absence from a synthetic table that has many like them.
 
     Where rows that repeat a unique real row are dropped or drawn again, a combination of values that the model finds

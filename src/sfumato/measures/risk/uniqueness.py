@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from sfumato.core.parameters import one_of
+from sfumato.core.parameters import OneOf, Real, checked
 from sfumato.core.wording import count, percent
 from sfumato.criteria.population_uniqueness import ESTIMATORS
+from sfumato.measures.arguments import FRACTION, QUASI, TABLE, WILDCARD
 from sfumato.measures.measure import Measure
 from sfumato.measures.risk.keys import Keys, fraction_of, keys_of
 from sfumato.measures.table import table_of
@@ -16,7 +17,10 @@ from sfumato.measures.table import table_of
 MODELS = tuple(ESTIMATORS)
 
 
-def sample_uniqueness(df: Any, quasi: Sequence[str], *, wildcard: bool = False) -> Measure:
+@checked
+def sample_uniqueness(
+    df: Annotated[Any, TABLE], quasi: Annotated[Sequence[str], QUASI], *, wildcard: Annotated[bool, WILDCARD] = False
+) -> Measure:
     """The share of records that no other record of the table looks like.
 
     With `wildcard`, a missing value (and "*") matches any value. `details` has the number of `uniques` and `rows`.
@@ -28,12 +32,13 @@ def sample_uniqueness(df: Any, quasi: Sequence[str], *, wildcard: bool = False) 
     return sample_measure(keys)
 
 
+@checked
 def population_uniqueness(
-    df: Any,
-    quasi: Sequence[str],
-    population_size: float | None = None,
-    sampling_fraction: float | None = None,
-    model: str = "dankar",
+    df: Annotated[Any, TABLE],
+    quasi: Annotated[Sequence[str], QUASI],
+    population_size: Annotated[float | None, Real(1)] = None,
+    sampling_fraction: Annotated[float | None, FRACTION] = None,
+    model: Annotated[str, OneOf(MODELS)] = "dankar",
 ) -> Measure:
     """The share of the population that is unique, estimated from the sizes of the sample's classes: Pr(PU).
 
@@ -54,13 +59,17 @@ def population_uniqueness(
     Keller-McNulty, Estimation of identification disclosure risk in microdata, JOS 14(1), 1998; Dankar, El Emam, Neisa,
     Roffey, BMC Medical Informatics and Decision Making 12:66, 2012.
     """
-    one_of(model, "model of population uniqueness", MODELS)
     keys = keys_of(table_of(df), quasi)
     return population_measure(keys, fraction_of(keys.rows, population_size, sampling_fraction), model)
 
 
+@checked
 def unique_in_population(
-    df: Any, quasi: Sequence[str], population: Any, *, wildcard: bool = False
+    df: Annotated[Any, TABLE],
+    quasi: Annotated[Sequence[str], QUASI],
+    population: Annotated[Any, TABLE],
+    *,
+    wildcard: Annotated[bool, WILDCARD] = False,
 ) -> dict[str, float | int]:
     """Pr(PU) and Pr(PU given SU), counted in a table of the population that holds the sample.
 

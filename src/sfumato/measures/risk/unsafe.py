@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
+from sfumato.core.parameters import checked
 from sfumato.engines.memory.table import enter
+from sfumato.measures.arguments import COUNT, QUASI, TABLE, WILDCARD
 from sfumato.measures.measure import Measure
 from sfumato.measures.risk.suda import minimal_uniques
 
 
-def minimum_unsafe(data: Any, quasi: Any, up_to: int | None = None, *, wildcard: bool = False) -> pl.DataFrame:
+@checked
+def minimum_unsafe(
+    data: Annotated[Any, TABLE],
+    quasi: Annotated[Any, QUASI],
+    up_to: Annotated[int | None, COUNT] = None,
+    *,
+    wildcard: Annotated[bool, WILDCARD] = False,
+) -> pl.DataFrame:
     """The smallest number of columns on which each record is unique, and how many minimal sets of columns do it.
 
     Parameters

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
-from sfumato.core.parameters import known_columns
+from sfumato.core.parameters import checked, known_columns
 from sfumato.core.printed import printed
 from sfumato.core.wording import percent
+from sfumato.measures.arguments import HIERARCHIES, KEY, ORIGINAL, QUASI, RELEASED, ROWS, TARGET
 from sfumato.measures.measure import Measure, wilson
 from sfumato.measures.utility.pair import pair_of
 
 
+@checked
 def classification_metric(
-    original: Any,
-    released: Any = None,
-    quasi: Any = None,
+    original: Annotated[Any, ORIGINAL],
+    released: Annotated[Any, RELEASED] = None,
+    quasi: Annotated[Any, QUASI] = None,
     *,
-    target: str,
-    hierarchies: Mapping[str, Any] | None = None,
-    rows: Sequence[int] | np.ndarray | None = None,
-    key: str | None = None,
+    target: Annotated[str, TARGET],
+    hierarchies: Annotated[Mapping[str, Any] | None, HIERARCHIES] = None,
+    rows: Annotated[Sequence[int] | np.ndarray | None, ROWS] = None,
+    key: Annotated[str | None, KEY] = None,
 ) -> Measure:
     """The share of rows that are suppressed, or are not of the most frequent target value of their class.
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from sfumato.core.parameters import whole_number
+from sfumato.core.parameters import Whole, checked
 from sfumato.core.wording import count, percent, quoted
 from sfumato.errors import ColumnError
+from sfumato.measures.arguments import HIERARCHIES, KEY, ORIGINAL, RELEASED, ROWS, SOME_COLUMNS
 from sfumato.measures.measure import Measure
 from sfumato.measures.utility.column import ComparedColumn
 from sfumato.measures.utility.pair import CountedPair, Pair, pair_of
@@ -21,15 +22,16 @@ MOST_CELLS = 4_000_000  # larger tables are left out
 MOST_TABLES = 500
 
 
+@checked
 def contingency(
-    original: Any,
-    released: Any = None,
-    columns: Any = None,
+    original: Annotated[Any, ORIGINAL],
+    released: Annotated[Any, RELEASED] = None,
+    columns: Annotated[Any, SOME_COLUMNS] = None,
     *,
-    dimension: int = 2,
-    hierarchies: Mapping[str, Any] | None = None,
-    rows: Sequence[int] | np.ndarray | None = None,
-    key: str | None = None,
+    dimension: Annotated[int, Whole(1, 4, help="how many columns a table has at most")] = 2,
+    hierarchies: Annotated[Mapping[str, Any] | None, HIERARCHIES] = None,
+    rows: Annotated[Sequence[int] | np.ndarray | None, ROWS] = None,
+    key: Annotated[str | None, KEY] = None,
 ) -> Measure:
     """The mean total variation distance between the contingency tables of up to `dimension` columns, in 0..1.
 
@@ -41,7 +43,6 @@ def contingency(
     >>> contingency({"a": [1, 1, 2, 2], "b": [1, 1, 2, 2]}, {"a": [1, 1, 2, 2], "b": ["*"] * 4}).details["2"]
     0.5
     """
-    dimension = whole_number(dimension, "dimension", 1, 4)
     pair = pair_of(original, released, rows=rows, key=key, hierarchies=hierarchies)
     names = pair.names(columns)
     if columns is None:

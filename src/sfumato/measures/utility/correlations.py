@@ -8,19 +8,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from sfumato.core.keys import number_tuples, tally
+from sfumato.core.parameters import checked
 from sfumato.core.wording import count, quoted
 from sfumato.errors import ColumnError
+from sfumato.measures.arguments import ORIGINAL, SOME_COLUMNS, TABLE
 from sfumato.measures.measure import Measure
 from sfumato.measures.risk.synthetic_tables import SyntheticTables, tables_of
 from sfumato.measures.utility.coded_rows import MOST_LEVELS, levels_of, numbers_of
 
 
-def correlations(original: Any, synthetic: Any = None, columns: Any = None, *, hold_out: Any = None) -> Measure:
+@checked
+def correlations(
+    original: Annotated[Any, ORIGINAL],
+    synthetic: Annotated[Any, TABLE] = None,
+    columns: Annotated[Any, SOME_COLUMNS] = None,
+    *,
+    hold_out: Annotated[Any, TABLE] = None,
+) -> Measure:
     """The mean absolute difference between the correlations of real and of synthetic rows, over all pairs of columns.
 
     Pearson's correlation of two numbers, where both are known; Cramér's V of two categories and the correlation ratio

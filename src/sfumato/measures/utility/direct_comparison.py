@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from sfumato.core.parameters import mapping
+from sfumato.core.parameters import OneOf, checked, mapping
 from sfumato.core.wording import count, percent, quoted
-from sfumato.errors import PolicyError
 from sfumato.hierarchies.order import orders_of, ranks_in
+from sfumato.measures.arguments import HIERARCHIES, KEY, ORIGINAL, RELEASED, ROWS, SOME_COLUMNS
 from sfumato.measures.attacks.matching import gather
 from sfumato.measures.measure import Measure
 from sfumato.measures.utility.column import ComparedColumn
@@ -19,17 +19,18 @@ from sfumato.measures.utility.pair import pair_of
 OVER = ("m - 1", "m")
 
 
+@checked
 def direct_comparison(
-    original: Any,
-    released: Any = None,
-    columns: Any = None,
+    original: Annotated[Any, ORIGINAL],
+    released: Annotated[Any, RELEASED] = None,
+    columns: Annotated[Any, SOME_COLUMNS] = None,
     *,
-    distance: str = "equal",
+    distance: Annotated[str, OneOf(("equal", "ranked"), help="how far apart two values are")] = "equal",
     order: Mapping[str, Any] | None = None,
-    over: str = "m - 1",
-    hierarchies: Mapping[str, Any] | None = None,
-    rows: Sequence[int] | np.ndarray | None = None,
-    key: str | None = None,
+    over: Annotated[str, OneOf(OVER, help="what ranks are divided by")] = "m - 1",
+    hierarchies: Annotated[Mapping[str, Any] | None, HIERARCHIES] = None,
+    rows: Annotated[Sequence[int] | np.ndarray | None, ROWS] = None,
+    key: Annotated[str | None, KEY] = None,
 ) -> Measure:
     """The mean distance of a released cell from the original one, in 0..1.
 
@@ -44,10 +45,6 @@ def direct_comparison(
     >>> direct_comparison({"sex": ["f", "m", "m", "m"]}, {"sex": ["f", "f", "m", "*"]}).value
     0.375
     """
-    if distance not in ("equal", "ranked"):
-        raise PolicyError("unknown distance of categories", got=repr(distance), allowed="equal, ranked")
-    if over not in OVER:
-        raise PolicyError("ranks are divided by the number of categories or by one less", got=repr(over), allowed=OVER)
     pair = pair_of(original, released, rows=rows, key=key, hierarchies=hierarchies)
     names, of = pair.names(columns), pair.aligned("direct comparison")
     orders = orders_of(mapping(order, "order", names), {n: h for n, h in pair.hierarchies.items() if n in names})

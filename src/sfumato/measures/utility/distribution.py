@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from sfumato.core.compiled import kernel
-from sfumato.core.parameters import one_of
+from sfumato.core.parameters import OneOf, checked
 from sfumato.core.wording import count
+from sfumato.measures.arguments import HIERARCHIES, KEY, ORIGINAL, QUASI, RELEASED, ROWS, SOME_COLUMNS
 from sfumato.measures.measure import Measure
 from sfumato.measures.utility.column import ComparedColumn
 from sfumato.measures.utility.pair import Boxes, Pair, pair_of
@@ -136,15 +137,18 @@ BINS = 20  # of a numeric column with more than FEW values, by quantiles of the 
 FEW = 50
 
 
+@checked
 def distribution_distance(
-    original: Any,
-    released: Any = None,
-    columns: Any = None,
+    original: Annotated[Any, ORIGINAL],
+    released: Annotated[Any, RELEASED] = None,
+    columns: Annotated[Any, SOME_COLUMNS] = None,
     *,
-    distance: str = "total-variation",
-    hierarchies: Mapping[str, Any] | None = None,
-    rows: Sequence[int] | np.ndarray | None = None,
-    key: str | None = None,
+    distance: Annotated[
+        str, OneOf(DISTANCES, help="how the distance of two distributions is taken")
+    ] = "total-variation",
+    hierarchies: Annotated[Mapping[str, Any] | None, HIERARCHIES] = None,
+    rows: Annotated[Sequence[int] | np.ndarray | None, ROWS] = None,
+    key: Annotated[str | None, KEY] = None,
 ) -> Measure:
     """How far the distribution of each column moved, in 0..1, and the mean over the columns. No alignment is needed.
 
@@ -157,7 +161,6 @@ def distribution_distance(
     >>> distribution_distance({"a": ["x", "x", "y", "y"]}, {"a": ["x", "x", "x", "y"]}).value
     0.25
     """
-    one_of(distance, "distance of distributions", DISTANCES)
     pair = pair_of(original, released, rows=rows, key=key, hierarchies=hierarchies)
     found = {name: distances(pair.column(name)) for name in pair.names(columns)}
     per_column = {name: of[distance] for name, of in found.items() if distance in of}
@@ -219,14 +222,15 @@ def _bits(p: np.ndarray, q: np.ndarray) -> float:
     return float((p[there] * np.log2(p[there] / q[there])).sum())
 
 
+@checked
 def kl_divergence(
-    original: Any,
-    released: Any = None,
-    quasi: Any = None,
+    original: Annotated[Any, ORIGINAL],
+    released: Annotated[Any, RELEASED] = None,
+    quasi: Annotated[Any, QUASI] = None,
     *,
-    hierarchies: Mapping[str, Any] | None = None,
-    rows: Sequence[int] | np.ndarray | None = None,
-    key: str | None = None,
+    hierarchies: Annotated[Mapping[str, Any] | None, HIERARCHIES] = None,
+    rows: Annotated[Sequence[int] | np.ndarray | None, ROWS] = None,
+    key: Annotated[str | None, KEY] = None,
 ) -> Measure:
     """Sum over tuples of p ln(p/q), p their share in the original and q the one that the release implies.
 

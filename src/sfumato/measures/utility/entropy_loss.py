@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from sfumato.core.parameters import checked
 from sfumato.core.wording import count, percent
 from sfumato.errors import ColumnError, PolicyError, did_you_mean
+from sfumato.measures.arguments import HIERARCHIES, KEY, ORIGINAL, RELEASED, ROWS, SOME_COLUMNS
 from sfumato.measures.measure import Measure
 from sfumato.measures.utility.column import ComparedColumn
 from sfumato.measures.utility.pair import Pair, moved_share, pair_of
 
 
+@checked
 def entropy_loss(
-    original: Any,
-    released: Any = None,
-    columns: Any = None,
+    original: Annotated[Any, ORIGINAL],
+    released: Annotated[Any, RELEASED] = None,
+    columns: Annotated[Any, SOME_COLUMNS] = None,
     *,
     transition: Mapping[str, Mapping[str, Mapping[str, float]]] | None = None,
-    hierarchies: Mapping[str, Any] | None = None,
-    rows: Sequence[int] | np.ndarray | None = None,
-    key: str | None = None,
+    hierarchies: Annotated[Mapping[str, Any] | None, HIERARCHIES] = None,
+    rows: Annotated[Sequence[int] | np.ndarray | None, ROWS] = None,
+    key: Annotated[str | None, KEY] = None,
 ) -> Measure:
     """The bits about the original value that its released one leaves open, over the bits of m equally frequent values.
 

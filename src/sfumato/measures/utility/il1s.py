@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from sfumato.core.parameters import checked
 from sfumato.core.wording import count
+from sfumato.measures.arguments import HIERARCHIES, KEY, ORIGINAL, RELEASED, ROWS, SOME_COLUMNS
 from sfumato.measures.measure import Measure
 from sfumato.measures.utility.numeric_error import Numbers, numbers_of
 from sfumato.measures.utility.pair import pair_of
 
 
+@checked
 def il1s(
-    original: Any,
-    released: Any = None,
-    columns: Any = None,
+    original: Annotated[Any, ORIGINAL],
+    released: Annotated[Any, RELEASED] = None,
+    columns: Annotated[Any, SOME_COLUMNS] = None,
     *,
-    hierarchies: Mapping[str, Any] | None = None,
-    rows: Sequence[int] | np.ndarray | None = None,
-    key: str | None = None,
+    hierarchies: Annotated[Mapping[str, Any] | None, HIERARCHIES] = None,
+    rows: Annotated[Sequence[int] | np.ndarray | None, ROWS] = None,
+    key: Annotated[str | None, KEY] = None,
 ) -> Measure:
     """1/(d n) sum of abs(x - x')/(sqrt(2) s_j): the mean distance of a value from its release, in standard deviations.
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from sfumato.core.cells import count_cells
 from sfumato.core.label_grammar import range_text, says_nothing
 from sfumato.core.labels import Labels, at_level, ends_of, of_nodes, of_ranges, over_codes
-from sfumato.core.parameters import whole_number
+from sfumato.core.parameters import checked, whole_number
 from sfumato.core.policy import ClassStatistics
 from sfumato.core.roles import digits_of
 from sfumato.core.wording import count, percent
@@ -20,6 +20,7 @@ from sfumato.hierarchies.dates import days_of
 from sfumato.hierarchies.learned import Learned
 from sfumato.losses import LabelLoss, loss_name
 from sfumato.losses import loss as parse_loss
+from sfumato.measures.arguments import COUNT, HIERARCHIES, KEY, ORIGINAL, QUASI, RELEASED, ROWS
 from sfumato.measures.measure import Measure
 from sfumato.measures.utility.column import ComparedColumn
 from sfumato.measures.utility.pair import Pair, moved_share, pair_of, unread_words
@@ -188,16 +189,17 @@ WORDS = {
 }
 
 
+@checked
 def information_loss(
-    original: Any,
-    released: Any = None,
-    quasi: Any = None,
+    original: Annotated[Any, ORIGINAL],
+    released: Annotated[Any, RELEASED] = None,
+    quasi: Annotated[Any, QUASI] = None,
     *,
     loss: Any = "lm",
-    hierarchies: Mapping[str, Any] | None = None,
-    rows: Sequence[int] | np.ndarray | None = None,
-    key: str | None = None,
-    k: int | None = None,
+    hierarchies: Annotated[Mapping[str, Any] | None, HIERARCHIES] = None,
+    rows: Annotated[Sequence[int] | np.ndarray | None, ROWS] = None,
+    key: Annotated[str | None, KEY] = None,
+    k: Annotated[int | None, COUNT] = None,
 ) -> Measure:
     """A loss of `sfumato.losses` on any pair of tables: lm, ncp, precision, height, non-uniform-entropy,
     discernibility or c-avg.

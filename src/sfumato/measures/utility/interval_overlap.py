@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from statistics import NormalDist
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from sfumato.core.parameters import column_names, real_number
+from sfumato.core.parameters import Real, checked, column_names
 from sfumato.core.wording import count, percent
 from sfumato.errors import ColumnError, PolicyError
+from sfumato.measures.arguments import ORIGINAL, SOME_COLUMNS, TABLE, TARGET
 from sfumato.measures.measure import Measure
 from sfumato.measures.risk.synthetic_tables import SyntheticTables, tables_of
 from sfumato.measures.utility.coded_rows import Term, design, numbers_of
@@ -33,14 +34,15 @@ def overlap(one: tuple[float, float], other: tuple[float, float]) -> float:
     return sum(shares) / 2
 
 
+@checked
 def interval_overlap(
-    original: Any,
-    synthetic: Any = None,
+    original: Annotated[Any, ORIGINAL],
+    synthetic: Annotated[Any, TABLE] = None,
     *,
-    outcome: str,
-    predictors: Any = None,
-    hold_out: Any = None,
-    level: float = 0.95,
+    outcome: Annotated[str, TARGET],
+    predictors: Annotated[Any, SOME_COLUMNS] = None,
+    hold_out: Annotated[Any, TABLE] = None,
+    level: Annotated[float, Real(0, 1, above=True)] = 0.95,
 ) -> Measure:
     """The overlap of the confidence intervals of a regression's coefficients on real and on synthetic rows, in 0..1.
 
@@ -70,7 +72,7 @@ def interval_overlap(
     >>> interval_overlap(real, real, outcome="y", predictors="x").value
     1.0
     """
-    level = float(real_number(level, "level", 0, 1, above=True))
+    level = float(level)
     if not level < 1:
         raise PolicyError("level is out of range", got=level, allowed="a number above 0 and below 1")
     outcome = column_names(outcome, "outcome")[0]

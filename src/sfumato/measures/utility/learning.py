@@ -7,13 +7,15 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from sfumato.core.parameters import known_columns, whole_number
+from sfumato.core.parameters import Whole, checked, known_columns
+from sfumato.core.progress import check_cancelled
 from sfumato.core.wording import percent
 from sfumato.errors import ColumnError, MissingExtra, PolicyError, did_you_mean
+from sfumato.measures.arguments import HIERARCHIES, KEY, ORIGINAL, RELEASED, ROWS, SEED, SOME_COLUMNS, TARGET
 from sfumato.measures.measure import Measure, wilson
 from sfumato.measures.utility.column import ComparedColumn
 from sfumato.measures.utility.pair import Pair, pair_of
@@ -85,19 +87,20 @@ MOST_CLASSES = 100
 TREES = 30
 
 
+@checked
 def learning(
-    original: Any,
-    released: Any = None,
-    features: Any = None,
+    original: Annotated[Any, ORIGINAL],
+    released: Annotated[Any, RELEASED] = None,
+    features: Annotated[Any, SOME_COLUMNS] = None,
     *,
-    target: str,
+    target: Annotated[str, TARGET],
     models: Sequence[str] = MODELS,
-    folds: int = 3,
-    most: int = 5_000,
-    seed: int = 0,
-    hierarchies: Mapping[str, Any] | None = None,
-    rows: Sequence[int] | np.ndarray | None = None,
-    key: str | None = None,
+    folds: Annotated[int, Whole(2)] = 3,
+    most: Annotated[int, Whole(10)] = 5_000,
+    seed: Annotated[int, SEED] = 0,
+    hierarchies: Annotated[Mapping[str, Any] | None, HIERARCHIES] = None,
+    rows: Annotated[Sequence[int] | np.ndarray | None, ROWS] = None,
+    key: Annotated[str | None, KEY] = None,
 ) -> Measure:
     """The accuracy with which models that were trained on the release predict the target of original records.
 
@@ -124,7 +127,6 @@ def learning(
     ------
     MissingExtra: scikit-learn is not installed.
     """
-    folds, most, seed = whole_number(folds, "folds", 2), whole_number(most, "most", 10), whole_number(seed, "seed", 0)
     _check(models)
     pair = pair_of(original, released, rows=rows, key=key, hierarchies=hierarchies)
     known_columns([target], pair.original.columns, "the original")
@@ -240,6 +242,7 @@ def boosted(
     `categories` are the columns that are no numbers. Columns without variation are left out. Of more than 10,000
     rows some are set aside to tell when to stop, unless a class has a single one.
     """
+    check_cancelled()
     make = getattr(sklearn("ensemble"), f"HistGradientBoosting{kind}")
     used = np.flatnonzero(((x != x[:1]) & ~(np.isnan(x) & np.isnan(x[:1]))).any(axis=0))
     if not len(used):
@@ -270,6 +273,7 @@ def _predict(name: str, x: np.ndarray, y: np.ndarray, test: np.ndarray, usual: i
 
     A feature that is the same in all rows taught nothing, though its weight would count where it varies.
     """
+    check_cancelled()
     varies = (x != x[:1]).any(axis=0)
     if len(np.unique(y)) < 2 or not varies.any():
         return np.full(len(test), usual)

@@ -9,14 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from sfumato.core.keys import number_tuples, tally
-from sfumato.core.parameters import is_whole, shown, whole_number
+from sfumato.core.parameters import Whole, checked, is_whole, shown, whole_number
 from sfumato.core.wording import count, percent, quoted
 from sfumato.errors import PolicyError
+from sfumato.measures.arguments import COUNT, ORIGINAL, SEED, SOME_COLUMNS, TABLE
 from sfumato.measures.measure import Measure
 from sfumato.measures.risk.synthetic_tables import SyntheticTables, tables_of
 from sfumato.measures.utility.coded_rows import BINS, binned
@@ -24,16 +25,17 @@ from sfumato.measures.utility.coded_rows import BINS, binned
 MOST_WAYS = 4
 
 
+@checked
 def marginals(
-    original: Any,
-    synthetic: Any = None,
-    columns: Any = None,
+    original: Annotated[Any, ORIGINAL],
+    synthetic: Annotated[Any, TABLE] = None,
+    columns: Annotated[Any, SOME_COLUMNS] = None,
     *,
     ways: Sequence[int] = (1, 2, 3),
-    bins: int = BINS,
-    hold_out: Any = None,
-    most: int = 2_000,
-    seed: int = 0,
+    bins: Annotated[int, Whole(2)] = BINS,
+    hold_out: Annotated[Any, TABLE] = None,
+    most: Annotated[int, COUNT] = 2_000,
+    seed: Annotated[int, SEED] = 0,
 ) -> Measure:
     """The mean total variation distance between the tables of counts of real and of synthetic rows, in 0..1.
 
@@ -69,7 +71,6 @@ def marginals(
     (0.5, 0.0)
     """
     asked = _ways(ways)
-    bins, most, seed = whole_number(bins, "bins", 2), whole_number(most, "most"), whole_number(seed, "seed", 0)
     tables = tables_of(original, synthetic, hold_out, columns)
     names, rng = tables.names, np.random.default_rng(seed)
     coded = [binned(tables.column(name), tables.original.height, bins) for name in names]

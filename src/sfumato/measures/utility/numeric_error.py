@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from sfumato.core.parameters import one_of
+from sfumato.core.parameters import OneOf, checked
 from sfumato.core.wording import count
 from sfumato.errors import ColumnError
+from sfumato.measures.arguments import HIERARCHIES, KEY, ORIGINAL, RELEASED, ROWS, SOME_COLUMNS
 from sfumato.measures.measure import Measure
 from sfumato.measures.utility.column import RowCounts
 from sfumato.measures.utility.pair import Pair, pair_of
@@ -125,16 +126,17 @@ def statistic(x: np.ndarray, on: str, row_counts: np.ndarray | None = None) -> n
     return np.asarray(correlation(x, row_counts)[np.triu_indices(x.shape[1], 1)])
 
 
+@checked
 def numeric_error(
-    original: Any,
-    released: Any = None,
-    columns: Any = None,
+    original: Annotated[Any, ORIGINAL],
+    released: Annotated[Any, RELEASED] = None,
+    columns: Annotated[Any, SOME_COLUMNS] = None,
     *,
-    error: str = "mean-squared-error",
-    on: str = "values",
-    hierarchies: Mapping[str, Any] | None = None,
-    rows: Sequence[int] | np.ndarray | None = None,
-    key: str | None = None,
+    error: Annotated[str, OneOf(ERRORS, help="how differences are summed up")] = "mean-squared-error",
+    on: Annotated[str, OneOf(STATISTICS, help="what is compared")] = "values",
+    hierarchies: Annotated[Mapping[str, Any] | None, HIERARCHIES] = None,
+    rows: Annotated[Sequence[int] | np.ndarray | None, ROWS] = None,
+    key: Annotated[str | None, KEY] = None,
 ) -> Measure:
     """How far the numbers of a release, or their means, covariances or correlations, are from the original's.
 
@@ -148,8 +150,6 @@ def numeric_error(
     >>> numeric_error({"x": [1.0, 2.0, 3.0, 4.0]}, {"x": [1.0, 2.0, 3.0, 6.0]}).value
     1.0
     """
-    one_of(error, "error of numbers", ERRORS)
-    one_of(on, "on of numbers", STATISTICS)
     pair = pair_of(original, released, rows=rows, key=key, hierarchies=hierarchies)
     if on == "values":
         pair.aligned(f"the {error} of values")

@@ -15,6 +15,7 @@ from sfumato.core.keys import first_of
 from sfumato.core.microdata import encode, microdata
 from sfumato.core.parameters import column_names, known_columns, mapping
 from sfumato.core.printed import printed
+from sfumato.core.progress import check_cancelled
 from sfumato.core.wording import percent, quoted
 from sfumato.engines.memory.table import MemoryTable, enter
 from sfumato.errors import ColumnError, PolicyError, did_you_mean
@@ -157,6 +158,7 @@ class Pair:
 
     def column(self, name: str) -> ComparedColumn:
         """What the release says in a column, read once."""
+        check_cancelled()
         if name not in self._columns:
             self._columns[name] = self._read(name, self.hierarchies.get(name))
         return self._columns[name]
@@ -358,6 +360,7 @@ class CountedPair(Pair):
 
     def column(self, name: str) -> ComparedColumn:
         """What the release says in a column, read once."""
+        check_cancelled()
         if name not in self._columns:
             self._columns[name] = self.on([name]).column(name)
         return self._columns[name]

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from sfumato.core.parameters import one_of, whole_number
+from sfumato.core.parameters import OneOf, Whole, checked
 from sfumato.core.wording import count
+from sfumato.measures.arguments import COUNT, ORIGINAL, SEED, SOME_COLUMNS, TABLE
 from sfumato.measures.measure import Measure
 from sfumato.measures.risk.synthetic_membership import area
 from sfumato.measures.risk.synthetic_tables import SyntheticTables, tables_of
@@ -39,16 +40,17 @@ def expected_pmse(parameters: int, share: float, rows: int, sampled: float = 1.0
     return (parameters - 1) * (1 - share) * share / rows * (1 - share * sampled)
 
 
+@checked
 def propensity(
-    original: Any,
-    synthetic: Any = None,
-    columns: Any = None,
+    original: Annotated[Any, ORIGINAL],
+    synthetic: Annotated[Any, TABLE] = None,
+    columns: Annotated[Any, SOME_COLUMNS] = None,
     *,
-    model: str = "logistic",
-    hold_out: Any = None,
-    permutations: int = 20,
-    most: int = 50_000,
-    seed: int = 0,
+    model: Annotated[str, OneOf(MODELS)] = "logistic",
+    hold_out: Annotated[Any, TABLE] = None,
+    permutations: Annotated[int, COUNT] = 20,
+    most: Annotated[int, Whole(2)] = 50_000,
+    seed: Annotated[int, SEED] = 0,
 ) -> Measure:
     """How well a model tells synthetic rows from real ones: not at all where the synthesis is right.
 
@@ -86,9 +88,6 @@ def propensity(
     >>> propensity(real, real).value
     0.0
     """
-    one_of(model, "model", MODELS)
-    permutations, seed = whole_number(permutations, "permutations", 1), whole_number(seed, "seed", 0)
-    most = whole_number(most, "most", 2)
     tables = tables_of(original, synthetic, hold_out, columns)
     if model != "logistic":
         sklearn("ensemble")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from sfumato.core.parameters import one_of, share_of, whole_number, yes_or_no
+from sfumato.core.parameters import OneOf, Share, Whole, checked, yes_or_no
 from sfumato.core.wording import count, percent
+from sfumato.measures.arguments import COUNT, HIERARCHIES, KEY, ORIGINAL, RELEASED, ROWS, SEED, SOME_COLUMNS
 from sfumato.measures.measure import Measure
 from sfumato.measures.utility.column import ComparedColumn
 from sfumato.measures.utility.pair import pair_of
@@ -17,20 +18,21 @@ from sfumato.measures.utility.pair import pair_of
 STATISTICS = ("median", "mean")
 
 
+@checked
 def query_error(
-    original: Any,
-    released: Any = None,
-    columns: Any = None,
+    original: Annotated[Any, ORIGINAL],
+    released: Annotated[Any, RELEASED] = None,
+    columns: Annotated[Any, SOME_COLUMNS] = None,
     *,
-    queries: int = 200,
-    dimension: int = 2,
-    sanity: float = 0.01,
-    statistic: str = "median",
+    queries: Annotated[int, Whole(help="how many queries are drawn")] = 200,
+    dimension: Annotated[int, COUNT] = 2,
+    sanity: Annotated[float, Share(above=True)] = 0.01,
+    statistic: Annotated[str, OneOf(STATISTICS, help="how errors are summed up")] = "median",
     scaled: bool = False,
-    seed: int = 0,
-    hierarchies: Mapping[str, Any] | None = None,
-    rows: Sequence[int] | np.ndarray | None = None,
-    key: str | None = None,
+    seed: Annotated[int, SEED] = 0,
+    hierarchies: Annotated[Mapping[str, Any] | None, HIERARCHIES] = None,
+    rows: Annotated[Sequence[int] | np.ndarray | None, ROWS] = None,
+    key: Annotated[str | None, KEY] = None,
 ) -> Measure:
     """The median relative error of random range-count queries, or the mean of them. No alignment is needed.
 
@@ -46,10 +48,6 @@ def query_error(
     >>> query_error(table, table).value, query_error(table, {"age": ["*"] * 40}).value > 0.1
     (0.0, True)
     """
-    queries, dimension = whole_number(queries, "queries", 1), whole_number(dimension, "dimension", 1)
-    seed = whole_number(seed, "seed", 0)
-    share_of(sanity, "sanity", above=True)
-    one_of(statistic, "statistic of errors", STATISTICS)
     pair = pair_of(original, released, rows=rows, key=key, hierarchies=hierarchies)
     names = pair.changed() if columns is None else pair.names(columns)
     found = pair.boxes(names)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from sfumato.core.parameters import column_names, whole_number
+from sfumato.core.parameters import Whole, checked, column_names
 from sfumato.core.wording import count, percent
 from sfumato.errors import ColumnError, PolicyError
+from sfumato.measures.arguments import ORIGINAL, SEED, SOME_COLUMNS, TABLE, TARGET
 from sfumato.measures.measure import Measure
 from sfumato.measures.risk.synthetic_membership import area
 from sfumato.measures.risk.synthetic_tables import SyntheticTables, tables_of
@@ -25,15 +26,16 @@ LEAST = 10  # real rows that a class is learnt from
 TESTED = 4  # without a hold-out, one real row in so many is tested
 
 
+@checked
 def train_on_synthetic(
-    original: Any,
-    synthetic: Any = None,
-    features: Any = None,
+    original: Annotated[Any, ORIGINAL],
+    synthetic: Annotated[Any, TABLE] = None,
+    features: Annotated[Any, SOME_COLUMNS] = None,
     *,
-    target: str,
-    hold_out: Any = None,
-    most: int = 100_000,
-    seed: int = 0,
+    target: Annotated[str, TARGET],
+    hold_out: Annotated[Any, TABLE] = None,
+    most: Annotated[int, Whole(2)] = 100_000,
+    seed: Annotated[int, SEED] = 0,
 ) -> Measure:
     """How well a model trained on synthetic rows predicts a column of real rows, beside one trained on real rows.
 
@@ -65,7 +67,6 @@ def train_on_synthetic(
     ------
     MissingExtra: scikit-learn is not installed.
     """
-    most, seed = whole_number(most, "most", 2), whole_number(seed, "seed", 0)
     sklearn("ensemble")
     target = column_names(target, "target")[0]
     if features is None:

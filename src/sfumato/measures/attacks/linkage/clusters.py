@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -12,9 +12,10 @@ import polars as pl
 from sfumato.core.hierarchy import Categories
 from sfumato.core.label_grammar import says_nothing
 from sfumato.core.microdata import encode
-from sfumato.core.parameters import column_names, known_columns, whole_number
+from sfumato.core.parameters import checked, column_names, known_columns
 from sfumato.core.wording import percent
 from sfumato.errors import PolicyError
+from sfumato.measures.arguments import COUNT, LISTED, RELEASED, SOME_COLUMNS, TABLE
 from sfumato.measures.attacks.linkage import LinkedPair, credited, pair_of
 from sfumato.measures.attacks.result import MOST, Attack
 
@@ -25,15 +26,16 @@ CLEAR = 0.75  # mean silhouette above which groups are taken as they stand
 SOME = 20_000
 
 
+@checked
 def cluster_linkage(
-    released: Any,
-    external: Any,
-    released_columns: Any = None,
-    external_columns: Any = None,
+    released: Annotated[Any, RELEASED],
+    external: Annotated[Any, TABLE],
+    released_columns: Annotated[Any, SOME_COLUMNS] = None,
+    external_columns: Annotated[Any, SOME_COLUMNS] = None,
     *,
     truth: Any = None,
-    groups: int | None = None,
-    most: int = MOST,
+    groups: Annotated[int | None, COUNT] = None,
+    most: Annotated[int, LISTED] = MOST,
 ) -> Attack:
     """How many people are found though the two tables share no column, because both are shaped alike.
 
@@ -74,7 +76,6 @@ def cluster_linkage(
             "it is not known which released row belongs to which external one",
             hint='pass truth, as in truth=("id", "id")',
         )
-    groups = None if groups is None else whole_number(groups, "groups")
     told = truth if isinstance(truth, tuple | list) and all(isinstance(name, str) for name in truth) else (None, None)
     ours_by = _columns(pair.released, released_columns, told[0], "released_columns", "the release")
     theirs_by = _columns(pair.external, external_columns, told[1], "external_columns", "the external table")

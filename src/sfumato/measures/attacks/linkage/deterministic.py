@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.compiled import threads, workers
 from sfumato.core.keys import first_of
+from sfumato.core.parameters import checked
 from sfumato.core.wording import percent, quoted
+from sfumato.measures.arguments import HIERARCHIES, LISTED, RELEASED, SOME_COLUMNS, TABLE
 from sfumato.measures.attacks.classes import Encoded
 from sfumato.measures.attacks.kernels import count_bits, covered
 from sfumato.measures.attacks.linkage import LinkedPair, chunks, common_columns, credited, pair_of
@@ -21,14 +23,15 @@ from sfumato.measures.attacks.result import MOST, Attack
 FITS = 0.9  # share of people whose own record must be among the candidates for the order of the rows to be believed
 
 
+@checked
 def deterministic_linkage(
-    released: Any,
-    external: Any,
-    columns: Any = None,
+    released: Annotated[Any, RELEASED],
+    external: Annotated[Any, TABLE],
+    columns: Annotated[Any, SOME_COLUMNS] = None,
     *,
     truth: Any = None,
-    hierarchies: Mapping[str, Any] | None = None,
-    most: int = MOST,
+    hierarchies: Annotated[Mapping[str, Any] | None, HIERARCHIES] = None,
+    most: Annotated[int, LISTED] = MOST,
     encoded: Encoded | None = None,
 ) -> Attack:
     """How many people of an external table are found in the release by what their values may have become.

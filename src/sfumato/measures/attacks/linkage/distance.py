@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -12,9 +12,10 @@ import polars as pl
 from sfumato.core.hierarchy import Categories
 from sfumato.core.label_grammar import says_nothing
 from sfumato.core.microdata import encode
-from sfumato.core.parameters import column_names, one_of
+from sfumato.core.parameters import OneOf, checked, column_names
 from sfumato.core.wording import percent, quoted
 from sfumato.errors import PolicyError
+from sfumato.measures.arguments import HIERARCHIES, LISTED, RELEASED, SOME_COLUMNS, TABLE
 from sfumato.measures.attacks.kernels import ABSOLUTE, NAMED, NIL, SAME, SQUARED, distances
 from sfumato.measures.attacks.linkage import LinkedPair, common_columns, credited, pair_of
 from sfumato.measures.attacks.nearest import NearestRows
@@ -24,16 +25,17 @@ from sfumato.measures.labels_cover import read_labels
 METRICS = ("euclidean", "gower")
 
 
+@checked
 def distance_linkage(
-    released: Any,
-    external: Any,
-    columns: Any = None,
+    released: Annotated[Any, RELEASED],
+    external: Annotated[Any, TABLE],
+    columns: Annotated[Any, SOME_COLUMNS] = None,
     *,
     truth: Any = None,
-    metric: str | None = None,
-    categorical: Any = (),
-    hierarchies: Mapping[str, Any] | None = None,
-    most: int = MOST,
+    metric: Annotated[str | None, OneOf(METRICS)] = None,
+    categorical: Annotated[Any, SOME_COLUMNS] = (),
+    hierarchies: Annotated[Mapping[str, Any] | None, HIERARCHIES] = None,
+    most: Annotated[int, LISTED] = MOST,
 ) -> Attack:
     """How many people of an external table have their own record as the nearest one in the release.
 
@@ -78,8 +80,6 @@ def distance_linkage(
     if pair.truth is None:
         hint = 'pass truth, as in truth=("id", "id"), or use deterministic linkage'
         raise PolicyError("it is not known which released row belongs to which external one", hint=hint)
-    if metric is not None:
-        one_of(metric, "metric", METRICS)
     as_names = column_names(categorical, "categorical")
     axes = [_axis(pair, name, name in as_names, hierarchies) for name in names]
     mixed = any(axis.named for axis in axes)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from sfumato.core.compiled import threads, workers
 from sfumato.core.keys import first_of
-from sfumato.core.parameters import share_of
+from sfumato.core.parameters import checked
 from sfumato.core.wording import percent, quoted
 from sfumato.errors import PolicyError
+from sfumato.measures.arguments import COUNT, HIERARCHIES, LISTED, RELEASED, SEED, SHARE, SOME_COLUMNS, TABLE
 from sfumato.measures.attacks.classes import Encoded
 from sfumato.measures.attacks.kernels import best_cells, patterns
 from sfumato.measures.attacks.linkage import LinkedPair, chunks, common_columns, credited, pair_of
@@ -30,18 +31,19 @@ PRIOR, IMAGINED = 0.9, 0.5  # m that so many imagined people per real one stand 
 NEVER = 1e-6  # nothing is impossible
 
 
+@checked
 def probabilistic_linkage(
-    released: Any,
-    external: Any,
-    columns: Any = None,
+    released: Annotated[Any, RELEASED],
+    external: Annotated[Any, TABLE],
+    columns: Annotated[Any, SOME_COLUMNS] = None,
     *,
     truth: Any = None,
-    upper: float = 0.9,
-    lower: float = 0.5,
-    hierarchies: Mapping[str, Any] | None = None,
-    max_pairs: int = PAIRS,
-    seed: int = 0,
-    most: int = MOST,
+    upper: Annotated[float, SHARE] = 0.9,
+    lower: Annotated[float, SHARE] = 0.5,
+    hierarchies: Annotated[Mapping[str, Any] | None, HIERARCHIES] = None,
+    max_pairs: Annotated[int, COUNT] = PAIRS,
+    seed: Annotated[int, SEED] = 0,
+    most: Annotated[int, LISTED] = MOST,
     encoded: Encoded | None = None,
 ) -> Attack:
     """How many people of an external table are found by weighing which columns agree.
@@ -94,7 +96,6 @@ def probabilistic_linkage(
     >>> found.success, found.baseline
     (0.75, 0.25)
     """
-    upper, lower = share_of(upper, "upper"), share_of(lower, "lower")
     if lower > upper:
         what = "the thresholds are no probabilities in order"
         raise PolicyError(what, got=f"lower {lower:g}, upper {upper:g}", allowed="0 <= lower <= upper <= 1")
