@@ -213,8 +213,8 @@ def test_a_private_table_is_drawn_and_charged(data: Path, run: Any) -> None:
     assert not (data / "third").exists()
     assert "--ledger and --budget are given together" in run("synth", "data.csv", *PRIVATE, "--budget", "1").err
     lacking = run("synth", "data.csv", "--identifying", "name", "--generator", "mst epsilon=1", "-o", "no")
-    assert '"age" has no public domain' in lacking.err
-    assert "--bounds age=LEAST:GREATEST" in lacking.err
+    assert '"age", "ill" have no public domain' in lacking.err
+    assert "--bounds age=LEAST:GREATEST of numbers and dates, --keys age=a,b of others" in lacking.err
 
 
 def test_a_policy_file_draws_a_private_table(data: Path, run: Any) -> None:

@@ -24,6 +24,7 @@ from sfumato.comparing.drawing import Mark, Stroke, Text, place_labels, scale, s
 from sfumato.comparing.lines import lines_of
 from sfumato.comparing.page import chart, least_score, page
 from sfumato.comparing.points import FILE, in_parallel, open_ledger
+from sfumato.core.progress import check_cancelled, interruptible
 from sfumato.errors import ColumnError, Infeasible, MissingExtra, OutputError, PolicyError
 
 SECRETS = ("Zyprexine", "Quincke")  # values of the sensitive column: no output may hold them
@@ -280,19 +281,22 @@ def test_an_interrupt_keeps_what_is_finished(
 def test_what_runs_stops_at_its_next_sign_of_progress() -> None:
     began, ended = threading.Event(), threading.Event()
 
-    def patient(stop: threading.Event) -> int:
+    def patient() -> int:
         began.set()
-        stop.wait(30)
-        ended.set()
-        return 1
+        try:
+            while True:
+                time.sleep(0.01)
+                check_cancelled()
+        finally:
+            ended.set()
 
-    def broken(stop: threading.Event) -> int:
+    def broken() -> int:
         began.wait(30)
         raise MissingExtra("nothing", "none")
 
     start = time.monotonic()
     with pytest.raises(MissingExtra):
-        in_parallel([patient, broken, patient], 2, lambda result: None)
+        interruptible(lambda report: in_parallel([patient, broken, patient], 2, lambda result: None))
     assert ended.is_set()
     assert time.monotonic() - start < 20
 

@@ -15,12 +15,12 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.printed import plain, printed_frame
+from sfumato.core.progress import quiet
 from sfumato.engines.files.bytes import read_back
 from sfumato.engines.protocol import COUNT, LABEL, Plan
 from sfumato.engines.sql.table import Database
 from sfumato.errors import ColumnError, EmptyTable, PolicyError, ReadError
 from sfumato.release.destination import Table
-from sfumato.search.problem import quiet
 from tests import postgres as server
 
 pytestmark = pytest.mark.slow

@@ -16,13 +16,13 @@ import polars as pl
 import pytest
 
 import sfumato as sf
+from sfumato.core.progress import quiet
 from sfumato.engines.protocol import COUNT, Plan
 from sfumato.engines.sql import connect as database_open
 from sfumato.engines.sql.table import Database
 from sfumato.engines.sql.types import SqlDialect
 from sfumato.errors import OutputError, PolicyError, ReadError, SfumatoError
 from sfumato.release.destination import Table
-from sfumato.search.problem import quiet
 from tests import postgres as server
 
 

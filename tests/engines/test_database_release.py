@@ -20,12 +20,12 @@ import polars as pl
 import pytest
 
 import sfumato as sf
+from sfumato.core.progress import quiet
 from sfumato.engines.protocol import COUNT, LABEL, Plan
 from sfumato.engines.sql import count as database_sql
 from sfumato.engines.sql.table import Database
 from sfumato.errors import BrokenPromise, ColumnError, OutputError
 from sfumato.release.destination import Table
-from sfumato.search.problem import quiet
 from tests import postgres as server
 
 pytestmark = pytest.mark.slow

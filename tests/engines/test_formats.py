@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import datetime as dt
 import sys
+import zipfile
 
 import polars as pl
 import pytest
 
 from sfumato.engines.files.forms import ReadWarning
-from sfumato.engines.files.read import read
+from sfumato.engines.files.read import read, write_xlsx
 from sfumato.errors import ColumnError, EmptyTable, MissingExtra, ReadError
 
 TABLE = pl.DataFrame({"age": [30.0, None, 41.0], "cost": [1.5, 2.0, None], "town": ["Rome", "", "Paris"]})
@@ -191,3 +192,16 @@ def test_excel_cells_that_say_missing_among_numbers_are_told(book):
         assert read(path).rows() == [("31", 1, "Rome"), (None, None, "Oslo"), (None, 2, "N/A")]
     with pytest.warns(ReadWarning, match='some cells are read as missing in "age"$'):
         assert read(book({"s": [["age", "n"], [31, 1], ["N/A", 2]]})).rows() == [(31, 1), (None, 2)]
+
+
+def test_a_workbook_that_is_made_to_fill_memory_is_refused(tmp_path, monkeypatch):
+    write_xlsx(pl.DataFrame({"a": [1, 2]}), tmp_path / "plain.xlsx")
+    with zipfile.ZipFile(tmp_path / "plain.xlsx") as plain, zipfile.ZipFile(tmp_path / "bomb.xlsx", "w", 8) as bomb:
+        for name in plain.namelist():
+            filling = b" " * (1 << 22) if name.endswith("sheet1.xml") else b""
+            bomb.writestr(name, plain.read(name) + filling)
+    assert read(tmp_path / "bomb.xlsx").height == 2  # what is small does no harm
+    monkeypatch.setattr("sfumato.engines.files.read.UNPACKED", 1 << 20)
+    assert read(tmp_path / "plain.xlsx").height == 2
+    with pytest.raises(ReadError, match="made to fill memory"):
+        read(tmp_path / "bomb.xlsx")

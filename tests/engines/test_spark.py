@@ -16,6 +16,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.printed import plain, printed_frame
+from sfumato.core.progress import quiet
 from sfumato.engines.files.bytes import read_back
 from sfumato.engines.protocol import COUNT, LABEL, Plan
 from sfumato.engines.spark import recode as spark_map
@@ -23,7 +24,6 @@ from sfumato.engines.spark import recode as spark_pack
 from sfumato.engines.spark.table import SparkTable
 from sfumato.engines.tables import is_spark
 from sfumato.errors import ColumnError, EmptyTable, InputError, OutputError, PolicyError, ReadError, SfumatoError
-from sfumato.search.problem import quiet
 
 pytestmark = pytest.mark.spark
 

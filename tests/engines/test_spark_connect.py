@@ -11,12 +11,12 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.printed import printed_frame
+from sfumato.core.progress import quiet
 from sfumato.engines.files.bytes import read_back
 from sfumato.engines.spark.table import SparkTable
 from sfumato.engines.spark.types import job
 from sfumato.engines.tables import is_spark
 from sfumato.errors import ReadError
-from sfumato.search.problem import quiet
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 import sfumato as sf
+from sfumato.core.progress import quiet
 from sfumato.engines.files.table import FileTable
 from sfumato.engines.protocol import LABEL, PIECE, Plan
 from sfumato.errors import ColumnError, PolicyError
 from sfumato.release.dealing import Pieces, dealt
-from sfumato.search.problem import quiet
 
 ROWS = 600
 ASKED: dict[str, Any] = {"quasi": ["age", "sex"], "insensitive": ["cost"], "require": sf.KAnonymity(20)}

@@ -13,6 +13,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.engines.files.bytes import read_back, write_table
+from sfumato.engines.files.count import Tally
 from sfumato.engines.files.table import FileTable
 
 ROWS = 3000
@@ -162,16 +163,18 @@ def test_an_interrupted_count_is_taken_up_beside_the_target_and_cleaned_away(
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in.parquet", "out"]
 
 
-def test_a_count_that_has_saved_nothing_leaves_nothing(table: pl.DataFrame, tmp_path: Path) -> None:
+def test_a_count_that_has_saved_nothing_leaves_nothing(
+    table: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table.write_parquet(tmp_path / "in.parquet")
 
-    def stop(message: str, share: float | None) -> None:
-        if message == "counting rows":
-            raise sf.errors.ReadError("the disk is gone")
+    def fail(tally: Tally, *given: Any) -> None:
+        raise sf.errors.ReadError("the disk is gone")
 
+    monkeypatch.setattr(Tally, "add", fail)
     asked: Any = {"quasi": ["age"], "rest": "release", "require": K}
     with pytest.raises(sf.errors.ReadError, match="gone"):
-        sf.anonymize(FileTable(tmp_path / "in.parquet"), to=tmp_path / "out", progress=stop, **asked)
+        sf.anonymize(FileTable(tmp_path / "in.parquet"), to=tmp_path / "out", **asked)
     assert [p.name for p in tmp_path.iterdir()] == ["in.parquet"]
 
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.core.policy import Policy
 from sfumato.core.printed import plain
+from sfumato.core.progress import quiet
 from sfumato.engines.protocol import COUNT
 from sfumato.errors import BrokenPromise, Infeasible, PolicyError, ReadError
 from sfumato.losses import LM, NCP, loss
@@ -41,7 +42,6 @@ from sfumato.release.parts.tree import Cut, PartTree, branches
 from sfumato.release.request import recipes_of
 from sfumato.release.verify import verify_table
 from sfumato.search import Automatic, Mondrian, search
-from sfumato.search.problem import quiet
 from tests.fuzz import examples, slow_but
 
 ROWS = 6000

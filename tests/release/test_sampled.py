@@ -209,7 +209,11 @@ def test_the_owner_reads_more_in_the_internal_report(tmp_path: Path) -> None:
     made = sf.anonymize(people(), **ASKED, require=sf.DifferentialPrivacy(1, 1e-3))
     made.save(tmp_path / "out", internal_report=tmp_path / "internal.html")
     assert "4,000" in (tmp_path / "internal.html").read_text()
-    assert "4,000" not in (tmp_path / "out" / "report.html").read_text()
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "4,000" not in page
+    assert "and is differentially private by construction; what else it promises is proven" in page
+    assert page.count('<span class="line"><span>Differential privacy, epsilon = 1') == 3  # of each kind of disclosure
+    assert not any(untold in page for untold in ("Rows suppressed", "Information lost", "Loss per column"))
     assert "suppressed" not in repr(made)
     assert made.original.height == 4000
     assert made.original[made.rows].height == made.table.height

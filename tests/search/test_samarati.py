@@ -170,7 +170,7 @@ def test_a_lattice_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", ["by", "prefer", "among"])
 def test_parameters_that_make_no_sense(name: str) -> None:
-    with pytest.raises(sf.errors.PolicyError, match=f"unknown value of {name} of samarati; got 'odd'"):
+    with pytest.raises(sf.errors.PolicyError, match=f"unknown {name} of samarati; got 'odd'"):
         Samarati(**{name: "odd"})
 
 

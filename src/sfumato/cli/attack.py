@@ -66,7 +66,6 @@ def attack(
         data = inputs.table(path, reading.reader, other=False)
         people, known, others = (inputs.table(file, reading.reader) for file in (original, external, holdout))
         kernels.warn_of_compiling(progress)
-        progress("attacking", None)
         found = sf.attack(
             data,
             known,
@@ -83,6 +82,7 @@ def attack(
             most=most,
             upper=upper,
             lower=lower,
+            progress=progress,
         )
     publish(found, document, told, as_json, lambda: _show(found, external is not None))
     return 0

@@ -70,7 +70,7 @@ def inspect_table(
                 "no policy is suggested: no column looks quasi-identifying, so there is nothing to promise",
                 hint="name what others may know yourself: sfumato anonymize --quasi COLUMN",
             )
-        protection = _protection(frame, found) if init is not None else {}
+        protection = protection_of(frame, found) if init is not None else {}
     told += _missing(frame, found)
     if stored and found.rows < data.rows():
         told.append(f"these are figures of a sample of {number(found.rows)} rows, of about {number(data.rows())}")
@@ -160,7 +160,7 @@ def _k(found: Inspection) -> int:
     return max(2, min(5, found.rows))
 
 
-def _protection(frame: Any, found: Inspection) -> dict[str, dict[str, Any]]:
+def protection_of(frame: Any, found: Inspection) -> dict[str, dict[str, Any]]:
     """For each sensitive column the weakest criterion that protects it, read off classes of k records."""
     import sfumato as sf
     from sfumato.errors import SfumatoError
@@ -184,13 +184,11 @@ def _protection(frame: Any, found: Inspection) -> dict[str, dict[str, Any]]:
     return {name: one.require for name, one in asked.items() if one is not None}
 
 
-def _policy(
-    found: Inspection, protection: dict[str, dict[str, Any]], source: dict[str, Any], init: Path, stored: bool
-) -> str:
-    """A policy file of the suggestions, ready to run."""
-    from sfumato.policyfile.dump import dump
-
-    roles, k = found.roles, _k(found)
+def suggested_tables(
+    found: Inspection, protection: dict[str, dict[str, Any]], source: dict[str, Any], output: dict[str, Any]
+) -> dict[str, Any]:
+    """The tables of a policy of the suggestions, ready to run."""
+    roles = found.roles
     named = {role: list(names) for role, names in roles.named() if role != "weight"}
     if bare := [name for name in roles.sensitive if name not in protection]:
         named["unprotected"] = bare
@@ -201,16 +199,28 @@ def _policy(
         "roles": {**named, **({"weight": roles.weight} if roles.weight else {})},
         "hierarchies": {c.name: c.hierarchy for c in found.columns if c.hierarchy},
         "require": [
-            {"model": "k-anonymity", "k": k},
+            {"model": "k-anonymity", "k": _k(found)},
             *protection.values(),
         ],
         "search": {"method": "auto", "loss": "ncp", "suppression": 0.0 if uses_overall_distribution else 0.02},
-        "output": {"path": f"{init.stem}-release", **({} if stored else {"format": "csv"})},
+        "output": output,
         "about": {"purpose": ""},
         "about.columns": found.reasons,
     }
-    why = {role: [f"{c.name}: {c.why}" for c in found.columns if c.role == role] for role in named}
-    if bare:
+    return {name: table for name, table in tables.items() if table}
+
+
+def _policy(
+    found: Inspection, protection: dict[str, dict[str, Any]], source: dict[str, Any], init: Path, stored: bool
+) -> str:
+    """A policy file of the suggestions, with their reasons."""
+    from sfumato.policyfile.dump import dump
+
+    output = {"path": f"{init.stem}-release", **({} if stored else {"format": "csv"})}
+    tables, k = suggested_tables(found, protection, source, output), _k(found)
+    why = {role: [f"{c.name}: {c.why}" for c in found.columns if c.role == role] for role in tables["roles"]}
+    why.pop("weight", None)
+    if "unprotected" in tables["roles"]:
         why["unprotected"] = ["no promise can be about these: they hardly vary"]
     comments: dict[tuple[str, ...], str] = {("roles", role): "\n".join(reasons) for role, reasons in why.items()}
     comments |= {
@@ -222,4 +232,4 @@ def _policy(
         ("about.columns",): "Why columns have their roles, where their names do not say so.",
         ("search", "suppression"): "A share (0.02) or a count (20) of rows that may be dropped.",
     }
-    return dump({name: table for name, table in tables.items() if table}, comments)
+    return dump(tables, comments)

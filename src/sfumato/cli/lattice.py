@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,8 @@ from sfumato.cli.options import SEARCH, WRITING, option
 from sfumato.core.wording import count, number, scalar
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from sfumato.policyfile.file import PolicyFile
     from sfumato.search.lattice.incognito import Incognita
     from sfumato.search.lattice.minimal import Minimal
@@ -40,6 +43,7 @@ def lattice(
 
     Nothing is released. With --subsets also what every combination of the columns takes, and which are dangerous.
     """
+    from sfumato.core.progress import interruptible
     from sfumato.engines.atomic import atomic_file
     from sfumato.errors import OutputError
     from sfumato.losses import LOSSES
@@ -47,7 +51,7 @@ def lattice(
     from sfumato.search import SEARCHES
     from sfumato.search.lattice.incognito import incognito
     from sfumato.search.lattice.minimal import minimal_nodes
-    from sfumato.search.problem import interruptible, quiet, refuse_unprunable
+    from sfumato.search.problem import refuse_unprunable
 
     refuse_existing(output, overwrite, "drawing")
     faults: list[str] = []
@@ -66,9 +70,12 @@ def lattice(
         problem, policy = _pose(options.draft(named, given, asked, faults), progress)
         if subsets:
             refuse_unprunable(problem, "--subsets")
-        solution = interruptible(lambda _: _choose(problem, policy), quiet)
-        found = interruptible(lambda _: minimal_nodes(problem), quiet)
-        every = interruptible(lambda _: incognito(problem), quiet) if subsets else None
+
+        def work(report: Any) -> tuple[Solution, Minimal, Incognita | None]:
+            posed = replace(problem, progress=report)
+            return _choose(posed, policy), minimal_nodes(posed), incognito(posed) if subsets else None
+
+        solution, found, every = interruptible(work, progress)
     chosen = tuple((solution.levels or {}).values())
     if output is not None:
         with atomic_file(output, overwrite) as part:
@@ -88,6 +95,12 @@ def lattice(
 
 def _pose(draft: Any, progress: Any) -> tuple[Problem, PolicyFile]:
     """The table and the checked policy as the problem of a search."""
+    table, checked = inputs.checked(draft, "lattice")
+    return problem_of(table.data, checked, progress), checked
+
+
+def problem_of(frame: pl.DataFrame, checked: PolicyFile, progress: Any) -> Problem:
+    """A table and a policy as the problem of a search for a level vector."""
     from sfumato.core.policy import Policy
     from sfumato.core.printed import printed
     from sfumato.core.wording import quoted
@@ -96,8 +109,6 @@ def _pose(draft: Any, progress: Any) -> tuple[Problem, PolicyFile]:
     from sfumato.release.request import recipes_of, warn_of_codes, warn_of_unmeasured
     from sfumato.search.problem import make_problem
 
-    table, checked = inputs.checked(draft, "lattice")
-    frame = table.data
     policy = Policy(checked.roles.quasi, checked.require, checked.suppression, checked.loss)
     for name in (*policy.columns, *policy.needs):
         if printed(frame.get_column(name)).null_count() == frame.height:
@@ -109,7 +120,7 @@ def _pose(draft: Any, progress: Any) -> tuple[Problem, PolicyFile]:
         raise PolicyError(what, hint="draw the lattice of one of them")
     recipes = warn_of_codes(frame, recipes, checked.hierarchies, policy.columns)
     progress("counting", None)
-    return make_problem(frame, policy, recipes, checked.levels, progress), checked
+    return make_problem(frame, policy, recipes, checked.levels, progress)
 
 
 def _choose(problem: Problem, policy: PolicyFile) -> Solution:

@@ -67,7 +67,6 @@ def risk(
         people = None if population is None else _population(population, reading.reader)
         before = inputs.table(original, reading.reader)
         kernels.warn_of_compiling(progress)
-        progress("measuring", None)
         found = sf.risk(
             data,
             quasi=options.names(columns.quasi) or roles.get("quasi"),
@@ -85,6 +84,7 @@ def risk(
             original=before,
             synthetic=drawn.synthetic,
             holdout=inputs.table(drawn.holdout, reading.reader),
+            progress=progress,
             **options.most(max_cells),
         )
     entries = found.get("sets", [found])

@@ -59,7 +59,6 @@ def utility(
         before = inputs.measured(inputs.named(original, reading, what="ORIGINAL"))
         after, roles = inputs.released(released, reading)
         kernels.warn_of_compiling(progress)
-        progress("measuring", None)
         found = sf.utility(
             before,
             after,
@@ -73,6 +72,7 @@ def utility(
             seed=seed,
             synthetic=drawn.synthetic,
             holdout=inputs.table(drawn.holdout, reading.reader),
+            progress=progress,
             **options.most(max_cells),
         )
     publish(found, document, [*told, *found["notes"]], as_json, lambda: _show(found))

@@ -11,7 +11,8 @@ import shlex
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextvars import copy_context
 from dataclasses import dataclass, field, fields, replace
 from itertools import repeat
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 import polars as pl
 
+from sfumato.core.progress import TICK, check_cancelled, end_run
 from sfumato.core.protocols import Generator, Masker, Search
 from sfumato.core.registry import field_values, variant_name
 from sfumato.core.wording import scalar
@@ -441,15 +443,11 @@ NOTHING: Mapping[str, Any] = dict.fromkeys(("risk", "utility", "loss", "suppress
 SETTLED = ("done", "infeasible", "refused")  # a point that failed is tried again
 
 
-class Stopped(Exception):
-    """Ends a point at its next sign of progress."""
-
-
 def attempt(work: Callable[[], Mapping[str, Any]]) -> Row:
     """The figures of a point, or why there are none. A missing library and a full disk end the whole run."""
     try:
         return {"status": "done", "reason": None, **work()}
-    except (MissingExtra, OutputError, Stopped):
+    except (MissingExtra, OutputError):
         raise
     except BrokenPromise as error:
         return {**NOTHING, "status": "failed", "reason": error.what}
@@ -466,25 +464,23 @@ def finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def in_parallel(works: Sequence[Callable[[threading.Event], T]], workers: int, done: Callable[[T], None]) -> list[T]:
-    """The results of `works` in their order; `done` hears of each here, in this thread.
-
-    An interrupt, or an error of one, stops those that run at their next sign of progress, and is raised here.
-    """
-    stop, found = threading.Event(), {}
+def in_parallel(works: Sequence[Callable[[], T]], workers: int, done: Callable[[T], None]) -> list[T]:
+    """The results of `works` in their order; `done` hears of each here, in this thread. All belong to the run that this
+    is part of: one that fails ends it, and what works stops at its next sign of progress."""
+    found: dict[int, T] = {}
     pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="compare")
-    futures: dict[Future[T], int] = {}
     try:
-        futures = {pool.submit(work, stop): i for i, work in enumerate(works)}
+        futures = {pool.submit(copy_context().run, work): i for i, work in enumerate(works)}
         left = set(futures)
         while left:
-            ready, left = wait(left, timeout=0.2, return_when=FIRST_COMPLETED)  # a signal may reach another thread
+            ready, left = wait(left, timeout=TICK, return_when=FIRST_COMPLETED)
+            check_cancelled()
             for future in sorted(ready, key=futures.__getitem__):
                 found[futures[future]] = future.result()
                 done(found[futures[future]])
     except BaseException:
-        stop.set()
-        pool.shutdown(wait=True, cancel_futures=True)  # what runs ends soon; a second interrupt does not wait
+        end_run()
+        pool.shutdown(wait=True, cancel_futures=True)
         raise
     pool.shutdown()
     return [found[i] for i in range(len(works))]

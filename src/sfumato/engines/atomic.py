@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from sfumato.core.progress import whole
 from sfumato.engines.documents import read_document
 from sfumato.errors import OutputError, ReadError
 
@@ -64,8 +65,9 @@ def atomic_folder(target: str | Path, overwrite: bool = False) -> Iterator[Path]
         place.mkdir()
         yield place
         _sync(place)
-        check_target(target, overwrite)  # again: another run may have been faster
-        _swap(place, target, stage / OLD)
+        with whole():
+            check_target(target, overwrite)  # again: another run may have been faster
+            _swap(place, target, stage / OLD)
 
 
 @contextmanager
@@ -77,8 +79,9 @@ def atomic_file(target: str | Path, overwrite: bool = False) -> Iterator[Path]:
         place = stage / f"new{target.suffix}"
         yield place
         _sync(place)
-        _check_file(target, overwrite)
-        os.replace(place, target)
+        with whole():
+            _check_file(target, overwrite)
+            os.replace(place, target)
 
 
 def _check_file(target: Path, overwrite: bool) -> None:

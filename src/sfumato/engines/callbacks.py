@@ -10,12 +10,13 @@ import atexit
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 import polars as pl
 from polars.io.plugins import register_io_source
+
+from sfumato.core.progress import interruptible
 
 T = TypeVar("T")
 QUIET = 0.05  # seconds without a call after which none is under way
@@ -52,21 +53,7 @@ def _settle() -> None:
 
 def patiently(work: Callable[[], T], cancel: Callable[[], object]) -> T:
     """What `work` gives; an interrupt cancels it and is raised here, once it has come to its end."""
-    if threading.current_thread() is not threading.main_thread():
-        return work()
-    pool = ThreadPoolExecutor(1)
-    future = pool.submit(work)
-    try:
-        while not wait([future], timeout=0.2).done:  # a signal may have reached another thread: look up now and then
-            pass
-    except KeyboardInterrupt:
-        with suppress(Exception):  # a driver that cannot, as that of SQLite, ends its statement first
-            cancel()
-        future.exception()
-        raise
-    finally:
-        pool.shutdown(wait=False)
-    return future.result()
+    return interruptible(lambda report: work(), cancel=cancel)
 
 
 class Pulled:

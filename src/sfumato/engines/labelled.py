@@ -11,8 +11,9 @@ from typing import Any
 import polars as pl
 
 from sfumato.core.printed import printed_frame
+from sfumato.core.progress import Progress
 from sfumato.engines.numbers import NumberForms
-from sfumato.engines.protocol import COUNT, LABEL, Plan, Progress
+from sfumato.engines.protocol import COUNT, LABEL, Plan
 
 EVERY = 1 << 40  # tuples: a database would not count to more
 

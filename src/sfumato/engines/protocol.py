@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.printed import forms_of, mixed, refuse_unprintable
+from sfumato.core.progress import Progress
 from sfumato.core.wording import quoted
 from sfumato.engines.numbers import NumberForms, NumberWriter
 from sfumato.engines.order import ORDERS, RowOrder
@@ -24,8 +25,6 @@ COUNT = RESERVED_PREFIX + "rows"  # the column of counts
 LABEL = RESERVED_PREFIX + "label of "  # stands before a column's name where its label stands beside its value
 PIECE = RESERVED_PREFIX + "piece"  # the column of pieces, where rows of a tuple go to several classes
 FETCHING = "reading row keys"
-
-Progress = Callable[[str, float | None], None]
 
 
 @dataclass(frozen=True, eq=False)

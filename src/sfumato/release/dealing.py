@@ -17,9 +17,10 @@ import polars as pl
 from sfumato.core.fingerprint import fingerprint, secret_seed
 from sfumato.core.fingerprint import key as owners_key
 from sfumato.core.microdata import Microdata
+from sfumato.core.progress import Progress
 from sfumato.core.wording import quoted
 from sfumato.engines.order import arrangement, numbered
-from sfumato.engines.protocol import COUNT, LABEL, PIECE, Engine, Plan, Progress
+from sfumato.engines.protocol import COUNT, LABEL, PIECE, Engine, Plan
 from sfumato.errors import ColumnError, PolicyError, ReadError
 from sfumato.release.request import HINT
 from sfumato.search import Mondrian, search_name

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.core.parameters import path_of
+from sfumato.core.progress import Progress
 from sfumato.engines.atomic import atomic_folder, check_target
 from sfumato.engines.files.bytes import GUARDED, sha256
 from sfumato.engines.order import CANONICAL
-from sfumato.engines.protocol import Engine, Plan, Progress, StagedRelease
+from sfumato.engines.protocol import Engine, Plan, StagedRelease
 from sfumato.errors import OutputError, PolicyError, did_you_mean
 from sfumato.release.manifest import write_manifest
 

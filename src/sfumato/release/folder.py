@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.printed import printed_frame
+from sfumato.core.progress import Progress, quiet
 from sfumato.criteria.audit import Groups
 from sfumato.criteria.model import Promise, broken, examined
 from sfumato.engines.files.count import BATCH, CHANGED, singled
@@ -21,9 +22,9 @@ from sfumato.engines.files.table import FileTable, ScannedFile
 from sfumato.engines.labelled import labelled
 from sfumato.engines.numbers import NumberForms
 from sfumato.engines.order import CANONICAL, is_canonical, sorted_by
-from sfumato.engines.protocol import COUNT, Progress, refuse_many
+from sfumato.engines.protocol import COUNT, refuse_many
 from sfumato.errors import InputError, PolicyError, ReadError
-from sfumato.measures.table import Counting, TupleCounts, quiet
+from sfumato.measures.table import Counting, TupleCounts
 from sfumato.release.facts import FactFinding, check_private, check_public, is_private, unchecked
 from sfumato.release.manifest import SYNTHESIS, Claim, Manifest, read_manifest, wanted
 from sfumato.release.marginals import holds_marginals, verify_marginals

@@ -56,9 +56,9 @@ from sfumato.release.request import (
 from sfumato.release.sampled import sampled_recoding
 from sfumato.release.verify import RowTable, Verification, verify_table, with_facts
 from sfumato.report import report
-from sfumato.search import Automatic, Mondrian
+from sfumato.search import Automatic, Mondrian, refuse_trace
 from sfumato.search.alternatives import search_alternatives
-from sfumato.search.problem import Partition, Problem, Progress, Solution, apply_split, counted, deal, interruptible
+from sfumato.search.problem import Partition, Problem, Solution, apply_split, counted, deal
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +143,7 @@ def _recoding(engine: Engine, request: Request, to: Folder | Table | None) -> Re
     refuse_order(request.normalised, micro, policy.require)
     apart = {*policy.columns, *request.roles.identifying}  # by name: a column may be called "*"
     others = pl.DataFrame([c for c in entries if c.name not in apart]) if engine.in_memory else None
-    found = interruptible(lambda tell: solve(request, micro, others, tell), report_progress)
+    found = solve(request, micro, others)
     check_solution(solution := found.solution, request.search, policy, rows)
     chosen = {a.name: a for a in found.attributes}  # each with the one of its hierarchies that was chosen
     micro = replace(micro, schema=tuple(chosen.get(a.name, a) for a in micro.schema))
@@ -195,7 +195,7 @@ class SearchedCells:
     pieces: Pieces | None = None
 
 
-def solve(request: Request, micro: Microdata, rows: pl.DataFrame | None, report_progress: Progress) -> SearchedCells:
+def solve(request: Request, micro: Microdata, rows: pl.DataFrame | None) -> SearchedCells:
     """Count cells from the entries and search.
 
     `rows` are the released columns of a table in memory, whose rows are dealt to several classes by what else is
@@ -213,13 +213,15 @@ def solve(request: Request, micro: Microdata, rows: pl.DataFrame | None, report_
             refuse_split(method)  # before it has cut millions of cells into rows
     counting = time.perf_counter() - began
     attributes = tuple(micro.attribute(name) for name in policy.columns)
-    report_progress("searching", None)
-    problem = Problem(attributes, cells, policy, micro.rows, request.levels, report_progress)
+    request.report_progress("searching", None)
+    problem = Problem(attributes, cells, policy, micro.rows, request.levels, request.report_progress, request.trace)
     choice = method.choose(problem) if isinstance(method, Automatic) else None
     if picks and choice is not None:
         apart = any(c.monotonicity == "none" for c in policy.require)  # classes that print alike may break it
         choice = whole_cells(choice, "ranges" if apart else method.labels)
     search: Any = method if choice is None else choice.search
+    if problem.trace is not None:
+        refuse_trace(search, problem)
     if any(isinstance(a.recipe, Either) for a in attributes):
         problem, solution = search_alternatives(search, problem)
         attributes = problem.attributes

@@ -15,6 +15,7 @@ from sfumato.core.hierarchy import Recipe, bind_hierarchy
 from sfumato.core.microdata import Attribute, Microdata, encode
 from sfumato.core.policy import Policy
 from sfumato.core.printed import released_types
+from sfumato.core.progress import Progress
 from sfumato.core.protocols import Search
 from sfumato.core.registry import field_values
 from sfumato.core.roles import Roles
@@ -40,7 +41,7 @@ from sfumato.release.verify import Audit, Verification, verify_table
 from sfumato.report import internal_report
 from sfumato.report.sections.headline import brief
 from sfumato.search import OLA, TupleSuppression, search_name
-from sfumato.search.problem import Levels, Partition, Progress, Solution
+from sfumato.search.problem import Levels, Partition, Solution
 
 LIMITS = {"seconds", "nodes", "evaluations"}  # that a search ended before one of them follows from hidden values too
 BY_LOSS = (OLA, TupleSuppression)  # that no better one exists follows from losses of the original, if rows may go

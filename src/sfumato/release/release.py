@@ -15,17 +15,18 @@ import polars as pl
 from sfumato.core.parameters import path_of
 from sfumato.core.policy import Policy
 from sfumato.core.printed import with_texts
+from sfumato.core.progress import Progress, cancellable, quiet
 from sfumato.core.protocols import BY_CONSTRUCTION
 from sfumato.core.roles import Roles
 from sfumato.core.wording import Described
 from sfumato.engines.labelled import labelled
 from sfumato.engines.numbers import NumberForms
 from sfumato.engines.order import RowOrder
-from sfumato.engines.protocol import Engine, Plan, Progress
+from sfumato.engines.protocol import Engine, Plan
 from sfumato.errors import BrokenPromise, OutputError, PolicyError, SfumatoError
 from sfumato.measures.reach import Reach, reach_of
 from sfumato.measures.standards.finding import Profile
-from sfumato.measures.table import TupleCounts, quiet
+from sfumato.measures.table import TupleCounts
 from sfumato.release.destination import Folder, destination, stage_release
 from sfumato.release.folder import verify_folder, verify_manifest
 from sfumato.release.manifest import placed
@@ -167,6 +168,7 @@ class Release(Described, ABC):
         """What the standards say of the released rows, first the one that the release is held to."""
         return profiles(self.manifest, self.entries if self.in_memory else None)
 
+    @cancellable
     def save(
         self,
         path: str | Path,
@@ -174,6 +176,7 @@ class Release(Described, ABC):
         overwrite: bool = False,
         internal_report: str | Path | None = None,
         pdf: bool = False,
+        *,
         progress: Progress | None = None,
     ) -> Path:
         """Write data, manifest.json and report.html into a new folder: all of it, verified from the file, or none.

@@ -20,6 +20,7 @@ from sfumato.core.microdata import Microdata, encode
 from sfumato.core.parameters import column_names, column_set, known_columns, mapping, one_of, quasi_sets, yes_or_no
 from sfumato.core.policy import Policy
 from sfumato.core.printed import printed, with_texts
+from sfumato.core.progress import Progress
 from sfumato.core.protocols import BY_CONSTRUCTION, PROVEN
 from sfumato.core.registry import field_values
 from sfumato.core.roles import REST, K, Roles, Undecided, check_roles, digits_of, undecided
@@ -51,7 +52,8 @@ from sfumato.measures.table import SAMPLE, estimate
 from sfumato.release.facts import Masking
 from sfumato.release.overlap import OVERLAP
 from sfumato.search import SEARCHES, Automatic, search_name
-from sfumato.search.problem import Progress, Solution
+from sfumato.search.events import Trace
+from sfumato.search.problem import Solution
 
 if TYPE_CHECKING:
     from sfumato.release.verify import Verification
@@ -108,6 +110,7 @@ class Request:
     order: str  # of the released rows
     max_cells: int
     report_progress: Progress
+    trace: Trace | None = None  # is called with each step of the search
     about: Mapping[str, Any] = field(default_factory=dict)  # what the release is about, in its owner's words
     numbers: str | Mapping[str, str] = "text"  # what ranges are written as
     row_key: tuple[str, ...] = ()  # columns that tell the rows of an out-of-core table apart
@@ -575,11 +578,8 @@ def refuse_out_of_core(method: Any, normalise: Any = False) -> None:
         what = "the values of an out-of-core table cannot be brought to one spelling"
         raise PolicyError(what, hint="do so in the table, and leave normalise out")
     if method.wildcard:
-        raise PolicyError(
-            "a missing value that matches any value cannot be verified on an out-of-core table",
-            got=f"search {search_name(method)}",
-            hint=HINT,
-        )
+        what = "a missing value that matches any value cannot be verified on an out-of-core table"
+        raise PolicyError(what, got=f"search {search_name(method)}", hint=HINT)
 
 
 def dropped_missing(table: Engine, engine: Engine, roles: Roles, given: bool | Sequence[str]) -> tuple[Engine, Engine]:

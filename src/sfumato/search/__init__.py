@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
+from sfumato.core.lattice import lattice as lattice_of
 from sfumato.core.protocols import Search
 from sfumato.core.registry import Registry, Variant
+from sfumato.core.wording import quoted
 from sfumato.errors import PolicyError
+from sfumato.hierarchies.either import Either
 from sfumato.search.automatic import Automatic
 from sfumato.search.clustering.k_member import KMember
 from sfumato.search.clustering.one_pass_k_means import OnePassKMeans
@@ -30,6 +33,7 @@ from sfumato.search.microaggregation.mdav import MDAV
 from sfumato.search.microaggregation.refined import RefinedMicroaggregation
 from sfumato.search.mondrian.alpha_k_local import AlphaKLocal
 from sfumato.search.mondrian.mondrian import Mondrian
+from sfumato.search.problem import Problem
 from sfumato.search.suppression.forest import ForestGeneralisation, ForestSuppression
 from sfumato.search.suppression.greedy import GreedySuppression
 from sfumato.search.suppression.minimal import MinimalSuppression
@@ -67,6 +71,7 @@ __all__ = [
     "Samarati",
     "TopDown",
     "TupleSuppression",
+    "refuse_trace",
     "search",
     "search_name",
 ]
@@ -134,3 +139,33 @@ def search(spec: Any) -> Any:
 def search_name(value: Any) -> str:
     """The table name of a search."""
     return str(SEARCHES.name_of(value))
+
+
+MOST_TRACED = 5_000  # values of a table, and level vectors, whose steps are told
+
+
+def refuse_trace(search: Any, problem: Problem) -> None:
+    """Refuse to tell the steps of a search that does not, or those of a large table."""
+    if not search.traces:
+        name, told = search_name(search), [name for name, one in SEARCHES.items() if one.example.traces]
+        what = f"{name} does not tell its steps" + (" with these parameters" if name in told else "")
+        raise PolicyError(what, allowed=", ".join(told), hint="leave trace out, or name one of these searches")
+    if several := [a.name for a in problem.attributes if isinstance(a.recipe, Either)]:
+        what = f"the steps of a search are told of one hierarchy per column, and {quoted(several)} has alternatives"
+        raise PolicyError(what, hint="take one of them")
+    values = problem.rows * len(problem.attributes)
+    if values > MOST_TRACED:
+        raise PolicyError(
+            "the steps of a search are told of small tables only",
+            got=f"{problem.rows} rows of {len(problem.attributes)} quasi-identifiers, {values} values",
+            allowed=f"at most {MOST_TRACED} values",
+            hint="take a part of the rows",
+        )
+    vectors = lattice_of(problem.attributes, problem.levels).size if search.code == "AG_TS" else 0
+    if vectors > MOST_TRACED:
+        raise PolicyError(
+            "the steps of a search are told of small lattices only",
+            got=f"{vectors} level vectors",
+            allowed=f"at most {MOST_TRACED}",
+            hint="take fewer columns, or bound the levels",
+        )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from sfumato.core.lattice import lattice
-from sfumato.core.parameters import one_of
+from sfumato.core.parameters import OneOf, check_fields
 from sfumato.core.protocols import Search
 from sfumato.errors import Infeasible
 from sfumato.search.clustering.refined import Refined
@@ -34,13 +34,11 @@ class Automatic(Search):
     code: ClassVar[str] = "any"
     guarantee: ClassVar[str] = "as picked"
     counts_labels: ClassVar[bool] = True  # several sets, which it takes, have one label per value
-    keep: str | None = None
-    labels: str = "hierarchy"
+    keep: Annotated[str | None, OneOf(KEEP)] = None
+    labels: Annotated[str, OneOf(LABELS)] = "hierarchy"
 
     def __post_init__(self) -> None:
-        if self.keep is not None:
-            one_of(self.keep, "thing to keep", KEEP)
-        one_of(self.labels, "labels of auto", LABELS)
+        check_fields(self, "auto")
 
     @property
     def splits(self) -> bool:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,16 +14,11 @@ from sfumato.core.cells import Cells, Classes, Histogram, classes_of, count_cell
 from sfumato.core.keys import first_of
 from sfumato.core.labels import Labels, at_level
 from sfumato.core.microdata import Attribute, Microdata, microdata
-from sfumato.core.parameters import real_number, settle, whole_number
 from sfumato.core.policy import ClassStatistics, Policy, Verdict, check, class_statistics, label_losses
+from sfumato.core.progress import Progress, quiet
 from sfumato.core.wording import Described, count, number
 from sfumato.errors import Infeasible, PolicyError
-
-Progress = Callable[[str, float | None], None]
-
-
-def quiet(message: str, share: float | None) -> None:
-    """Progress that nobody looks at."""
+from sfumato.search.events import LabelsGiven, Record, Trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +31,7 @@ class Problem:
     rows: int
     levels: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     progress: Progress = quiet
+    trace: Trace | None = None  # called with each step, where a search tells its steps
 
     @property
     def limit(self) -> int:
@@ -144,15 +138,6 @@ def along_hierarchy(attribute: Attribute, labels: str) -> bool:
     return given and (labels == "given" or not attribute.categories.ordered)
 
 
-def limits(search: Any, name: str, *of: str) -> None:
-    """Check the limits of a search, each a number above 0, or None: `seconds`, and counts of other things."""
-    for limit in of:
-        if (value := getattr(search, limit)) is not None:
-            what = f"{name}: {limit}"
-            checked = real_number(value, what, 0, 1e9, above=True) if limit == "seconds" else whole_number(value, what)
-            settle(search, **{limit: checked})
-
-
 def refuse_unprunable(problem: Problem, search: str) -> None:
     """Refuse criteria that a search cannot prune by: with suppression, those that are not closed under supersets."""
     allowed = ("superset", "merge") if problem.limit == 0 else ("superset",)
@@ -170,6 +155,25 @@ def refuse_unprunable(problem: Problem, search: str) -> None:
             allowed="k-anonymity, k-map and distinct-l-diversity, or no suppression",
             hint='set suppression to 0, or search with "optimal", which does not need to prune by them',
         )
+
+
+def records_of(problem: Problem) -> tuple[Record, ...]:
+    """The cells of a problem as events name them."""
+    text = [a.categories.text for a in problem.attributes]
+    values = zip(*([text[i][code] for code in codes] for i, codes in enumerate(problem.cells.codes)), strict=True)
+    rows = problem.cells.count.tolist()
+    return tuple(Record(i, value, rows[i]) for i, value in enumerate(values))
+
+
+def tell_labels(problem: Problem, partition: Partition) -> None:
+    """Tell the trace what each class prints; the problem is that of the pieces of cells, where these are cut."""
+    if problem.trace is None:
+        return
+    records = records_of(problem)
+    for c in range(int(partition.class_of_cell.max()) + 1):
+        words = tuple((name, labels.text[labels.of[c]]) for name, labels in partition.labels.items())
+        inside = tuple(records[i] for i in np.flatnonzero(partition.class_of_cell == c))
+        problem.trace(LabelsGiven(words, inside, sum(record.rows for record in inside)))
 
 
 def by_class(problem: Problem) -> Problem:
@@ -429,35 +433,3 @@ def _mixed(number: np.ndarray) -> np.ndarray:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
-
-
-T = TypeVar("T")
-
-
-class _Stopped(Exception):
-    """Ends the work at its next sign of progress."""
-
-
-def interruptible(work: Callable[[Progress], T], progress: Progress) -> T:
-    """What `work(progress)` gives. An interrupt stops it at its next call of progress, and is raised here.
-
-    A signal that Python handles while a kernel hands its arrays back would end the process.
-    """
-    stop = threading.Event()
-
-    def tell(message: str, share: float | None) -> None:
-        if stop.is_set():
-            raise _Stopped
-        progress(message, share)
-
-    pool = ThreadPoolExecutor(1)
-    try:
-        future = pool.submit(work, tell)
-        while not wait([future], timeout=0.2).done:  # a signal may have reached another thread: look up now and then
-            pass
-        return future.result()
-    except KeyboardInterrupt:
-        stop.set()
-        raise
-    finally:
-        pool.shutdown()  # wait until the work has ended; a second interrupt does not wait

@@ -14,6 +14,7 @@ from sfumato.core import parameters
 from sfumato.core.masked import typed
 from sfumato.core.microdata import encode
 from sfumato.core.policy import Policy, sets_required
+from sfumato.core.progress import Progress, cancellable, quiet
 from sfumato.core.protocols import BY_CONSTRUCTION, PROVEN
 from sfumato.core.roles import Roles
 from sfumato.core.spelling import normalised
@@ -55,14 +56,15 @@ from sfumato.release.signature import signed
 from sfumato.release.verify import Verification, verify_store, verify_table
 from sfumato.search import Automatic, SafePub, search_name
 from sfumato.search import search as parse_search
+from sfumato.search.events import Trace
 from sfumato.search.lattice.safepub import asked_privacy
-from sfumato.search.problem import Progress, quiet
 
 __all__ = ["anonymize", "read", "verify"]
 
 Names = Sequence[str]
 
 
+@cancellable
 def anonymize(
     data: Any,
     *,
@@ -94,6 +96,7 @@ def anonymize(
     profile: str | None = None,
     about: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
+    trace: Trace | None = None,
     to: Any = None,
     max_cells: int = DEFAULT_MAX_CELLS,
     account: Any = None,
@@ -138,7 +141,10 @@ def anonymize(
     about: what the report says of the release in your words, which is published with it: "dataset", "controller",
         "purpose", "recipient", "legal_basis", "date", "review_date", "attacker" (why this one is assumed), "language"
         ("en" or "it"), "columns", a reason for the role of each, and "suggested", those whose role nobody judged.
-    progress: called with a message and a share of the work.
+    progress: called with a message and a share of the work, at least ten times a second. `Cancelled`, raised in it,
+        ends the run within a fifth of a second, and nothing is written.
+    trace: called with each step of the search, an `Event` that says it in a `sentence()`: for teaching, on tables of at
+        most 5,000 values. Events hold values of the table, and are no part of the release.
     account: an `sf.dp.Account`, which a differentially private release is charged to before anything is drawn.
     to: where the release goes: a folder, `Folder`, or for a table of a database `Table`. A frame is handed back in any
         case. max_cells: of an out-of-core table, how many different combinations of values may be held in memory.
@@ -157,7 +163,7 @@ def anonymize(
     >>> sf.anonymize(table, quasi=["age", "sex"], k=2).table["age"].to_list()
     ['[30, 34]', '[30, 34]', '[55, 59]', '[55, 59]']
     """
-    parameters.check_progress(progress)
+    parameters.check_trace(trace)
     asked = criteria(require, k, unprovable=True)
     chosen = parse_search(search)
     if private := any(getattr(c, "how", PROVEN) == BY_CONSTRUCTION for c in asked):
@@ -196,6 +202,8 @@ def anonymize(
         if not engine.in_memory:
             refuse_types(schema, released)
             refuse_out_of_core(method, normalise)
+            if trace is not None:
+                raise PolicyError("the steps of a search are told of tables in memory only", hint="leave trace out")
         request = Request(
             policy=policy,
             roles=roles,
@@ -210,6 +218,7 @@ def anonymize(
             order=order_of(order),
             max_cells=parameters.max_cells_of(max_cells),
             report_progress=progress or quiet,
+            trace=trace,
             about=about_of(about, schema),
             numbers=forms,
             row_key=check_row_key(row_key, engine),
@@ -285,6 +294,7 @@ def _masked(
     return table, decided, left, masking
 
 
+@cancellable
 def verify(
     data: Any,
     *,
@@ -297,6 +307,7 @@ def verify(
     original: Any = None,
     signer: str | Path | None = None,
     max_cells: int = DEFAULT_MAX_CELLS,
+    progress: Progress | None = None,
 ) -> Verification:
     """Which promises a release keeps, from its rows alone.
 
@@ -306,12 +317,13 @@ def verify(
     has `facts`; with its `original`, a table that its owner has, also those that compare the two. The result has the
     `signature` of a folder; with `signer`, the file of a public key, one that is absent, not valid or by another key is
     broken. Of a table that is
-    not in memory, at most `max_cells` different combinations of values are held.
+    not in memory, at most `max_cells` different combinations of values are held. `progress` is as for `anonymize`.
 
     >>> import sfumato as sf
     >>> sf.verify({"age": ["3*", "3*", "58"]}, quasi=["age"], require=sf.KAnonymity(2)).holds
     False
     """
+    (progress or quiet)("verifying", None)
     if isinstance(data, str | Path) and require is None and quasi is None and parameters.path_of(data).is_dir():
         if wildcard or hierarchies or sensitive or manifest is not None:
             raise PolicyError("a release folder says itself what to verify", hint="pass its path alone")

@@ -11,14 +11,15 @@ from sfumato.comparing.axes import utility_axis
 from sfumato.comparing.choosing import ATTACKERS, USUAL_KS, KChoice, choice, needed, write_choice
 from sfumato.comparing.points import Point, plan
 from sfumato.core.parameters import one_of, path_of, real_number, whole_number
+from sfumato.core.progress import Progress, cancellable
 from sfumato.criteria.model import SMALLEST_FRACTION
 from sfumato.engines.memory.table import enter
 from sfumato.errors import MissingExtra, PolicyError, warn
-from sfumato.search.problem import Progress
 from sfumato.verbs import Names
 from sfumato.verbs.compare import CompareWarning, compare
 
 
+@cancellable
 def choose(
     data: Any,
     *,

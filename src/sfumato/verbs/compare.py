@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -38,7 +37,6 @@ from sfumato.comparing.points import (
     Ledger,
     Point,
     Row,
-    Stopped,
     attempt,
     finite,
     identity,
@@ -52,7 +50,8 @@ from sfumato.core.fingerprint import fingerprint, key
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.masked import typed
 from sfumato.core.microdata import encode
-from sfumato.core.parameters import check_progress, whole_number, yes_or_no
+from sfumato.core.parameters import whole_number, yes_or_no
+from sfumato.core.progress import Progress, cancellable, check_cancelled, quiet
 from sfumato.core.protocols import Generator
 from sfumato.core.roles import Roles
 from sfumato.core.spelling import normalised, one_spelling
@@ -67,7 +66,6 @@ from sfumato.release.changed import ChangedRelease
 from sfumato.release.ends import ends_named
 from sfumato.release.recoded import Recoded, losses
 from sfumato.release.request import recipes_of, roles_of, warn_of_undecided
-from sfumato.search.problem import Progress, quiet
 from sfumato.verbs import Names, anonymize
 from sfumato.verbs.mask import mask as mask_table
 from sfumato.verbs.steps import forms_of, masks_of, named_in, swept
@@ -100,6 +98,7 @@ class CompareWarning(UserWarning):
     """Something about a comparison that is worth knowing and no fault, such as points that are not used again."""
 
 
+@cancellable
 def compare(
     data: Any,
     *,
@@ -177,7 +176,6 @@ def compare(
 
     Duncan, Keller-McNulty, Stokes, Disclosure risk vs. data utility: the R-U confidentiality map, 2001.
     """
-    check_progress(progress)
     dimensions, extremes = yes_or_no(dimensions, "dimensions"), yes_or_no(extremes, "extremes")
     workers = whole_number(workers, "workers", 1, 64)
     report_progress = progress or quiet
@@ -305,18 +303,13 @@ class _Task:
         more = {"levels": levels, "ends": self.ends, "axes": axes, "seed": self.seed, "analysed": self.analysed}
         return {"columns": columns, "hierarchies": hierarchies, **more}
 
-    def release(self, point: Point | ChangedPoint, stop: threading.Event) -> Row:
+    def release(self, point: Point | ChangedPoint) -> Row:
         """Make a release and measure it."""
-
-        def tell(message: str, share: float | None) -> None:
-            if stop.is_set():
-                raise Stopped
-
         if isinstance(point, Point):
-            return self.recoded(point, tell)
-        return self.masked(point, tell) if point.family == MASKING else self.synthetic(point, tell)
+            return self.recoded(point)
+        return self.masked(point) if point.family == MASKING else self.synthetic(point)
 
-    def recoded(self, point: Point, tell: Progress) -> Row:
+    def recoded(self, point: Point) -> Row:
         """The figures of a release by a search."""
         r = self.roles
         bare = set(r.sensitive) - {name for criterion in point.criteria for name in criterion.needs}
@@ -325,10 +318,10 @@ class _Task:
             insensitive=(*r.insensitive, *self.free), weight=r.weight, unprotected=sorted(bare),
             require=point.criteria, search=point.search,
             loss=point.loss, suppression=point.suppression, hierarchies=self.hierarchies, levels=self.levels,
-            ends=self.ends, seed=self.seed, progress=tell,
+            ends=self.ends, seed=self.seed,
         )  # fmt: skip
         assert release.rows is not None  # the table is in memory
-        tell("measuring", None)
+        check_cancelled()
         verdict = release.solution.verdict
         asked = replace(release.request, recipes=self.recipes)  # a tree that was built has all values as leaves
         told = partial(_told, replace(release, request=asked))
@@ -341,26 +334,26 @@ class _Task:
             "seconds": round(release.solution.seconds, 3),
         }
 
-    def masked(self, point: ChangedPoint, tell: Progress) -> Row:
+    def masked(self, point: ChangedPoint) -> Row:
         """The figures of a release by steps; those that name no columns change quasi-identifiers."""
         apart = set(self.frame.columns) - set(_columns(self.roles.quasi))
         steps: Any = [with_columns(cast(Any, step), self.typed, sorted(apart)) for step in point.steps]
         start = time.perf_counter()
-        release = mask_table(self.frame, steps, weight=self.roles.weight, **self.asked, progress=tell)
+        release = mask_table(self.frame, steps, weight=self.roles.weight, **self.asked)
         seconds = time.perf_counter() - start
         assert release.rows is not None  # the table is in memory
-        return self.figures(release, self.case(release.table, release.rows), seconds, tell)
+        return self.figures(release, self.case(release.table, release.rows), seconds)
 
-    def synthetic(self, point: ChangedPoint, tell: Progress) -> Row:
+    def synthetic(self, point: ChangedPoint) -> Row:
         """The figures of a release by a generator, with as many rows as the table has."""
         [generator] = point.steps
         start = time.perf_counter()
-        release = synthesize_table(self.frame, generator, **self.asked, progress=tell)
+        release = synthesize_table(self.frame, generator, **self.asked)
         seconds = time.perf_counter() - start
         case = replace(
             self.case(release.table, None), learnt_from=release.learnt_from, hold_out=release.hold_out
         )  # fmt: skip
-        return self.figures(release, case, seconds, tell)
+        return self.figures(release, case, seconds)
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -376,9 +369,9 @@ class _Task:
             "seed": self.seed or 0,
         }
 
-    def figures(self, release: ChangedRelease, found: Case, seconds: float, tell: Progress) -> Row:
+    def figures(self, release: ChangedRelease, found: Case, seconds: float) -> Row:
         """The figures of a release whose values are others than people's."""
-        tell("measuring", None)
+        check_cancelled()
         changed = tuple(name for name in release.perturbed if name in release.table.columns)
         gone = self.frame.height - release.table.height
         ranks = [fact for fact in release.facts if fact.fact == "ranks"]
@@ -404,7 +397,7 @@ class _Task:
         """The table as maskers see it: texts that are numbers, or dates, as such."""
         return typed(self.frame)
 
-    def as_it_is(self, stop: threading.Event) -> Row:
+    def as_it_is(self) -> Row:
         """The same figures of the table before anything is done to it."""
         table = self.frame.drop(self.roles.identifying)
         case = replace(self.case(table, np.arange(table.height)), learnt_from=table)
@@ -486,15 +479,14 @@ def _all(
     report_progress: Callable[[str, Any], None],
 ) -> list[Row]:
     """The rows of the table as it is and of every point: those in the ledger, and the others run and kept."""
-    works: list[Callable[[threading.Event], Row]] = [tasks[0].as_it_is]
+    works: list[Callable[[], Row]] = [tasks[0].as_it_is]
     works += [partial(task.release, point) for task in tasks for point in planned.points]
     missing = [i for i, name in enumerate(names) if name not in ledger.known]
 
-    def settle(i: int, stop: threading.Event) -> Row:
-        if stop.is_set():
-            raise Stopped
+    def settle(i: int) -> Row:
+        check_cancelled()
         # what does not fit the table as it is, such as a measure of numbers, fits no release: raised, not a row
-        row = attempt(partial(works[i], stop)) if i else {**works[0](stop), "status": "done"}
+        row = attempt(works[i]) if i else {**works[0](), "status": "done"}
         if row["status"] in SETTLED:
             ledger.add(names[i], row)
         return row

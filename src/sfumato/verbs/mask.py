@@ -14,20 +14,21 @@ from sfumato.core import parameters
 from sfumato.core.masked import kind_of_column, typed
 from sfumato.core.mechanisms import opendp
 from sfumato.core.policy import Policy, sets_required
+from sfumato.core.progress import Progress, cancellable, quiet
 from sfumato.core.protocols import Masker
 from sfumato.core.registry import variant_name
 from sfumato.core.roles import Roles, Undecided, reasons
 from sfumato.core.wording import quoted
 from sfumato.criteria.named import protected_by
 from sfumato.engines.order import CANONICAL, order_of
-from sfumato.engines.protocol import Engine, Progress
+from sfumato.engines.protocol import Engine
 from sfumato.engines.tables import engine_of
 from sfumato.errors import ColumnError, PolicyError, UndecidedColumns
 from sfumato.losses import loss as parse_loss
 from sfumato.masking.masked_release import MaskedRelease, MaskRequest, check_private, mask_release, mask_stored
 from sfumato.masking.run import with_columns
 from sfumato.masking.streamed import StoredRows
-from sfumato.measures.table import DEFAULT_MAX_CELLS, SAMPLE, quiet
+from sfumato.measures.table import DEFAULT_MAX_CELLS, SAMPLE
 from sfumato.release.about import about_of
 from sfumato.release.destination import Table, destination
 from sfumato.release.request import criteria, recipes_of, refuse_undecided, roles_of, sets_named
@@ -38,6 +39,7 @@ __all__ = ["mask"]
 Names = Sequence[str]
 
 
+@cancellable
 def mask(
     data: Any,
     steps: Any,
@@ -102,7 +104,6 @@ def mask(
     >>> release.data["pay"], release.facts[0].sentence
     ([2000, 2500, 2500], '"pay": every value is one of multiples of 500')
     """
-    parameters.check_progress(progress)
     found = steps_of(steps)
     asked = criteria(require, k) if k is not None or require else ()
     table = engine_of(data)

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.parameters import column_names, mapping, whole_number
+from sfumato.core.progress import Progress, cancellable, quiet
 from sfumato.core.wording import quoted
 from sfumato.engines.memory.table import enter
 from sfumato.engines.tables import is_engine, store_of
@@ -48,6 +49,7 @@ LEFT_OUT = "what compares row by row is left out"
 NO_QUASI = "no quasi-identifiers are named, so there are no classes to count"
 
 
+@cancellable
 def risk(
     data: Any,
     *,
@@ -67,6 +69,7 @@ def risk(
     synthetic: bool = False,
     holdout: Any = None,
     max_cells: int = DEFAULT_MAX_CELLS,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """What a table gives away about the people in it: every risk that its inputs allow.
 
@@ -88,7 +91,7 @@ def risk(
     synthetic: whether the rows were drawn from a model, by whichever tool; a release says so itself. holdout: people
         like those in the original whom that model never saw; a release knows its own.
     max_cells: of an out-of-core table, how many different combinations of values may be held. `household`,
-        `original` and the profiles "hipaa" and "gdpr" need rows, and are refused there.
+        `original` and the profiles "hipaa" and "gdpr" need rows, and are refused there. progress: as for `anonymize`.
 
     Returns
     -------
@@ -106,6 +109,7 @@ def risk(
     """
     from sfumato.measures.standards import profile as against
 
+    (progress or quiet)("measuring", None)
     source = declared(_source(data, max_cells), synthetic)
     if isinstance(source.table, TupleCounts):
         refuse_risks(household, profile, original)
@@ -270,6 +274,7 @@ def _risk_of(
     return found
 
 
+@cancellable
 def utility(
     original: Any,
     released: Any = None,
@@ -286,6 +291,7 @@ def utility(
     synthetic: bool = False,
     holdout: Any = None,
     max_cells: int = DEFAULT_MAX_CELLS,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """What a release is still good for, beside the table it came from.
 
@@ -304,6 +310,7 @@ def utility(
         contingency tables. seed: of queries and learning. hierarchies: to read the labels of the release by.
     synthetic, holdout: as for `risk`. A synthetic table is compared by distributions and by models that are trained on
         it, in `synthetic`, beside people whom its model never saw; beside that there are only `numbers`.
+    progress: as for `anonymize`.
 
     Returns
     -------
@@ -317,6 +324,7 @@ def utility(
     """
     from sfumato.measures.utility import Pair, pair_of, utility_summary
 
+    (progress or quiet)("measuring", None)
     source = declared(_source(original if released is None else released, max_cells), synthetic)
     if released is None and source.original is None:
         raise PolicyError(
@@ -357,6 +365,7 @@ def utility(
     return Summary(found | {"notes": [*notes, *found["notes"]]})
 
 
+@cancellable
 def attack(
     released: Any,
     external: Any = None,
@@ -374,6 +383,7 @@ def attack(
     most: int = 20,
     upper: float = 0.9,
     lower: float = 0.5,
+    progress: Progress | None = None,
 ) -> AttackResults:
     """Try every attack on a release that its inputs allow; each beside what guessing would achieve.
 
@@ -387,7 +397,7 @@ def attack(
         the same people. hierarchies: column to the hierarchy that explains its labels.
     wildcard: whether a missing released value matches any value. seed, trials, most: the seed of what is drawn, how
         many records each attack tries, and how many row numbers it names. upper, lower: the match probabilities from
-        which on probabilistic linkage calls a pair a link, and one for review.
+        which on probabilistic linkage calls a pair a link, and one for review. progress: as for `anonymize`.
 
     Returns
     -------
@@ -405,6 +415,7 @@ def attack(
     from sfumato.measures.attacks import attack_summary
     from sfumato.measures.attacks.summary import ON_CLASSES, AttackResults, listed_releases
 
+    (progress or quiet)("attacking", None)
     source = _source(released)
     table = source.frame("the success of attacks")
     people = source.original if original is None else enter(in_memory(original, "the success of attacks"))[0]

@@ -9,9 +9,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from sfumato.core.forms import make_variant
 from sfumato.core.parameters import one_of
 from sfumato.core.protocols import Masker
-from sfumato.core.registry import Variant, make_variant, variant_name
+from sfumato.core.registry import Variant, variant_name
 from sfumato.errors import PolicyError
 from sfumato.masking import MASKERS
 from sfumato.masking.around_search import AFTER, BEFORE

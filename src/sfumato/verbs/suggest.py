@@ -6,17 +6,18 @@ import warnings
 from dataclasses import replace
 from typing import Any
 
+from sfumato.core.progress import Progress, cancellable
 from sfumato.errors import PolicyError
 from sfumato.measures.suggestion import Cost, Suggested
 from sfumato.measures.table import refuse
 from sfumato.release.recoded import Recoded, losses
 from sfumato.release.release import Release
-from sfumato.search.problem import Progress
 from sfumato.verbs import anonymize
 
 __all__ = ["suggest"]
 
 
+@cancellable
 def suggest(release: Any, *, cost: bool = False, progress: Progress | None = None) -> tuple[Suggested, ...]:
     """A criterion for each sensitive column that no criterion of a release looks at.
 

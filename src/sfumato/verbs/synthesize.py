@@ -8,20 +8,22 @@ from dataclasses import replace
 from typing import Any
 
 from sfumato.core import parameters
+from sfumato.core.forms import make_variant
 from sfumato.core.masked import typed
 from sfumato.core.policy import Policy, sets_required
+from sfumato.core.progress import Progress, cancellable, quiet
 from sfumato.core.protocols import Generator
 from sfumato.core.random_stream import stream_of
-from sfumato.core.registry import make_variant, variant_name
+from sfumato.core.registry import variant_name
 from sfumato.criteria.named import protected_by
 from sfumato.dp.account import Account
 from sfumato.engines.order import CANONICAL, order_of
-from sfumato.engines.protocol import Engine, Progress
+from sfumato.engines.protocol import Engine
 from sfumato.engines.tables import engine_of
 from sfumato.errors import ColumnError, PolicyError
 from sfumato.losses import loss as parse_loss
 from sfumato.masking.streamed import StoredRows
-from sfumato.measures.table import DEFAULT_MAX_CELLS, SAMPLE, quiet
+from sfumato.measures.table import DEFAULT_MAX_CELLS, SAMPLE
 from sfumato.release.about import about_of
 from sfumato.release.destination import Table, destination
 from sfumato.release.manifest import COPY
@@ -51,6 +53,7 @@ HELD_OUT = 0.1  # share of the rows
 KEEP = "keep"
 
 
+@cancellable
 def synthesize(
     data: Any,
     generator: Any = None,
@@ -123,7 +126,6 @@ def synthesize(
     >>> len(release.data["age"]), release.verification.outcome
     (10, 'nothing promised')
     """
-    parameters.check_progress(progress)
     made_by = generator_of(generator)
     asked = criteria(require, k) if k is not None or require else ()
     table = engine_of(data)

@@ -7,7 +7,6 @@ import itertools
 import os
 import shutil
 import stat
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -19,10 +18,11 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from sfumato.core.printed import LARGEST_KEY, known, plain
+from sfumato.core.progress import Progress, check_cancelled, interruptible
 from sfumato.engines.atomic import hold, why
 from sfumato.engines.callbacks import called, patiently
 from sfumato.engines.files.source import FileSource
-from sfumato.engines.protocol import COUNT, RESERVED_PREFIX, Progress, refuse_many
+from sfumato.engines.protocol import COUNT, RESERVED_PREFIX, refuse_many
 from sfumato.errors import ColumnError, OutputError, PolicyError, ReadError, SfumatoError
 
 
@@ -285,10 +285,6 @@ class Run:
         return Position(start.run, start.blocks + blocks, rows)
 
 
-class _Stopped(Exception):
-    """Ends a count at its next batch."""
-
-
 def count(
     sources: Sequence[FileSource],
     columns: Sequence[str],
@@ -303,11 +299,12 @@ def count(
     What is counted is saved in `work` every `part` rows, every few seconds, and where the count is interrupted.
     """
     files = [(str(s.path.resolve()), s.bytes, s.stamp, s.text and (s.text.block, s.text.forms)) for s in sources]
-    stop = threading.Event()
     with _folder(work, f"{files} {list(columns)} {list(needed)}") as folder:
         ticker = Ticker(report_progress, "counting rows", sum(s.rows for s in sources))
         counting = CountRun(sources, columns, ticker, most, folder, needed)
-        return patiently(lambda: counting.run(part, stop), stop.set)
+        if folder is None:
+            return interruptible(lambda report: counting.run(part))
+        return patiently(lambda: counting.run(part), lambda: None)  # until what was counted is saved
 
 
 class CountRun:
@@ -330,8 +327,8 @@ class CountRun:
         self.number = 0  # of the next saving
         self.saved, self.cost = time.monotonic(), 0.0  # when the last was, and how long it took
 
-    def run(self, part: int, stop: threading.Event) -> pl.DataFrame:
-        """Count to the end, or until an interrupt."""
+    def run(self, part: int) -> pl.DataFrame:
+        """Count to the end, or until the run is cancelled."""
         start = self._taken_up()
         for number in range(start.run, len(self.runs)):
             run, first, done = self.runs[number], start if number == start.run else Position(number), 0
@@ -342,9 +339,8 @@ class CountRun:
                     since = time.monotonic() - self.saved
                     if self.waiting >= part or since > max(SECONDS, SHARE * self.cost):
                         self._save(run.after(first, done))
+                    check_cancelled()
                     self.ticker(batch.height)
-                    if stop.is_set():
-                        raise _Stopped
             except SfumatoError:
                 raise
             except BaseException:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import weakref
+import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
@@ -38,6 +39,7 @@ NEVER = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_num
 ESCAPED = re.compile(r"[\x00-\x08\x0b-\x1f]|_(?=x[0-9A-Fa-f]{4}[_\x00-\x08\x0b-\x1f])|\A<(?=r>)")
 SOME = 100_000  # rows that are looked at for what was declared missing
 TYPED = {pl.Int64(): "integer", pl.Float64(): "decimal", pl.Date(): "date"}  # what texts may be, and its kind
+UNPACKED, RATIO = 1 << 28, 200  # bytes of a part of a workbook, and times what it is packed: both above are refused
 FIRST_DAY = date(1900, 3, 1)  # Excel counts a day before it that there was not
 ROWS, COLUMNS, LETTERS, DIGITS = 1_048_575, 16_384, 32_767, 15  # what a sheet holds below its header, and a cell
 
@@ -196,11 +198,32 @@ def read_xlsx(path: Path) -> pl.DataFrame:
     return printed_frame(frame)
 
 
+def sheet_names(path: Path) -> list[str]:
+    """The sheets of an Excel workbook."""
+    return list(_open(_existing(path)).sheet_names)
+
+
+def _refuse_bomb(path: Path) -> None:
+    """Raise a ReadError for a workbook with a part that unpacks to very much more than it is."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            parts = archive.infolist()
+    except (zipfile.BadZipFile, OSError, ValueError):
+        return  # no workbook, which its reader says
+    for part in parts:
+        if part.file_size > UNPACKED and part.file_size > RATIO * part.compress_size:
+            what = (
+                f"{path.name} holds a part that unpacks to {part.file_size / 1e9:.2g} GB, as a file made to fill memory"
+            )
+            raise ReadError(f"{what} does", hint="if the table is real, save it as CSV, and read that")
+
+
 def _open(path: Path) -> Any:
     try:
         import fastexcel
     except ImportError:
         raise MissingExtra("fastexcel", "excel") from None
+    _refuse_bomb(path)
     try:
         return fastexcel.read_excel(path)
     except fastexcel.FastExcelError:

@@ -15,13 +15,14 @@ from pathlib import Path
 import polars as pl
 
 from sfumato.core.printed import known, printed_frame, text_apart
+from sfumato.core.progress import Progress
 from sfumato.engines.callbacks import called
 from sfumato.engines.files.count import BATCH, CHANGED, PART, Tally, Ticker, count, singled, stream, tally
 from sfumato.engines.files.forms import Forms, ReadWarning, skip_note
 from sfumato.engines.files.recode import Mapper
 from sfumato.engines.files.source import BLOCK, sources, unchanged, written
 from sfumato.engines.files.write import write
-from sfumato.engines.protocol import COUNT, FETCHING, Engine, Plan, Progress, reading_without
+from sfumato.engines.protocol import COUNT, FETCHING, Engine, Plan, reading_without
 from sfumato.errors import ColumnError, EmptyTable, ReadError, warn
 
 PIECES = 8  # places of a table that a sample is taken from

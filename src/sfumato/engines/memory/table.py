@@ -27,13 +27,14 @@ from sfumato.core.printed import (
     text_numbers,
     with_texts,
 )
+from sfumato.core.progress import Progress
 from sfumato.engines.files.bytes import FORMATS, write_table
 from sfumato.engines.files.count import singled
 from sfumato.engines.files.read import how_read, read, read_table
 from sfumato.engines.files.table import ScannedFile
 from sfumato.engines.memory.pandas import from_pandas, objects, plain_categories, to_pandas, with_index
 from sfumato.engines.order import INPUT
-from sfumato.engines.protocol import COUNT, Engine, Plan, Progress, reading_without, refuse_many
+from sfumato.engines.protocol import COUNT, Engine, Plan, reading_without, refuse_many
 from sfumato.errors import ColumnError, EmptyTable, InputError
 
 Kind = Literal["polars", "lazy", "pandas", "arrow", "dict"]

@@ -14,8 +14,9 @@ from typing import Any, ClassVar
 import polars as pl
 
 from sfumato.core.label_grammar import DECIMAL
+from sfumato.core.progress import Progress
 from sfumato.engines.order import CANONICAL
-from sfumato.engines.protocol import FETCHING, LABEL, Engine, Plan, Progress, reading_without, refuse_names
+from sfumato.engines.protocol import FETCHING, LABEL, Engine, Plan, reading_without, refuse_names
 from sfumato.engines.spark.count import SparkFrame, as_polars
 from sfumato.engines.spark.recode import mapped
 from sfumato.engines.spark.types import functions, job

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from sfumato.core.progress import whole
 from sfumato.errors import ReadError, SfumatoError
 
 PLAIN = {
@@ -87,7 +88,8 @@ def job(spark: Any, what: str, error: type[SfumatoError] = ReadError, hint: str 
     tag = "sfumato-" + secrets.token_hex(8)
     try:
         spark.addTag(tag)
-        yield
+        with whole(lambda: spark.interruptTag(tag)):
+            yield
     except SfumatoError:
         raise
     except Exception as raised:  # its message may hold cells

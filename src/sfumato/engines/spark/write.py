@@ -12,10 +12,11 @@ from typing import Any
 
 import polars as pl
 
+from sfumato.core.progress import Progress
 from sfumato.engines.files.bytes import SEPARATORS, text_of, write_table
 from sfumato.engines.files.write import refuse_format
 from sfumato.engines.guard import guarded_text, unguard, unguard_names
-from sfumato.engines.protocol import COUNT, Progress
+from sfumato.engines.protocol import COUNT
 from sfumato.engines.spark.count import LARGEST, SparkFrame
 from sfumato.engines.spark.types import job
 from sfumato.errors import OutputError

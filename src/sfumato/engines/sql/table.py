@@ -15,11 +15,12 @@ from typing import Any, ClassVar
 
 import polars as pl
 
+from sfumato.core.progress import Progress
 from sfumato.engines.callbacks import Pulled
 from sfumato.engines.files.table import ScannedFile
 from sfumato.engines.files.write import write
 from sfumato.engines.order import CANONICAL, RANDOM
-from sfumato.engines.protocol import COUNT, FETCHING, Engine, Plan, Progress, reading_without, refuse_many
+from sfumato.engines.protocol import COUNT, FETCHING, Engine, Plan, reading_without, refuse_many
 from sfumato.engines.sql.connect import TableName, lacking, place, refuse_unwritable
 from sfumato.engines.sql.connect import columns as columns_of
 from sfumato.engines.sql.connect import table as table_of

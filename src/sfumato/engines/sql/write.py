@@ -10,7 +10,8 @@ from typing import Any
 import polars as pl
 
 from sfumato.core.printed import printed_frame
-from sfumato.engines.protocol import COUNT, Plan, Progress, refuse_many
+from sfumato.core.progress import Progress, whole
+from sfumato.engines.protocol import COUNT, Plan, refuse_many
 from sfumato.engines.sql.connect import TABLE, TableName, columns, find, schemas, split
 from sfumato.engines.sql.count import count, created, every, singled, stage
 from sfumato.engines.sql.link import Link, driver_errors
@@ -113,7 +114,7 @@ def released(
             found = near is not None and near.written == place.written
             kept = KeptTable(link, dialect, place, name if found else f"{place.within[-1]}.{place.name}")
         yield kept
-        with driver_errors(OutputError, f'the table "{name}" cannot be kept', link.disks):
+        with driver_errors(OutputError, f'the table "{name}" cannot be kept', link.disks), whole():
             link.commit()
     except BaseException:
         with suppress(Exception):  # closing the link undoes it as well

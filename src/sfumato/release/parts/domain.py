@@ -15,7 +15,8 @@ from sfumato.core.hierarchy import Categories, kind_of
 from sfumato.core.microdata import Attribute, Microdata, encode, microdata
 from sfumato.core.policy import Policy
 from sfumato.core.printed import printed
-from sfumato.engines.protocol import COUNT, Progress
+from sfumato.core.progress import Progress
+from sfumato.engines.protocol import COUNT
 from sfumato.engines.spark.count import SparkFrame, as_polars
 from sfumato.engines.spark.types import CHANGED, functions, job
 from sfumato.errors import ColumnError, PolicyError, ReadError

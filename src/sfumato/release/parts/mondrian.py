@@ -18,8 +18,9 @@ from sfumato import errors
 from sfumato.core.labels import of_nodes
 from sfumato.core.microdata import Attribute
 from sfumato.core.policy import ClassStatistics, Policy, Verdict, holds
+from sfumato.core.progress import Progress, quiet
 from sfumato.engines.order import RowOrder, sorted_by
-from sfumato.engines.protocol import COUNT, LABEL, Plan, Progress
+from sfumato.engines.protocol import COUNT, LABEL, Plan
 from sfumato.engines.spark.count import SparkFrame, as_polars
 from sfumato.engines.spark.recode import dealt_and_sorted, mapped
 from sfumato.engines.spark.types import CHANGED, functions, job
@@ -47,7 +48,7 @@ from sfumato.release.parts.verify import INSTALLED, distribution_on, verify_on
 from sfumato.release.request import HINT, check_size, distribution, hierarchies_of, refuse_changed
 from sfumato.release.verify import Verification
 from sfumato.search import Automatic, Mondrian, search_name
-from sfumato.search.problem import Choice, Problem, along_hierarchy, check_root, quiet
+from sfumato.search.problem import Choice, Problem, along_hierarchy, check_root
 
 SAMPLE = 200_000, 2_000_000  # rows that the first cuts are made by, at least and at most
 PER_PART = 2_000  # rows of a sample for each part

@@ -15,9 +15,10 @@ import polars as pl
 
 from sfumato import errors
 from sfumato.core.printed import printed_frame
+from sfumato.core.progress import Progress
 from sfumato.criteria.audit import Counts, Finding, Groups, Wide
 from sfumato.criteria.model import Promise, examined
-from sfumato.engines.protocol import COUNT, Progress
+from sfumato.engines.protocol import COUNT
 from sfumato.engines.spark.count import SparkFrame, as_polars
 from sfumato.engines.spark.types import functions, job
 from sfumato.errors import ColumnError, PolicyError, SfumatoError, did_you_mean

@@ -13,15 +13,17 @@ from sfumato.core.cells import classes_of
 from sfumato.core.compiled import workers
 from sfumato.core.labels import Labels, at_level, of_nodes, of_ranges
 from sfumato.core.microdata import Attribute
-from sfumato.core.parameters import one_of, whole_number
+from sfumato.core.parameters import check_fields
 from sfumato.core.policy import holds
+from sfumato.core.progress import stoppable
 from sfumato.core.protocols import Search
-from sfumato.core.registry import field_values, variant_name
+from sfumato.core.registry import variant_name
 from sfumato.errors import PolicyError
 from sfumato.losses import LM, NCP, LabelLoss
+from sfumato.search.clustering import traced
 from sfumato.search.clustering.kernels import blocks, box_costs, k_member, pair_up, to_nearest
+from sfumato.search.events import ClassClosed, ClassesJoined, LeftoverPlaced
 from sfumato.search.problem import (
-    LABELS,
     CellSplit,
     Partition,
     Problem,
@@ -30,7 +32,9 @@ from sfumato.search.problem import (
     by_class,
     check_root,
     judge,
+    records_of,
     split_cells,
+    tell_labels,
 )
 
 LARGEST_TABLE = 512  # values of a column up to which the cost of every range is tabled
@@ -217,7 +221,11 @@ def lay_out(problem: Problem, search: str, labels: str = "given") -> Field:
 
 
 class ClusterSearch(Search):
-    """A search that clusters the rows which are not enough to be a class with their equals."""
+    """A search that clusters the rows which are not enough to be a class with their equals.
+
+    `labels`: "given" prints ranges where no hierarchy was given, "hierarchy" a learned one's labels there, "ranges"
+    ranges wherever there is an order. `seed`: of the random numbers.
+    """
 
     code: ClassVar[str] = "CG_"
     guarantee: ClassVar[str] = "heuristic"
@@ -225,7 +233,7 @@ class ClusterSearch(Search):
     labels: str
 
     def __post_init__(self) -> None:
-        check(variant_name(type(self).__name__), **field_values(self))
+        check_fields(self, variant_name(type(self).__name__))
 
     def clusters(self, field: Field, points: np.ndarray) -> np.ndarray:
         """The cluster of each of these points, at least k of them; -1 for those that are left over."""
@@ -247,14 +255,6 @@ class ClusterSearch(Search):
         return settled(field, of, began, int(of.max()) + 1)
 
 
-def check(search: str, labels: Any, block: Any = None, seed: Any = 0) -> None:
-    """Refuse parameters that clustering searches share, where they make no sense."""
-    one_of(labels, f"labels of {search}", LABELS)
-    if block is not None:
-        whole_number(block, f"{search}: block", 2)
-    whole_number(seed, f"{search}: seed", 0)
-
-
 def with_rest(field: Field, of: np.ndarray, block: int | None) -> np.ndarray:
     """The cluster of each point: `of` where it is 0 or more, k-member clusters of the others, large cells alone."""
     shape, table = field.space.arrays
@@ -263,6 +263,10 @@ def with_rest(field: Field, of: np.ndarray, block: int | None) -> np.ndarray:
         of[inside] = dense(of[inside])
     alone = np.flatnonzero(field.whole & (of < 0))
     of[alone] = of.max(initial=-1) + 1 + np.arange(len(alone))
+    if field.problem.trace is not None:
+        records = records_of(field.problem)
+        for record in (records[i] for i in alone):
+            field.problem.trace(ClassClosed((record,), record.rows, "they have the same values"))
     loose = np.flatnonzero(of < 0)
     if not len(loose):
         return dense(of)
@@ -275,6 +279,10 @@ def with_rest(field: Field, of: np.ndarray, block: int | None) -> np.ndarray:
 
     def run(i: int) -> int:
         field.problem.progress("clustering", i / len(ends))
+        if field.problem.trace is not None:
+            costs, mine = traced.BoxCosts(points, shape, table), [records[point] for point in loose]
+            found[:], clusters = traced.k_member(costs, mine, field.least, kind, field.cap, field.problem.trace)
+            return clusters
         some = points, order, bounds, ends[i], ends[i + 1], field.least, kind, field.cap, found
         return k_member(*some, shape, table)
 
@@ -306,8 +314,15 @@ def _join(field: Field, of: np.ndarray, left: np.ndarray, window: np.ndarray) ->
     size = np.bincount(of[inside], weights=count[inside]).astype(np.int64)
     of = of.copy()
     found, cost = np.empty(len(left), np.int64), field.space.costs(lo, hi)
-    to_nearest(field.points, left, window, lo, hi, size, cost, found, *field.space.arrays)
-    of[left] = found
+    trace = field.problem.trace
+    for part in [slice(0, len(left))] if trace is None else [slice(i, i + 1) for i in range(len(left))]:
+        stoppable(
+            to_nearest, field.points, left[part], window[part], lo, hi, size, cost, found[part], *field.space.arrays
+        )
+        if trace is not None:
+            records, joins = records_of(field.problem), np.flatnonzero(of == found[part])
+            trace(LeftoverPlaced(records[left[part.start]], tuple(records[i] for i in joins)))
+        of[left[part]] = found[part]
     return of
 
 
@@ -331,12 +346,17 @@ def unite(field: Field, of: np.ndarray, failing: np.ndarray, until_none_fails: b
             order, ordered = alive[blocks(lo[alive], hi[alive], 64, 0.0, 0, shape, table)[0]], left
         order = order[size[order] > 0]
         reach = int(np.clip(LOOKS // failing.sum(), LEAST_REACH, REACH))
-        into = np.asarray(pair_up(failing, order, reach, lo, hi, size, shape, table))
+        into = np.asarray(stoppable(pair_up, failing, order, reach, lo, hi, size, shape, table))
         joining = np.flatnonzero(into != np.arange(len(into)))
         joined = into[joining]  # no two are the same
         lo[joined], hi[joined] = np.minimum(lo[joined], lo[joining]), np.maximum(hi[joined], hi[joining])
         size[joined] += size[joining]
         size[joining], failing[joining] = 0, False
+        if field.problem.trace is not None:
+            records = records_of(field.problem)
+            for pair in zip(joining, joined, strict=True):
+                both = (tuple(records[i] for i in np.flatnonzero(of == c)) for c in pair)
+                field.problem.trace(ClassesJoined(*both))
         of, left = into[of], left - len(joining)
         if not until_none_fails:
             break
@@ -362,6 +382,7 @@ def settled(field: Field, of: np.ndarray, began: float, checks: int, reproducibl
         labels = [partition.labels[a.name] for a in field.problem.attributes]
         kept, verdict, _ = judge(field.problem, [(label, label.of[partition.class_of_cell]) for label in labels])
         if kept.all() or of.max() == 0:
+            tell_labels(field.problem, partition)
             return Solution(partition, verdict, kept, False, checks, seconds, reproducible)
         failing = np.zeros(int(of.max()) + 1, np.bool_)
         failing[of[~kept]] = True

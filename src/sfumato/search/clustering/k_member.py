@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from sfumato.core.parameters import OneOf, Whole
 from sfumato.search.clustering.clusters import ClusterSearch, Field, with_rest
+from sfumato.search.events import (
+    ClassClosed,
+    ClassesJoined,
+    Event,
+    LabelsGiven,
+    LeftoverPlaced,
+    RecordAdded,
+    SeedChosen,
+)
+from sfumato.search.problem import LABELS
 
 
 @dataclass(frozen=True)
@@ -17,11 +29,17 @@ class KMember(ClusterSearch):
     rows; fewer than k rows that are left join the cluster they cost least. k equal rows are a cluster at once. Clusters
     that fail other criteria join near ones until none fails. `block`: cluster within blocks of at most so many near
     rows, which makes the time grow with the rows instead of their square; None is the algorithm of the paper.
-    `labels`: as `auto` takes them.
     """
 
-    block: int | None = None
-    labels: str = "given"
+    block: Annotated[int | None, Whole(2)] = None
+    labels: Annotated[str, OneOf(LABELS)] = "given"
+
+    @property
+    def traces(self) -> tuple[type[Event], ...]:
+        """The kinds of its events, where it is the algorithm of the paper."""
+        if self.block is not None:
+            return ()
+        return SeedChosen, RecordAdded, ClassClosed, LeftoverPlaced, ClassesJoined, LabelsGiven
 
     def rest(self, field: Field, of: np.ndarray) -> np.ndarray:
         """All of them, block by block."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.core.compiled import inner, kernel
+from sfumato.core.progress import stoppable
 
 # A space is two arrays: shape [columns, 5] (size, at, levels, missing, end) and cost. Per column:
 # size > 0: cost[at + lo * size + hi] is the cost of lo..hi;
@@ -393,6 +394,7 @@ def cluster_blocks(
     box: np.ndarray,
     shape: np.ndarray,
     table: np.ndarray,
+    stop: np.ndarray,
 ) -> Any:
     """`k_member` with room for a block."""
     clusters = np.int64(0)
@@ -408,7 +410,7 @@ def cluster_blocks(
             for a in range(len(rest)):
                 rest[a, i] = points[point, a]
         at = np.int64(0)
-        while m >= k:
+        while m >= k and not stop[0]:
             reach_from(at, m, rest, cost, step, shape, table)
             j = extreme(cost, m, np.float32(-1.0), kind, seen, k)
             cluster(j, k, m, k - 1, left, rest, kind, cost, seen, cap, box[0], box[1], step, clusters, of, shape, table)
@@ -440,7 +442,9 @@ def k_member(
     columns, most = points.shape[1], int(np.diff(bounds[first : last + 1]).max(initial=1))
     room = cluster_room(columns, most, kind, max(int(shape[:, 0].max()), 1))
     box = np.empty((2, columns), np.int32)
-    return int(cluster_blocks(points, order, bounds, first, last, k, kind, cap, of, *room, box, shape, table))
+    return int(
+        stoppable(cluster_blocks, points, order, bounds, first, last, k, kind, cap, of, *room, box, shape, table)
+    )
 
 
 @kernel
@@ -455,12 +459,15 @@ def to_nearest(
     found: np.ndarray,
     shape: np.ndarray,
     table: np.ndarray,
+    stop: np.ndarray,
 ) -> None:
     """Give each loose point to the cluster that it costs least to join, among window[i, 0] to before window[i, 1].
 
     cost[c] is what the box of a cluster costs.
     """
     for i in range(len(loose)):
+        if stop[0]:
+            return
         least = np.float32(np.inf)
         best = window[i, 0]
         for c in range(window[i, 0], window[i, 1]):
@@ -485,6 +492,7 @@ def pair_up(
     size: np.ndarray,
     shape: np.ndarray,
     table: np.ndarray,
+    stop: np.ndarray,
 ) -> np.ndarray:
     """The cluster that each one becomes when the failing ones join others: itself, or the one it joins.
 
@@ -501,6 +509,8 @@ def pair_up(
         b = order[at]
         if not failing[b] or spent[b]:
             continue
+        if stop[0]:
+            break
         least = np.float64(np.inf)
         best = -1
         for other in range(max(0, at - reach), min(n, at + reach + 1)):

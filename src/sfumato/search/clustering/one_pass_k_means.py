@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from sfumato.core.compiled import inner, kernel
+from sfumato.core.parameters import OneOf, Whole
+from sfumato.core.progress import stoppable
 from sfumato.search.clustering.clusters import ClusterSearch, Field
 from sfumato.search.clustering.kernels import blocks, side
+from sfumato.search.problem import LABELS
 
 
 @inner
@@ -59,6 +62,7 @@ def one_pass(
     ruler: np.ndarray,
     shape: np.ndarray,
     table: np.ndarray,
+    stop: np.ndarray,
 ) -> np.ndarray:
     """The cluster of each point: the nearest centre in one pass; then clusters above k give far points away.
 
@@ -79,6 +83,8 @@ def one_pass(
     for i in range(n):
         if of[i] >= 0:
             continue
+        if stop[0]:
+            return of
         near = np.float32(np.inf)
         best = 0
         for c in range(clusters):
@@ -115,6 +121,8 @@ def one_pass(
     for c in range(clusters):
         small += size[c] < k
     for i in loose:
+        if stop[0]:
+            return of
         near = np.float32(np.inf)
         best = -1
         for c in range(clusters):
@@ -141,9 +149,9 @@ class OnePassKMeans(ClusterSearch):
     near rows; None is the algorithm of the paper. `labels` as for k-member.
     """
 
-    block: int | None = None
-    seed: int = 0
-    labels: str = "given"
+    block: Annotated[int | None, Whole(2)] = None
+    seed: Annotated[int, Whole(0)] = 0
+    labels: Annotated[str, OneOf(LABELS)] = "given"
 
     def clusters(self, field: Field, points: np.ndarray) -> np.ndarray:
         """Centres and their rows, block by block."""
@@ -158,7 +166,7 @@ class OnePassKMeans(ClusterSearch):
             clusters = len(some) // field.least
             if clusters:
                 seeds = rng.choice(len(some), clusters, replace=False)
-                of[some] = made + one_pass(points[some], seeds, field.least, along, ruler, shape, table)
+                of[some] = made + stoppable(one_pass, points[some], seeds, field.least, along, ruler, shape, table)
                 made += clusters
         return of
 

@@ -11,13 +11,14 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from sfumato.core.cells import classes_of
 from sfumato.core.compiled import workers
 from sfumato.core.lattice import lattice
+from sfumato.core.parameters import OneOf, Real, Whole, Written, check_fields
 from sfumato.core.policy import holds
 from sfumato.core.protocols import Search
 from sfumato.errors import PolicyError
@@ -25,7 +26,6 @@ from sfumato.search.clustering.clusters import (
     LARGEST_TABLE,
     Field,
     boxes,
-    check,
     class_order,
     dense,
     lay_out,
@@ -39,7 +39,7 @@ from sfumato.search.clustering.recluster import neighbourhoods, recluster
 from sfumato.search.iterated.iterated import Iterated
 from sfumato.search.iterated.nodes import LISTED
 from sfumato.search.mondrian.mondrian import Mondrian
-from sfumato.search.problem import Columns, Levels, Partition, Problem, Solution, along_hierarchy, level_columns, limits
+from sfumato.search.problem import LABELS, Columns, Levels, Partition, Problem, Solution, along_hierarchy, level_columns
 
 NEAR = (2, 3, 4, 6)  # how many clusters join one in a round, round by round
 WIDE = (3, 4, 6)  # the same where rounds or seconds are given
@@ -63,26 +63,27 @@ class Refined(Search):
 
     In a round every class and a few classes near it are taken apart and their rows clustered anew, several times; what
     loses least and satisfies the policy stays. The first of given rounds or seconds may lose a little more than before,
-    so as to lose less in the end. `start`: the search to improve on; without one, the best of k-member in
-    blocks, iterated and, on wide columns, Mondrian.
-    `rounds`: how many; `seconds`: until then; with neither, as many rounds as take a second or two on Adult. `labels`:
-    as `auto` takes them. Rows that the first search suppressed come back where that loses less. Never worse than the
-    first search. With rounds or seconds, `improving` of the solution says how far it still improves: by what share of
-    the loss the second half of the rounds lowered it.
+    so as to lose less in the end. Rows that the first search suppressed come back where that loses less. Never
+    worse than the first search. With rounds or seconds, `improving` of the solution says how far it still improves:
+    by what share of the loss the second half of the rounds lowered it.
+
+    `start`: the search to improve on; without one, the best of k-member in blocks, iterated and, on wide columns,
+    Mondrian. `rounds`: how many of them at most. `seconds`: when they end at the latest; with neither, as many
+    rounds as take a second or two on Adult. `seed`: of the random numbers. `labels`: "given" prints ranges where no
+    hierarchy was given, "hierarchy" a learned one's labels there, "ranges" ranges wherever there is an order.
     """
 
     code: ClassVar[str] = "CG_"
     guarantee: ClassVar[str] = "heuristic"
     splits: ClassVar[bool] = True
-    start: Any = None
-    rounds: int | None = None
-    seconds: float | None = None
-    seed: int = 0
-    labels: str = "given"
+    start: Annotated[Any, Written("variant", "searches")] = None
+    rounds: Annotated[int | None, Whole()] = None
+    seconds: Annotated[float | None, Real(0, 1e9, above=True)] = None
+    seed: Annotated[int, Whole(0)] = 0
+    labels: Annotated[str, OneOf(LABELS)] = "given"
 
     def __post_init__(self) -> None:
-        check("refined", self.labels, seed=self.seed)
-        limits(self, "refined", "seconds", "rounds")
+        check_fields(self, "refined")
         if self.start is not None:
             from sfumato.search import search
 

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from sfumato.core.compiled import kernel
+from sfumato.core.parameters import OneOf, Whole
+from sfumato.core.progress import stoppable
+from sfumato.search.clustering import traced
 from sfumato.search.clustering.clusters import ClusterSearch, Field, boxes, dense
 from sfumato.search.clustering.kernels import blocks, drawn, grown, joined, k_member, seeded, side, take_in, touched
+from sfumato.search.events import (
+    ClassClosed,
+    ClassesJoined,
+    Event,
+    GroupLeft,
+    GroupRepaired,
+    HalvesRefused,
+    LabelsGiven,
+    LeftoverPlaced,
+    RecordAssigned,
+    SeedsChosen,
+)
+from sfumato.search.problem import LABELS, records_of
 
 NEAR = 8  # groups before and after that are tried first
 UNTESTED = 3  # columns summed up before the first look at the bound: it costs more than they do
@@ -119,7 +135,7 @@ def halve(
 
 @kernel
 def top_down(
-    points: np.ndarray, order: np.ndarray, k: int, seed: int, shape: np.ndarray, table: np.ndarray
+    points: np.ndarray, order: np.ndarray, k: int, seed: int, shape: np.ndarray, table: np.ndarray, stop: np.ndarray
 ) -> np.ndarray:
     """Halve until no group has more than k points; a half that would leave no side of k points is not taken."""
     n = len(order)
@@ -130,7 +146,7 @@ def top_down(
     first = [0]
     last = [n]
     groups = 0
-    while len(first) > 0:
+    while len(first) > 0 and not stop[0]:
         s = first.pop()
         e = last.pop()
         cut = e
@@ -149,9 +165,23 @@ def top_down(
 
 
 @kernel
-def adjust(points: np.ndarray, of: np.ndarray, groups: int, k: int, shape: np.ndarray, table: np.ndarray) -> None:
-    """Mend groups of fewer than k points: borrow from a group that can spare them, or join another, as costs less."""
+def adjust(
+    points: np.ndarray,
+    of: np.ndarray,
+    groups: int,
+    k: int,
+    repairs: np.ndarray,
+    shape: np.ndarray,
+    table: np.ndarray,
+    stop: np.ndarray,
+) -> None:
+    """Mend groups of fewer than k points: borrow from a group that can spare them, or join another, as costs less.
+
+    `repairs`, where it has room for k entries per group, notes of each point that moves: the number of the repair, the
+    small group, the other one, whether that lends it, and the point.
+    """
     n, d = points.shape
+    noted, number = 0, 0
     lo = np.full((groups, d), 2147483647, np.int32)
     hi = np.full((groups, d), -1, np.int32)
     size = np.zeros(groups, np.int64)
@@ -175,6 +205,8 @@ def adjust(points: np.ndarray, of: np.ndarray, groups: int, k: int, shape: np.nd
     alive = groups
     gone = 0
     for g in range(groups):
+        if stop[0]:
+            return
         if gone > alive // 8:  # groups that joined others are passed over for good
             m = 0
             for at in range(alive):
@@ -259,6 +291,9 @@ def adjust(points: np.ndarray, of: np.ndarray, groups: int, k: int, shape: np.nd
                 for t in range(m):
                     i = who[taken[t]]
                     to = g if t < want else lender
+                    if to == g and len(repairs) > 0:
+                        repairs[noted] = number, g, lender, 1, i
+                        noted += 1
                     of[i] = to
                     link[i] = head[to]
                     head[to] = i
@@ -271,6 +306,9 @@ def adjust(points: np.ndarray, of: np.ndarray, groups: int, k: int, shape: np.nd
                 while i >= 0:
                     after = link[i]
                     of[i] = partner
+                    if len(repairs) > 0:
+                        repairs[noted] = number, g, partner, 0, i
+                        noted += 1
                     link[i] = head[partner]
                     head[partner] = i
                     i = after
@@ -281,6 +319,7 @@ def adjust(points: np.ndarray, of: np.ndarray, groups: int, k: int, shape: np.nd
                 gone += 1
                 head[g] = -1
                 cost[partner] = joined(lo, hi, partner, partner, np.inf, shape, table)
+            number += 1
             if size[g] > 0:
                 cost[g] = joined(lo, hi, g, g, np.inf, shape, table)
 
@@ -295,6 +334,7 @@ def merge_small(
     k: int,
     shape: np.ndarray,
     table: np.ndarray,
+    stop: np.ndarray,
 ) -> np.ndarray:
     """One round bottom-up: each group of fewer than k points joins the group that makes the least box with it.
 
@@ -306,6 +346,8 @@ def merge_small(
         g = order[at]
         if into[g] != g or size[g] >= k:
             continue
+        if stop[0]:
+            break
         least = np.float32(np.inf)
         best = -1
         for other in range(max(0, at - reach), min(n, at + reach + 1)):
@@ -345,17 +387,42 @@ class TopDown(ClusterSearch):
     the paper's.
     """
 
-    seed: int = 0
-    labels: str = "given"
+    traces: ClassVar[tuple[type[Event], ...]] = (
+        SeedsChosen,
+        RecordAssigned,
+        HalvesRefused,
+        ClassClosed,
+        GroupLeft,
+        GroupRepaired,
+        LeftoverPlaced,
+        ClassesJoined,
+        LabelsGiven,
+    )
+    seed: Annotated[int, Whole(0)] = 0
+    labels: Annotated[str, OneOf(LABELS)] = "given"
 
     def clusters(self, field: Field, points: np.ndarray) -> np.ndarray:
         """Halve, then mend."""
         space, progress = field.space.arrays, field.problem.progress
+        if field.problem.trace is not None:
+            return self._traced(field, points)
         progress("halving", None)
-        found = top_down(points, np.arange(len(points)), field.least, self.seed, *space)
+        found = stoppable(top_down, points, np.arange(len(points)), field.least, self.seed, *space)
         progress("mending small groups", None)
-        adjust(points, found, int(found.max()) + 1, field.least, *space)
+        stoppable(adjust, points, found, int(found.max()) + 1, field.least, np.empty((0, 5), np.int64), *space)
         return np.asarray(found)
+
+    def _traced(self, field: Field, points: np.ndarray) -> np.ndarray:
+        """The same in plain Python, with each step told."""
+        trace, space, k = field.problem.trace, field.space.arrays, field.least
+        assert trace is not None
+        records = [record for record, whole in zip(records_of(field.problem), field.whole, strict=True) if not whole]
+        halved = traced.top_down(traced.BoxCosts(points, *space), records, k, self.seed, trace)
+        found, groups = halved.copy(), int(halved.max()) + 1
+        repairs = np.full((groups * k, 5), -1)
+        stoppable(adjust, points, found, groups, k, repairs, *space)
+        traced.tell_repairs(records, halved, repairs, trace)
+        return found
 
 
 @dataclass(frozen=True)
@@ -368,8 +435,8 @@ class BottomUp(ClusterSearch):
     None, as in the paper, among all: its time grows with the square of the rows. `labels` as for k-member.
     """
 
-    block: int | None = None
-    labels: str = "given"
+    block: Annotated[int | None, Whole(2)] = None
+    labels: Annotated[str, OneOf(LABELS)] = "given"
 
     def clusters(self, field: Field, points: np.ndarray) -> np.ndarray:
         """Join until every group has k points."""
@@ -382,7 +449,7 @@ class BottomUp(ClusterSearch):
             field.problem.progress("joining", float((size >= k).mean()))
             lo, hi = boxes(points, of)
             order, _ = blocks(lo, hi, 64, 0.0, 0, *space)
-            of = dense(merge_small(lo, hi, size, order, self.block or len(size), k, *space)[of])
+            of = dense(stoppable(merge_small, lo, hi, size, order, self.block or len(size), k, *space)[of])
             of = _split(points, of, k, field)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from sfumato.core.compiled import threads, workers
-from sfumato.core.parameters import real_number, settle, whole_number
+from sfumato.core.parameters import Real, Whole, check_fields
 from sfumato.core.protocols import Search
-from sfumato.search.cuts.cuts import WORTH_A_THREAD, Trials, check_limits
+from sfumato.search.cuts.cuts import MOST_GAPS, WORTH_A_THREAD, Trials
 from sfumato.search.cuts.kernels import MOVED, anneal, room, take
 from sfumato.search.problem import Problem, Solution
 
@@ -32,23 +32,25 @@ class Annealing(Search):
     Cuts that suppress too many rows are passed through at a penalty, and never returned. It stops after `seconds`,
     `evaluations`, or when `patience` steps per bit brought nothing better. A column of more than `gaps` gaps between
     its values is cut at quantiles only.
+
+    `seconds`: when the search ends at the latest. `evaluations`: how many cuts are looked at, at most. `seed`: of the
+    random numbers. `patience`: how many steps per bit may bring nothing better. `gaps`: the most places where a column
+    is cut. `heat`: the first temperature, as a share of the loss. `steps`: steps per bit until it has cooled.
     """
 
     code: ClassVar[str] = "AG_TS"
     guarantee: ClassVar[str] = "heuristic"
     counts_labels: ClassVar[bool] = True
-    seconds: float | None = 10.0
-    evaluations: int | None = None
-    seed: int = 0
-    heat: float = 0.1
-    steps: int = 25
-    patience: int = 2000
-    gaps: int = 128
+    seconds: Annotated[float | None, Real(0, 1e9, above=True)] = 10.0
+    evaluations: Annotated[int | None, Whole()] = None
+    seed: Annotated[int, Whole(0)] = 0
+    heat: Annotated[float, Real(0, above=True)] = 0.1
+    steps: Annotated[int, Whole()] = 25
+    patience: Annotated[int, Whole()] = 2000
+    gaps: Annotated[int, Whole(1, MOST_GAPS)] = 128
 
     def __post_init__(self) -> None:
-        check_limits("annealing", self)
-        real_number(self.heat, "annealing: heat", above=True)
-        settle(self, steps=whole_number(self.steps, "annealing: steps"))
+        check_fields(self, "annealing")
 
     def __call__(self, problem: Problem) -> Solution:
         """Anneal cuts for the problem."""

@@ -17,7 +17,6 @@ from sfumato.core.keys import first_of, rank_tuples
 from sfumato.core.labels import Labels, of_nodes, of_ranges
 from sfumato.core.lattice import Lattice, lattice
 from sfumato.core.microdata import Attribute
-from sfumato.core.parameters import LARGEST, settle, whole_number
 from sfumato.core.policy import TOLERANCE, ClassStatistics, check, class_statistics
 from sfumato.errors import Infeasible, PolicyError
 from sfumato.search.cuts.kernels import (
@@ -35,7 +34,7 @@ from sfumato.search.cuts.kernels import (
 )
 from sfumato.search.lattice.optimal import descend
 from sfumato.search.lattice.state import LatticeState
-from sfumato.search.problem import GENERALISE, Columns, Problem, Solution, judge, limits, nothing_found
+from sfumato.search.problem import GENERALISE, Columns, Problem, Solution, judge, nothing_found
 
 AGGREGATES = {"mean": MEAN, "sum": SUM, "geometric": GEOMETRIC, "maximum": MAXIMUM}
 FUSED = 1024  # values of a fused column; its map is made anew for each candidate
@@ -365,13 +364,6 @@ class Trials:
         """Why there is no solution."""
         what = "no cut satisfies the policy" if self.monotone else "no cut that was tried satisfies the policy"
         return nothing_found(self.problem, what, self.closest, GENERALISE)
-
-
-def check_limits(name: str, search: Any) -> None:
-    """Refuse parameters that make no sense."""
-    limits(search, name, "seconds", "evaluations")
-    for field, least, most in (("patience", 1, LARGEST), ("gaps", 1, MOST_GAPS), ("seed", 0, LARGEST)):
-        settle(search, **{field: whole_number(getattr(search, field), f"{name}: {field}", least, most)})
 
 
 def _starts(sizes: Any) -> np.ndarray:

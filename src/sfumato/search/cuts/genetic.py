@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from sfumato.core.compiled import workers
-from sfumato.core.parameters import settle, share_of, whole_number
+from sfumato.core.parameters import Real, Whole, check_fields
 from sfumato.core.protocols import Search
-from sfumato.search.cuts.cuts import Trials, check_limits
+from sfumato.search.cuts.cuts import MOST_GAPS, Trials
 from sfumato.search.cuts.kernels import BRED, MOVED, MUTATIONS, WEAKEST, breed
 from sfumato.search.problem import Problem, Solution
 
@@ -29,25 +29,27 @@ class Genetic(Search):
     worst. Cuts that suppress too many rows stay in the population at a penalty, and are never returned. It stops after
     `seconds`, `evaluations`, or when `patience` children per bit brought nothing better. A column of more than `gaps`
     gaps between its values is cut at its quantiles only.
+
+    `seconds`: when the search ends at the latest. `evaluations`: how many cuts are looked at, at most. `seed`: of the
+    random numbers. `patience`: how many children per bit may bring nothing better. `gaps`: the most places where a
+    column is cut. `population`: how many cuts there are at a time. `crossover`: how many children have two parents, as
+    a share. `mutation`: how many are changed, as a share.
     """
 
     code: ClassVar[str] = "AG_TS"
     guarantee: ClassVar[str] = "heuristic"
     counts_labels: ClassVar[bool] = True
-    seconds: float | None = 10.0
-    evaluations: int | None = None
-    seed: int = 0
-    population: int = 300
-    crossover: float = 0.8
-    mutation: float = 0.6
-    patience: int = 2000
-    gaps: int = 128
+    seconds: Annotated[float | None, Real(0, 1e9, above=True)] = 10.0
+    evaluations: Annotated[int | None, Whole()] = None
+    seed: Annotated[int, Whole(0)] = 0
+    population: Annotated[int, Whole(4)] = 300
+    crossover: Annotated[float, Real(0, 1)] = 0.8
+    mutation: Annotated[float, Real(0, 1)] = 0.6
+    patience: Annotated[int, Whole()] = 2000
+    gaps: Annotated[int, Whole(1, MOST_GAPS)] = 128
 
     def __post_init__(self) -> None:
-        check_limits("genetic", self)
-        settle(self, population=whole_number(self.population, "genetic: population", 4))
-        for name in ("crossover", "mutation"):
-            share_of(getattr(self, name), f"genetic: {name}")
+        check_fields(self, "genetic")
 
     def __call__(self, problem: Problem) -> Solution:
         """Breed cuts for the problem."""

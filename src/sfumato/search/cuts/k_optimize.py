@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from sfumato.core.compiled import workers
 from sfumato.core.label_grammar import STAR, set_text
 from sfumato.core.labels import Labels, at_level, of_ranges
 from sfumato.core.microdata import Attribute
-from sfumato.core.parameters import column_name, one_of
+from sfumato.core.parameters import Column, OneOf, Real, Whole, check_fields
 from sfumato.core.protocols import Search
 from sfumato.criteria import KAnonymity, KMap
 from sfumato.errors import Infeasible, PolicyError
@@ -34,7 +34,7 @@ from sfumato.search.cuts.k_optimize_kernels import (
     room,
     survey,
 )
-from sfumato.search.problem import Columns, Problem, Solution, judge, limits
+from sfumato.search.problem import Columns, Problem, Solution, judge
 
 BURST = 2_000_000  # cells looked at before the next nodes are chosen anew
 TOGETHER = 2  # nodes that are followed at once; fixed, so that the result does not depend on the threads
@@ -64,25 +64,25 @@ class KOptimize(Search):
     After `seconds` (None: never) it ends with the best found and a bound that no set of splits can be below. `coarsen`
     is how many splits of an ordered column are considered at most, at its quantiles: a result is then the best of
     those at most, and `optimal` only if all splits are among them.
+
+    `cost`: what a split is judged by. `class_attribute`: the column whose labels the cost classification looks at.
+    `seconds`: when the search ends at the latest. `coarsen`: the most splits of a column that are considered.
     """
 
     code: ClassVar[str] = "AG_TS"
     guarantee: ClassVar[str] = "exact"
-    cost: str = "discernibility"
-    class_attribute: str | None = None
-    seconds: float | None = 60.0
-    coarsen: int | None = None
+    cost: Annotated[str, OneOf(COSTS)] = "discernibility"
+    class_attribute: Annotated[str | None, Column()] = None
+    seconds: Annotated[float | None, Real(0, 1e9, above=True)] = 60.0
+    coarsen: Annotated[int | None, Whole()] = None
 
     def __post_init__(self) -> None:
-        one_of(self.cost, "cost of k-optimize", COSTS)
-        if self.class_attribute is not None:
-            column_name(self.class_attribute, "k-optimize: class_attribute")
+        check_fields(self, "k-optimize")
         if (self.class_attribute is not None) != (self.cost == "classification"):
             raise PolicyError(
                 "k-optimize: class_attribute goes with the cost classification",
                 got=f"cost {self.cost}, class_attribute {'not ' if self.class_attribute is None else ''}given",
             )
-        limits(self, "k-optimize", "seconds", "coarsen")
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from sfumato.core.cells import Classes, classes_of, roll_up
 from sfumato.core.labels import Labels, of_nodes, of_ranges
 from sfumato.core.microdata import Attribute
-from sfumato.core.parameters import column_name
+from sfumato.core.parameters import Column, check_fields
 from sfumato.core.policy import kept_classes
 from sfumato.core.protocols import Search
 from sfumato.errors import Infeasible, PolicyError
@@ -28,15 +28,16 @@ class TDS(Search):
     cut in two on the fly. The score is gain / (anonymity lost + 1): with a class attribute the gain is the information
     gained about it, without one the loss of the labels that is saved; anonymity is the size of the smallest class. Only
     specialisations after which every class satisfies the policy are made; nothing is suppressed.
+
+    `class_attribute`: the column that labels shall still tell of.
     """
 
     code: ClassVar[str] = "AG_"
     guarantee: ClassVar[str] = "heuristic"
-    class_attribute: str | None = None
+    class_attribute: Annotated[str | None, Column()] = None
 
     def __post_init__(self) -> None:
-        if self.class_attribute is not None:
-            column_name(self.class_attribute, "tds: class_attribute")
+        check_fields(self, "tds")
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.labels import of_ranges
 from sfumato.core.lattice import lattice
 from sfumato.core.microdata import Attribute
-from sfumato.core.parameters import one_of, real_number, settle
+from sfumato.core.parameters import OneOf, Real, Whole, check_fields
 from sfumato.core.policy import holds
 from sfumato.core.protocols import Search
 from sfumato.errors import PolicyError
@@ -34,7 +34,6 @@ from sfumato.search.problem import (
     by_class,
     judge,
     level_solution,
-    limits,
 )
 
 WIDEST = 2 / 3  # of the whole cost; each level below is half as wide
@@ -85,28 +84,26 @@ class Iterated(Search):
 
     A class is released at the lowest cost at which it satisfies the policy; what remains goes on to costlier level
     vectors. `share`: instead, in rounds, the cheapest level vector that keeps at least this share of the remaining
-    rows: more loss, but fewer level vectors. `rounds` limits them; the last one keeps all that is left. `labels`:
-    as `auto` takes them. `seconds`: when time is up, the
-    rest goes through a few level vectors only. Rows that are left over at the end join the class that they cost least,
-    or stay out where the policy lets them. Never loses more than the best level vector, where the lattice is small
-    enough to list (65,536); of a larger one, some chains of level vectors are gone through.
+    rows: more loss, but fewer level vectors. `rounds`: how many of them at most; the last one keeps all that is left.
+    `labels`: "given" prints ranges where no hierarchy was given, "hierarchy" a learned one's labels there, "ranges"
+    ranges wherever there is an order. `seconds`: when time is up, the rest goes through a few level vectors only.
+    Rows that are left over at the end join the class that they cost least, or stay out where the policy lets them.
+    Never loses more than the best level vector, where the lattice is small enough to list (65,536); of a larger
+    one, some chains of level vectors are gone through.
     """
 
     code: ClassVar[str] = "CG_"
     by_level: ClassVar[bool] = True  # its labels are levels of the hierarchies, so levels bound it
     guarantee: ClassVar[str] = "heuristic"
-    share: float | None = None
-    rounds: int | None = None
-    labels: str = "hierarchy"
-    seconds: float | None = None
+    share: Annotated[float | None, Real(0, 1, above=True)] = None
+    rounds: Annotated[int | None, Whole()] = None
+    labels: Annotated[str, OneOf(LABELS)] = "hierarchy"
+    seconds: Annotated[float | None, Real(0, 1e9, above=True)] = None
 
     def __post_init__(self) -> None:
-        limits(self, "iterated", "seconds", "rounds")
-        if self.share is not None:
-            settle(self, share=real_number(self.share, "iterated: share", 0, 1, above=True))
+        check_fields(self, "iterated")
         if self.rounds is not None and self.share is None:
             raise PolicyError("iterated: rounds limit a search by share", hint="give share, such as 0.05, too")
-        one_of(self.labels, "labels of iterated", LABELS)
 
     def __call__(self, problem: Problem) -> Solution:
         """Release the cells of the problem, class by class."""

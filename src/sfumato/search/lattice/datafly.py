@@ -11,7 +11,9 @@ import numpy as np
 from sfumato.core.compiled import workers
 from sfumato.core.lattice import lattice
 from sfumato.core.protocols import Search
+from sfumato.search.events import ColumnGeneralised, Event, RowsLeft, RowsSuppressed
 from sfumato.search.lattice.state import LatticeState
+from sfumato.search.lattice.traced import failing_rows, named, tell_suppressed
 from sfumato.search.problem import Problem, Solution, level_solution
 
 SEARCH_ALL = 'allow more suppression, ask for less, or use search="optimal", which looks at every level vector'
@@ -30,6 +32,7 @@ class Datafly(Search):
     code: ClassVar[str] = "AG_TS"
     guarantee: ClassVar[str] = "heuristic"
     counts_labels: ClassVar[bool] = True
+    traces: ClassVar[tuple[type[Event], ...]] = (ColumnGeneralised, RowsLeft, RowsSuppressed)
 
     def __call__(self, problem: Problem) -> Solution:
         """Climb the lattice of the problem along one path."""
@@ -40,12 +43,27 @@ class Datafly(Search):
             walk = LatticeState(problem, space, pool)
             for step, node in enumerate(path):
                 problem.progress("generalising", step / len(path))
+                if problem.trace is not None:
+                    _tell(problem, path, step)
                 if walk.examine(node[None, :]).good[0]:
                     break
             else:
                 what = "datafly reached the most general levels, and the policy still does not hold"
                 raise walk.infeasible(what=what, hint=SEARCH_ALL)
+        tell_suppressed(problem, node.tolist())
         return level_solution(problem, node.tolist(), walk.checks, began)
+
+
+def _tell(problem: Problem, path: list[np.ndarray], step: int) -> None:
+    """Tell the trace which column went up, and what is left to suppress."""
+    assert problem.trace is not None
+    if step:
+        a = int(np.argmax(path[step] > path[step - 1]))
+        levels = zip(problem.attributes, path[step - 1], strict=True)
+        distinct = tuple((b.name, len(b.ladder.text[level])) for b, level in levels)
+        problem.trace(ColumnGeneralised(problem.attributes[a].name, int(path[step][a]), distinct))
+    failing = failing_rows(problem, path[step].tolist())[0]
+    problem.trace(RowsLeft(named(problem, path[step]), failing, problem.limit))
 
 
 def _path(problem: Problem, least: np.ndarray, greatest: np.ndarray) -> list[np.ndarray]:

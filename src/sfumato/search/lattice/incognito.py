@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,9 +18,20 @@ from sfumato.core.lattice import Lattice, Node, lattice
 from sfumato.core.policy import check
 from sfumato.core.protocols import Criterion, Search
 from sfumato.errors import PolicyError
+from sfumato.search.events import (
+    Event,
+    NodeDropped,
+    NodeMarked,
+    NodeTried,
+    ResultFound,
+    RowsSuppressed,
+    SubsetOpened,
+    SubsetsJoined,
+)
 from sfumato.search.lattice.checker import Ladders, NodeChecker
 from sfumato.search.lattice.kernels import group_room, roll, sweep
 from sfumato.search.lattice.state import LISTED, LatticeState
+from sfumato.search.lattice.traced import named, tell_result, tell_suppressed
 from sfumato.search.problem import Problem, Solution, level_solution, refuse_unprunable
 
 
@@ -91,6 +102,7 @@ def minimal_of(good: np.ndarray) -> np.ndarray:
     return least
 
 
+TRACED = 50_000  # vectors over all subsets whose steps are told
 BATCH = 64  # nodes whose loss is measured together
 Members = tuple[int, ...]
 
@@ -104,6 +116,15 @@ class Incognito(Search):
 
     code: ClassVar[str] = "AG_TS"
     guarantee: ClassVar[str] = "exact"
+    traces: ClassVar[tuple[type[Event], ...]] = (
+        SubsetOpened,
+        NodeTried,
+        NodeMarked,
+        NodeDropped,
+        SubsetsJoined,
+        ResultFound,
+        RowsSuppressed,
+    )
 
     def __call__(self, problem: Problem) -> Solution:
         """Find all satisfying level vectors, then the one that loses least."""
@@ -117,6 +138,8 @@ class Incognito(Search):
             least_loss(walk, found.whole.satisfying)
         assert walk.best is not None
         loss, _, node = walk.best
+        tell_result(problem, node)
+        tell_suppressed(problem, node)
         return level_solution(problem, node, found.checks + walk.checks, began, optimal=True, bound=loss)
 
 
@@ -137,21 +160,24 @@ def incognito(problem: Problem) -> Incognita:
     refuse_unprunable(problem, "incognito")
     whole = lattice(problem.attributes, problem.levels)
     vectors = math.prod(levels + 1 for levels in whole.shape) - 1
-    if vectors > LISTED:
+    most = LISTED if problem.trace is None else TRACED
+    if vectors > most:
         raise PolicyError(
             "incognito visits every subset of the quasi-identifiers, which are too many here",
             got=f"{vectors} level vectors of {len(whole.shape)} columns and their subsets",
-            allowed=f"at most {LISTED}",
+            allowed=f"at most {most}",
             hint='bound the levels, take fewer columns, or use search="optimal"',
         )
     by_size = len(problem.sets) == 1 and problem.policy.by_size
-    counting = _BySize(problem) if by_size else _ByCriteria(problem)
+    counting = _BySize(problem) if by_size and problem.trace is None else _ByCriteria(problem)
     good: dict[Members, np.ndarray] = {}
     subsets: list[Subset] = []
     d = len(whole.shape)
     for size in range(1, d + 1):
         wanted = list(itertools.combinations(range(d), size))
         waiting = [_Candidates(whole, members, _joined(whole, members, good)) for members in wanted]
+        if problem.trace is not None and size > 1:
+            _tell_joined(problem, waiting, good)
         checks = counting.decide(waiting)
         for members, candidates, checked in zip(wanted, waiting, checks, strict=True):
             good[members] = candidates.good
@@ -160,6 +186,27 @@ def incognito(problem: Problem) -> Incognita:
         problem.progress(f"subsets of {size} columns", len(subsets) / (2**d - 1))
     columns = tuple(a.name for a in problem.attributes)
     return Incognita(columns, {s.columns: s for s in subsets}, sum(s.checks for s in subsets))
+
+
+def _tell_joined(problem: Problem, waiting: list[_Candidates], good: dict[Members, np.ndarray]) -> None:
+    """Tell the trace which vectors of the next subsets are dropped, and what is left of each."""
+    assert problem.trace is not None
+    for candidates in waiting:
+        members = candidates.members
+        left = set(candidates.number.tolist())
+        for number, steps in enumerate(np.ndindex(candidates.lattice.shape)):
+            if number in left:
+                continue
+            axis = next(i for i in range(len(steps)) if not good[_but(members, i)][_but(steps, i)])
+            levels = named(problem, np.add(steps, candidates.lattice.least), members)
+            problem.trace(NodeDropped(levels, _but(levels, axis)))
+    names = [tuple(problem.attributes[m].name for m in candidates.members) for candidates in waiting]
+    problem.trace(SubsetsJoined(tuple((of, len(c.number)) for of, c in zip(names, waiting, strict=True))))
+
+
+def _but(entries: tuple[Any, ...], axis: int) -> tuple[Any, ...]:
+    """All entries but one."""
+    return entries[:axis] + entries[axis + 1 :]
 
 
 def least_loss(walk: LatticeState, nodes: np.ndarray) -> None:
@@ -182,7 +229,7 @@ def _joined(whole: Lattice, members: Members, good: dict[Members, np.ndarray]) -
     found = np.ones(tuple(whole.shape[m] for m in members), np.bool_)
     if len(members) > 1:
         for axis in range(len(members)):
-            found &= np.expand_dims(good[members[:axis] + members[axis + 1 :]], axis)
+            found &= np.expand_dims(good[_but(members, axis)], axis)
     return found
 
 
@@ -197,9 +244,11 @@ class _Candidates:
         self.number = np.flatnonzero(wanted)
         self.steps = np.stack(np.unravel_index(self.number, wanted.shape), axis=1)
 
-    def sort(self, axis: int) -> None:
-        """By the level of one axis, then by height: specialisations come before what generalises them."""
-        order = np.lexsort((self.steps.sum(axis=1), self.steps[:, axis]))
+    def sort(self, axis: int | None) -> None:
+        """By the level of one axis, then by height: specialisations come before what generalises them. By height alone
+        without an axis."""
+        height = self.steps.sum(axis=1)
+        order = np.argsort(height, kind="stable") if axis is None else np.lexsort((height, self.steps[:, axis]))
         self.number, self.steps = self.number[order], np.ascontiguousarray(self.steps[order])
 
     @property
@@ -263,21 +312,38 @@ class _ByCriteria:
 
     def decide(self, waiting: Iterable[_Candidates]) -> list[int]:
         """Fill in `good` of each subset; how many vectors of each were counted."""
-        return [self._sweep(candidates) if len(candidates.number) else 0 for candidates in waiting]
+        return [self._sweep(candidates) for candidates in waiting]
 
     def _sweep(self, candidates: _Candidates) -> int:
-        candidates.sort(0)
+        members, trace = candidates.members, self.problem.trace
+        if trace is not None:
+            names = tuple(self.problem.attributes[m].name for m in members)
+            trace(SubsetOpened(names, len(candidates.number)))
+        if not len(candidates.number):
+            return 0
+        candidates.sort(0 if trace is None else None)
         good, stride = candidates.good.ravel(), candidates.stride
         levels = candidates.levels
-        cells, sets = self._project(candidates.members, levels.min(axis=0))
+        root = levels.min(axis=0)
+        cells, sets = self._project(members, root)
         self.problem.progress("counting subsets", None)
         checks = 0
         for number, steps, node in zip(candidates.number, candidates.steps, levels, strict=True):
-            if good[(number - stride)[steps > 0]].any():
+            lower = (number - stride)[steps > 0]
+            if good[lower].any():
                 good[number] = True
-            else:
-                good[number] = self._holds(cells, sets, candidates.members, node)
-                checks += 1
+                if trace is not None:
+                    below = np.add(
+                        np.unravel_index(lower[good[lower]][0], candidates.good.shape), candidates.lattice.least
+                    )
+                    trace(NodeMarked(named(self.problem, node, members), named(self.problem, below, members)))
+                continue
+            failing = self._failing(cells, sets, members, node)
+            good[number] = failing <= self.limit and failing < self.problem.rows
+            checks += 1
+            if trace is not None:
+                told = named(self.problem, node, members), failing, self.limit, bool(good[number])
+                trace(NodeTried(*told, None if (node == root).all() else named(self.problem, root, members)))
         return checks
 
     def _project(self, members: Members, levels: np.ndarray) -> tuple[Cells, dict[Members, list[Criterion]]]:
@@ -296,13 +362,15 @@ class _ByCriteria:
                 known += [c for c in criteria if c not in known]
         return Cells((), codes, rolled.size, (), histograms), shared
 
-    def _holds(self, cells: Cells, sets: dict[Members, list[Criterion]], members: Members, node: np.ndarray) -> bool:
+    def _failing(self, cells: Cells, sets: dict[Members, list[Criterion]], members: Members, node: np.ndarray) -> int:
+        """How many rows are in classes that fail; some more than the limit, where that is known without a look inside
+        the classes and nobody is told."""
         of = [self.problem.attributes[m].ladder.of[level] for m, level in zip(members, node, strict=True)]
         groupings = [roll_up(cells, [of[i] for i in places], places) for places in sets]
         for criteria, g in zip(sets.values(), groupings, strict=True):
             least = max((c.least_size for c in criteria), default=1)
-            if int(g.size[g.size < least].sum()) > self.limit:  # known without a look inside the classes
-                return False
+            too_small = int(g.size[g.size < least].sum())
+            if too_small > self.limit and self.problem.trace is None:
+                return too_small
         kept = check(list(sets.values()), cells, groupings)
-        suppressed = int(cells.count[~kept].sum())
-        return suppressed <= self.limit and suppressed < self.problem.rows
+        return int(cells.count[~kept].sum())

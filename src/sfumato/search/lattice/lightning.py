@@ -5,18 +5,18 @@ from __future__ import annotations
 import heapq
 import time
 from dataclasses import dataclass, fields
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from sfumato.core.compiled import workers
 from sfumato.core.lattice import lattice
-from sfumato.core.parameters import one_of
+from sfumato.core.parameters import OneOf, Real, Whole, check_fields
 from sfumato.core.policy import ClassStatistics
 from sfumato.core.protocols import Search
 from sfumato.search.lattice.optimal import group_bound
 from sfumato.search.lattice.state import Checked, Descent, LatticeState
-from sfumato.search.problem import Problem, Solution, level_solution, limits
+from sfumato.search.problem import Problem, Solution, level_solution
 
 BOUNDING = 0.15  # share of the time that goes into the bound
 IMPROVING = 0.1  # share of the time, or of the nodes, that goes into the neighbourhood of the better of two
@@ -34,19 +34,21 @@ class Lightning(Search):
     after the other, in half of the time each or as many nodes each, and goes on from the better to better neighbours.
     Any of them is exact where it finishes before `seconds` and `nodes` (checks, about): `optimal` says so. Else `bound`
     is a loss that no level vector can be below, and the gap is the loss minus the bound.
+
+    `seconds`: when the search ends at the latest. `nodes`: how many level vectors are checked at most, about. `start`:
+    from the most general node down, from the values up, or one after the other. `stepping`: expansions between dives.
     """
 
     code: ClassVar[str] = "AG_TS"
     guarantee: ClassVar[str] = "heuristic"
     counts_labels: ClassVar[bool] = True
-    seconds: float | None = 10.0
-    nodes: int | None = None
-    start: str = "both"
-    stepping: int = 5
+    seconds: Annotated[float | None, Real(0, 1e9, above=True)] = 10.0
+    nodes: Annotated[int | None, Whole()] = None
+    start: Annotated[str, OneOf(tuple(DIRECTIONS))] = "both"
+    stepping: Annotated[int, Whole()] = 5
 
     def __post_init__(self) -> None:
-        limits(self, "lightning", "seconds", "nodes", "stepping")
-        one_of(self.start, "start of lightning", tuple(DIRECTIONS))
+        check_fields(self, "lightning")
 
     def __call__(self, problem: Problem) -> Solution:
         """Search the lattice of the problem."""

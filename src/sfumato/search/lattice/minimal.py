@@ -10,10 +10,11 @@ import numpy as np
 
 from sfumato.core.compiled import workers
 from sfumato.core.lattice import Lattice, Node, lattice
+from sfumato.core.progress import Progress, quiet
 from sfumato.errors import PolicyError
 from sfumato.search.lattice.incognito import minimal_of
 from sfumato.search.lattice.state import LatticeState
-from sfumato.search.problem import Problem, Progress, quiet
+from sfumato.search.problem import Problem
 
 MOST = 1 << 20  # nodes of a lattice that is enumerated
 BATCH = 256  # nodes checked together

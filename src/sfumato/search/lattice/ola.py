@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -13,8 +13,10 @@ from sfumato.core.compiled import workers
 from sfumato.core.lattice import lattice
 from sfumato.core.policy import TOLERANCE
 from sfumato.core.protocols import Search
+from sfumato.search.events import BestFound, Event, NodeTried, ResultFound, RowsSuppressed, TaggedDown, TaggedUp
 from sfumato.search.lattice.minimal import SATISFIED, UNKNOWN, VIOLATED, KnownNodes, Minimal, heights
 from sfumato.search.lattice.state import LatticeState
+from sfumato.search.lattice.traced import named, tell_result, tell_suppressed, tell_tried
 from sfumato.search.problem import Problem, Solution, level_solution, refuse_unprunable
 
 
@@ -29,6 +31,14 @@ class OLA(Search):
 
     code: ClassVar[str] = "AG_TS"
     guarantee: ClassVar[str] = "exact"
+    traces: ClassVar[tuple[type[Event], ...]] = (
+        NodeTried,
+        TaggedUp,
+        TaggedDown,
+        BestFound,
+        ResultFound,
+        RowsSuppressed,
+    )
 
     def __call__(self, problem: Problem) -> Solution:
         """Find the k-minimal vectors and take the best."""
@@ -44,6 +54,8 @@ class OLA(Search):
                 good = np.flatnonzero(found.satisfied)
                 nodes = np.stack(np.unravel_index(good, walk.lattice.shape), axis=1) + walk.least
                 bound = min(float(walk.bounds(nodes, good).min()), best.loss)
+        if problem.trace is not None:
+            _tell_best(problem, found)
         optimal = best.loss <= bound + TOLERANCE * max(1.0, abs(bound))
         return level_solution(problem, best.levels, found.checks, began, optimal, bound=bound)
 
@@ -96,8 +108,32 @@ def _satisfies(ledger: KnownNodes, node: np.ndarray) -> bool:
     """Whether a node satisfies, by its tag or by a check, which tags what is above or below it too."""
     place = tuple(node)
     if ledger.tag[place] == UNKNOWN:
-        if ledger.check(node[None, :])[0]:
-            ledger.tag[tuple(slice(level, None) for level in node)] = SATISFIED
-        else:
-            ledger.tag[tuple(slice(0, level + 1) for level in node)] = VIOLATED
+        good = bool(ledger.check(node[None, :])[0])
+        box = tuple(slice(level, None) if good else slice(0, level + 1) for level in node)
+        if ledger.walk.problem.trace is not None:
+            _tell_tagged(ledger, node, box, good)
+        ledger.tag[box] = SATISFIED if good else VIOLATED
     return bool(ledger.tag[place] == SATISFIED)
+
+
+def _tell_tagged(ledger: KnownNodes, node: np.ndarray, box: tuple[slice, ...], good: bool) -> None:
+    """Tell the trace of a node that was checked, and of those that it decides."""
+    problem, least = ledger.walk.problem, ledger.walk.least
+    assert problem.trace is not None
+    tell_tried(problem, (node + least)[None, :])
+    start = node if good else np.zeros_like(node)
+    others = np.argwhere(ledger.tag[box] == UNKNOWN) + start
+    tagged = tuple(named(problem, other + least) for other in others if (other != node).any())
+    if tagged:
+        problem.trace((TaggedUp if good else TaggedDown)(named(problem, node + least), tagged))
+
+
+def _tell_best(problem: Problem, found: Minimal) -> None:
+    """Tell the trace of the k-minimal vectors in turn, each that is better than those before it, and the result."""
+    assert problem.trace is not None
+    assert found.best is not None
+    for i, node in enumerate(found.nodes):
+        if replace(found, nodes=found.nodes[: i + 1]).best is node:
+            problem.trace(BestFound(named(problem, node.levels), node.loss))
+    tell_result(problem, found.best.levels)
+    tell_suppressed(problem, found.best.levels)

@@ -8,20 +8,23 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from sfumato.core.cells import roll_up
 from sfumato.core.compiled import workers
 from sfumato.core.lattice import lattice
+from sfumato.core.parameters import Real, Whole, check_fields
 from sfumato.core.policy import Policy, class_statistics
 from sfumato.core.protocols import Search
 from sfumato.criteria import KAnonymity
 from sfumato.losses import LabelLoss
+from sfumato.search.events import BestFound, Event, NodePruned, NodeTried, ResultFound, RowsSuppressed, TaggedDown
 from sfumato.search.lattice.state import LISTED, LatticeState
+from sfumato.search.lattice.traced import tell_result, tell_suppressed, visit_lattice
 from sfumato.search.lattice.visit import visitor
-from sfumato.search.problem import Problem, Solution, level_solution, limits, project
+from sfumato.search.problem import Problem, Solution, level_solution, project
 
 LARGEST = (1 << 8, 1 << 11, 1 << 14, 1 << 17, 1 << 20)  # nodes in the lattice of a group, round by round
 CHECKS = 10_000  # per group
@@ -136,18 +139,27 @@ class Optimal(Search):
 
     Nodes are visited from the most general on. A node is passed over where the loss of its labels alone exceeds the
     best found, and where a generalisation of it already suppresses too much: for criteria closed under supersets at any
-    limit, for those closed under merging only when nothing may be suppressed. `seconds` and `nodes` limit the search;
-    a limited result carries the best found and a bound that no solution can be below.
+    limit, for those closed under merging only when nothing may be suppressed. A limited result
+    carries the best found and a bound that no solution can be below.
+
+    `seconds`: when the search ends at the latest. `nodes`: how many level vectors are checked at most.
     """
 
     code: ClassVar[str] = "AG_TS"
     guarantee: ClassVar[str] = "exact"
     counts_labels: ClassVar[bool] = True
-    seconds: float | None = None
-    nodes: int | None = None
+    seconds: Annotated[float | None, Real(0, 1e9, above=True)] = None
+    nodes: Annotated[int | None, Whole()] = None
 
     def __post_init__(self) -> None:
-        limits(self, "optimal", "seconds", "nodes")
+        check_fields(self, "optimal")
+
+    @property
+    def traces(self) -> tuple[type[Event], ...]:
+        """The kinds of its events, where it is not limited."""
+        if self.seconds is not None or self.nodes is not None:
+            return ()
+        return NodeTried, TaggedDown, NodePruned, BestFound, ResultFound, RowsSuppressed
 
     def __call__(self, problem: Problem) -> Solution:
         """Search the lattice of the problem."""
@@ -159,12 +171,17 @@ class Optimal(Search):
         if walk.best is None:
             raise walk.infeasible(finished)
         loss, _, node = walk.best
+        tell_result(problem, node)
+        tell_suppressed(problem, node)
         bound = loss if finished else min(walk.open_bound, loss)
         return level_solution(problem, node, walk.checks, began, finished, not walk.timed_out, bound)
 
 
 def search_lattice(walk: LatticeState, patience: float) -> bool:
     """Search a lattice, one too large to list for so many seconds; says whether it finished."""
+    if walk.problem.trace is not None:
+        visit_lattice(walk)
+        return True
     if (one_by_one := visitor(walk)) and one_by_one.descend():
         return one_by_one.sweep()
     if walk.examine(walk.greatest[None, :]).good[0]:

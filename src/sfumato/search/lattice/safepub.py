@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from sfumato.core.cells import roll_up
 from sfumato.core.lattice import Lattice
 from sfumato.core.mechanisms import choose
 from sfumato.core.microdata import Attribute
-from sfumato.core.parameters import whole_number
+from sfumato.core.parameters import Whole, check_fields
 from sfumato.core.protocols import Search
 from sfumato.criteria.differential_privacy import DifferentialPrivacy
 from sfumato.errors import PolicyError
@@ -41,15 +41,14 @@ class SafePub(Search):
     steps: how many choices lead down from the roots; without it, none, or as many as the hierarchies have levels.
     """
 
-    steps: int | None = None
+    steps: Annotated[int | None, Whole()] = None
 
     code: ClassVar[str] = "AG_TS"
     guarantee: ClassVar[str] = "heuristic"
     private: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.steps is not None:
-            object.__setattr__(self, "steps", whole_number(self.steps, "safepub: steps", 1))
+        check_fields(self, "safepub")
 
     def __call__(self, problem: Problem) -> Solution:
         """The chosen levels on all cells; a private release samples them too."""

@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from sfumato.core.compiled import workers
 from sfumato.core.lattice import Node, lattice
-from sfumato.core.parameters import one_of
+from sfumato.core.parameters import OneOf, check_fields
 from sfumato.core.protocols import Search
 from sfumato.errors import PolicyError
+from sfumato.search.events import (
+    DistanceTaken,
+    Event,
+    FinalCheck,
+    HeightAccepted,
+    HeightExhausted,
+    HeightOpened,
+    NodeTried,
+    ResultFound,
+    RowsSuppressed,
+    TuplesCounted,
+    WindowSet,
+)
 from sfumato.search.lattice.checker import Ladders
 from sfumato.search.lattice.incognito import minimal_of
 from sfumato.search.lattice.kernels import distance_vectors, too_far
 from sfumato.search.lattice.minimal import SATISFIED, Satisfies, decide, heights, refuse_large
 from sfumato.search.lattice.state import LatticeState
-from sfumato.search.problem import (
-    Problem,
-    Solution,
-    group_labels,
-    level_columns,
-    level_solution,
-    refuse_unprunable,
-)
+from sfumato.search.lattice.traced import named, tell_check, tell_distances, tell_result, tell_suppressed, tell_tried
+from sfumato.search.problem import Problem, Solution, group_labels, level_columns, level_solution, refuse_unprunable
 
 BATCH = 16  # vectors tested together
 MOST_PAIRS = 1 << 26  # distances between outliers and cells
@@ -49,13 +56,22 @@ class Samarati(Search):
 
     code: ClassVar[str] = "AG_TS"
     guarantee: ClassVar[str] = "k-minimal"
-    by: str = "tables"
-    prefer: str = "first"
-    among: str = "height"
+    by: Annotated[str, OneOf(METHODS)] = "tables"
+    prefer: Annotated[str, OneOf(PREFERENCES)] = "first"
+    among: Annotated[str, OneOf(AMONG)] = "height"
 
     def __post_init__(self) -> None:
-        for name, allowed in (("by", METHODS), ("prefer", PREFERENCES), ("among", AMONG)):
-            one_of(getattr(self, name), f"value of {name} of samarati", allowed)
+        check_fields(self, "samarati")
+
+    @property
+    def traces(self) -> tuple[type[Event], ...]:
+        """The kinds of its events, where it is the search of the paper."""
+        if self.among != "height":
+            return ()
+        decided = NodeTried, HeightAccepted, HeightExhausted, ResultFound, FinalCheck, RowsSuppressed
+        if self.by == "vectors":
+            return DistanceTaken, WindowSet, HeightOpened, TuplesCounted, *decided
+        return WindowSet, HeightOpened, *decided
 
     def __call__(self, problem: Problem) -> Solution:
         """Search the lattice of the problem."""
@@ -68,10 +84,13 @@ class Samarati(Search):
             test: Satisfies = _Vectors(walk) if self.by == "vectors" else _Tables(walk)
             nodes = _minimal(walk, test) if self.among == "minimal" else self._lowest(walk, test)
             if not len(nodes):
+                tell_check(problem, walk.greatest.tolist())
                 walk.examine(walk.greatest[None, :])
                 raise walk.infeasible()
             node = self._preferred(walk, nodes)
         checks = walk.checks + (test.checks if isinstance(test, _Vectors) else 0)
+        for tell in (tell_result, tell_check, tell_suppressed):
+            tell(problem, node)
         solution = level_solution(problem, node, checks, began)
         return replace(solution, preference=self._preference(problem, node, solution))
 
@@ -92,7 +111,9 @@ class Samarati(Search):
         """The satisfying vectors of least height; where the preference is for the first, only that."""
         height = heights(walk.lattice).ravel()
         low, high = 0, int(height.max())
-        found = np.zeros((0, walk.d), np.int64)
+        found, trace = np.zeros((0, walk.d), np.int64), walk.problem.trace
+        if trace is not None:
+            trace(WindowSet(low, high))
         while low < high:
             middle = (low + high) // 2
             here = _at_height(walk, height, middle, test, first=True)
@@ -101,6 +122,9 @@ class Samarati(Search):
                 found, high = here, middle
             else:
                 low = middle + 1
+            if trace is not None:
+                trace(HeightAccepted(middle, named(walk.problem, here[0])) if len(here) else HeightExhausted(middle))
+                trace(WindowSet(low, high))
         alone = self.prefer in ("first", "height")
         if len(found) and alone:
             return found
@@ -167,6 +191,7 @@ class _Vectors:
         self.vectors = np.stack(np.unravel_index(number, walk.lattice.shape), axis=1).astype(np.int16)
         self.own = cells.count[outliers]
         self.checks = 0
+        self.tell_counted = tell_distances(walk.problem, outliers, walk.lattice, self.k)
 
     def __call__(self, steps: np.ndarray) -> np.ndarray:
         suppressed = np.zeros(len(steps), np.int64)
@@ -179,10 +204,16 @@ class _Vectors:
 
 def _at_height(walk: LatticeState, height: np.ndarray, wanted: int, test: Satisfies, first: bool) -> np.ndarray:
     """The satisfying vectors of a height in lexicographic order, or the first one only."""
-    numbers = np.flatnonzero(height == wanted)
+    numbers, trace = np.flatnonzero(height == wanted), walk.problem.trace
     found = [np.zeros((0, walk.d), np.int64)]
-    for at in range(0, len(numbers), BATCH):
-        steps = np.stack(np.unravel_index(numbers[at : at + BATCH], walk.lattice.shape), axis=1)
+    if trace is not None:
+        trace(HeightOpened(wanted, len(numbers)))
+    batch = BATCH if trace is None else 1
+    for at in range(0, len(numbers), batch):
+        steps = np.stack(np.unravel_index(numbers[at : at + batch], walk.lattice.shape), axis=1)
+        if isinstance(test, _Vectors):
+            test.tell_counted(steps + walk.least)
+        tell_tried(walk.problem, steps + walk.least)
         good = steps[test(steps)]
         found.append(good + walk.least)
         if first and len(good):

@@ -14,7 +14,7 @@ import numpy as np
 from sfumato.core.labels import Labels, of_nodes, of_ranges, renamed
 from sfumato.core.microdata import Attribute
 from sfumato.core.protocols import Search
-from sfumato.search.clustering.clusters import ClusterSpace, class_order, lay_out, settled, with_rest
+from sfumato.search.clustering.clusters import ClusterSpace, Field, class_order, lay_out, settled, with_rest
 from sfumato.search.microaggregation.step import Microaggregation
 from sfumato.search.mondrian.mondrian import labels_of
 from sfumato.search.mondrian.parts import OrderedColumn
@@ -42,6 +42,10 @@ class AggregateSearch(Microaggregation, Search):
         """Whether it gives the same groups again."""
         return True
 
+    def traced_groups(self, field: Field, points: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """The same groups of some points with each step told, where it `traces`."""
+        return self.groups(x, field.least)
+
     def __call__(self, problem: Problem) -> Solution:
         """Group the rows of the problem."""
         began = time.perf_counter()
@@ -59,7 +63,10 @@ class AggregateSearch(Microaggregation, Search):
         if len(loose) >= field.least:
             problem.progress("grouping", None)
             matrix = np.concatenate([directions(a, c) for a, c in zip(problem.attributes, cells.codes, strict=True)], 1)
-            of[loose] = self.groups(matrix[loose], field.least)
+            if problem.trace is None:
+                of[loose] = self.groups(matrix[loose], field.least)
+            else:
+                of[loose] = self.traced_groups(field, loose, matrix[loose])
         of = with_rest(field, of, None)
         return settled(field, of, began, int(of.max()) + 1, self.reproducible)
 

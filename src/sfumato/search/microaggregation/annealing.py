@@ -42,12 +42,14 @@ def accepts(rise: float, heat: float, random: Any) -> bool:
 
 
 @kernel
-def neighbours(x: np.ndarray, found: np.ndarray) -> None:
+def neighbours(x: np.ndarray, found: np.ndarray, stop: np.ndarray) -> None:
     """The rows nearest to each row, in order; rows are rows of x here."""
     n, d = x.shape
     most = found.shape[1]
     far = np.empty(most)
     for i in range(n):
+        if stop[0]:
+            return
         size = 0
         for j in range(n):
             if j == i:
@@ -151,7 +153,15 @@ def gather(a: int, want: int, of: Any, size: Any, member: Any, near: Any, some: 
 
 @kernel
 def anneal(
-    x: np.ndarray, of: np.ndarray, k: int, near: np.ndarray, steps: int, heat: float, dealing: float, seed: int
+    x: np.ndarray,
+    of: np.ndarray,
+    k: int,
+    near: np.ndarray,
+    steps: int,
+    heat: float,
+    dealing: float,
+    seed: int,
+    stop: np.ndarray,
 ) -> None:
     """Change the groups `of` rows in so many steps at a heat; a share of them deals several groups anew."""
     n, d = x.shape
@@ -170,6 +180,8 @@ def anneal(
         draw(random)
     often = np.uint64(dealing * 9007199254740992.0)
     for _ in range(steps):
+        if stop[0]:
+            return
         i = below(random, n)
         a = of[i]
         if draw(random) < often:  # groups near each other are dealt anew along a path
@@ -181,7 +193,7 @@ def anneal(
                 for j in range(size[g]):
                     rows[m] = member[g, j]
                     m += 1
-            chain(x, rows, m, below(random, m))
+            chain(x, rows, m, below(random, m), stop)
             found = path(x, rows, m, k, upto, square, cost, before)
             if not accepts(found - lost + 1e-12 * lost, heat, random):
                 continue

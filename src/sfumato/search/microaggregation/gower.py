@@ -5,14 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.masked import Change, Context, Fact, as_numbers, kind_of_column
 from sfumato.core.microdata import Attribute, microdata
-from sfumato.core.parameters import known_columns, mapping, real_number
+from sfumato.core.parameters import PerColumn, Real, known_columns
+from sfumato.core.progress import stoppable
 from sfumato.hierarchies.spec import parse
 from sfumato.search.microaggregation.aggregated import aggregate_labels, modes
 from sfumato.search.microaggregation.kernels import gower_mdav
@@ -26,17 +27,13 @@ class GowerMicroaggregation(Microaggregation):
     Two rows differ in a number by its share of the range, in a category by 0 or 1, with a hierarchy by the share of its
     levels on which they do; `weights` maps columns to how much they count. Numbers and dates take the mean or median of
     their group, categories the most frequent one, or with a hierarchy the lowest node above them.
+
+    weights: how much each column counts, 1 unless given.
     """
 
-    weights: Mapping[str, Any] | None = None
+    weights: Annotated[Mapping[str, Any] | None, PerColumn(Real())] = None
 
     kinds: ClassVar[tuple[str, ...]] = ("number", "date", "category")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.weights is not None:
-            given = mapping(self.weights, f"{self.name}: weights")
-            self.settle(weights={c: real_number(w, f"{self.name}: weight of {c}") for c, w in given.items()})
 
     def groups(self, x: np.ndarray, k: int) -> np.ndarray:
         """The group of each row of numbers, in their ranges."""
@@ -68,7 +65,7 @@ class GowerMicroaggregation(Microaggregation):
     def _groups(self, x: np.ndarray, weight: np.ndarray, category: np.ndarray, k: int) -> np.ndarray:
         order = np.lexsort(x.T[::-1])
         groups = np.empty(len(x), np.int64)
-        groups[order] = gower_mdav(np.ascontiguousarray(x[order].T), weight, category, k)
+        groups[order] = stoppable(gower_mdav, np.ascontiguousarray(x[order].T), weight, category, k)
         return groups
 
     def _aggregate(self, column: pl.Series, side: _Side, of: np.ndarray) -> pl.Series:

@@ -4,12 +4,13 @@ confidentiality: the small aggregates method, 1993."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.masked import Change, Context, Fact, as_numbers, numbers_of
-from sfumato.core.parameters import yes_or_no
+from sfumato.core.parameters import YesNo
 from sfumato.search.microaggregation.mhm import MHM
 from sfumato.search.microaggregation.step import Microaggregation
 
@@ -22,11 +23,7 @@ class IndividualRanking(Microaggregation):
     column, so that rows may still be alone in what they have together. `fixed`: groups of k rows in place of the best.
     """
 
-    fixed: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        yes_or_no(self.fixed, f"{self.name}: fixed")
+    fixed: Annotated[bool, YesNo()] = False
 
     leaves = "Columns are grouped one by one: a row may be the only one with its values in two of them."
 

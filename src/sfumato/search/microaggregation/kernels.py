@@ -62,7 +62,7 @@ def take_out(x: Any, m: int, far: Any, row: Any, some: Any, group: int, of: Any,
 
 
 @kernel
-def mdav(x: np.ndarray, k: int) -> np.ndarray:
+def mdav(x: np.ndarray, k: int, stop: np.ndarray) -> np.ndarray:
     """The group of each row by MDAV; rows are sorted, and the first of equally far ones is taken."""
     x = x.copy()
     d, n = x.shape
@@ -71,7 +71,7 @@ def mdav(x: np.ndarray, k: int) -> np.ndarray:
     for c in range(d):
         total[c] = x[c].sum()
     m, group = n, 0
-    while m >= 2 * k:
+    while m >= 2 * k and not stop[0]:
         for c in range(d):
             p[c] = total[c] / m
         distances(x, m, p, far)
@@ -91,7 +91,7 @@ def mdav(x: np.ndarray, k: int) -> np.ndarray:
 
 
 @kernel
-def v_mdav(x: np.ndarray, k: int, gamma: float) -> np.ndarray:
+def v_mdav(x: np.ndarray, k: int, gamma: float, stop: np.ndarray) -> np.ndarray:
     """The group of each row by V-MDAV: groups take further rows in while these are nearer to them than to others."""
     x = x.copy()
     d, n = x.shape
@@ -101,7 +101,7 @@ def v_mdav(x: np.ndarray, k: int, gamma: float) -> np.ndarray:
     for c in range(d):
         total[c] = x[c].sum()
     m, group = n, 0
-    while m >= k:
+    while m >= k and not stop[0]:
         for c in range(d):
             p[c] = total[c] / m
         distances(x, m, p, far)
@@ -144,7 +144,7 @@ def v_mdav(x: np.ndarray, k: int, gamma: float) -> np.ndarray:
 
 
 @kernel
-def tfrp(x: np.ndarray, k: int) -> np.ndarray:
+def tfrp(x: np.ndarray, k: int, stop: np.ndarray) -> np.ndarray:
     """The group of each row, k rows each, from two fixed corners in turn; -1 for those that are left."""
     x = x.copy()
     d, n = x.shape
@@ -153,7 +153,7 @@ def tfrp(x: np.ndarray, k: int) -> np.ndarray:
     for c in range(d):
         corner[0, c], corner[1, c] = x[c].min(), x[c].max()
     m, group = n, 0
-    while m >= k:
+    while m >= k and not stop[0]:
         distances(x, m, corner[group % 2], far)
         j = farthest(far, m, row)
         for c in range(d):
@@ -166,7 +166,7 @@ def tfrp(x: np.ndarray, k: int) -> np.ndarray:
 
 
 @kernel
-def join_nearest(x: np.ndarray, of: np.ndarray, k: int) -> None:
+def join_nearest(x: np.ndarray, of: np.ndarray, k: int, stop: np.ndarray) -> None:
     """Give each row that has no group, -1, to the nearest mean of a group of fewer than 2k - 1 rows, or of any."""
     d, n = x.shape
     groups = of.max() + 1
@@ -179,6 +179,8 @@ def join_nearest(x: np.ndarray, of: np.ndarray, k: int) -> None:
     for i in range(n):
         if of[i] >= 0:
             continue
+        if stop[0]:
+            return
         best, near, small = 0, np.inf, False
         for g in range(groups):
             fits = size[g] < 2 * k - 1
@@ -197,7 +199,7 @@ def join_nearest(x: np.ndarray, of: np.ndarray, k: int) -> None:
 
 
 @kernel
-def dissolve(x: np.ndarray, of: np.ndarray, k: int) -> None:
+def dissolve(x: np.ndarray, of: np.ndarray, k: int, stop: np.ndarray) -> None:
     """Take groups apart whose rows lose less in others, from the one that loses most; none grows beyond 2k - 1."""
     d, n = x.shape
     groups = of.max() + 1
@@ -214,6 +216,8 @@ def dissolve(x: np.ndarray, of: np.ndarray, k: int) -> None:
     start = np.searchsorted(of[order], np.arange(groups + 1))
     member = np.empty(2 * k, np.int64)
     for g in np.argsort(-lost, kind="mergesort"):
+        if stop[0]:
+            return
         count, rise = 0, -lost[g]
         first = order[start[g] : start[g + 1]]  # what joined it since is not looked at: it then stays
         if len(first) != size[g]:
@@ -254,10 +258,12 @@ def dissolve(x: np.ndarray, of: np.ndarray, k: int) -> None:
 
 
 @inner
-def chain(x: Any, rows: Any, m: int, first: int) -> None:
+def chain(x: Any, rows: Any, m: int, first: int, stop: Any) -> None:
     """Order the first m rows: each next one is the nearest of those that are left; rows are rows of x here."""
     rows[0], rows[first] = rows[first], rows[0]
     for at in range(1, m):
+        if stop[0]:
+            return
         best, near = at, np.inf
         p = rows[at - 1]
         for j in range(at, m):
@@ -302,10 +308,10 @@ def path(x: Any, rows: Any, m: int, k: int, upto: Any, square: Any, cost: Any, b
 
 
 @kernel
-def chained(x: np.ndarray, first: int) -> np.ndarray:
+def chained(x: np.ndarray, first: int, stop: np.ndarray) -> np.ndarray:
     """All rows in an order of nearest next, from a first one."""
     rows = np.arange(len(x))
-    chain(x, rows, len(x), first)
+    chain(x, rows, len(x), first, stop)
     return rows
 
 
@@ -340,7 +346,7 @@ def gower(x: Any, m: int, p: Any, weight: Any, category: Any, far: Any) -> None:
 
 
 @kernel
-def gower_mdav(x: np.ndarray, weight: np.ndarray, category: np.ndarray, k: int) -> np.ndarray:
+def gower_mdav(x: np.ndarray, weight: np.ndarray, category: np.ndarray, k: int, stop: np.ndarray) -> np.ndarray:
     """The group of each row by MDAV in the distance of Gower, from the means of numbers and the modes of categories,
     which are numbers from 0."""
     x = x.copy()
@@ -358,7 +364,7 @@ def gower_mdav(x: np.ndarray, weight: np.ndarray, category: np.ndarray, k: int) 
             for j in range(n):
                 often[c, int(x[c, j])] += 1
     m, group = n, 0
-    while m >= 2 * k:
+    while m >= 2 * k and not stop[0]:
         for c in range(d):
             p[c] = np.argmax(often[c]) if category[c] else total[c] / m
         gower(x, m, p, weight, category, far)

@@ -4,14 +4,30 @@ k-anonymity through microaggregation, 2005."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from sfumato.core.parameters import whole_number
+from sfumato.core.parameters import Whole
+from sfumato.core.progress import stoppable
+from sfumato.search.clustering.clusters import Field
+from sfumato.search.events import (
+    CentroidTaken,
+    ClassClosed,
+    ClassesJoined,
+    Event,
+    FarthestFromCentroid,
+    FarthestFromRecord,
+    GroupFormed,
+    LabelsGiven,
+    LeftoverPlaced,
+    RestGrouped,
+)
 from sfumato.search.microaggregation.aggregated import AggregateSearch
 from sfumato.search.microaggregation.groups import grouped
 from sfumato.search.microaggregation.kernels import mdav
 from sfumato.search.microaggregation.step import BLOCK
+from sfumato.search.microaggregation.traced import mdav_steps
 
 
 @dataclass(frozen=True)
@@ -24,12 +40,19 @@ class MDAV(AggregateSearch):
     grouped by themselves; by default, tables of more than 50,000 rows are.
     """
 
-    block: int | None = None
+    block: Annotated[int | None, Whole(2)] = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    @property
+    def traces(self) -> tuple[type[Event], ...]:
+        """The kinds of its events, where it is the algorithm of the paper."""
         if self.block is not None:
-            self.settle(block=whole_number(self.block, f"{self.name}: block", 2))
+            return ()
+        groups = CentroidTaken, FarthestFromCentroid, FarthestFromRecord, GroupFormed, RestGrouped
+        return *groups, ClassClosed, LeftoverPlaced, ClassesJoined, LabelsGiven
+
+    def traced_groups(self, field: Field, points: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """The group of some points, with each step told."""
+        return mdav_steps(field.problem, points, x, field.least)
 
     def groups(self, x: np.ndarray, k: int) -> np.ndarray:
         """The group of each row.
@@ -42,5 +65,5 @@ class MDAV(AggregateSearch):
 
 def mdav_groups(x: np.ndarray, k: int) -> np.ndarray:
     """The groups of sorted rows."""
-    found: np.ndarray = mdav(np.ascontiguousarray(x.T), k)
+    found: np.ndarray = stoppable(mdav, np.ascontiguousarray(x.T), k)
     return found

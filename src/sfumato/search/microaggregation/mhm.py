@@ -5,10 +5,12 @@ microaggregation, 2003; of several columns Domingo-Ferrer et al., Efficient mult
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from sfumato.core.parameters import one_of, yes_or_no
+from sfumato.core.parameters import OneOf, YesNo
+from sfumato.core.progress import stoppable
 from sfumato.search.microaggregation.groups import grouped, means
 from sfumato.search.microaggregation.kernels import chained, mdav, path_groups
 from sfumato.search.microaggregation.step import BLOCK, Microaggregation
@@ -25,13 +27,8 @@ class MHM(Microaggregation):
     standardised columns. `fixed`: groups of k rows, the last of up to 2k - 1, in place of the best.
     """
 
-    order: str = "nearest"
-    fixed: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        one_of(self.order, f"order of {self.name}", ORDERS)
-        yes_or_no(self.fixed, f"{self.name}: fixed")
+    order: Annotated[str, OneOf(ORDERS)] = "nearest"
+    fixed: Annotated[bool, YesNo()] = False
 
     def groups(self, x: np.ndarray, k: int) -> np.ndarray:
         """The group of each row.
@@ -53,10 +50,10 @@ class MHM(Microaggregation):
         """The rows in order."""
         points, of = x, np.arange(len(x))
         if self.order == "mdav":
-            of = mdav(np.ascontiguousarray(x.T), k)
+            of = stoppable(mdav, np.ascontiguousarray(x.T), k)
             points = means(x, of)
         far = ((points - points.mean(axis=0)) ** 2).sum(axis=1)
-        order: np.ndarray = chained(np.ascontiguousarray(points), int(np.argmax(far)))
+        order: np.ndarray = stoppable(chained, np.ascontiguousarray(points), int(np.argmax(far)))
         if self.order == "nearest":
             return order
         place = np.empty(len(order), np.int64)

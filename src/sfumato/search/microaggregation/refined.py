@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from sfumato.core.compiled import threads
-from sfumato.core.parameters import one_of, real_number, whole_number
+from sfumato.core.parameters import OneOf, Real, Whole
+from sfumato.core.progress import stoppable
 from sfumato.search.microaggregation.aggregated import AggregateSearch
 from sfumato.search.microaggregation.annealing import anneal, neighbours
 from sfumato.search.microaggregation.groups import dense, grouped, means
@@ -37,21 +39,15 @@ class RefinedMicroaggregation(AggregateSearch):
     and the groups never lose more than those they start from: "mdav", "vmdav", "tfrp" or "mhm". In a round each row is
     tried once: `rounds` of them, or as many as there are `seconds` for; with neither, 10,000, or fewer in a large
     table. Tables of more than 20,000 rows are cut into blocks.
+
+    start: the microaggregation to improve on. rounds: how often each row is tried at most. seconds: when it ends at the
+    latest. seed: of the random numbers.
     """
 
-    start: str = "mdav"
-    rounds: int | None = None
-    seconds: float | None = None
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        one_of(self.start, f"start of {self.name}", STARTS)
-        if self.rounds is not None:
-            self.settle(rounds=whole_number(self.rounds, f"{self.name}: rounds"))
-        if self.seconds is not None:
-            self.settle(seconds=real_number(self.seconds, f"{self.name}: seconds", 0, 1e9, above=True))
-        self.settle(seed=whole_number(self.seed, f"{self.name}: seed", 0))
+    start: Annotated[str, OneOf(tuple(STARTS))] = "mdav"
+    rounds: Annotated[int | None, Whole()] = None
+    seconds: Annotated[float | None, Real(0, 1e9, above=True)] = None
+    seed: Annotated[int, Whole(0)] = 0
 
     @property
     def reproducible(self) -> bool:
@@ -74,7 +70,7 @@ class RefinedMicroaggregation(AggregateSearch):
         if n < 2 * k or best <= 0:
             return of
         near = np.empty((n, min(n - 1, int(np.clip(2 * k, *NEAR)))), np.int64)
-        neighbours(x, near)
+        stoppable(neighbours, x, near)
         rounds, seconds = self.rounds, None if self.seconds is None else self.seconds * share
         if rounds is None:
             rounds = max(1, min(ROUNDS, WORK // x.size)) if seconds is None else None
@@ -83,11 +79,11 @@ class RefinedMicroaggregation(AggregateSearch):
         while spent < 1.0:
             heat = first / n * HOT * (COLD / HOT) ** spent
             steps = 10 * n if rounds is None else max(1, n * rounds // STAGES)
-            anneal(x, found, k, near, steps, heat, dealing, self.seed * 1_000_003 + stage)
+            stoppable(anneal, x, found, k, near, steps, heat, dealing, self.seed * 1_000_003 + stage)
             stage += 1
             by_time = 0.0 if seconds is None else (time.perf_counter() - began) / seconds
             spent = max(by_time, 0.0 if rounds is None else stage / STAGES)
-        anneal(x, found, k, near, 50 * n, 0.0, dealing, self.seed * 1_000_003 + stage)
+        stoppable(anneal, x, found, k, near, 50 * n, 0.0, dealing, self.seed * 1_000_003 + stage)
         return found if lost(x, found) < best else of
 
 

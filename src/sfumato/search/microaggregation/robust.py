@@ -5,10 +5,12 @@ determinant estimator, 1999."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from sfumato.core.parameters import whole_number
+from sfumato.core.parameters import Whole
+from sfumato.core.progress import check_cancelled
 from sfumato.search.microaggregation.groups import grouped
 from sfumato.search.microaggregation.mdav import mdav_groups
 from sfumato.search.microaggregation.step import BLOCK, Microaggregation
@@ -24,13 +26,11 @@ class RobustMicroaggregation(Microaggregation):
 
     Outliers then do not decide what is near: the covariance is that of the half of the rows whose covariance has the
     least determinant, looked for from subsets drawn by `seed`.
+
+    seed: of the random numbers.
     """
 
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.settle(seed=whole_number(self.seed, f"{self.name}: seed", 0))
+    seed: Annotated[int, Whole(0)] = 0
 
     def groups(self, x: np.ndarray, k: int) -> np.ndarray:
         """The group of each row."""
@@ -63,6 +63,7 @@ def mcd(x: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 def _closest(x: np.ndarray, some: np.ndarray) -> np.ndarray:
     """The half of the rows that is closest to the mean of some, in the distance of their covariance."""
+    check_cancelled()
     away = x - some.mean(axis=0)
     covariance = np.atleast_2d(np.cov(some, rowvar=False)) + 1e-9 * np.eye(x.shape[1])
     far = (away * np.linalg.solve(covariance, away.T).T).sum(axis=1)

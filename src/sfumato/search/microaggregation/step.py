@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.masked import Change, Context, Fact, MaskStep, as_numbers, numbers_of, refuse_few
-from sfumato.core.parameters import one_of, whole_number
+from sfumato.core.parameters import OneOf, Whole
 from sfumato.search.microaggregation.groups import means, standardised
 
 AGGREGATES = ("mean", "median")
@@ -22,21 +22,17 @@ class Microaggregation(MaskStep):
     """Rows in groups of at least k near ones, of which each takes the mean or the median.
 
     Rows that lack the same values are grouped among themselves; where fewer than k do, they lose their other values.
+
+    k: the least number of rows of a group; that of the policy, where a search has one. aggregate: what each row takes.
     """
 
-    k: Any = None
-    aggregate: str = "mean"
+    k: Annotated[Any, Whole()] = None
+    aggregate: Annotated[str, OneOf(AGGREGATES)] = "mean"
 
     kinds: ClassVar[tuple[str, ...]] = ("number",)
     leaves: ClassVar[str] = (
         "A group whose rows are alike shows their value; values of columns that it does not take still stand out."
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.k is not None:
-            self.settle(k=whole_number(self.k, f"{self.name}: k"))
-        one_of(self.aggregate, f"aggregate of {self.name}", AGGREGATES)
 
     @abstractmethod
     def groups(self, x: np.ndarray, k: int) -> np.ndarray:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.core.progress import stoppable
 from sfumato.search.microaggregation.groups import dense, grouped
 from sfumato.search.microaggregation.kernels import dissolve, join_nearest, tfrp
 from sfumato.search.microaggregation.step import BLOCK, Microaggregation
@@ -28,7 +29,7 @@ class TFRP(Microaggregation):
 def tfrp_groups(x: np.ndarray, k: int) -> np.ndarray:
     """The groups of sorted rows."""
     columns = np.ascontiguousarray(x.T)
-    found: np.ndarray = tfrp(columns, k)
-    join_nearest(columns, found, k)
-    dissolve(columns, found, k)
+    found: np.ndarray = stoppable(tfrp, columns, k)
+    stoppable(join_nearest, columns, found, k)
+    stoppable(dissolve, columns, found, k)
     return dense(found)

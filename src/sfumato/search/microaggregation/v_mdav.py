@@ -4,11 +4,12 @@ with variable group size, 2006."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from sfumato.core.parameters import real_number
+from sfumato.core.parameters import Real
+from sfumato.core.progress import stoppable
 from sfumato.search.microaggregation.groups import grouped
 from sfumato.search.microaggregation.kernels import join_nearest, v_mdav
 from sfumato.search.microaggregation.step import BLOCK, Microaggregation
@@ -20,21 +21,19 @@ class VMDAV(Microaggregation):
 
     A row joins a group where its distance to it is below `gamma` times its distance to the nearest row that is not in a
     group: about 0.2 for evenly spread rows, 1.1 for clusters.
+
+    gamma: how near a row must be to join, as a share of its distance to others.
     """
 
-    gamma: Any = 0.2
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.settle(gamma=real_number(self.gamma, f"{self.name}: gamma", 0))
+    gamma: Annotated[Any, Real()] = 0.2
 
     def groups(self, x: np.ndarray, k: int) -> np.ndarray:
         """The group of each row."""
 
         def make(part: np.ndarray, k: int) -> np.ndarray:
             columns = np.ascontiguousarray(part.T)
-            found: np.ndarray = v_mdav(columns, k, float(self.gamma))
-            join_nearest(columns, found, k)
+            found: np.ndarray = stoppable(v_mdav, columns, k, float(self.gamma))
+            stoppable(join_nearest, columns, found, k)
             return found
 
         return grouped(x, k, make, BLOCK)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -13,13 +13,26 @@ from sfumato.core.cells import classes_of
 from sfumato.core.compiled import workers
 from sfumato.core.label_grammar import STAR, listed
 from sfumato.core.labels import Labels, of_nodes, of_ranges, renamed
-from sfumato.core.parameters import column_name, one_of, whole_number
+from sfumato.core.parameters import Column, OneOf, Whole, Written, YesNo, check_fields
 from sfumato.core.policy import holds
 from sfumato.core.protocols import Search
 from sfumato.errors import Infeasible, PolicyError
+from sfumato.search.events import (
+    ChildrenFound,
+    ClassClosed,
+    ColumnChosen,
+    CutAllowed,
+    CutRefused,
+    Event,
+    LabelsGiven,
+    MedianFound,
+    RegionOpened,
+    RegionsMade,
+)
 from sfumato.search.mondrian.cuts import BALANCED, BEST, FIRST, LOWER_MEDIAN, RANDOM, WIDEST, CutRules
 from sfumato.search.mondrian.goals import goal_of, plain_queries
 from sfumato.search.mondrian.parts import FreeParts, OrderedColumn, Parts, columns_of, shape_of, stretch
+from sfumato.search.mondrian.traced import cut_all
 from sfumato.search.problem import (
     LABELS,
     CellSplit,
@@ -31,6 +44,7 @@ from sfumato.search.problem import (
     check_root,
     judge,
     refine,
+    tell_labels,
 )
 
 CUTS = {"lower-median": LOWER_MEDIAN, "balanced": BALANCED, "best": BEST}
@@ -63,29 +77,24 @@ class Mondrian(Search):
     `labels`: columns print labels of their hierarchies where one was "given", or all of them of a "hierarchy", which is
     learned where none was given; other numbers and dates print as "ranges", as all of them do with that, or as "mean"
     or "median". With `cut="best"` what has an order is cut in two in any case.
+
+    `class_attribute`: the column that cuts shall tell of, under "gain". `queries`: those of the workload, under
+    "workload". `seed`: of the random numbers, under "random".
     """
 
     code: ClassVar[str] = "CG_"
     guarantee: ClassVar[str] = "heuristic"
-    cut: str = "balanced"
-    dimension: str = "widest"
-    relaxed: bool = False
-    categories: str = "hierarchy"
-    labels: str = "given"
-    class_attribute: str | None = None
-    queries: Any = None
-    seed: int = 0
+    cut: Annotated[str, OneOf(tuple(CUTS))] = "balanced"
+    dimension: Annotated[str, OneOf(DIMENSIONS)] = "widest"
+    relaxed: Annotated[bool, YesNo()] = False
+    categories: Annotated[str, OneOf(CATEGORIES)] = "hierarchy"
+    labels: Annotated[str, OneOf((*LABELS, "mean", "median"))] = "given"
+    class_attribute: Annotated[str | None, Column()] = None
+    queries: Annotated[Any, Written("list")] = None
+    seed: Annotated[int, Whole(0)] = 0
 
     def __post_init__(self) -> None:
-        for name, options in (
-            ("cut", tuple(CUTS)),
-            ("dimension", DIMENSIONS),
-            ("categories", CATEGORIES),
-            ("labels", (*LABELS, "mean", "median")),
-        ):
-            one_of(vars(self)[name], f"{name} of mondrian", options)
-        if not isinstance(self.relaxed, bool):
-            raise PolicyError("mondrian: relaxed must be true or false", got=type(self.relaxed).__name__)
+        check_fields(self, "mondrian")
         if self.relaxed and self.cut == "lower-median":
             raise PolicyError(
                 "mondrian: relaxed cuts balance the sides", got="cut lower-median", allowed="balanced, best"
@@ -97,9 +106,6 @@ class Mondrian(Search):
                     got=f"dimension {self.dimension}, {name} "
                     + ("not given" if getattr(self, name) is None else "given"),
                 )
-        whole_number(self.seed, "mondrian: seed", 0)
-        if self.class_attribute is not None:
-            column_name(self.class_attribute, "mondrian: class_attribute")
         if self.queries is not None:
             object.__setattr__(self, "queries", plain_queries(self.queries))
 
@@ -113,6 +119,20 @@ class Mondrian(Search):
         """The columns whose histograms it looks at."""
         return () if self.class_attribute is None else (self.class_attribute,)
 
+    @property
+    def plain(self) -> bool:
+        """Whether its cuts are those of the paper, which have a kernel of their own."""
+        medians = self.dimension in ("widest", "first") and self.cut != "best" and not self.relaxed
+        return medians and self.categories == "hierarchy"
+
+    @property
+    def traces(self) -> tuple[type[Event], ...]:
+        """The kinds of its events, where its cuts are those of the paper."""
+        if not self.plain:
+            return ()
+        cuts = RegionOpened, ColumnChosen, MedianFound, ChildrenFound, CutAllowed, CutRefused, RegionsMade
+        return *cuts, ClassClosed, LabelsGiven
+
     def __call__(self, problem: Problem) -> Solution:
         """Cut the cells of the problem; all parts of a round are cut, and checked, together."""
         began = time.perf_counter()
@@ -121,11 +141,13 @@ class Mondrian(Search):
         check_root(problem)
         columns = columns_of(problem, self.categories, self.labels, self.cut)
         parts = self._parts(problem, columns)
-        starts, ends, checks = _cut_all(problem, parts)
+        traced = problem.trace is not None
+        starts, ends, checks = cut_all(problem, columns, parts) if traced else _cut_all(problem, parts)
         partition = self._partition(problem, columns, parts, starts, ends)
         seconds = time.perf_counter() - began
         labels = [partition.labels[a.name] for a in problem.attributes]
         judged = problem if partition.split is None else refine(problem, partition.split)
+        tell_labels(judged, partition)
         kept, verdict, _ = judge(judged, [(label, label.of[partition.class_of_cell]) for label in labels])
         if not verdict.satisfied:  # classes that print the same, or the same in one of several sets, are one
             raise Infeasible(
@@ -160,9 +182,7 @@ class Mondrian(Search):
         order = ORDERS.get(self.dimension, WIDEST)
         rules = CutRules(problem.policy.least_size, CUTS[self.cut], self.relaxed, order, self.seed)
         goal = goal_of(problem, columns, shape, self.dimension, self.class_attribute, self.queries)
-        plain = goal is None and order != RANDOM and not self.relaxed
-        plain = plain and self.cut != "best" and self.categories == "hierarchy"
-        return Parts(problem, columns, shape, rules) if plain else FreeParts(problem, columns, shape, rules, goal)
+        return Parts(problem, columns, shape, rules) if self.plain else FreeParts(problem, columns, shape, rules, goal)
 
     def _partition(
         self, problem: Problem, columns: list[OrderedColumn], parts: Parts, starts: np.ndarray, ends: np.ndarray

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from sfumato.core.compiled import inner, kernel
-from sfumato.core.parameters import one_of
+from sfumato.core.parameters import OneOf, check_fields
+from sfumato.core.progress import stoppable
 from sfumato.core.protocols import Search
 from sfumato.losses import LM, NCP, Precision
 from sfumato.search.clustering.clusters import ClusterSpace, boxes
@@ -43,7 +44,9 @@ def find_root(above: np.ndarray, v: int) -> int:
 
 
 @kernel
-def grow(points: np.ndarray, alike: np.ndarray, least: int, shape: np.ndarray, table: np.ndarray) -> np.ndarray:
+def grow(
+    points: np.ndarray, alike: np.ndarray, least: int, shape: np.ndarray, table: np.ndarray, stop: np.ndarray
+) -> np.ndarray:
     """The edge out of each row, or -1: trees of `least` rows and more.
 
     Equal rows (`alike` numbers them) are chained first. Then the one row without an edge of a tree that is too small
@@ -66,6 +69,8 @@ def grow(points: np.ndarray, alike: np.ndarray, least: int, shape: np.ndarray, t
     for start in range(n):
         tree = find_root(above, start)
         while size[tree] < least:
+            if stop[0]:
+                return out
             u = free[tree]
             best, best_far, best_size = -1, np.float32(np.inf), 0
             for v in range(n):
@@ -272,7 +277,7 @@ def forest(problem: Problem, points: np.ndarray, least: int, shape: np.ndarray, 
 
     def trees(rows: np.ndarray) -> np.ndarray:
         _, alike = np.unique(points[rows], axis=0, return_inverse=True)
-        edges = grow(points[rows], alike.reshape(-1), min(least, len(rows)), shape, table)
+        edges = stoppable(grow, points[rows], alike.reshape(-1), min(least, len(rows)), shape, table)
         return np.asarray(cut(edges, min(least, len(rows)))[0])
 
     return in_blocks(problem, least, "growing trees", trees)
@@ -289,15 +294,18 @@ class ForestGeneralisation(Search):
     each block of 4096 rows.
 
     Classes that fail another criterion are united with the nearest. No rows are suppressed.
+
+    `labels`: "given" prints ranges where no hierarchy was given, "hierarchy" a learned one's labels there, "ranges"
+    ranges wherever there is an order.
     """
 
     code: ClassVar[str] = "CG_"
     guarantee: ClassVar[str] = "heuristic"
     splits: ClassVar[bool] = True
-    labels: str = "given"
+    labels: Annotated[str, OneOf(LABELS)] = "given"
 
     def __post_init__(self) -> None:
-        one_of(self.labels, "labels of forest-generalisation", LABELS)
+        check_fields(self, "forest-generalisation")
 
     def __call__(self, problem: Problem) -> Solution:
         """Grow and cut a forest in each block of rows."""

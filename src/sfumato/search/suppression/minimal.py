@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from sfumato.core.parameters import one_of, real_number, settle, whole_number
+from sfumato.core.parameters import OneOf, PerColumn, Real, Whole, check_fields
 from sfumato.core.policy import Verdict, class_statistics
 from sfumato.core.protocols import Search
 from sfumato.errors import PolicyError, did_you_mean
-from sfumato.search.problem import CellSplit, Problem, Solution, by_class, group_labels, judge, limits, measure, refine
+from sfumato.search.problem import CellSplit, Problem, Solution, by_class, group_labels, judge, measure, refine
 from sfumato.search.suppression.cells import codes_of, differing, mended_cells, refuse, released, weight_of
 from sfumato.search.suppression.forest import NO_SHAPE, NO_TABLE, forest
 from sfumato.search.suppression.value_rule import Assignment, all_partitions
@@ -48,36 +48,25 @@ class MinimalSuppression(Search):
     Without it, columns with more values rank higher. `weights` gives a price per cell of a column instead, and the sum
     is least. Under "value", classes that fail another criterion are united with the nearest; "wildcard" takes
     k-anonymity only. No rows are suppressed.
+
+    `rule`: what a missing cell matches. `importance`: the rank of each column, 1 being suppressed last. `weights`: the
+    price of a cell of each column. `matches`: whether a row has to match rows of the table or of the release, under
+    "wildcard". `rounds`: tries to open, join and close released tuples, under "value".
     """
 
     code: ClassVar[str] = "_CS"
     guarantee: ClassVar[str] = "heuristic"
     splits: ClassVar[bool] = True
-    rule: str = "value"
-    importance: Mapping[str, int] | None = None
-    weights: Mapping[str, float] | None = None
-    matches: str = "table"
-    rounds: int = 1000
+    rule: Annotated[str, OneOf(("value", "wildcard"))] = "value"
+    importance: Annotated[Mapping[str, int] | None, PerColumn(Whole(1, 10**6))] = None
+    weights: Annotated[Mapping[str, float] | None, PerColumn(Real(0, 1e6, above=True))] = None
+    matches: Annotated[str, OneOf(("table", "release"))] = "table"
+    rounds: Annotated[int, Whole()] = 1000
 
     def __post_init__(self) -> None:
-        for name, allowed in (("rule", ("value", "wildcard")), ("matches", ("table", "release"))):
-            one_of(getattr(self, name), f"{name} of minimal-suppression", allowed)
-        limits(self, "minimal-suppression", "rounds")
+        check_fields(self, "minimal-suppression")
         if self.importance is not None and self.weights is not None:
             raise PolicyError("minimal-suppression takes importance or weights, not both")
-        for name in ("importance", "weights"):
-            given, checked = getattr(self, name), dict[str, float]()
-            if given is None:
-                continue
-            if not isinstance(given, Mapping):
-                raise PolicyError(f"minimal-suppression: {name} must map columns to numbers", got=type(given).__name__)
-            for column, number in given.items():
-                what = f'minimal-suppression: {name} of "{column}"'
-                if name == "importance":
-                    checked[str(column)] = whole_number(number, what, 1, 10**6)
-                else:
-                    checked[str(column)] = float(real_number(number, what, 0, 1e6, above=True))
-            settle(self, **{name: checked})
 
     @property
     def wildcard(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from sfumato.core.keys import first_of
 from sfumato.core.labels import Labels, at_level
 from sfumato.core.lattice import lattice
 from sfumato.core.microdata import Attribute
-from sfumato.core.parameters import one_of, settle, whole_number
+from sfumato.core.parameters import OneOf, Whole, check_fields, settle
 from sfumato.core.protocols import Search
 from sfumato.errors import Infeasible, PolicyError
 from sfumato.losses import LM, LabelLoss
@@ -121,16 +121,19 @@ class MuArgus(Search):
     all of them. Here cells are blanked on until the classes over all quasi-identifiers have k rows, a blank being a
     value of its own; `size="all"` looks at the whole combination only. Criteria other than k-anonymity are checked at
     the end, and rows that violate them suppressed within the limit. Levels bound the recoding, not the blanking.
+
+    `size`: the most columns of a combination that is looked at, or "all". `weigh`: what blanking a row costs, its cells
+    or their entropy.
     """
 
     code: ClassVar[str] = "AG_CS"
     guarantee: ClassVar[str] = "heuristic"
-    size: int | str | None = 3
-    weigh: str = "cells"
+    size: Annotated[int | str | None, OneOf(("all",), Whole())] = 3
+    weigh: Annotated[str, OneOf(("cells", "entropy"))] = "cells"
 
     def __post_init__(self) -> None:
-        settle(self, size="all" if self.size in (None, "all") else whole_number(self.size, "mu-argus: size"))
-        one_of(self.weigh, "weigh of mu-argus", ("cells", "entropy"))
+        check_fields(self, "mu-argus")
+        settle(self, size="all" if self.size is None else self.size)
 
     def __call__(self, problem: Problem) -> Solution:
         """Follow the greedy path of recodings, blank cells at each step, and take the step of least loss."""

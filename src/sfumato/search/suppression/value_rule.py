@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from sfumato.core.compiled import kernel
-from sfumato.search.problem import CellSplit, Progress
+from sfumato.core.progress import Progress, check_cancelled
+from sfumato.search.problem import CellSplit
 from sfumato.search.suppression.cells import (
     capacity_for,
     kept_bits,
@@ -327,6 +328,7 @@ class Assignment:
         self._settle()
         rng = np.random.default_rng(0)
         for i in range(rounds):
+            check_cancelled()
             if i % TIDY == 0:
                 self._tidy()
                 report_progress("improving", i / rounds)
@@ -338,6 +340,7 @@ class Assignment:
         """Give the entries that have none a class, at growing prices; the entries with the parts cut from them."""
         price = float(self.weight.min()) * 1.001
         while True:
+            check_cancelled()
             take = self._sweep(min(price, self.greatest), take, order)[0]
             if price > self.greatest or (self.state[take, 3] >= 0).all():
                 return take
@@ -346,6 +349,7 @@ class Assignment:
     def _settle(self) -> None:
         """Open, join and close while that gains."""
         for _ in range(ROUNDS):
+            check_cancelled()
             gained = self._sweep(math.inf, np.arange(self.used[0]), self.order)[1]
             rules = self.words, self.missing, self.weight, self.least, self.masks, self.kept
             if gained + close(*rules, *self._open) <= 1e-9:

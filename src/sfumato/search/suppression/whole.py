@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from sfumato.core.compiled import workers
 from sfumato.core.lattice import lattice
+from sfumato.core.parameters import Real, check_fields
 from sfumato.core.policy import TOLERANCE, table_criteria
 from sfumato.core.protocols import Search
 from sfumato.errors import Infeasible, PolicyError
 from sfumato.search.lattice.state import Descent
-from sfumato.search.problem import (
-    Levels,
-    Problem,
-    Solution,
-    judge,
-    level_columns,
-    level_solution,
-    limits,
-    nothing_found,
-)
+from sfumato.search.problem import Levels, Problem, Solution, judge, level_columns, level_solution, nothing_found
 
 
 @dataclass(frozen=True)
@@ -79,16 +71,18 @@ class AttributeSuppression(Search):
     The sets of kept columns grow one by one: where a set violates the policy so does every larger one (for criteria
     closed under supersets at any limit of suppression, for those closed under merging where nothing may be suppressed,
     for others by the class size that they imply), and a set that cannot grow to the size of the best is left.
-    `seconds` limits the search; the best so far is then given, and not called optimal.
+    A limited search gives the best so far, and does not call it optimal.
+
+    `seconds`: when the search ends at the latest.
     """
 
     code: ClassVar[str] = "_AS"
     guarantee: ClassVar[str] = "exact"
     counts_labels: ClassVar[bool] = True
-    seconds: float | None = None
+    seconds: Annotated[float | None, Real(0, 1e9, above=True)] = None
 
     def __post_init__(self) -> None:
-        limits(self, "attribute-suppression", "seconds")
+        check_fields(self, "attribute-suppression")
 
     def __call__(self, problem: Problem) -> Solution:
         """Search the sets of columns."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.core.compiled import kernel
-from sfumato.search.problem import Progress
+from sfumato.core.progress import Progress
 from sfumato.search.suppression.cells import (
     capacity_for,
     kept_bits,
