@@ -373,11 +373,11 @@ def test_of_a_person_only_some_rows_count_whatever_others_have():
         (lambda s: s.ask(Several(None), 1), PolicyError, "questions in a list"),
         (lambda s: s.ask(Several("count"), 1), PolicyError, "questions in a list"),
         (lambda s: s.count(where=[Condition("age", "=", ())], epsilon=1), PolicyError, "this is no condition"),
-        (lambda s: s.covariance(["age"], "pay", epsilon=1), PolicyError, "named by a text"),
-        (lambda s: s.grouped_mean(["age"], "sex", epsilon=1), PolicyError, "named by a text"),
-        (lambda s: s.grouped(Mean(["age"]), "sex", epsilon=1), PolicyError, "named by a text"),
-        (lambda s: s.price(Mean({"age"}), 1), PolicyError, "named by a text"),
-        *((lambda s, ask=ask: ask(s, ["age"], epsilon=1), PolicyError, "named by a text") for ask in OF_COLUMN),
+        (lambda s: s.covariance(["age"], "pay", epsilon=1), PolicyError, "must name a column"),
+        (lambda s: s.grouped_mean(["age"], "sex", epsilon=1), PolicyError, "must name a column"),
+        (lambda s: s.grouped(Mean(["age"]), "sex", epsilon=1), PolicyError, "must name a column"),
+        (lambda s: s.price(Mean({"age"}), 1), PolicyError, "must name a column"),
+        *((lambda s, ask=ask: ask(s, ["age"], epsilon=1), PolicyError, "must name a column") for ask in OF_COLUMN),
     ],
 )
 def test_what_makes_no_sense_is_refused_and_charges_nothing(asked, error, says):

@@ -117,6 +117,9 @@ def test_gaussian_answers_cost_an_epsilon_and_a_delta():
 def test_what_was_clipped_is_told_where_it_is_paid_for():
     asked = sf.dp.Session(pl.DataFrame({"age": [5.0] * 500 + [900.0] * 500}), 20, bounds={"age": (0, 100)})
     assert asked.mean("age", epsilon=1).clipped is None
+    price = asked.price("mean age", 6, clipped=True)
+    assert price["numbers"] == 3
+    assert len(price["scales"]) == 3
     assert abs(asked.mean("age", epsilon=6, clipped=True).clipped - 500) < 20
 
 

@@ -50,6 +50,13 @@ def test_all_numbers_of_an_answer_are_counted(text: Any, numbers: int) -> None:
             check_access(query, granted(numbers - 1), PUBLIC, Unit())
 
 
+def test_what_was_clipped_is_one_number_more() -> None:
+    query = parse_query("mean age")
+    check_access(query, granted(3), PUBLIC, Unit(), clipped=True)
+    with pytest.raises(Forbidden, match="got 3; allowed: 2"):
+        check_access(query, granted(2), PUBLIC, Unit(), clipped=True)
+
+
 def granted(groups: int) -> GrantTable:
     return GrantTable(user="ann", dataset="patients", epsilon=1, groups=groups)
 

@@ -8,6 +8,7 @@ import ipaddress
 import json
 import socket
 import ssl
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 
 from sfumato.cli import main
 from sfumato.dp.queries.count import Count
+from sfumato.dp.queries.text import parse_query
 from sfumato.errors import BrokenPromise, ColumnError, OutputError, PolicyError
 from sfumato.service import datasets
 from sfumato.service.app import Service, make_app
@@ -305,6 +307,31 @@ def test_many_answers_at_once_spend_what_they_cost(tmp_path: Path) -> None:
     again = Service(read_policy(tmp_path / "policy.toml"))
     assert asked(again, {"query": "count where age > 29.5", "epsilon": "0.1"})[0].status_code == 402
     again.close()
+
+
+def test_a_long_question_keeps_nobody_waiting_while_it_is_read(tmp_path: Path) -> None:
+    service = Service(read_policy(write(tmp_path, tick=1)))
+    some = " AND ".join(f"age IN ({','.join(['1'] * 85)})" for _ in range(50))
+    question = {"query": "several", "queries": [f"SELECT count(*) FROM patients WHERE {some}"] * 3}
+    start = time.perf_counter()
+    parse_query(question)
+    alone = time.perf_counter() - start
+    gaps: list[float] = []
+
+    async def run() -> httpx.Response:
+        headers = {"Authorization": f"Bearer {KEYS['bob']}"}
+        transport = httpx.ASGITransport(make_app(service))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers) as client:
+            asking = asyncio.create_task(client.post("/ask", json={"query": question, "epsilon": 0.1}))
+            while not asking.done():
+                before = time.perf_counter()
+                await asyncio.sleep(0.001)
+                gaps.append(time.perf_counter() - before)
+            return await asking
+
+    assert asyncio.run(run()).status_code == 403
+    assert max(gaps) < alone / 2
+    service.close()
 
 
 def test_a_port_that_is_taken_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -126,7 +126,7 @@ def query(
             i_know=i_know,
         )  # fmt: skip
         if action is QueryAction.cost:
-            priced = session.price(text, epsilon, delta=delta, rho=rho)
+            priced = session.price(text, epsilon, delta=delta, rho=rho, clipped=clipped)
             found = {
                 "cost": str(priced["cost"]),
                 "epsilon": str(priced["cost"].epsilon),

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from sfumato.core.accounting import PLAIN, ZCDP, Budget, PrivacyCost, epsilon_of, exact, pure_as_rho
-from sfumato.dp.ledger import ANSWERED, BudgetLedger
+from sfumato.dp.ledger import BudgetLedger
 from sfumato.errors import PolicyError
 
 
@@ -67,6 +67,6 @@ class Account:
             number, _ = ledger.reserve(self.analyst, self.purpose, request, text, spent, whole, whole, False)
             assert number is not None  # no other release was drawn so
             yield
-            ledger.follow(number, ANSWERED, json.dumps({"released": True}))
+            ledger.answer(number, json.dumps({"released": True}))
         finally:
             ledger.close()

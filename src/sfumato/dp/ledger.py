@@ -472,21 +472,21 @@ class BudgetLedger:
         found: tuple[int | None, str | None] = self._make(_Change(decide, requests=(request,), queries=(query,)))
         return found
 
-    def follow(self, number: int, state: str, answer: str = "") -> str:
-        """A later state of a charge: answered, before anybody sees the answer.
+    def answer(self, number: int, answer: str) -> tuple[str, bool]:
+        """Store the answer of a charge, before anybody sees it: the answer that is given, and whether it is this one.
 
-        The answer that is given: where another process has answered the same charge meanwhile, that one, and what was
-        drawn here is seen by nobody.
+        Where another call has answered the same charge meanwhile, that one is given, and what was drawn here is seen by
+        nobody.
         """
 
-        def decide(page: _Page) -> str:
+        def decide(page: _Page) -> tuple[str, bool]:
             for entry in page.entries:
                 if entry.charge == str(number) and entry.state == ANSWERED:
-                    return entry.answer
-            page.follow(next(entry for entry in page.entries if entry.number == number), state, answer)
-            return answer
+                    return entry.answer, False
+            page.follow(next(entry for entry in page.entries if entry.number == number), ANSWERED, answer)
+            return answer, True
 
-        found: str = self._make(_Change(decide, numbers=(number,), charges=(str(number),)))
+        found: tuple[str, bool] = self._make(_Change(decide, numbers=(number,), charges=(str(number),)))
         return found
 
     def entries(self) -> list[Entry]:
@@ -507,10 +507,10 @@ class BudgetLedger:
         if first is None and rows and self._first_row() is not None:
             return self.verify()  # another process has just made it
         if fault is None and first is not None and durable and seen is None:
-            if seen_head(first.hash) is not None:
+            strange = rows > 1 or was_seen_at(self._store.place)
+            if seen_head(first.hash) is not None:  # asked last: another process has just made it
                 return self.verify()
-            if rows > 1 or was_seen_at(self._store.place):
-                fault = NOT_SEEN
+            fault = NOT_SEEN if strange else None
         if first is None and durable and was_seen_at(self._store.place):
             if self._first_row() is not None:
                 return self.verify()

@@ -11,10 +11,10 @@ import polars as pl
 
 from sfumato.core.conditions import Condition, expression
 from sfumato.core.printed import plain_values, printed
+from sfumato.core.progress import quiet
 from sfumato.dp.grid import Grid
 from sfumato.dp.values import Public, Unit
 from sfumato.engines.protocol import COUNT, Engine
-from sfumato.measures.table import quiet
 
 MOST_TUPLES = 2**62  # no limit, that a database can write down
 COUNTED = 4  # groupings of an out-of-core table that are kept

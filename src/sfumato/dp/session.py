@@ -27,10 +27,10 @@ from sfumato.core.accounting import (
 )
 from sfumato.core.fingerprint import key
 from sfumato.core.mechanisms import opendp
-from sfumato.dp.ledger import ANSWERED, BudgetLedger
+from sfumato.dp.ledger import BudgetLedger
 from sfumato.dp.noise import Drawing, Noise
 from sfumato.dp.queries.approximate_bounds import ApproximateBounds
-from sfumato.dp.queries.clipped import WithClipped
+from sfumato.dp.queries.clipped import WithClipped, with_clipped
 from sfumato.dp.queries.contingency_table import BINS, ContingencyTable
 from sfumato.dp.queries.count import Count
 from sfumato.dp.queries.covariance import Covariance
@@ -46,7 +46,6 @@ from sfumato.dp.queries.mean import Mean
 from sfumato.dp.queries.naive_bayes import NaiveBayes
 from sfumato.dp.queries.quantile import NEAR, Quantile
 from sfumato.dp.queries.query import Query
-from sfumato.dp.queries.several import Several
 from sfumato.dp.queries.sum import Sum
 from sfumato.dp.queries.text import parse_query, parse_several
 from sfumato.dp.queries.top import Top
@@ -314,10 +313,16 @@ class Session:
         return self.ask(parse_several(queries), **price)
 
     def price(
-        self, query: Query | Mapping[str, Any] | str, epsilon: Any = None, *, delta: Any = 0, rho: Any = None
+        self,
+        query: Query | Mapping[str, Any] | str,
+        epsilon: Any = None,
+        *,
+        delta: Any = 0,
+        rho: Any = None,
+        clipped: bool = False,
     ) -> dict[str, Any]:
         """What a question costs and how noisy its answer is, without asking it: nothing is charged."""
-        query = parse_query(query)
+        query = with_clipped(parse_query(query), clipped)
         noise = self._noise(query, epsilon, delta, rho)
         parts = query.parts(self.public, self.unit)
         noise.refuse_wide(parts)
@@ -347,11 +352,7 @@ class Session:
         Laplace noise; with a `delta` by Gaussian noise, and in a ledger with zero-concentrated accounting for a `rho`.
         clipped: whether a share of the cost also tells how many numbers are outside of their bounds.
         """
-        query = parse_query(query)
-        if parameters.yes_or_no(clipped, "clipped"):
-            if isinstance(query, Several):
-                raise PolicyError("what was clipped is told of one question", hint="ask that one alone")
-            query = WithClipped(query)
+        query = with_clipped(parse_query(query), clipped)
         noise = self._noise(query, epsilon, delta, rho)
         parts = query.parts(self.public, self.unit)
         noise.refuse_wide(parts)  # before anything as wide is made
@@ -377,9 +378,9 @@ class Session:
                 "cost": [str(part) for part in noise.cost.parts], **extra,
             }
         )  # fmt: skip
-        given = self.ledger.follow(number, ANSWERED, written)
+        given, first = self.ledger.answer(number, written)
         found = self._read(given, form, query)
-        return found if given == written else replace(found, again=True, cost=NOTHING)  # another call was faster
+        return found if first else replace(found, again=True, cost=NOTHING)  # another call was faster
 
     def _draw(self, query: Query, drawn: Drawing) -> list[Any]:
         """What is drawn. Where rows cannot be read, all that is said is that."""

@@ -116,7 +116,8 @@ class Public:
         """The public values of a column; where there are none it is refused."""
         known_columns([name], self.schema)
         if name not in self.keys:
-            raise PolicyError(f'"{name}" has no public values', hint=f'keys={{"{name}": ["a", "b"]}}')
+            bins = f', or for bins bounds={{"{name}": (least, greatest)}}' if self.schema[name].is_numeric() else ""
+            raise PolicyError(f'"{name}" has no public values', hint=f'keys={{"{name}": ["a", "b"]}}{bins}')
         return self.keys[name]
 
 

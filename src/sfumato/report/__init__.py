@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sfumato.release.manifest import data_of
-from sfumato.report.manifest import is_masked, is_synthetic, measured, spoken, without_copy
+from sfumato.report.manifest import constructed, is_masked, is_synthetic, measured, spoken, without_copy
 from sfumato.report.markup import Markup
 from sfumato.report.page import report_page
 from sfumato.report.sections.about import about
@@ -212,9 +212,9 @@ def _record(
     """How the release was made; of another tool's nothing but the file is known."""
     if manifest.get("foreign"):
         return [foreign(manifest)]
+    untold = exact is None and constructed(manifest)  # a private release does not tell what it left out
     return [
-        losses(manifest, exact),
-        suppression(manifest, by_size),
+        *([] if untold else [losses(manifest, exact), suppression(manifest, by_size)]),
         roles(manifest),
         method(manifest),
         reproduction(manifest),

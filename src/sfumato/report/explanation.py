@@ -249,14 +249,14 @@ def _promised(manifest: Manifest, checked: bool) -> list[tuple[str, str]]:
     ]
     for promise in sorted(every, key=lambda promise: bool(promise.get("holds"))):
         term = "BROKEN" if not promise.get("holds") else PROVEN if checked else "Promised, not checked here"
-        said.append((term, _plain(promise)))
+        said.append((term, in_plain_words(promise)))
     if not said:
         return [("Promised", "nothing.")]
     rest = len(said) - SHOWN
     return said if rest < 2 else [*said[:SHOWN], (said[SHOWN][0], f"{count(rest, 'more promise')}, in the report.")]
 
 
-def _plain(promise: Mapping[str, Any]) -> str:
+def in_plain_words(promise: Mapping[str, Any]) -> str:
     """A promise in words that need no other word explained."""
     k = look(promise, "parameters", "k")
     if promise.get("model") == "k-anonymity" and isinstance(k, int):

@@ -42,7 +42,9 @@ def _parts(privacy: Mapping[str, Any]) -> Markup:
     ]
     spent = "rho" if "rho" in privacy else "epsilon"
     return tag(
-        "section", tag("h2", "What it cost"), table(["of", "noise", "numbers", spent], rows, "What each table cost")
+        "section",
+        tag("h2", "What it cost"),
+        table(["of", "noise", "numbers", spent], rows, "What each table cost", "counted"),
     )
 
 
@@ -50,8 +52,9 @@ def _counts(title: str, frame: pl.DataFrame) -> Markup:
     columns = frame.columns
     head = [*(name(column) for column in columns[:-1]), "count"]
     first = frame.head(SHOWN)
-    texts = [printed(first.get_column(column)).fill_null("").to_list() for column in columns]
+    texts = [printed(first.get_column(column)).fill_null("").to_list() for column in columns[:-1]]
+    counts = [number(value) for value in first.get_column(columns[-1]).to_list()]
     left = frame.height - first.height
     more = tag("p", f"and {number(left)} more in its file") if left else None
-    found = table(head, [list(row) for row in zip(*texts, strict=True)], "Counts")
+    found = table(head, [list(row) for row in zip(*texts, counts, strict=True)], "Counts", "counted")
     return tag("section", tag("h2", name(title)), join([found, more]))

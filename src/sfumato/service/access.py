@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from sfumato.dp.queries.clipped import with_clipped
 from sfumato.dp.queries.query import Part, Query
 from sfumato.dp.values import Public, Unit
 from sfumato.errors import SfumatoError
@@ -16,8 +17,9 @@ class Forbidden(SfumatoError):
     """A grant does not allow what is asked."""
 
 
-def check_access(query: Query, grant: GrantTable, public: Public, unit: Unit) -> None:
-    """Refuse what a grant does not allow: kinds of queries, columns, filters, and how many numbers an answer has."""
+def check_access(query: Query, grant: GrantTable, public: Public, unit: Unit, clipped: bool = False) -> None:
+    """Refuse what a grant does not allow: kinds of queries, columns, filters, and how many numbers an answer has, with
+    that of what was clipped."""
     kinds = [one.name for one in inner_queries(query)]
     if grant.queries is not None:
         for kind in kinds:
@@ -27,7 +29,7 @@ def check_access(query: Query, grant: GrantTable, public: Public, unit: Unit) ->
     filters = grant.columns if grant.filters is None else grant.filters
     _check_columns([one.column for one in query.conditions], filters, "be filtered by")
     if grant.groups is not None:
-        wide = sum(_numbers(part) for part in query.parts(public, unit))
+        wide = sum(_numbers(part) for part in with_clipped(query, clipped).parts(public, unit))
         if wide > grant.groups:
             what = "the answer has more numbers than are allowed"
             raise Forbidden(what, got=f"{wide:,}", allowed=f"{grant.groups:,}")

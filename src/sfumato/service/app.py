@@ -200,7 +200,7 @@ def make_app(service: Service) -> App:
     @api.post("/ask", response_model=AnswerDocument, dependencies=secured)
     async def ask(question: Question, request: Request) -> JSONResponse:
         """Ask a question: it is charged, and answered with noise; one that was answered before is free."""
-        grant, query = _understood(service, question, request)
+        grant, query = await _understood(service, question, request)
 
         def work(session: Session) -> dict[str, Any]:
             answer = session.ask(
@@ -215,10 +215,12 @@ def make_app(service: Service) -> App:
         return JSONResponse(_finite({"dataset": grant.dataset, "purpose": grant.purpose} | found))
 
     async def price(question: Question, request: Request) -> JSONResponse:
-        grant, query = _understood(service, question, request)
+        grant, query = await _understood(service, question, request)
 
         def work(session: Session) -> dict[str, Any]:
-            found = session.price(query, question.epsilon, delta=question.delta, rho=question.rho)
+            found = session.price(
+                query, question.epsilon, delta=question.delta, rho=question.rho, clipped=question.clipped
+            )
             cost = found["cost"]
             parts = dict(zip(("epsilon", "delta", "rho"), (f"{part:f}" for part in cost.parts), strict=True))
             return {
@@ -246,6 +248,7 @@ def make_app(service: Service) -> App:
         epsilon: str | None = None,
         delta: str = "0",
         rho: str | None = None,
+        clipped: bool = False,
         dataset: str | None = None,
         purpose: str | None = None,
     ) -> JSONResponse:
@@ -257,8 +260,9 @@ def make_app(service: Service) -> App:
             except (ValueError, RecursionError):
                 raise PolicyError("the query is not JSON") from None
         question = Question(
-            query=given, sql=sql, epsilon=epsilon, delta=delta, rho=rho, dataset=dataset, purpose=purpose
-        )
+            query=given, sql=sql, epsilon=epsilon, delta=delta, rho=rho, clipped=clipped, dataset=dataset,
+            purpose=purpose,
+        )  # fmt: skip
         return await price(question, request)
 
     @api.get("/budget", dependencies=secured)
@@ -328,13 +332,13 @@ def _only(request: Request, *roles: str) -> None:
         raise Refused(403, f"the role {caller.user.role} may not do this", allowed=", ".join(roles))
 
 
-def _understood(service: Service, question: Question, request: Request) -> tuple[GrantTable, PrivateQuery]:
-    """The grant and the query of a question, which the grant allows."""
+async def _understood(service: Service, question: Question, request: Request) -> tuple[GrantTable, PrivateQuery]:
+    """The grant and the query of a question, which the grant allows; read on a thread, as a long one takes a while."""
     _only(request, ANALYST, OWNER)
     if (question.query is None) == (question.sql is None):
         raise PolicyError("a question has a query or sql", got="none" if question.sql is None else "both")
     asked = question.query if question.sql is None else question.sql
-    tables = _tables(asked, question.sql is not None)
+    tables = await asyncio.to_thread(_tables, asked, question.sql is not None)
     named = tables | ({question.dataset} - {None})
     if len(named) > 1:
         raise PolicyError("the table of the SQL is another dataset than the one that is named")
@@ -344,11 +348,12 @@ def _understood(service: Service, question: Question, request: Request) -> tuple
     if served.refuse_expired():
         raise Expired(f'the end date of "{grant.dataset}" has passed: it is answered no more')
     if question.sql is not None or looks_like_sql(asked):  # hints name no column that is not allowed
-        query = parse_sql(asked, served.public.schema if grant.columns is None else None).query
+        schema = served.public.schema if grant.columns is None else None
+        query = (await asyncio.to_thread(parse_sql, asked, schema)).query
     else:
-        query = parse_query(asked)
+        query = await asyncio.to_thread(parse_query, asked)
     request.state.said["kind"] = query.name
-    check_access(query, grant, served.public, served.unit)
+    await asyncio.to_thread(check_access, query, grant, served.public, served.unit, question.clipped)
     return grant, query
 
 

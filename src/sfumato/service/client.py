@@ -1,4 +1,4 @@
-"""A client of the service, for the shell: one request at a time, by the standard library alone."""
+"""A client of the service, for the shell and the studio: one request at a time, by the standard library alone."""
 
 from __future__ import annotations
 
@@ -19,17 +19,21 @@ SECONDS = 120.0
 ERRORS: dict[str, type[SfumatoError]] = {"BudgetSpent": BudgetSpent}
 
 
-class ServiceClient:
-    """Requests to a service by a user's key."""
+class _Unmoved(urllib.request.HTTPRedirectHandler):
+    """No redirect is followed: the key is for the host that was named."""
 
-    def __init__(self, address: str, key_file: Any) -> None:
-        parts = urllib.parse.urlsplit(address)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise PolicyError("this is no address of a service", got=repr(address), allowed="http://127.0.0.1:8321")
-        if parts.scheme == "http" and not is_loopback(parts.hostname):
-            raise PolicyError("a key is sent to other machines by https alone", got=repr(address))
-        self.address = f"{parts.scheme}://{parts.netloc}"
-        self._key = read_key(key_file)
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+class ServiceClient:
+    """Requests to a service by a user's key, which is in a file or given."""
+
+    def __init__(self, address: str, key_file: Any = None, *, key: str | None = None) -> None:
+        self.address = service_address(address)
+        self._key = read_key(key_file) if key is None else key
+        if not self._key.isascii() or not self._key.isprintable():
+            raise PolicyError("this is no key of a service", hint="sfumato query key makes one")
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
         """Ask a question."""
@@ -38,14 +42,17 @@ class ServiceClient:
 
     def cost(self, question: dict[str, Any]) -> dict[str, Any]:
         """What a question would cost."""
-        found: dict[str, Any] = self._call(
-            "/cost", {name: value for name, value in question.items() if name != "clipped"}
-        )
+        found: dict[str, Any] = self._call("/cost", question)
         return found
 
     def budget(self) -> list[dict[str, Any]]:
         """What is left of the user's budgets."""
         found: list[dict[str, Any]] = self._call("/budget")
+        return found
+
+    def schema(self) -> list[dict[str, Any]]:
+        """What is public of the datasets that the user may ask."""
+        found: list[dict[str, Any]] = self._call("/schema")
         return found
 
     def _call(self, path: str, body: dict[str, Any] | None = None) -> Any:
@@ -54,6 +61,7 @@ class ServiceClient:
         request = urllib.request.Request(self.address + path, data, headers)
         opener = urllib.request.build_opener(
             urllib.request.ProxyHandler({}),
+            _Unmoved(),
             urllib.request.HTTPSHandler(context=ssl.create_default_context()),
         )
         try:
@@ -63,6 +71,25 @@ class ServiceClient:
             raise _error(error) from None
         except (OSError, ValueError) as error:
             raise ReadError(f"the service at {self.address} does not answer: {type(error).__name__}") from None
+
+
+def service_address(text: str) -> str:
+    """The address of a service, checked.
+
+    >>> service_address("http://127.0.0.1:8321/")
+    'http://127.0.0.1:8321'
+    """
+    try:
+        parts = urllib.parse.urlsplit(text)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host or parts.scheme not in ("http", "https") or parts.username is not None:
+        raise PolicyError("this is no address of a service", got=repr(text), allowed="http://127.0.0.1:8321")
+    if parts.scheme == "http" and not is_loopback(host):
+        raise PolicyError("a key is sent to other machines by https alone", got=repr(text))
+    shown = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{shown}" + ("" if port is None else f":{port}")
 
 
 def _error(error: urllib.error.HTTPError) -> SfumatoError:

@@ -18,11 +18,12 @@ from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
 from sfumato.core.accounting import exact
+from sfumato.core.forms import in_our_words
 from sfumato.core.wording import count
 from sfumato.dp.queries import QUERIES
 from sfumato.errors import PolicyError, did_you_mean
 from sfumato.policyfile.file import Draft, load
-from sfumato.policyfile.tables import Faults, Name, PolicyTable, in_our_words, is_address
+from sfumato.policyfile.tables import Faults, Name, PolicyTable, is_address
 from sfumato.service.secret import KEY_HASH, password_fault
 
 TABLES = ("service", "datasets", "users", "grants")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from sfumato.core.accounting import Budget, PrivacyCost
-from sfumato.dp.ledger import ANSWERED, BudgetLedger
+from sfumato.dp.ledger import BudgetLedger
 from sfumato.errors import OutputError
 from tests.dp.stores.conftest import LedgerPlace, server_place
 from tests.postgres import run
@@ -29,7 +29,7 @@ def answer(ledger: BudgetLedger, request: str, text: str = "") -> str:
     if number is None:
         assert stored is not None
         return stored
-    return ledger.follow(number, ANSWERED, f"answer to {request}{text}")
+    return ledger.answer(number, f"answer to {request}{text}")[0]
 
 
 def opened(address: Any) -> BudgetLedger:

@@ -15,7 +15,7 @@ import pytest
 import sfumato as sf
 from sfumato.cli import main
 from sfumato.core.accounting import Budget, PrivacyCost, delta_of
-from sfumato.dp.ledger import ANSWERED, FIELDS, BudgetLedger, open_ledger
+from sfumato.dp.ledger import FIELDS, BudgetLedger, open_ledger
 from sfumato.dp.owner import owner_folder
 from sfumato.errors import BrokenPromise, BudgetSpent, PolicyError, ReadError
 from tests.dp.stores.conftest import server_place
@@ -37,7 +37,7 @@ def charge(ledger: BudgetLedger, request: str, query: str | None = None, cost: P
 
 def answer(ledger: BudgetLedger, request: str) -> str:
     number, stored = charge(ledger, request)
-    return stored if number is None else ledger.follow(number, ANSWERED, f"answer to {request}")
+    return stored if number is None else ledger.answer(number, f"answer to {request}")[0]
 
 
 def test_a_session_spends_of_it_and_no_more(place):
@@ -53,6 +53,15 @@ def test_a_session_spends_of_it_and_no_more(place):
         assert [entry.state for entry in asked.ledger.entries()] == ["registered", "reserved", "committed", "answered"]
     with pytest.raises(PolicyError, match="another dataset"):
         sf.dp.Session(TABLE, 1, ledger=place.address, dataset="other")
+
+
+def test_of_two_calls_that_draw_under_one_charge_one_is_told_that_it_paid(place):
+    """Also where both draw the same number, as a count often does."""
+    ledger = opened(place)
+    (one, _), (other, _) = charge(ledger, "r", "q"), charge(ledger, "s", "q")
+    assert one == other
+    assert [ledger.answer(one, "5"), ledger.answer(other, "5")] == [("5", True), ("5", False)]
+    ledger.close()
 
 
 def test_the_clock_may_not_be_set_back(place, monkeypatch):

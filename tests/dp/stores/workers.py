@@ -19,7 +19,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from sfumato.core.accounting import Budget, PrivacyCost
-from sfumato.dp.ledger import ANSWERED, BudgetLedger
+from sfumato.dp.ledger import BudgetLedger
 from sfumato.errors import BudgetSpent
 
 COST = PrivacyCost(Decimal("0.01"))
@@ -48,7 +48,7 @@ def work(address: str, folder: Path, worker: int, kills: int) -> None:
             number, text = ledger.reserve(name, "p", request, f"query {request}", COST, whole, whole, False)
             if number is not None:
                 drawn = secrets.token_hex(8)
-                text = ledger.follow(number, ANSWERED, drawn)
+                text = ledger.answer(number, drawn)[0]
             assert text is not None
         except BudgetSpent:
             (folder / "spent").touch()

@@ -6,12 +6,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
 
-from sfumato.core.parameters import known_columns
+from sfumato.core.parameters import Column, Written, known_columns
 from sfumato.dp.queries.query import Law, Part, Query
 from sfumato.dp.rows import PrivateRows
 from sfumato.dp.values import Public, Unit
@@ -30,8 +30,8 @@ class ApproximateBounds(Query):
     where none is.
     """
 
-    column: str
-    where: Any = None
+    column: Annotated[str, Column()]
+    where: Annotated[Any, Written("text")] = None
     how: ClassVar[str] = "a unit has at most so many rows, and each is in one bin; where units are exchanged, in two"
 
     @property

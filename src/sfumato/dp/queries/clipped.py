@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.parameters import yes_or_no
 from sfumato.dp.queries.query import Draw, Law, Part, Query
+from sfumato.dp.queries.several import Several
 from sfumato.dp.rows import PrivateRows
 from sfumato.dp.values import Public, Unit
+from sfumato.errors import PolicyError
 
 
 @dataclass(frozen=True)
@@ -78,3 +81,12 @@ class WithClipped(Query):
     def form(self, public: Public) -> dict[str, Any]:
         """That of the query, which also tells what was clipped."""
         return {**self.of.form(public), "clipped": True}
+
+
+def with_clipped(query: Query, clipped: Any) -> Query:
+    """A query, that also tells what was clipped where that is asked for."""
+    if not yes_or_no(clipped, "clipped"):
+        return query
+    if isinstance(query, Several):
+        raise PolicyError("what was clipped is told of one question", hint="ask that one alone")
+    return WithClipped(query)

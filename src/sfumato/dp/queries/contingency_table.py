@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
 
-from sfumato.core.parameters import column_names, known_columns, real_number
+from sfumato.core.parameters import ColumnNames, Written, known_columns, real_number
 from sfumato.core.printed import printed
 from sfumato.dp.queries.query import Law, Part, Query
 from sfumato.dp.rows import PrivateRows, RowView
@@ -32,18 +32,18 @@ class ContingencyTable(Query):
     row with another value, or none, is in no cell.
     """
 
-    by: Any
-    bins: Any = BINS
-    where: Any = None
+    by: Annotated[Any, ColumnNames()]
+    bins: Annotated[Any, Written()] = BINS
+    where: Annotated[Any, Written("text")] = None
     how: ClassVar[str] = "a unit has at most so many rows, and each is in one cell; where units are exchanged, in two"
 
     def __post_init__(self) -> None:
-        names = column_names((self.by,) if isinstance(self.by, str) else self.by, "by")
+        super().__post_init__()
+        names = self.by
         if not names or len(set(names)) < len(names):
             raise PolicyError("a histogram is over one column or several different ones", allowed="sex, age")
         if taken := {"count", "mean"} & {*names}:
             raise PolicyError(f'a column of the answer is called "{min(taken)}"', hint="rename that of the table")
-        object.__setattr__(self, "by", names)
         given = self.bins if isinstance(self.bins, dict) else dict.fromkeys(names, self.bins)
         known_columns(given, names, "the histogram")
         object.__setattr__(self, "bins", {name: _bins(bins) for name, bins in given.items()})

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from sfumato.core.parameters import Written
 from sfumato.dp.queries.query import Law, Part, Query
 from sfumato.dp.rows import PrivateRows
 from sfumato.dp.values import Public, Unit
@@ -17,7 +18,7 @@ from sfumato.dp.values import Public, Unit
 class Count(Query):
     """How many rows meet a filter."""
 
-    where: Any = None
+    where: Annotated[Any, Written("text")] = None
     how: ClassVar[str] = "a unit has at most so many rows, and each is counted once"
 
     @property

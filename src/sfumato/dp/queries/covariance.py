@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from sfumato.core.parameters import Column, Written
 from sfumato.dp.grid import Grid
 from sfumato.dp.queries.mean import centred
-from sfumato.dp.queries.query import Law, Part, Query
+from sfumato.dp.queries.query import Law, Part, Query, ratio_interval
 from sfumato.dp.rows import PrivateRows
 from sfumato.dp.values import Public, Unit
 from sfumato.errors import PolicyError
@@ -18,17 +19,21 @@ from sfumato.errors import PolicyError
 
 @dataclass(frozen=True)
 class Covariance(Query):
-    """The covariance of two columns, over all rows that have both numbers (not one fewer)."""
+    """The covariance of two columns, over all rows that have both numbers (not one fewer).
 
-    one: str
-    other: str
-    where: Any = None
+    one: a column of numbers. other: another one.
+    """
+
+    one: Annotated[str, Column()]
+    other: Annotated[str, Column()]
+    where: Annotated[Any, Written("text")] = None
     how: ClassVar[str] = (
         "a count of rows, and sums of distances from the middle of the bounds of each column and of their products: "
         "half the width of the bounds for each row, and the product of both"
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.one == self.other:
             raise PolicyError("a covariance is of two columns", hint="that of a column with itself is its variance")
 
@@ -62,12 +67,15 @@ class Covariance(Query):
         return [np.array([one]) for one in sums]
 
     def answer(self, noisy: Sequence[Any], scales: Sequence[float], public: Public, law: Law) -> tuple[Any, Any]:
-        """The mean product less the product of the means, and to first order what noise leaves open of it."""
-        rows = max(noisy[0][0], 1.0)
-        x, y, product = (part[0] / rows for part in noisy[1:])
-        value = product - x * y
-        largest = self._products(public).largest * self._products(public).step
-        errors = [abs(x * y - value) * scales[0], abs(y) * scales[1], abs(x) * scales[2], scales[3]]
-        half = law.within([error / rows for error in errors])
-        low, high = max(value - half, -largest), min(value + half, largest)
-        return min(max(value, -largest), largest), (min(low, largest), max(high, -largest))
+        """The mean product about the noisy means, and what noise leaves open of it, as these matter to second order
+        only."""
+        rows, *sums, products = (part[0] for part in noisy)
+        halves = [(high - low) / 2 for low, high in map(public.ends, self.columns)]
+        x, y = (min(max(one / max(rows, 1.0), -half), half) for one, half in zip(sums, halves, strict=True))
+        largest = halves[0] * halves[1]
+
+        def errors(v: float) -> list[float]:
+            return [abs(x * y - v) * scales[0], abs(y) * scales[1], abs(x) * scales[2], scales[3]]
+
+        about = products - y * sums[0] - x * sums[1] + x * y * rows
+        return ratio_interval(about, rows, (-largest, largest), errors, law)

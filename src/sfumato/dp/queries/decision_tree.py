@@ -7,12 +7,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
 
-from sfumato.core.parameters import whole_number
+from sfumato.core.parameters import Column, ColumnNames, Whole, Written
 from sfumato.core.printed import printed
 from sfumato.dp.queries.learning import BINS, Adaptive, Binned, Learning, codes_of, settle_names
 from sfumato.dp.queries.query import Draw, Law, Part
@@ -47,13 +47,15 @@ class DecisionTree(Learning, Adaptive):
 
     In each node a split is drawn, likelier the more rows are in the largest classes of its two branches. The nodes of
     a depth have no row in common, so that all of them cost as much as one.
+
+    depth: how many splits lead to a leaf. bins: how many a feature with bounds is cut into.
     """
 
-    target: str
-    features: Any
-    depth: int = DEPTH
-    bins: int = BINS
-    where: Any = None
+    target: Annotated[str, Column()]
+    features: Annotated[Any, ColumnNames()]
+    depth: Annotated[int, Whole(1, DEEPEST)] = DEPTH
+    bins: Annotated[int, Whole(2, 1000)] = BINS
+    where: Annotated[Any, Written("text")] = None
     how: ClassVar[str] = (
         "the score of a split is how many rows are in the largest class of each branch, which a row that comes raises "
         "by 1 at most, in one node of each depth; a row is counted in one leaf"
@@ -61,9 +63,8 @@ class DecisionTree(Learning, Adaptive):
     model: ClassVar[type[Any]] = DecisionTreeModel
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         settle_names(self)
-        whole_number(self.depth, "depth", 1, DEEPEST)
-        whole_number(self.bins, "bins", 2, 1000)
 
     def _binned(self, public: Public) -> list[Binned]:
         return [Binned.of(name, public, self.bins) for name in self.features]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from sfumato.core.parameters import known_columns
+from sfumato.core.parameters import Column, Written, known_columns
 from sfumato.core.printed import printed
 from sfumato.dp.queries.query import Law, Part, Query
 from sfumato.dp.rows import PrivateRows
@@ -19,8 +19,8 @@ from sfumato.dp.values import Public, Unit
 class DistinctCount(Query):
     """How many different values a column has."""
 
-    column: str
-    where: Any = None
+    column: Annotated[str, Column()]
+    where: Annotated[Any, Written("text")] = None
     how: ClassVar[str] = "a unit has at most so many rows, and each brings or takes one value at most"
 
     @property

@@ -6,12 +6,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
 
-from sfumato.core.parameters import column_names, known_columns
+from sfumato.core.parameters import ColumnNames, Written, known_columns
 from sfumato.core.printed import printed, refuse_unprintable
 from sfumato.dp.queries.query import Law, Part, Query
 from sfumato.dp.rows import PrivateRows, RowView
@@ -29,8 +29,8 @@ class FrequentKeys(Query):
     a probability of delta, at most, that one person's value is told. Missing is a value, too.
     """
 
-    by: Any
-    where: Any = None
+    by: Annotated[Any, ColumnNames()]
+    where: Annotated[Any, Written("text")] = None
     how: ClassVar[str] = (
         "a unit is in at most so many groups, with at most so many rows in all and in each; the threshold is the least "
         "that hides a unit's own groups but for delta"
@@ -38,12 +38,12 @@ class FrequentKeys(Query):
     needs_delta: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        names = column_names((self.by,) if isinstance(self.by, str) else self.by, "by")
+        super().__post_init__()
+        names = self.by
         if not names or len(set(names)) < len(names):
             raise PolicyError("keys are of one column or several different ones", allowed="town, or town, sex")
         if "count" in names:
             raise PolicyError('a column of the answer is called "count"', hint="rename that of the table")
-        object.__setattr__(self, "by", names)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -7,11 +7,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
+from sfumato.core.parameters import ColumnNames, Written
 from sfumato.dp.queries.contingency_table import BINS, ContingencyTable
 from sfumato.dp.queries.query import Law, Part, Query
 from sfumato.dp.queries.several import Several
@@ -28,13 +29,16 @@ class Grouped(Query):
 
     A person whose rows are in several groups pays for each of them, and where units are exchanged both pay. A group
     that nobody is in is answered like any other.
+
+    of: the question.
     """
 
-    of: Any
-    by: Any
-    bins: Any = BINS
+    of: Annotated[Any, Written("variant", "queries")]
+    by: Annotated[Any, ColumnNames()]
+    bins: Annotated[Any, Written()] = BINS
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not isinstance(self.of, Query):
             raise PolicyError("a question is asked in groups", got=type(self.of).__name__, allowed="median age by=sex")
         if isinstance(self.of, Several | Grouped) or self.of.adaptive or self.of.needs_delta:

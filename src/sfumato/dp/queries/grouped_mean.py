@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
 
+from sfumato.core.parameters import Column, ColumnNames, Written
 from sfumato.dp.queries.contingency_table import BINS, ContingencyTable
 from sfumato.dp.queries.mean import Mean, centred
 from sfumato.dp.queries.query import Law, Part, Query
@@ -24,16 +25,17 @@ class GroupedMean(Query):
     A group that nobody is in is answered like any other: by a mean that is all noise, and a count near 0 that says so.
     """
 
-    column: str
-    by: Any
-    bins: Any = BINS
-    where: Any = None
+    column: Annotated[str, Column()]
+    by: Annotated[Any, ColumnNames()]
+    bins: Annotated[Any, Written()] = BINS
+    where: Annotated[Any, Written("text")] = None
     how: ClassVar[str] = (
         "in all groups together, a count of rows, and a sum of distances from the middle of the bounds: half the width "
         "of the bounds for each row, which is in one group"
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         cells = ContingencyTable(self.by, self.bins, self.where)
         object.__setattr__(self, "by", cells.by)
         object.__setattr__(self, "bins", cells.bins)

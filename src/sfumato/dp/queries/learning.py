@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import polars as pl
 
-from sfumato.core.parameters import column_name, column_names
 from sfumato.core.printed import printed
 from sfumato.dp.queries.contingency_table import bin_codes
 from sfumato.dp.queries.query import Draw, Part, Query
@@ -85,12 +84,10 @@ class FixedDraws:
 
 def settle_names(query: Any) -> None:
     """Check the names of the target and of the features."""
-    column_name(query.target, "target")
-    names = column_names((query.features,) if isinstance(query.features, str) else query.features, "features")
+    names = query.features
     if not 1 <= len(names) <= MOST or len(set(names)) < len(names) or query.target in names:
         what = "a model has a target, and some other columns as features"
         raise PolicyError(what, allowed=f"linear-regression pay features=age,sex; up to {MOST} features")
-    object.__setattr__(query, "features", names)
 
 
 @dataclass(frozen=True)

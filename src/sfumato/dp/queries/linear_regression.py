@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
 
-from sfumato.core.parameters import real_number
+from sfumato.core.parameters import Column, ColumnNames, Real, Written
 from sfumato.dp.queries.learning import (
     FeatureDesign,
     Learning,
@@ -62,10 +62,10 @@ class LinearRegression(Learning):
     to what directions that noise drowns get anyway.
     """
 
-    target: str
-    features: Any
-    ridge: float = 0.0
-    where: Any = None
+    target: Annotated[str, Column()]
+    features: Annotated[Any, ColumnNames()]
+    ridge: Annotated[float, Real(0, 1e12)] = 0.0
+    where: Annotated[Any, Written("text")] = None
     how: ClassVar[str] = (
         "sums of products of features and target, each scaled to between -1 and 1 by its bounds: a row changes each "
         "product by 1 at most, and those of other categories than its own not at all"
@@ -73,8 +73,8 @@ class LinearRegression(Learning):
     model: ClassVar[type[Any]] = LinearModel
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         settle_names(self)
-        real_number(self.ridge, "ridge", 0, 1e12)
 
     def parts(self, public: Public, unit: Unit) -> tuple[Part, ...]:
         """The moments, noised together."""

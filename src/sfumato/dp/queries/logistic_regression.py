@@ -7,12 +7,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
 
-from sfumato.core.parameters import whole_number
+from sfumato.core.parameters import Column, ColumnNames, PlainText, Whole, Written
 from sfumato.dp.queries.learning import (
     UNIT,
     Adaptive,
@@ -63,13 +63,16 @@ class LogisticRegression(Learning, Adaptive):
 
     Numbers are held to their bounds, and rows that lack a value are left out. In each of some `steps` the gradient is
     noised; of a person with several rows it counts for as much as that of one row at most.
+
+    positive: the value of the target whose probability is modelled; the last public one without it. steps: how often
+    the gradient is taken.
     """
 
-    target: str
-    features: Any
-    positive: str | None = None
-    steps: int = STEPS
-    where: Any = None
+    target: Annotated[str, Column()]
+    features: Annotated[Any, ColumnNames()]
+    positive: Annotated[str | None, PlainText()] = None
+    steps: Annotated[int, Whole(1, 100)] = STEPS
+    where: Annotated[Any, Written("text")] = None
     how: ClassVar[str] = (
         "sums of products of features, and in each step of features times what is not explained: all are scaled to "
         "between -1 and 1, so that a row changes each sum by 1 at most; the gradient of a person is held to the length "
@@ -78,8 +81,8 @@ class LogisticRegression(Learning, Adaptive):
     model: ClassVar[type[Any]] = LogisticModel
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         settle_names(self)
-        whole_number(self.steps, "steps", 1, 100)
 
     def _classes(self, public: Public) -> tuple[tuple[str, ...], str]:
         values = public.values(self.target)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from sfumato.core.parameters import Column, Written
 from sfumato.dp.grid import Grid
-from sfumato.dp.queries.query import Law, Part, Query
+from sfumato.dp.queries.query import Law, Part, Query, ratio_interval
 from sfumato.dp.rows import PrivateRows
 from sfumato.dp.values import Public, Unit
 
@@ -24,8 +25,8 @@ def centred(public: Public, column: str) -> Grid:
 class Mean(Query):
     """The mean of a column, of the rows that have a number."""
 
-    column: str
-    where: Any = None
+    column: Annotated[str, Column()]
+    where: Annotated[Any, Written("text")] = None
     how: ClassVar[str] = (
         "a count of rows, and a sum of distances from the middle of the bounds: half the width of the bounds for each "
         "row"
@@ -48,11 +49,10 @@ class Mean(Query):
         return [np.array([found.total(found.there(self.column))]), np.array([found.added(steps)])]
 
     def answer(self, noisy: Sequence[Any], scales: Sequence[float], public: Public, law: Law) -> tuple[Any, Any]:
-        """The ratio, within the bounds, and what noise leaves open of it: to first order, the error of the sum less the
-        mean's distance from the middle times that of the count, over the count."""
+        """The ratio, within the bounds, and what noise leaves open of it."""
         low, high = public.ends(self.column)
-        rows, total = max(noisy[0][0], 1.0), noisy[1][0]
-        middle = (low + high) / 2
-        value = min(max(middle + total / rows, low), high)
-        half = law.within([scales[0] * abs(value - middle) / rows, scales[1] / rows])
-        return value, (max(value - half, low), min(value + half, high))
+        middle, half = (low + high) / 2, (high - low) / 2
+        value, ends = ratio_interval(
+            noisy[1][0], noisy[0][0], (-half, half), lambda v: [scales[0] * abs(v), scales[1]], law
+        )
+        return middle + value, (middle + ends[0], middle + ends[1])

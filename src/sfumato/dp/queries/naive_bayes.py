@@ -7,12 +7,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
 
-from sfumato.core.parameters import whole_number
+from sfumato.core.parameters import Column, ColumnNames, Whole, Written
 from sfumato.dp.queries.learning import BINS, Binned, Learning, codes_of, settle_names
 from sfumato.dp.queries.query import Law, Part
 from sfumato.dp.rows import PrivateRows
@@ -43,18 +43,20 @@ class NaiveBayes(Learning):
     """A naive Bayes classifier of a category with public values, by features in public bins and values.
 
     Counts that noise took below 0 are 0, and each has one more row, so that no share is 0.
+
+    bins: how many a feature with bounds is cut into.
     """
 
-    target: str
-    features: Any
-    bins: int = BINS
-    where: Any = None
+    target: Annotated[str, Column()]
+    features: Annotated[Any, ColumnNames()]
+    bins: Annotated[int, Whole(1, 1000)] = BINS
+    where: Annotated[Any, Written("text")] = None
     how: ClassVar[str] = "a row is counted once in its class, and once in the bin of each feature there"
     model: ClassVar[type[Any]] = NaiveBayesModel
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         settle_names(self)
-        whole_number(self.bins, "bins", 1, 1000)
 
     def _binned(self, public: Public) -> list[Binned]:
         return [Binned.of(name, public, self.bins) for name in self.features]

@@ -7,11 +7,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from sfumato.core.parameters import real_number, whole_number
+from sfumato.core.parameters import Column, Real, Whole, Written
 from sfumato.dp.queries.query import Law, Part, Query
 from sfumato.dp.rows import PrivateRows
 from sfumato.dp.values import CELLS, Public, Unit
@@ -27,22 +27,23 @@ class Quantile(Query):
 
     Of a column of whole numbers candidates are all of these, where there are not more than `candidates`. Else each
     stands for the numbers that are nearest to it, so that one that many rows have is found.
+
+    q: the share of rows that are below. candidates: how many values there are to choose from.
     """
 
-    column: str
-    q: float = 0.5
-    candidates: int = 1000
-    where: Any = None
+    column: Annotated[str, Column()]
+    q: Annotated[float, Real(0, 1, above=True, below=True)] = 0.5
+    candidates: Annotated[int, Whole(2, CELLS)] = 1000
+    where: Annotated[Any, Written("text")] = None
     how: ClassVar[str] = (
         "the score of a candidate is how far the rows below and above it are out of balance, which a row changes by "
         "q or 1 - q at most"
     )
 
     def __post_init__(self) -> None:
-        real_number(self.q, "q", 0, 1)
+        super().__post_init__()
         if not 0 < self._share < 1:
             raise PolicyError("q is out of range", got=f"{self.q}", allowed="above 0 and below 1")
-        whole_number(self.candidates, "candidates", 2, CELLS)
 
     @property
     def _share(self) -> Fraction:

@@ -6,19 +6,22 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Annotated, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.conditions import Condition, parse_filter
+from sfumato.core.parameters import Written, check_fields
 from sfumato.core.registry import variant_name
 from sfumato.dp.rows import PrivateRows
 from sfumato.dp.values import Public, Unit
 
-HALVINGS = 100
-CLOSED = 3  # scales of which the law of the sum is taken in closed form
+HALVINGS = 60
+TAIL = 0.05  # beyond an interval
+CLOSED = 4  # scales of which the law of the sum is taken in closed form
 REACH, POINTS = 60.0, 2000  # of the integral that it is taken by else
+FARTHEST = 10.0  # standard deviations, beyond which nothing is
 Z95 = 1.959963984540054  # of the normal law
 
 
@@ -50,10 +53,11 @@ class Part:
 @dataclass(frozen=True)
 class Law:
     """What noise of a law leaves open with 95% probability, half its width: of sums of independent noises by their
-    scales, and of one noise on whole numbers."""
+    scales, and of one noise on whole numbers; and how likely such a sum is beyond a distance from 0."""
 
     within: Callable[[Sequence[float]], float]
     whole: Callable[[float], int]
+    beyond: Callable[[Sequence[float], float], float]
 
 
 class Draw(Protocol):
@@ -67,12 +71,21 @@ class Draw(Protocol):
 
 @runtime_checkable
 class Query(Protocol):
-    """A private question: a frozen value. Its parts and sensitivities follow from what is public alone."""
+    """A private question: a frozen value. Its parts and sensitivities follow from what is public alone.
 
-    where: Any
+    where: the rows that are asked about, as "sex = F and age >= 18"; all without it. column: the one that is asked
+    about. by: columns whose public values and bins are the groups. bins: of columns with bounds, how many of equal
+    width, or their edges; one for all, or for each column. target: the column that a model predicts. features: the
+    columns that it predicts by.
+    """
+
+    where: Annotated[Any, Written("text")]
     how: ClassVar[str] = ""  # how the sensitivity was found
     needs_delta: ClassVar[bool] = False  # for keys that nobody knew of
     adaptive: ClassVar[bool] = False  # whether later parts depend on what was drawn of earlier ones
+
+    def __post_init__(self) -> None:
+        check_fields(self, "")
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -133,38 +146,51 @@ def within(scales: Sequence[float], share: float = 0.95) -> float:
     >>> round(within([2.0]), 6)
     5.991465
     """
-    known = sorted(scale for scale in scales if scale > 0)
+    known = [scale for scale in scales if scale > 0]
     if not known:
         return 0.0
-    if len(known) > CLOSED:
-        return _within_many(np.array(known), share)
-    apart = [scale * (1 + 1e-5 * i) for i, scale in enumerate(known)]  # equal ones would divide by zero
+    many = len(known) > CLOSED
+    tail = _beyond_many(known) if many else _beyond_few(known)
+    low, high = 0.0, sum(known) * math.log(len(known) / (1 - share)) + 1e-300
+    for _ in range(30 if many else HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if tail(middle) > 1 - share else (low, middle)
+    return high
+
+
+def beyond(scales: Sequence[float], distance: float) -> float:
+    """How likely the sum of independent Laplace noises is farther from 0 than a distance.
+
+    >>> round(beyond([2.0], 5.991465), 6)
+    0.05
+    """
+    known = [scale for scale in scales if scale > 0]
+    if not known:
+        return float(distance <= 0)
+    return (_beyond_many if len(known) > CLOSED else _beyond_few)(known)(distance)
+
+
+def _beyond_few(scales: Sequence[float]) -> Callable[[float], float]:
+    apart = [scale * (1 + 1e-4 * i) for i, scale in enumerate(sorted(scales))]  # equal ones would divide by zero
     squares = [scale * scale for scale in apart]
     weights = [
         math.prod(own / (own - other) for j, other in enumerate(squares) if j != i) for i, own in enumerate(squares)
     ]
-
-    def beyond(t: float) -> float:
-        return sum(weight * math.exp(-t / scale) for weight, scale in zip(weights, apart, strict=True))
-
-    low, high = 0.0, sum(apart) * math.log(len(apart) / (1 - share)) + 1e-300
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if beyond(middle) > 1 - share else (low, middle)
-    return high
+    return lambda t: sum(weight * math.exp(-t / scale) for weight, scale in zip(weights, apart, strict=True))
 
 
-def _within_many(scales: np.ndarray, share: float) -> float:
+def _beyond_many(scales: Sequence[float]) -> Callable[[float], float]:
     """By the characteristic function of the sum, whose closed form would subtract large numbers: Gil-Pelaez 1951."""
     unit = math.sqrt(2 * float(np.square(scales).sum()))  # a standard deviation
     u = (np.arange(POINTS) + 0.5) * (REACH / POINTS)
-    law = np.exp(-np.log1p(np.square(np.outer(scales / unit, u))).sum(axis=0)) / u
-    low, high = 0.0, 10.0
-    for _ in range(30):
-        middle = (low + high) / 2
-        held = 2 / math.pi * float(np.dot(np.sin(u * middle), law)) * (REACH / POINTS)
-        low, high = (middle, high) if held < share else (low, middle)
-    return high * unit
+    law = np.exp(-np.log1p(np.square(np.outer(np.array(scales) / unit, u))).sum(axis=0)) / u
+
+    def tail(t: float) -> float:
+        if t > FARTHEST * unit:
+            return 0.0
+        return 1 - 2 / math.pi * float(np.dot(np.sin(u * (t / unit)), law)) * (REACH / POINTS)
+
+    return tail
 
 
 def whole_interval(scale: float, share: float = 0.95) -> int:
@@ -203,5 +229,46 @@ def normal_whole(scale: float) -> int:
     return k
 
 
-LAPLACE = Law(within, whole_interval)
-GAUSSIAN = Law(normal_within, normal_whole)
+def normal_beyond(scales: Sequence[float], distance: float) -> float:
+    """How likely the sum of independent normal noises is farther from 0 than a distance."""
+    scale = math.hypot(*scales)
+    return math.erfc(distance / scale / math.sqrt(2)) if scale > 0 else float(distance <= 0)
+
+
+LAPLACE = Law(within, whole_interval, beyond)
+GAUSSIAN = Law(normal_within, normal_whole, normal_beyond)
+
+
+def ratio_interval(
+    total: float, rows: float, ends: tuple[float, float], errors: Callable[[float], Sequence[float]], law: Law
+) -> tuple[float, tuple[float, float]]:
+    """The ratio of a noisy total to noisy rows, held between ends that it cannot pass, and its 95% interval; Fieller,
+    "Some problems in interval estimation", 1954.
+
+    The interval holds each ratio v of which total - v rows is not beyond its noise: the scales of that are `errors` of
+    v, since the same is 0 without noise. So it is exact though the rows are few; where fewer than one are left, it is
+    all that there is between the ends.
+    """
+    value = min(max(total / max(rows, 1.0), ends[0]), ends[1])
+    if rows < 1:
+        return value, ends
+
+    def is_open(v: float) -> bool:
+        return law.beyond(errors(v), abs(v - value) * rows) > TAIL
+
+    near = 2 * law.within(errors(value)) / rows  # nearly always beyond it
+    low, high = (_last_open(value, end, near, is_open) for end in ends)
+    return value, (low, high)
+
+
+def _last_open(value: float, end: float, near: float, is_open: Callable[[float], bool]) -> float:
+    """The number farthest from a value, towards an end, that is open."""
+    if is_open(end):
+        return end
+    inside, outside = value, value + math.copysign(min(near, abs(end - value)), end - value)
+    if is_open(outside):
+        inside, outside = outside, end
+    for _ in range(30):
+        middle = (inside + outside) / 2
+        inside, outside = (middle, outside) if is_open(middle) else (inside, middle)
+    return outside

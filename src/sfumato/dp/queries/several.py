@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 
 from sfumato.core.conditions import Condition
+from sfumato.core.parameters import Written
 from sfumato.dp.queries.query import Draw, Law, Part, Query
 from sfumato.dp.rows import PrivateRows
 from sfumato.dp.values import Public, Unit
@@ -23,9 +24,11 @@ class Several(Query):
     """Several questions together, each for an equal share of the cost.
 
     Where all are in the same public groups, one frame has the answers to all of them; else there is a list of answers.
+
+    queries: the questions.
     """
 
-    queries: Any
+    queries: Annotated[Any, Written("list", "queries")]
 
     def __post_init__(self) -> None:
         listed = isinstance(self.queries, Iterable) and not isinstance(self.queries, str | bytes)

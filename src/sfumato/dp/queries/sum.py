@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from sfumato.core.parameters import Column, Written
 from sfumato.dp.grid import Grid
 from sfumato.dp.queries.query import Law, Part, Query
 from sfumato.dp.rows import PrivateRows
@@ -18,8 +19,8 @@ from sfumato.dp.values import Public, Unit
 class Sum(Query):
     """The sum of a column; a missing number counts as none."""
 
-    column: str
-    where: Any = None
+    column: Annotated[str, Column()]
+    where: Annotated[Any, Written("text")] = None
     how: ClassVar[str] = "a unit has at most so many rows, and none adds more than the bound that is farther from zero"
 
     @property

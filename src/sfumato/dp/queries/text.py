@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
+from sfumato.core.forms import make_variant
 from sfumato.core.parameters import column_name, shown
-from sfumato.core.registry import make_variant
 from sfumato.core.wording import count
 from sfumato.dp.queries import QUERIES
 from sfumato.dp.queries.grouped import Grouped

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from sfumato.core.parameters import whole_number
+from sfumato.core.parameters import Column, Whole, Written
 from sfumato.dp.queries.contingency_table import ContingencyTable
 from sfumato.dp.queries.query import Law, Part, Query
 from sfumato.dp.rows import PrivateRows
@@ -19,18 +19,18 @@ from sfumato.errors import PolicyError
 
 @dataclass(frozen=True)
 class Top(Query):
-    """The k most frequent of the public values of a column, the likely most frequent first, without their counts."""
+    """The k most frequent of the public values of a column, the likely most frequent first, without their counts.
 
-    column: str
-    k: int = 3
-    where: Any = None
+    k: how many values.
+    """
+
+    column: Annotated[str, Column()]
+    k: Annotated[int, Whole(1, CELLS)] = 3
+    where: Annotated[Any, Written("text")] = None
     how: ClassVar[str] = (
         "the score of a value is how many rows have it, which a unit changes by its rows of one value at most, all of "
         "them one way where it comes or goes"
     )
-
-    def __post_init__(self) -> None:
-        whole_number(self.k, "k", 1, CELLS)
 
     @property
     def columns(self) -> tuple[str, ...]:

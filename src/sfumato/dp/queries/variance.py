@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from sfumato.core.parameters import Column, Written
 from sfumato.dp.grid import Grid
 from sfumato.dp.queries.mean import centred
-from sfumato.dp.queries.query import Law, Part, Query
+from sfumato.dp.queries.query import Law, Part, Query, ratio_interval
 from sfumato.dp.rows import PrivateRows
 from sfumato.dp.values import Public, Unit
 
@@ -20,8 +21,8 @@ from sfumato.dp.values import Public, Unit
 class Variance(Query):
     """The variance of a column, over all its rows (not one fewer); never below 0."""
 
-    column: str
-    where: Any = None
+    column: Annotated[str, Column()]
+    where: Annotated[Any, Written("text")] = None
     how: ClassVar[str] = (
         "a count of rows, and sums of distances from the middle of the bounds and of their squares: half the width of "
         "the bounds for each row, and its square"
@@ -58,22 +59,19 @@ class Variance(Query):
             np.array([found.added(self._squares(rows.public).whole(near * near))]),
         ]
 
-    def _moments(self, noisy: Sequence[Any], scales: Sequence[float], law: Law) -> tuple[float, float]:
-        rows = max(noisy[0][0], 1.0)
-        mean, square = noisy[1][0] / rows, noisy[2][0] / rows
-        value = square - mean * mean
-        half = law.within(
-            [abs(mean * mean - value) * scales[0] / rows, 2 * abs(mean) * scales[1] / rows, scales[2] / rows]
-        )
-        return value, half
-
     def answer(self, noisy: Sequence[Any], scales: Sequence[float], public: Public, law: Law) -> tuple[Any, Any]:
-        """Mean square less squared mean, and to first order what noise leaves open of it."""
+        """The mean square about the noisy mean, and what noise leaves open of it, as that mean matters to second order
+        only."""
         low, high = public.ends(self.column)
-        most = ((high - low) / 2) ** 2
-        value, half = self._moments(noisy, scales, law)
-        low_end, high_end = (min(max(end, 0.0), most) for end in (value - half, value + half))
-        return min(max(value, 0.0), most), (low_end, high_end)
+        half = (high - low) / 2
+        rows, total, squares = (part[0] for part in noisy)
+        mean = min(max(total / max(rows, 1.0), -half), half)
+
+        def errors(v: float) -> list[float]:
+            return [abs(mean * mean - v) * scales[0], 2 * abs(mean) * scales[1], scales[2]]
+
+        about = squares - 2 * mean * total + mean * mean * rows
+        return ratio_interval(about, rows, (0.0, half * half), errors, law)
 
 
 @dataclass(frozen=True)

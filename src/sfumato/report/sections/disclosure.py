@@ -12,7 +12,7 @@ from typing import Any
 from sfumato.core.wording import number, one_in
 from sfumato.engines.order import INPUT
 from sfumato.measures.reach import Reach
-from sfumato.report.manifest import Manifest, look, measured, model, rows, table
+from sfumato.report.manifest import Manifest, constructed, look, measured, model, rows, table
 from sfumato.report.markup import Markup, join, name, names, section, tag
 from sfumato.report.markup import table as html_table
 from sfumato.report.sections.about import said
@@ -73,7 +73,7 @@ def remaining(manifest: Manifest, reach: Reach) -> Markup:
     """The section of what remains: identity, attribute and inferential disclosure."""
     intro = "What is promised against each kind of disclosure, and what the released rows still give away."
     body = [
-        (join([tag("b", kind), tag("span", told, class_="quiet said")]), _promised(reach, kind),
+        (join([tag("b", kind), tag("span", told, class_="quiet said")]), _promised(manifest, reach, kind),
          _lines(_remains(manifest, reach, kind)))
         for kind, told in KINDS.items()
     ]  # fmt: skip
@@ -81,12 +81,12 @@ def remaining(manifest: Manifest, reach: Reach) -> Markup:
     return section("kinds", "What remains, by kind of disclosure", tag("p", intro), shown)
 
 
-def _promised(reach: Reach, kind: str) -> Markup:
-    """The promises against one kind."""
+def _promised(manifest: Manifest, reach: Reach, kind: str) -> Markup:
+    """The promises against one kind, those by construction after the proven ones."""
     found = [
         tag("span", model(promise)) if promise.get("holds") else
         tag("span", tag("span", model(promise)), ": ", tag("span", "does not hold", class_="alarm"))
-        for promise in reach.promises if kind in kinds_of(promise)
+        for promise in (*reach.promises, *constructed(manifest)) if kind in kinds_of(promise)
     ]  # fmt: skip
     return _lines(found or [tag("span", "Nothing", class_="quiet")])
 

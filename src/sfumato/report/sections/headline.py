@@ -123,6 +123,10 @@ MASKED_TOO = (
     "This table was recoded, and masked too; what it promises of the people in it is proven from the released rows."
 )
 RECODED = "This table was recoded, and what it promises of the people in it is proven from the released rows."
+PRIVATE = (
+    "This table was recoded, and is differentially private by construction; what else it promises is proven from the "
+    "released rows."
+)
 
 
 def masked_verdict(manifest: Manifest) -> str:
@@ -141,7 +145,8 @@ def masked_verdict(manifest: Manifest) -> str:
         return f"{what}, and is not what {'its manifest says' if synthetic else 'its steps say'}"
     if synthetic:
         kept = "this promise" if len(asked) == 1 else "these promises"
-        what = f"{what}, and is differentially private by construction" if constructed(manifest) else what
+        if constructed(manifest):
+            what = "This table was drawn from a model, and is differentially private by construction"
         return f"{what}, and the table keeps {kept}" if asked else what
     if constructed(manifest) and not asked:
         return "This table was masked, and is differentially private by construction"
@@ -326,7 +331,8 @@ def head(manifest: Manifest, reach: Reach, standards: Sequence[Profile] = (), st
     masked, untrue = is_masked(manifest), any(look(fact, "holds") is False for fact in rows(manifest, "facts"))
     proven = reach.promises and not broken and not masked and not look(manifest, "foreign")
     over = tag("p", "Release report", class_="over")
-    kind = tag("p", MASKED_TOO if rows(manifest, "steps") else RECODED, class_="kind") if proven else None
+    how = MASKED_TOO if rows(manifest, "steps") else PRIVATE if constructed(manifest) else RECODED
+    kind = tag("p", how, class_="kind") if proven else None
     rest = beyond(reach, standard)
     but = tag("span", marked(rest), class_="but" if rest[0].startswith(",") else None) if rest else None
     said = masked_verdict(manifest) if masked else verdict(reach.promises)
@@ -374,7 +380,7 @@ def _counts(manifest: Manifest) -> Markup:
     """The first figures of a masked table."""
     released, before = look(manifest, "data", "rows"), look(manifest, "input", "rows")
     columns, facts_ = rows(manifest, "data", "columns"), rows(manifest, "facts")
-    kept = [one for one in promises(manifest) if one.get("model") != "integrity"]
+    kept = [one for one in promises(manifest) if one.get("model") != "integrity"] + constructed(manifest)
     changed = [column for column in columns if look(column, "changed")]
     return tag(
         "dl",
@@ -413,19 +419,17 @@ def _figures(manifest: Manifest) -> Markup:
     smallest = min(_known(manifest, "smallest"), default=None)
     risk = max(_known(manifest, "risk", "highest"), default=None)
     share = f"of {number(before)}" if before is not None else None
-    return tag(
-        "dl",
-        _figure("Rows released", number(released), share),
-        _figure(
-            "Rows suppressed",
-            number(look(manifest, "solution", "suppressed")),
-            f"{number(limit)} allowed" if limit is not None else None,
-        ),
-        _figure("Smallest class", number(smallest), "records alike" if smallest is not None else None),
-        _figure("Highest risk", percent(risk), one_in(risk) if risk is not None else None),
-        _figure("Information lost", number(look(manifest, "solution", "loss")), _scale(manifest)),
-        class_="figures",
-    )
+    suppressed, loss = look(manifest, "solution", "suppressed"), look(manifest, "solution", "loss")
+    told = [
+        ("Rows released", number(released), share),
+        ("Rows suppressed", number(suppressed), f"{number(limit)} allowed" if limit is not None else None),
+        ("Smallest class", number(smallest), "records alike" if smallest is not None else None),
+        ("Highest risk", percent(risk), one_in(risk) if risk is not None else None),
+        ("Information lost", number(loss), _scale(manifest)),
+    ]
+    if constructed(manifest):  # a private release does not tell what it left out
+        told = [one for one in told if one[1] != NOT_RECORDED]
+    return tag("dl", *(_figure(*one) for one in told), class_="figures")
 
 
 def _known(manifest: Manifest, *path: str) -> list[Any]:

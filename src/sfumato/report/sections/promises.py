@@ -51,7 +51,7 @@ def _built(promise: Manifest) -> Markup:
     """A promise that holds by construction, never as proven."""
     word = tag("span", "By construction", class_="verdict")
     told = tag("p", promise["sentence"]) if promise.get("sentence") else None
-    return tag("li", tag("header", tag("h3", model(promise)), word), told)
+    return tag("li", tag("header", tag("h3", model(promise)), word), told, class_="built")
 
 
 def _item(promise: Manifest, several: bool) -> Markup:
