@@ -42,6 +42,7 @@ def test_the_commands() -> None:
         "choose",
         "query",
         "lattice",
+        "studio",
         "list",
         "dp ledger",
         "dp marginals",

@@ -226,6 +226,7 @@ def test_every_public_name_is_in_the_reference() -> None:
         "SEARCHES",
         "PSEUDONYMS",
         "dp",
+        "hierarchies",
         "measures",
         "pseudonyms",
         "synthetic",

@@ -25,6 +25,7 @@ from sfumato.cli.query import query
 from sfumato.cli.report import report
 from sfumato.cli.risk import risk
 from sfumato.cli.sign import sign
+from sfumato.cli.studio import studio
 from sfumato.cli.synth import synth
 from sfumato.cli.utility import utility
 from sfumato.cli.variants import list_variants
@@ -58,6 +59,7 @@ for name, command in (
     ("query", query),
     ("dp", dp),  # a group of commands
     ("lattice", lattice),
+    ("studio", studio),
     ("list", list_variants),
 ):
     if isinstance(command, typer.Typer):

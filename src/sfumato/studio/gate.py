@@ -1,0 +1,174 @@
+"""Gate: what every request to the studio passes: its host, its origin, and who it is of.
+
+On this machine alone, the address that is printed has a token of 256 bits, which is exchanged for a cookie and dropped
+from the address. Reached from other machines, there are users with passwords instead. Browsers send the cookie with
+requests from our own pages only (SameSite=Strict); beside that, websockets and everything that is no GET must name our
+own origin.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import secrets
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from sfumato.service.limits import RateLimits
+from sfumato.service.secret import hash_password, is_password
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+COOKIE = "sfumato_studio"
+OWNER = ""  # the user where there is only one
+TRIES = 10.0  # passwords a minute, of a name
+LONGEST = 4096  # bytes of a form
+# NiceGUI writes scripts and styles into its page, and Vue compiles templates there: these are the exceptions.
+POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; frame-src 'self'; object-src 'none'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'self'"
+)
+HEADERS = [
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),  # without one, forms would name no origin
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
+]
+PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Sfumato Studio</title>
+<meta name="viewport" content="width=device-width"><style>body{{font:16px/1.5 system-ui,sans-serif;max-width:32rem;
+margin:15vh auto;padding:0 1rem;color:#1f2933}}input,button{{font:inherit;padding:.5rem .8rem;margin:.2rem 0 1rem;
+width:100%;box-sizing:border-box}}button{{background:#23527c;color:#fff;border:0;border-radius:4px}}</style>
+<main><h1>Sfumato Studio</h1>{body}</main></html>"""
+CLOSED = "<p>Open the address that <code>sfumato studio</code> printed in its terminal: it has the token.</p>"
+LOGIN = """{note}<form method="post" action="/login"><label>Name<input name="name" autocomplete="username" required
+autofocus></label><label>Password<input name="password" type="password" autocomplete="current-password" required>
+</label><button>Sign in</button></form>"""
+
+
+class StudioGate:
+    """An ASGI application around another. `users` are names and hashes of passwords; without any there is one user, who
+    has the token."""
+
+    def __init__(self, app: App, hosts: set[str], secure: bool = False, users: Mapping[str, str] | None = None) -> None:
+        self.app, self.secure = app, secure
+        self.hosts = {host.lower() for host in hosts}  # as a browser names them, with the port
+        self.users = dict(users or {})
+        self.token = "" if self.users else secrets.token_urlsafe(32)
+        self._sessions: dict[str, str] = {}  # cookie to user
+        self._limits = RateLimits()
+        self._nobody = hash_password(secrets.token_hex(16)) if self.users else ""
+        self._hashing = asyncio.Semaphore(2)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or turn it away."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        websocket = scope["type"] == "websocket"
+        if headers.get(b"host", "").lower() not in self.hosts:
+            await self._refuse(scope, send, 421, "<p>The studio has another name.</p>")
+        elif not self._is_ours(headers, websocket or scope["method"] not in ("GET", "HEAD")):
+            await self._refuse(scope, send, 403, "<p>This request comes from another page.</p>")
+        elif not websocket and self.users and scope["path"] == "/login" and scope["method"] == "POST":
+            await self._login(receive, send)
+        elif not websocket and "token=" in scope["query_string"].decode("latin-1"):
+            await self._exchange(scope, send)
+        elif (user := self._user(headers)) is None:
+            await self._refuse(scope, send, 401, LOGIN.format(note="") if self.users else CLOSED)
+        else:
+            scope.setdefault("state", {})["user"] = user
+            await self.app(scope, receive, self._guarded(send))
+
+    def _is_ours(self, headers: Mapping[bytes, str], needed: bool) -> bool:
+        origin = headers.get(b"origin")
+        site = headers.get(b"sec-fetch-site", "none")
+        if site not in ("none", "same-origin") and (needed or origin is not None):
+            return False
+        if origin is None:
+            return not needed
+        return origin.lower() in {f"{'https' if self.secure else 'http'}://{host}" for host in self.hosts}
+
+    def _user(self, headers: Mapping[bytes, str]) -> str | None:
+        try:
+            given = SimpleCookie(headers.get(b"cookie", "")).get(COOKIE)
+        except CookieError:
+            return None
+        return None if given is None else self._sessions.get(given.value)
+
+    def _admit(self, user: str) -> tuple[bytes, bytes]:
+        """A new cookie for a user, until the studio ends."""
+        value = secrets.token_urlsafe(32)
+        self._sessions[value] = user
+        secure = "; Secure" if self.secure else ""
+        return b"set-cookie", f"{COOKIE}={value}; Path=/; HttpOnly; SameSite=Strict{secure}".encode()
+
+    async def _exchange(self, scope: Scope, send: Send) -> None:
+        """A token for a cookie; the address is then without it."""
+        asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        given = "".join(value for name, value in asked if name == "token")
+        if not self.token or not hmac.compare_digest(given.encode(), self.token.encode()):
+            await self._refuse(scope, send, 401, CLOSED)
+            return
+        rest = urlencode([(name, value) for name, value in asked if name != "token"])
+        path = "/" + scope["path"].lstrip("/")  # never the name of another host
+        await _respond(send, 303, [self._admit(OWNER), (b"location", (path + (f"?{rest}" if rest else "")).encode())])
+
+    async def _login(self, receive: Receive, send: Send) -> None:
+        body = bytearray()
+        while True:
+            message = await receive()
+            body += message.get("body", b"")
+            if len(body) > LONGEST or message["type"] == "http.disconnect":
+                await _respond(send, 413, [])
+                return
+            if not message.get("more_body"):
+                break
+        form = dict(parse_qsl(body.decode("utf-8", "replace")))
+        name = form.get("name", "")
+        if self._limits.take(f"password of {name}", TRIES):
+            note = "<p>Too many tries: wait a minute.</p>"
+            await _respond(send, 429, [], PAGE.format(body=LOGIN.format(note=note)))
+            return
+        stored = self.users.get(name)
+        async with self._hashing:  # a name that is unknown costs as much
+            right = await asyncio.to_thread(is_password, form.get("password", ""), stored or self._nobody)
+        if right and stored is not None:
+            await _respond(send, 303, [self._admit(name), (b"location", b"/")])
+            return
+        note = "<p>No user has this name and password.</p>"
+        await _respond(send, 401, [], PAGE.format(body=LOGIN.format(note=note)))
+
+    async def _refuse(self, scope: Scope, send: Send, status: int, body: str) -> None:
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+        else:
+            await _respond(send, status, [], PAGE.format(body=body))
+
+    def _guarded(self, send: Send) -> Send:
+        async def guarded(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                own = {name.lower() for name, _ in message.get("headers", ())}
+                more = [header for header in HEADERS if header[0] not in own]
+                if not any(name == b"cache-control" for name in own):
+                    more.append((b"cache-control", b"no-store"))
+                message = {**message, "headers": [*message.get("headers", ()), *more]}
+            await send(message)
+
+        return guarded
+
+
+async def _respond(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: str = "") -> None:
+    content = body.encode()
+    more = [(b"content-type", b"text/html; charset=utf-8"), (b"content-length", str(len(content)).encode())]
+    more += [(b"cache-control", b"no-store"), *HEADERS]
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, *more]})
+    await send({"type": "http.response.body", "body": content})

@@ -1,0 +1,307 @@
+"""Candidates of a project, made and measured beside the original; and the map of risk and utility of many."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sfumato.studio.tasks.release import made_by
+from sfumato.studio.tasks.table import checked, draft_of, rows_of
+
+KEPT = 4  # candidates in memory
+QUERIES = 100  # random counts that the utility is measured by
+TRIALS = 200  # records that each attack tries
+BARS, CELLS = 24, 10  # bins of a distribution, and of each side of a heat map
+LONGEST = 60  # letters of a value
+BESIDE = ("loss", "suppression", "tidy", "max_cells", "account")  # keys of [search] that are of no method
+COMPARED = ("quasi", "identifying", "sensitive", "insensitive", "weight", "normalise", "loss", "suppression",
+            "hierarchies", "levels", "ends")  # fmt: skip
+_made: OrderedDict[str, Candidate] = OrderedDict()
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A release in memory, the table that it was made from, and the two side by side."""
+
+    release: Any
+    frame: pl.DataFrame  # kept, so that a table read anew is known by its identity
+    pair: Any
+    by: str
+    sampled: bool
+
+
+def candidate(asked: Mapping[str, Any], progress: Any) -> Candidate:
+    """The release of a policy, made unless it was made before; of an out-of-core table from its sample."""
+    import sfumato as sf
+    from sfumato.measures.utility import pair_of
+
+    draft = draft_of(asked)
+    draft.tables.setdefault("output", {"path": "release"})
+    progress("reading", None)
+    table = rows_of(draft)
+    key = json.dumps([draft.tables, str(asked["folder"])], sort_keys=True, default=str)
+    if key in _made and _made[key].frame is table.frame:
+        _made.move_to_end(key)
+        return _made[key]
+    by = made_by(draft.tables)
+    _, policy = checked(draft, by)
+    verbs: dict[str, tuple[Any, Any]] = {
+        "recoding": (sf.anonymize, policy.keywords),
+        "masking": (sf.mask, policy.masking),
+        "synthesis": (sf.synthesize, policy.synthesis),
+    }
+    run, keywords = verbs[by]
+    release = run(table.frame, **keywords(), progress=progress)
+    pair = pair_of(table.frame, release.table, rows=release.rows, hierarchies=getattr(release, "hierarchies", None))
+    _made[key] = Candidate(release, table.frame, pair, by, table.sampled)
+    while len(_made) > KEPT:
+        _made.popitem(last=False)
+    return _made[key]
+
+
+def measured(asked: Mapping[str, Any], progress: Any) -> dict[str, Any]:
+    """What a candidate loses, what the three attackers find, and what it is still good for."""
+    import sfumato as sf
+
+    found = candidate(asked, progress)
+    release = found.release
+    risk = sf.risk(release, progress=progress)
+    utility = sf.utility(release, queries=QUERIES, progress=progress)
+    sides = {"prosecutor": "highest", "journalist": "highest", "marketer": "average"}
+    verdict = release.solution.verdict if found.by == "recoding" else None
+    rows = found.frame.height
+    quasi = {name for names in release.roles.quasi for name in names}
+    blind = found.by == "masking" and quasi & set(release.perturbed)  # classes of other values say nothing of people
+    counted = {} if blind else risk
+    return {
+        "by": found.by,
+        "search": _name(found),
+        "rows": rows,
+        "sampled": found.sampled,
+        "suppressed": None if found.by == "synthesis" else rows - release.table.height,
+        "loss": None if verdict is None else verdict.loss,
+        "attackers": {name: counted[name][side] if name in counted else None for name, side in sides.items()},
+        "smallest": counted["prosecutor"]["smallest"] if "prosecutor" in counted else None,
+        "utility": {
+            "detail": _at(utility, "loss", "lm"),
+            "distributions": _at(utility, "distributions", "total-variation"),
+            "tables": _at(utility, "categories", "contingency"),
+            "counts": _at(utility, "queries", "median"),
+        },
+        "notes": [*risk.get("notes", ()), *utility.get("notes", ())],
+        "columns": [name for name in found.pair.shared if name in quasi]
+        + [name for name in found.pair.shared if name not in quasi],
+    }
+
+
+def _name(found: Candidate) -> str:
+    from sfumato.core.registry import variant_name
+    from sfumato.search import search_name
+
+    if found.by == "recoding":
+        return search_name(found.release.search)
+    request = found.release.request
+    steps = [request.generator] if found.by == "synthesis" else request.steps
+    return " + ".join(variant_name(type(step).__name__) for step in steps)
+
+
+def _at(found: Mapping[str, Any], *names: str) -> float | None:
+    for name in names:
+        found = (found or {}).get(name)  # type: ignore[assignment]
+    return found if isinstance(found, int | float) else None
+
+
+def attacked(asked: Mapping[str, Any], progress: Any) -> list[dict[str, Any]]:
+    """Every attack on a candidate that can be tried, beside what guessing achieves."""
+    import sfumato as sf
+
+    found = sf.attack(candidate(asked, progress).release, trials=TRIALS, progress=progress)
+    return [
+        {"name": name, "success": one["success"], "baseline": one["baseline"], "sentence": one["sentence"]}
+        for name, one in found.items()
+    ]
+
+
+def distribution(asked: Mapping[str, Any], name: str, progress: Any) -> dict[str, Any]:
+    """A column before and after, in shares of the rows; a label counts evenly for all values that it covers."""
+    column = candidate(asked, progress).pair.column(name)
+    bins, words = _binned(column, BARS)
+    return {
+        "before": np.bincount(bins, column.before, len(words)).tolist(),
+        "after": np.bincount(bins, column.after, len(words)).tolist(),
+        "words": words,
+    }
+
+
+def heat(asked: Mapping[str, Any], across: str, down: str, progress: Any) -> dict[str, Any]:
+    """Two columns together before and after, in shares of the rows."""
+    pair = candidate(asked, progress).pair
+    columns = [pair.column(name) for name in (across, down)]
+    bins, words = zip(*(_binned(column, CELLS) for column in columns), strict=True)
+    tables = []
+    for codes, share in (
+        ([column.code for column in columns], [np.eye(len(w))[b] for b, w in zip(bins, words, strict=True)]),
+        (
+            [column.label for column in columns],
+            [_spread(column, b, len(w)) for column, b, w in zip(columns, bins, words, strict=True)],
+        ),
+    ):
+        keys, count = np.unique(codes[0].astype(np.int64) * len(share[1]) + codes[1], return_counts=True)
+        first, second = keys // len(share[1]), keys % len(share[1])
+        tables.append(share[1][second].T @ (share[0][first] * count[:, None]) / max(len(codes[0]), 1))
+    return {"across": words[0], "down": words[1], "before": tables[0].tolist(), "after": tables[1].tolist()}
+
+
+def _spread(column: Any, bins: np.ndarray, size: int) -> np.ndarray:
+    """Per label, the share of its values in each bin."""
+    found = np.zeros((len(column.text), size))
+    of = np.repeat(np.arange(len(column.text)), column.size)
+    np.add.at(found, (of, bins[column.members]), 1 / np.maximum(column.size, 1)[of])
+    return found
+
+
+def _binned(column: Any, most: int) -> tuple[np.ndarray, list[str]]:
+    """The bin of each value of a column, and what the bins are called: ranges of numbers and dates, else the most
+    frequent values and all others together."""
+    names = ["–" if text is None else text[:LONGEST] for text in column.support]
+    place = column.place
+    if place is not None and len(names) > most and np.isfinite(place).any():
+        known = np.isfinite(place)
+        edges = np.linspace(place[known].min(), place[known].max(), most + 1)
+        bins = np.full(len(names), most)
+        bins[known] = np.clip(np.searchsorted(edges, place[known], "right") - 1, 0, most - 1)
+        words = []
+        for i in range(most):
+            inside = np.flatnonzero(bins == i)
+            ends = inside[np.argsort(place[inside])] if len(inside) else inside
+            words.append("" if not len(ends) else f"{names[ends[0]]} – {names[ends[-1]]}"
+                         if len(ends) > 1 else names[ends[0]])  # fmt: skip
+        return bins, [*words, "–"] if not known.all() else words
+    if len(names) <= most:
+        return np.arange(len(names)), names
+    order = np.argsort(-column.before, kind="stable")
+    bins = np.full(len(names), most - 1)
+    bins[order[: most - 1]] = np.arange(most - 1)
+    return bins, [*(names[i] for i in order[: most - 1]), "…"]
+
+
+def some_rows(asked: Mapping[str, Any], count: int, progress: Any) -> dict[str, Any]:
+    """Some rows of the original, evenly through it, and what became of each; of a synthetic table its first rows."""
+    from sfumato.core.printed import printed
+
+    found = candidate(asked, progress)
+    names, release = list(found.release.table.columns), found.release
+
+    def texts(frame: pl.DataFrame, rows: Sequence[int]) -> list[list[str | None]]:
+        some = frame.select(pl.col(names).gather(list(rows)))
+        return [list(row) for row in zip(*(printed(c).str.slice(0, LONGEST) for c in some.iter_columns()), strict=True)]
+
+    if release.rows is None:
+        shown = texts(release.table, range(min(count, release.table.height)))
+        return {"columns": names, "rows": [{"number": i + 1, "before": None, "after": row}
+                                           for i, row in enumerate(shown)]}  # fmt: skip
+    chosen = np.unique(np.linspace(0, found.frame.height - 1, count).astype(int))
+    place = {int(row): i for i, row in enumerate(release.rows)}
+    there = [place[int(i)] for i in chosen if int(i) in place]
+    after = iter(texts(release.table, there))
+    before = texts(found.frame, chosen.tolist())
+    return {
+        "columns": names,
+        "rows": [
+            {"number": int(i) + 1, "before": row, "after": next(after) if int(i) in place else None}
+            for i, row in zip(chosen, before, strict=True)
+        ],
+    }
+
+
+def choices(progress: Any) -> dict[str, list[Any]]:
+    """The searches, maskers and generators that there are, and the highest risks that others accept."""
+    from sfumato.masking import MASKERS
+    from sfumato.measures.standards.thresholds import THRESHOLDS
+    from sfumato.search import SEARCHES
+    from sfumato.synthetic import GENERATORS
+
+    return {
+        "searches": list(SEARCHES),
+        "maskers": list(MASKERS),
+        "generators": list(GENERATORS),
+        "thresholds": [[one.limit, one.use] for one in THRESHOLDS],
+    }
+
+
+def mapped(
+    asked: Mapping[str, Any],
+    searches: Sequence[str],
+    ks: Sequence[int],
+    masks: Sequence[str],
+    generators: Sequence[str],
+    progress: Any,
+) -> dict[str, Any]:
+    """The map of risk and utility over searches and k, maskings and generators; each point with its policy."""
+    import sfumato as sf
+    from sfumato.comparing.axes import AXES_OF_BOTH, USUAL_AXES
+    from sfumato.verbs.compare import generator_forms
+    from sfumato.verbs.steps import forms_of
+
+    draft = draft_of(asked)
+    given = dict(draft.tables)
+    kept = {name: table for name, table in given.items() if name not in ("mask", "synthesis")}
+    others = [one for one in kept.get("require", []) if one.get("model") != "k-anonymity"]
+    draft.tables.clear()
+    draft.tables.update(kept | {"output": {"path": "release"}, "require": [{"model": "k-anonymity", "k": 2}, *others]})
+    _, policy = checked(draft)
+    keywords = {name: value for name, value in policy.keywords().items() if name in COMPARED}
+    beside = [one for one in policy.require if one.model != "k-anonymity"]
+    frame = rows_of(draft).frame
+    found = sf.compare(
+        frame, **keywords, search=list(searches), k=sorted(ks), require=beside, mask=list(masks),
+        synthesize=list(generators), rest="release", progress=progress,
+    )  # fmt: skip
+    changed = [_masked(kept, form, frame, policy) for form in (forms_of(list(masks)) if masks else [])]
+    changed += [_drawn(kept, form) for form in (generator_forms(list(generators)) if generators else [])]
+    points = []
+    for row in found.to_dicts():
+        tables = _recoded(kept, row["search"], row["k"], others) if row["family"] == "recoding" else changed.pop(0)
+        points.append({name: row[name] for name in ("family", "search", "parameters", "k", "risk", "utility", "loss",
+                                                    "suppressed", "pareto", "status", "reason")}
+                      | {"policy": tables})  # fmt: skip
+    utility, risk = AXES_OF_BOTH if masks or generators else USUAL_AXES
+    return {"points": points, "utility": utility, "risk": risk, "rows": frame.height}
+
+
+def _recoded(tables: Mapping[str, Any], search: str, k: int, others: Sequence[Any]) -> dict[str, Any]:
+    own = tables.get("search", {})
+    kept = own if own.get("method") == search else {key: own[key] for key in BESIDE if key in own}
+    required = [{"model": "k-anonymity", "k": k}, *others]
+    return {**tables, "search": {**kept, "method": search}, "require": required}
+
+
+def _masked(tables: Mapping[str, Any], form: Sequence[str], frame: pl.DataFrame, policy: Any) -> dict[str, Any]:
+    """The policy of a masking; steps that name no columns change the quasi-identifiers that fit them."""
+    from sfumato.comparing.points import asked as read_form
+    from sfumato.core.masked import typed
+    from sfumato.masking.run import with_columns
+    from sfumato.verbs.steps import masks_of
+
+    quasi = {name for names in policy.roles.quasi for name in names}
+    steps = []
+    [parsed] = masks_of([list(form)])
+    for text, step in zip(form, parsed, strict=True):
+        named = read_form(text, "mask")
+        columns = with_columns(step, typed(frame), sorted(set(frame.columns) - quasi)).columns
+        steps.append({**named.options, "step": named.name, "columns": list(columns)})
+    return {name: table for name, table in tables.items() if name not in ("require", "search")} | {"mask": steps}
+
+
+def _drawn(tables: Mapping[str, Any], form: str) -> dict[str, Any]:
+    from sfumato.comparing.points import asked as read_form
+
+    named = read_form(form, "synthesize")
+    kept = {name: table for name, table in tables.items() if name not in ("require", "search")}
+    return kept | {"synthesis": {"generator": {"name": named.name, **named.options}}}

@@ -1,0 +1,102 @@
+"""Releases of a project: planned, made, verified and signed as the shell does it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sfumato.studio.tasks.table import checked, draft_of
+
+
+def made_by(tables: Mapping[str, Any]) -> str:
+    """Which verb a policy is for: "recoding", "masking" or "synthesis"."""
+    if "synthesis" in tables:
+        return "synthesis"
+    return "masking" if tables.get("mask") and not tables.get("require") else "recoding"
+
+
+def planned(asked: Mapping[str, Any], progress: Any) -> dict[str, Any]:
+    """What will become of the table, column by column, and what is promised; the faults of the policy are raised."""
+    progress("reading", None)
+    draft = draft_of(asked)
+    draft.tables["output"] = {"path": "release", **draft.tables.get("output", {})}
+    opened, policy = checked(draft, made_by(draft.tables))
+    roles, columns = policy.roles, opened.columns or []
+    given = {name: roles.role(name) or "" for name in columns}
+    return {
+        "by": made_by(draft.tables),
+        "format": policy.format,
+        "suppression": policy.suppression,
+        "columns": given,
+        "steps": [step.name if hasattr(step, "name") else type(step).__name__ for _, step in policy.mask],
+        "promises": [{"model": one.model, "sentence": one.sentence()} for one in policy.require],
+    }
+
+
+def make(asked: Mapping[str, Any], folder: str, progress: Any) -> dict[str, Any]:
+    """Write a release into a folder, and say what verify finds there."""
+    import sfumato as sf
+    from sfumato.cli.console import notes
+    from sfumato.engines.memory.table import MemoryTable
+
+    draft = draft_of(asked)
+    by = made_by(draft.tables)
+    draft.tables["output"] = {**draft.tables.get("output", {}), "path": folder, "overwrite": False}
+    draft.tables["output"].pop("table", None)
+    opened, policy = checked(draft, by)
+    verbs: dict[str, tuple[Any, Any]] = {
+        "recoding": (sf.anonymize, policy.keywords),
+        "masking": (sf.mask, policy.masking),
+        "synthesis": (sf.synthesize, policy.synthesis),
+    }
+    run, keywords = verbs[by]
+    with notes() as told:
+        if opened.stored:
+            run(opened.data, **keywords(), **policy.stored(), progress=progress)
+        else:
+            found = run(MemoryTable(opened.data, reading=opened.reading), **keywords(), progress=progress)
+            progress("writing", None)
+            found.save(folder, format=policy.format, pdf=draft.tables["output"].get("pdf", False))
+    return verified(folder, progress) | {"notes": told}
+
+
+def verified(folder: str, progress: Any) -> dict[str, Any]:
+    """What verify finds in the folder of a release, who signed it, and what was done, told to a lay reader."""
+    from sfumato.release.signature import signed
+    from sfumato.verbs.explain import explain_folder
+
+    progress("verifying", None)
+    told, found = explain_folder(Path(folder), "en")
+    assert found is not None  # its rows are in the folder
+    found = signed(found, Path(folder))
+    promises = [
+        {"model": one.model, "holds": one.holds, "how": one.how, "sentence": one.sentence, "note": one.note}
+        for one in found.promises
+    ]
+    facts = [{"holds": one.holds, "sentence": one.sentence, "note": one.note} for one in found.facts]
+    signature = found.signature and {**vars(found.signature), "faults": list(found.signature.faults)}
+    return {
+        "outcome": found.outcome, "rows": found.rows, "promises": promises, "facts": facts, "signature": signature,
+        "caveat": found.caveat, "told": [list(line) for line in told.lines],
+    }  # fmt: skip
+
+
+def sign(folder: str, key: str, asked: Mapping[str, str], trusted: bool, progress: Any) -> dict[str, Any]:
+    """Sign a release with the key of the user, which is made where there is none; `trusted` puts it among the keys that
+    verify knows."""
+    from sfumato.release.signature import new_key, trust
+    from sfumato.release.signature import sign as sign_release
+
+    place = Path(key)
+    if not place.exists():
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        public = new_key(place, passphrase=asked["passphrase"])
+        if trusted:
+            trust(public)
+    progress("verifying", None)
+    sign_release(
+        Path(folder), key=place, name=asked["name"], statement=asked["statement"], date=asked["date"],
+        passphrase=asked["passphrase"], overwrite=True,
+    )  # fmt: skip
+    return verified(folder, progress)

@@ -1,0 +1,109 @@
+"""A search over the table of a project: what it gives, in figures and words, or what keeps it from giving anything."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import Infeasible
+from sfumato.studio.tasks.table import checked, draft_of, file_marks
+
+KEPT = 2  # releases in memory
+ASKED = ("input", "roles", "hierarchies", "levels", "require", "mask", "search")  # what a recoding depends on
+SHOWN = 3  # labels that are told of a column
+_releases: OrderedDict[Any, Any] = OrderedDict()
+
+
+def find(asked: Mapping[str, Any], progress: Any) -> dict[str, Any]:
+    """The figures of the recoding that the policy gives, or the closest verdict and what would help."""
+    try:
+        return figures(released(asked, progress))
+    except Infeasible as error:
+        closest = error.closest if isinstance(error.closest, Mapping) else {}
+        told = {"what": error.what, "got": error.got, "allowed": error.allowed, "hint": error.hint}
+        return {
+            "infeasible": {key: None if value is None else str(value) for key, value in told.items()},
+            "suppressed": closest.get("suppressed"),
+            "levels": closest.get("levels"),
+            "rows": table_rows(asked),
+        }
+
+
+def released(asked: Mapping[str, Any], progress: Any) -> Any:
+    """The release of the policy as it is, made unless it was made just now."""
+    import sfumato as sf
+    from sfumato.engines.memory.table import MemoryTable
+
+    draft = draft_of(asked)
+    key = file_marks(draft), json.dumps({name: asked["tables"].get(name) for name in ASKED}, sort_keys=True)
+    if key in _releases:
+        _releases.move_to_end(key)
+        return _releases[key]
+    opened, policy = checked(draft)
+    if opened.stored:
+        with tempfile.TemporaryDirectory(dir=Path(asked["folder"]) / "private") as folder:
+            draft.tables["output"] = {"path": str(Path(folder) / "out")}
+            opened, policy = checked(draft)
+            return sf.anonymize(opened.data, **policy.keywords(), **policy.stored(), progress=progress)
+    table = MemoryTable(opened.data, reading=opened.reading)
+    found = sf.anonymize(table, **policy.keywords(), progress=progress)
+    _releases[key] = found
+    while len(_releases) > KEPT:
+        _releases.popitem(last=False)
+    return found
+
+
+def table_rows(asked: Mapping[str, Any]) -> int:
+    """How many rows the table has."""
+    opened, _ = checked(draft_of(asked))
+    return int(opened.data.rows() if opened.stored else opened.data.height)
+
+
+def figures(release: Any) -> dict[str, Any]:
+    """What a release comes to, for its owner's eyes: plain values."""
+    from sfumato.losses import LOSSES, loss_name
+    from sfumato.report.manifest import titled
+    from sfumato.search import SEARCHES, search_name
+
+    solution, verdict, name = release.solution, release.solution.verdict, search_name(release.search)
+    worst = min(release.verification.classes, key=lambda one: one["smallest"])
+    return {
+        "search": name,
+        "title": titled(SEARCHES, name),
+        "choice": None if solution.choice is None else {"why": solution.choice.why, "next": solution.choice.runner_up},
+        "optimal": solution.optimal,
+        "seconds": solution.seconds,
+        "rows": release.verification.rows + verdict.suppressed,
+        "suppressed": verdict.suppressed,
+        "loss": verdict.loss,
+        "loss_title": titled(LOSSES, loss_name(release.policy.loss)),
+        "classes": worst["classes"],
+        "smallest": worst["smallest"],
+        "risk": worst["risk"]["highest"],
+        "average_risk": worst["risk"]["average"],
+        "levels": solution.levels,
+        "columns": [_column(release, one, verdict.per_attribute.get(one)) for one in release.policy.columns],
+    }
+
+
+def _column(release: Any, name: str, loss: float | None) -> dict[str, Any]:
+    """What became of a column: its level where it has one, and its most frequent labels."""
+    attribute = release.microdata.attribute(name)
+    level = (release.solution.levels or {}).get(name)
+    found = {"name": name, "loss": loss, "values": len(attribute.categories), "level": level,
+             "height": None if level is None else attribute.ladder.height}  # fmt: skip
+    if not release.in_memory:
+        return {**found, "labels": None, "shown": []}
+    from sfumato.core.printed import printed
+
+    labels = (
+        printed(release.table.get_column(name))
+        .alias("label")
+        .value_counts()
+        .sort("count", "label", descending=[True, False])
+    )
+    return {**found, "labels": labels.height, "shown": labels.get_column("label").head(SHOWN).to_list()}

@@ -1,0 +1,56 @@
+"""Texts of the studio: one file per language, a table per view."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+LANGUAGES = {"en": "English", "it": "Italiano"}
+
+
+@cache
+def catalogue(language: str) -> dict[str, str]:
+    """All texts of a language by "view.name"."""
+    tables = tomllib.loads(files(__name__).joinpath(f"{language}.toml").read_text(encoding="utf-8"))
+    return {f"{table}.{name}": text for table, texts in tables.items() for name, text in texts.items()}
+
+
+def preferred(header: str) -> str:
+    """The language that a browser asks for first, of those there are.
+
+    >>> preferred("it-IT,it;q=0.9,en;q=0.8"), preferred("fr")
+    ('it', 'en')
+    """
+    asked = (part.split(";")[0].strip()[:2].lower() for part in header.split(","))
+    return next((name for name in asked if name in LANGUAGES), "en")
+
+
+class Texts:
+    """The texts of one language: `texts("data.rows", count=3)`."""
+
+    def __init__(self, language: str) -> None:
+        self.language = language if language in LANGUAGES else "en"
+
+    def __call__(self, name: str, /, **values: Any) -> str:
+        """A text by its name, with values in its holes."""
+        return catalogue(self.language)[name].format(**values)
+
+    def said(self, text: str) -> str:
+        """A sentence of the library, such as a message or the words of a criterion, as far as it was translated."""
+        from sfumato.report.translation import translated
+
+        return translated(text, self.language)
+
+    def number(self, value: Any) -> str:
+        """A number as the language writes it."""
+        from sfumato.core.wording import number
+
+        return self.said(number(value))
+
+    def percent(self, share: float) -> str:
+        """A share as the language writes it."""
+        from sfumato.core.wording import percent
+
+        return self.said(percent(share))

@@ -1,0 +1,76 @@
+"""A studio that runs in a process of its own, and a browser that looks at it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+AXE = Path(__file__).parent / "axe" / "axe.min.js"
+FLAGS = [
+    f"--{flag}"
+    for flag in (
+        "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking",
+        "disable-component-update", "disable-sync",
+    )
+]  # fmt: skip
+
+
+@contextmanager
+def running(projects: Path, *flags: str) -> Iterator[str]:
+    """The address of a studio, with its token."""
+    command = [sys.executable, "-m", "sfumato", "studio", "--no-open", "--projects", str(projects), *flags]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ)) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        found = re.search(r"https?://\S+", line)
+        assert found, line
+        try:
+            yield found[0]
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+@dataclass
+class Watched:
+    """A page, and what it said and asked for that it should not."""
+
+    page: Any
+    faults: list[str] = field(default_factory=list)
+
+    def accessible(self) -> list[str]:
+        """Serious faults that axe-core finds."""
+        self.page.mouse.move(0, 0)
+        self.page.wait_for_timeout(500)  # half-way through a transition colours are others
+        self.page.evaluate(AXE.read_text(encoding="utf-8"))
+        found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
+        return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in serious]
+
+
+@contextmanager
+def browsing(chromium: str, url: str, **more: Any) -> Iterator[Watched]:
+    """A page at an address; requests to other hosts, errors and messages on the console are noted as faults."""
+    from playwright.sync_api import sync_playwright
+
+    host = re.match(r"https?://[^/]+", url)[0]  # type: ignore[index]
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=FLAGS)
+        page = browser.new_page(**{"viewport": {"width": 1440, "height": 900}, "accept_downloads": True, **more})
+        watched = Watched(page)
+        page.on("console", lambda m: watched.faults.append(m.text) if m.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: watched.faults.append(str(error)))
+        page.on(
+            "request",
+            lambda r: watched.faults.append(r.url) if not r.url.startswith((host, "data:", "blob:")) else None,
+        )
+        page.goto(url)
+        yield watched
+        browser.close()

@@ -1,0 +1,63 @@
+"""The studio in a real browser: from an empty folder to a release that verify confirms."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import sfumato as sf
+from sfumato.studio.lessons import LINES, OVER_LEVELS
+from tests.studio.running import browsing, running
+
+pytestmark = pytest.mark.browser
+
+
+def test_from_the_example_to_a_release(chromium, tmp_path):
+    with running(tmp_path) as url, browsing(chromium, url) as watched:
+        page = watched.page
+        page.set_default_timeout(240_000)  # the first run compiles
+        page.get_by_role("button", name="Open: Hospital register").click()
+        page.get_by_text("20,000 rows, 7 columns").wait_for()
+        assert "token" not in page.url
+        assert watched.accessible() == []
+        page.get_by_role("link", name="Roles").click()
+        page.get_by_text("7 columns have no role yet").wait_for()
+        assert watched.accessible() == []
+        page.get_by_role("button", name="Take all suggestions").click()
+        page.get_by_text("Every column has a role.").wait_for()
+        page.get_by_role("button", name="Undo").click()
+        page.get_by_text("7 columns have no role yet").wait_for()
+        page.get_by_role("button", name="Redo").click()
+        page.get_by_role("link", name="Release").click()
+        page.get_by_role("button", name="Make the release").click()
+        page.get_by_text("every promise holds").wait_for()
+        assert watched.accessible() == []
+        assert watched.faults == []
+    [project] = [path for path in tmp_path.iterdir() if path.is_dir()]
+    assert sf.verify(project / "releases" / "1").holds
+
+
+def test_every_lesson_is_stepped_to_its_end_and_back(chromium, tmp_path):
+    with running(tmp_path) as url, browsing(chromium, url) as watched:
+        page = watched.page
+        page.set_default_timeout(240_000)  # the first run compiles
+        home = url.partition("/?")[0]
+        for search in LINES:
+            page.goto(f"{home}/teach?lesson={search}&table={'patients' if search in OVER_LEVELS else 'plane'}&step=2")
+            page.get_by_text("Step 2 of").wait_for()
+            second = page.locator("svg.lesson").inner_html()
+            page.get_by_role("button", name="One step on").click()
+            page.get_by_text("Step 3 of").wait_for()
+            page.get_by_role("button", name="One step back").click()
+            page.get_by_text("Step 2 of").wait_for()
+            assert page.locator("svg.lesson").inner_html() == second
+            page.get_by_role("button", name="Last step").click()
+            page.get_by_text(re.compile(r"Step (\d+) of \1$")).wait_for()
+        assert watched.accessible() == []
+        page.get_by_role("button", name="First step").click()
+        page.get_by_role("button", name="Predict the next step").click()
+        page.locator(".q-radio").first.click()
+        page.get_by_role("button", name="Check").click()
+        page.get_by_text(re.compile(r"^(Right\.|No: )")).wait_for()
+        assert watched.faults == []
