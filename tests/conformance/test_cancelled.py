@@ -151,7 +151,7 @@ def cancelled(case: Callable[[Progress], Any], moment: float) -> tuple[float, fl
         case(progress)
     except sf.Cancelled:
         returned = time.perf_counter() - raised[0]
-        while working() - before:
+        while working() - before and time.perf_counter() < raised[0] + 5 * IDLE:
             time.sleep(0.005)
         return returned, time.perf_counter() - raised[0]
     except sf.errors.Infeasible:

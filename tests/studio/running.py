@@ -35,7 +35,11 @@ def running(projects: Path, *flags: str) -> Iterator[str]:
             yield found[0]
         finally:
             process.terminate()
-            process.wait(20)
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()  # so that the test fails, and does not wait for ever
+                raise
 
 
 @dataclass
