@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
 import time
+from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
 
 from sfumato.errors import Cancelled
-from sfumato.studio.worker import Job, TaskFailed, Workers
+from sfumato.studio.context import PageContext
+from sfumato.studio.server import Studio
+from sfumato.studio.texts import Texts
+from sfumato.studio.worker import LONG, Job, TaskFailed, Workers, _Worker
 
 TASK = "data.summary"
 
@@ -20,6 +26,56 @@ def table(tmp_path_factory):
     folder = tmp_path_factory.mktemp("table")
     pl.DataFrame({"age": [31, 42, None], "sex": ["f", "m", "f"]}).write_csv(folder / "t.csv")
     return {"tables": {"input": {"path": "t.csv"}}, "folder": str(folder)}
+
+
+def idle_workers(count):
+    """As many workers without a process as there may be."""
+    workers = Workers(count, memory=1)
+    workers._workers += [_Worker(SimpleNamespace(is_alive=lambda: True), None) for _ in range(count)]
+    return workers
+
+
+def test_long_tasks_leave_one_worker_to_short_ones_and_one_that_waits_is_cancelled():
+    async def run():
+        workers = idle_workers(2)
+        searching = await workers._take("a", Job("search.find"))
+        second = Job("release.make")
+        waiting = asyncio.create_task(workers._take("b", second))
+        await asyncio.sleep(0.01)
+        short = await asyncio.wait_for(workers._take("b", Job(TASK)), 1)
+        assert short is not searching
+        await workers._release(short)
+        await asyncio.sleep(0.01)
+        assert not waiting.done()  # its turn comes after the other long one
+        second.cancel()
+        with pytest.raises(Cancelled):
+            await asyncio.wait_for(waiting, 1)
+        third = asyncio.create_task(workers._take("b", Job("search.find")))
+        await asyncio.sleep(0.01)
+        await workers._release(searching)
+        assert await asyncio.wait_for(third, 1) is short  # where its table is
+
+    asyncio.run(run())
+
+
+def test_long_tasks_exist():
+    for task in LONG:
+        module, function = task.split(".")
+        assert callable(getattr(importlib.import_module(f"sfumato.studio.tasks.{module}"), function))
+
+
+def test_work_for_a_page_that_was_closed_is_cancelled():
+    async def run():
+        workers = idle_workers(1)
+        await workers._take("", Job("search.find"))
+        context = PageContext(Studio(Path(), workers), "", Texts("en"))
+        waiting = asyncio.create_task(context.run("search.find"))
+        await asyncio.sleep(0.01)
+        context.leave()
+        assert await asyncio.wait_for(waiting, 1) is None
+        assert context.jobs == set()
+
+    asyncio.run(run())
 
 
 @pytest.mark.slow

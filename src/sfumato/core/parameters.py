@@ -18,12 +18,13 @@ from numbers import Integral
 from numbers import Real as RealNumber
 from pathlib import Path
 from types import NoneType
-from typing import Annotated, Any, ClassVar, ParamSpec, TypeVar, get_args, get_origin
-
-import numpy as np
-import polars as pl
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, ParamSpec, TypeVar, get_args, get_origin
 
 from sfumato.errors import ColumnError, OutputError, PolicyError, did_you_mean
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
 
 LARGEST = 2**53  # of whole numbers: more than any table has rows, and still exact as a float
 
@@ -31,6 +32,7 @@ LARGEST = 2**53  # of whole numbers: more than any table has rows, and still exa
 def whole_number(value: Any, what: str, least: int = 1, most: int = LARGEST) -> int:
     """A whole number within bounds.
 
+    >>> import numpy as np
     >>> whole_number(np.int64(3), "folds", 2)
     3
     """
@@ -188,6 +190,8 @@ def mapping(
 
 def weights_of(frame: pl.DataFrame, name: str | None) -> np.ndarray | None:
     """Survey weights: numbers above 0, none missing."""
+    import polars as pl
+
     if name is None:
         return None
     column = frame.get_column(name)

@@ -6,14 +6,13 @@ import json
 import os
 import ssl
 import urllib.error
-import urllib.parse
 import urllib.request
 from pathlib import Path
 from typing import Any
 
 from sfumato.core.parameters import path_of
 from sfumato.errors import BudgetSpent, InputError, PolicyError, ReadError, SfumatoError
-from sfumato.service.policy import is_loopback
+from sfumato.service.address import service_address
 
 SECONDS = 120.0
 ERRORS: dict[str, type[SfumatoError]] = {"BudgetSpent": BudgetSpent}
@@ -71,25 +70,6 @@ class ServiceClient:
             raise _error(error) from None
         except (OSError, ValueError) as error:
             raise ReadError(f"the service at {self.address} does not answer: {type(error).__name__}") from None
-
-
-def service_address(text: str) -> str:
-    """The address of a service, checked.
-
-    >>> service_address("http://127.0.0.1:8321/")
-    'http://127.0.0.1:8321'
-    """
-    try:
-        parts = urllib.parse.urlsplit(text)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host = port = None
-    if not host or parts.scheme not in ("http", "https") or parts.username is not None:
-        raise PolicyError("this is no address of a service", got=repr(text), allowed="http://127.0.0.1:8321")
-    if parts.scheme == "http" and not is_loopback(host):
-        raise PolicyError("a key is sent to other machines by https alone", got=repr(text))
-    shown = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{shown}" + ("" if port is None else f":{port}")
 
 
 def _error(error: urllib.error.HTTPError) -> SfumatoError:

@@ -18,10 +18,11 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
+from sfumato.service.address import is_loopback
 from sfumato.service.audit import AuditLog
 from sfumato.service.datasets import complain
 from sfumato.service.limits import RateLimits
-from sfumato.service.policy import ServicePolicy, UserTable, is_loopback
+from sfumato.service.policy import ServicePolicy, UserTable
 from sfumato.service.secret import hash_key, is_password
 
 Scope = MutableMapping[str, Any]

@@ -6,7 +6,6 @@ each of which lets a user ask a dataset for a purpose. Relative paths start at t
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from sfumato.dp.queries import QUERIES
 from sfumato.errors import PolicyError, did_you_mean
 from sfumato.policyfile.file import Draft, load
 from sfumato.policyfile.tables import Faults, Name, PolicyTable, is_address
+from sfumato.service.address import is_loopback
 from sfumato.service.secret import KEY_HASH, password_fault
 
 TABLES = ("service", "datasets", "users", "grants")
@@ -205,18 +205,6 @@ def _grants(draft: Draft, faults: Faults) -> dict[int, GrantTable]:
         return {}
     made = {i: _model(GrantTable, one, faults, ("grants", i)) for i, one in enumerate(written)}
     return {i: one for i, one in made.items() if one is not None}
-
-
-def is_loopback(address: str) -> bool:
-    """Whether an address is reached from this machine alone.
-
-    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
-    (True, True, False)
-    """
-    try:
-        return address == "localhost" or ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False
 
 
 def _check_service(service: ServiceTable, home: Path, faults: Faults) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import MissingExtra, OutputError
-from sfumato.service.policy import is_loopback, read_policy
+from sfumato.service.address import is_loopback
+from sfumato.service.policy import read_policy
 
 
 def serve(

@@ -40,6 +40,7 @@ class PageContext:
     texts: Texts
     project: Project | None = None
     drawn: Drawn = field(default_factory=Drawn)
+    jobs: set[Job] = field(default_factory=set)  # under way for this page
 
     @property
     def root(self) -> Path:
@@ -88,6 +89,8 @@ class PageContext:
         """The result of a task of a worker, or None where it was cancelled or failed, which the page then says, or
         `failed` does."""
         about = "" if self.project is None else str(self.project.folder)
+        job = job or Job(task)
+        self.jobs.add(job)
         try:
             return await self.studio.workers.run(task, *arguments, about=about, slot=slot, job=job)
         except Cancelled:
@@ -95,6 +98,13 @@ class PageContext:
         except SfumatoError as error:
             (failed or self.complain)(error)
             return None
+        finally:
+            self.jobs.discard(job)
+
+    def leave(self) -> None:
+        """Cancel what is under way: the page was closed."""
+        for job in self.jobs:
+            job.cancel()
 
     def complain(self, error: SfumatoError) -> None:
         """Say on the page what went wrong."""

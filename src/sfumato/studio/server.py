@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import sys
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from sfumato.errors import MissingExtra, OutputError, PolicyError, ReadError
+from sfumato.service.address import is_loopback, service_address
 from sfumato.studio.project import STATE
 
 if TYPE_CHECKING:
@@ -39,9 +41,6 @@ class Studio:
     def service_at(self, address: str) -> str:
         """The checked address of a service of private answers: the one that the studio was started with, or, where
         there is one user, another of this machine."""
-        from sfumato.service.client import service_address
-        from sfumato.service.policy import is_loopback
-
         found = service_address(address)
         if self.service is not None and found == service_address(self.service):
             return found
@@ -97,8 +96,6 @@ def serve(
         import uvicorn
     except ImportError:
         raise MissingExtra("nicegui", "studio") from None
-    from sfumato.service.client import service_address
-    from sfumato.service.policy import is_loopback
     from sfumato.studio.gate import StudioGate
     from sfumato.studio.views import make_app
     from sfumato.studio.worker import Workers
@@ -124,7 +121,7 @@ def serve(
         gate = StudioGate(make_app(studio), hosts, secure, names)
         config = uvicorn.Config(
             gate, access_log=False, log_level="warning", server_header=False, proxy_headers=False,
-            ws="websockets-sansio",
+            ws="websockets-sansio", timeout_graceful_shutdown=2,  # an open tab keeps nobody waiting
             ssl_certfile=None if certificate is None else str(certificate),
             ssl_keyfile=None if private_key is None else str(private_key),
         )  # fmt: skip
@@ -137,6 +134,7 @@ def serve(
                 await super().startup(sockets)
                 if self.started:
                     ready(url)
+                    self.warming = asyncio.create_task(workers.warm_others())
 
         try:
             Server(config).run([listening])

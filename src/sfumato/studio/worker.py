@@ -2,7 +2,8 @@
 
 A task is a function of `sfumato.studio.tasks`, named "module.function", with plain arguments and a plain result; it
 takes `progress` as its last argument. A call can be cancelled: the task is asked to stop, and its process is ended
-where it does not. A process that dies, of too much memory for example, fails its one call and is replaced.
+where it does not. A process that dies, of too much memory for example, fails its one call and is replaced. One process
+is left to short tasks, so that a page answers while others search.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import asyncio
 import importlib
 import multiprocessing
 import os
+import pkgutil
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -26,8 +29,12 @@ from sfumato.errors import Cancelled, SfumatoError
 Report = Callable[[str, float | None], None]
 GRACE = 2.0  # seconds that a cancelled task has to stop by itself
 OFTEN = 0.1  # seconds between reports of progress
+TURN = 0.2  # seconds between two looks of a call that waits for its turn, at whether it was cancelled
 SHARE = 2  # all workers together may use this part of the machine's memory: one half
 PACKAGE = "sfumato.studio.tasks"
+LONG = frozenset(
+    {"search.find", "compare.measured", "compare.attacked", "compare.mapped", "picture.partition", "release.make"}
+)  # tasks that run a search, or many
 
 
 class TaskFailed(SfumatoError):
@@ -44,6 +51,7 @@ class _Worker:
     pipe: Connection
     about: str = ""  # what its caches are about
     busy: bool = False
+    long: bool = False  # whether it is busy with a task that may take long
 
 
 @dataclass(eq=False)
@@ -55,7 +63,11 @@ class Job:
     share: float | None = None
     began: float = field(default_factory=time.monotonic)
     cancelled: bool = False
-    _worker: _Worker | None = None
+
+    @property
+    def long(self) -> bool:
+        """Whether it may take long: others of its kind may have to wait for it, short ones never do."""
+        return self.task in LONG
 
     @property
     def seconds(self) -> float:
@@ -82,6 +94,16 @@ class Workers:
         """Start the first process before it is needed."""
         self._workers.append(self._start())
 
+    async def warm_others(self) -> None:
+        """Start the others as well, each when the one before it is ready: at once they would slow the first page."""
+        while len(self._workers) < self.most and not self._closed:
+            if self._workers:
+                await asyncio.to_thread(self._workers[-1].pipe.poll, 60)
+            async with self._free:
+                if len(self._workers) < self.most and not self._closed:
+                    self._workers.append(self._start())
+                    self._free.notify_all()
+
     async def run(
         self, task: str, *arguments: Any, about: str = "", slot: str | None = None, job: Job | None = None
     ) -> Any:
@@ -107,21 +129,23 @@ class Workers:
             while True:
                 if job.cancelled or self._closed:
                     raise Cancelled
-                idle = [one for one in self._workers if not one.busy]
-                found = next((one for one in idle if one.about == about), None)
-                if found is None and len(self._workers) < self.most and not any(not one.about for one in idle):
-                    found = self._start()
-                    self._workers.append(found)
-                if found is None and idle:
-                    found = min(idle, key=lambda one: bool(one.about))
-                if found is not None:
-                    found.busy, found.about, job._worker = True, about, found
-                    return found
-                await self._free.wait()
+                if not job.long or sum(one.long for one in self._workers) < max(1, self.most - 1):
+                    idle = [one for one in self._workers if not one.busy]
+                    found = next((one for one in idle if one.about == about), None)
+                    if found is None and len(self._workers) < self.most and not any(not one.about for one in idle):
+                        found = self._start()
+                        self._workers.append(found)
+                    if found is None and idle:
+                        found = min(idle, key=lambda one: bool(one.about))
+                    if found is not None:
+                        found.busy, found.long, found.about = True, job.long, about
+                        return found
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._free.wait(), TURN)
 
     async def _release(self, worker: _Worker) -> None:
         async with self._free:
-            worker.busy = False
+            worker.busy = worker.long = False
             if not worker.process.is_alive() and worker in self._workers:
                 self._workers.remove(worker)
             self._free.notify_all()
@@ -147,6 +171,8 @@ class Workers:
                     kind, *found = worker.pipe.recv()
                     if kind == "progress":
                         job.message, job.share = found
+                        continue
+                    if kind == "ready":
                         continue
                     if kind == "done":
                         if job.cancelled:
@@ -184,8 +210,11 @@ def serve(pipe: Connection, memory: int) -> None:
     """Do one task after another."""
     _limit(memory)
     _end_with_parent()
-    import sfumato.studio.tasks  # noqa: F401 - the slow imports, before the first call
+    import sfumato.studio.tasks  # the slow imports, before the first call
 
+    for module in pkgutil.iter_modules(sfumato.studio.tasks.__path__):
+        importlib.import_module(f"{PACKAGE}.{module.name}")
+    pipe.send(("ready",))
     while True:
         try:
             found = pipe.recv()

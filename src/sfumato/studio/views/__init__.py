@@ -92,6 +92,7 @@ async def show(context: PageContext, view: str, steps: dict[str, str] | None) ->
         else:
             content.refresh()
 
+    ui.context.client.on_delete(context.leave)
     with layout.page(context, view, steps or {}, OTHERS):
         if project is not None:
             layout.on_change(project, changed)
