@@ -96,9 +96,14 @@ def small(draw: st.DrawFn) -> tuple[dict[str, list[Any]], int, Any]:
 
 @pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=CALM)
-@given(case=small(), tree=st.booleans(), first=st.booleans(), burst=st.sampled_from([1, 40, 1_000_000]))
+@given(
+    case=small(),
+    tree=st.booleans(),
+    start=st.sampled_from(["descent", "root"]),
+    burst=st.sampled_from([1, 40, 1_000_000]),
+)
 def test_agrees_with_all_sets_of_splits(
-    case: tuple[dict[str, list[Any]], int, Any], tree: bool, first: bool, burst: int
+    case: tuple[dict[str, list[Any]], int, Any], tree: bool, start: str, burst: int
 ) -> None:
     """With and without first descents, and however often the open nodes are put away."""
     table, k, suppression = case
@@ -108,15 +113,13 @@ def test_agrees_with_all_sets_of_splits(
     problem = posed(frame, quasi, sf.KAnonymity(k), suppression, "discernibility", trees)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(k_optimize, "BURST", burst)
-        if not first:
-            patch.setattr(k_optimize._Tree, "descend", lambda *_: None)
-        solution = KOptimize(seconds=None)(problem)
+        solution = KOptimize(seconds=None, start=start)(problem)
         assert solution.optimal
         assert solution.reproducible
         assert solution.verdict.satisfied
         assert solution.verdict.loss == solution.bound == least_of_all(problem, None) == found(problem, solution, None)
         labelled = with_labels(frame, problem, "s")
-        solution = KOptimize("classification", "s", seconds=None)(labelled)
+        solution = KOptimize("classification", "s", seconds=None, start=start)(labelled)
         assert found(labelled, solution, "s") == least_of_all(labelled, "s")
         assert solution.verdict.satisfied
         assert not solution.optimal
@@ -164,7 +167,7 @@ def test_bounds_of_a_search_cut_short_are_never_above_the_optimum() -> None:
         frame = random_table(seed, 80, {"a": 5, "b": 4, "c": 3})
         problem = posed(frame, list("abc"), sf.KAnonymity(3), (0, 4)[seed % 2], "discernibility")
         best = least_of_all(problem, None)
-        tree = k_optimize._Tree(problem, None, None, problem.limit)
+        tree = k_optimize._Tree(problem, KOptimize(), problem.limit)
         while tree.open:
             assert min(tree.open[0][0], tree.best) <= best <= tree.best
             tree.burst(1, map)

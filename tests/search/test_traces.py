@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.core.registry import variant_name
 from sfumato.search import events as e
+from sfumato.search.cuts.k_optimize import order_of
 from sfumato.search.lattice.incognito import Incognito
 from sfumato.search.problem import Problem
-from tests.conformance.test_traces import REQUIRED, traced
+from tests.conformance.test_traces import REQUIRED, tables, traced
 from tests.fuzz import examples
 from tests.search.lattices import every, problems, prunable
 
@@ -293,6 +294,71 @@ def test_mdav_on_the_plane() -> None:
     assert points(around_s.records) == {tuple(x[i]) for i in np.argsort(from_s)[:3]}
 
 
+def test_k_optimize_on_the_plane() -> None:
+    """From 33, 44 and 55 on there are three ages each: 9 + 81, then 9 + 9 + 36, then four times 9, which is the bound:
+    twelve rows in classes of at least three cost at least 12 * 3."""
+    told = plane(sf.KOptimize(start="root"), loss="discernibility")
+    path = ("age", "33"), ("age", "44"), ("age", "55")
+    opened = [step for step in told if isinstance(step, e.SplitsOpened)]
+    assert [(step.splits, step.cost) for step in opened] == [
+        ((), 144), (path[:1], 90), (path[:2], 54), (path, 36)
+    ]  # fmt: skip
+    assert opened[0].more == 22
+    assert told[:3] == [opened[0], e.LeastCostFound((), 144), e.BoundTaken((), 36, 144)]
+    assert isinstance(told[3], e.SplitsDropped)
+    ends = {("age", "27"), ("age", "31"), ("age", "61"), ("age", "66")}
+    ends |= {("income", "22"), ("income", "24"), ("income", "60"), ("income", "63")}
+    assert set(told[3].suppressing) == ends  # fewer than three rows would be on one side
+    assert told[4] == e.SplitsReordered((), ("age", "33"), 1)
+    assert told[-5:] == [*(e.SubtreePruned(path[:i], 36, 36, 0) for i in (3, 2, 1, 0)), e.SplitsChosen(path, 36)]
+
+
+def test_k_optimize_tells_the_descents_and_the_suppressed_rows() -> None:
+    """Ten alike and one apart: to suppress the one costs 11, to keep it in the class 121 - 100 = 21."""
+    told = steps({"a": [1] * 10 + [2]}, ["a"], k=2, search="k-optimize", loss="discernibility", suppression=1)
+    assert e.DescentEnded((("a", "2"),), 111) in told
+    assert told[-2:] == [e.SplitsChosen((("a", "2"),), 111), e.RowsSuppressed((e.Record(1, ("2",)),), 1)]
+
+
+def test_k_optimize_tells_true_costs() -> None:
+    """Every node's cost is that of its splits, no less than its bound, and the last best one is the result."""
+
+    @settings(max_examples=examples(60), deadline=None)
+    @given(tables([[]], ["discernibility"]))
+    def check(problem: Problem) -> None:
+        _, told = traced(sf.KOptimize(start="root"), problem)
+        best = [step for step in told if isinstance(step, e.LeastCostFound)]
+        assert [step.cost for step in best] == sorted({step.cost for step in best}, reverse=True)
+        for step in told:
+            if isinstance(step, e.SplitsOpened):
+                assert step.cost == cost_of_splits(problem, step.splits)
+            if isinstance(step, e.BoundTaken):
+                assert step.bound <= cost_of_splits(problem, step.splits)
+            if isinstance(step, e.SubtreePruned):
+                assert (step.best is None) == (step.suppressed > problem.limit)
+        if told:
+            assert isinstance(told[-1], e.SplitsChosen | e.RowsSuppressed)
+            assert best[-1].cost == next(step.cost for step in told if isinstance(step, e.SplitsChosen))
+
+    check()
+
+
+def cost_of_splits(problem: Problem, splits: e.Splits) -> int:
+    """Class sizes squared, or the rows of the table for each of a class below k."""
+    sizes: dict[tuple[int, ...], int] = {}
+    cells = problem.cells
+    parts = []
+    for a, attribute in enumerate(problem.attributes):
+        order = order_of(attribute)
+        begins = [text for name, text in splits if name == attribute.name]
+        part = np.cumsum([attribute.categories.text[code] in begins for code in order])
+        parts.append(part[np.argsort(order)][cells.codes[a]])
+    for i, rows in enumerate(cells.count.tolist()):
+        key = tuple(int(part[i]) for part in parts)
+        sizes[key] = sizes.get(key, 0) + rows
+    return sum(n * n if n >= problem.policy.k else n * problem.rows for n in sizes.values())
+
+
 @pytest.mark.parametrize("search", ["top-down", "mdav"])
 def test_classes_that_fail_join_others(search: str) -> None:
     table = {"age": [1, 2, 3, 51, 52, 53], "s": ["p", "p", "p", "q", "q", "q"]}
@@ -364,6 +430,12 @@ def test_a_trace_that_cannot_be() -> None:
     wide = {f"c{i}": ["a", "b"] for i in range(13)}
     with pytest.raises(refused, match="small lattices only; got 8192 level vectors"):
         sf.anonymize(wide, quasi=list(wide), k=2, search="optimal", trace=print)
+
+
+def test_a_large_tree_of_splits_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.search.cuts.traced.MOST_NODES", 6)
+    with pytest.raises(sf.errors.PolicyError, match="small trees only; got more than 6 nodes"):
+        plane(sf.KOptimize(start="root"), loss="discernibility")
 
 
 def test_an_out_of_core_table_tells_no_steps(tmp_path: Any) -> None:

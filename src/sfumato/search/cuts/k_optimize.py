@@ -34,7 +34,20 @@ from sfumato.search.cuts.k_optimize_kernels import (
     room,
     survey,
 )
-from sfumato.search.problem import Columns, Problem, Solution, judge
+from sfumato.search.cuts.traced import TracedTree
+from sfumato.search.events import (
+    BoundTaken,
+    DescentEnded,
+    Event,
+    LeastCostFound,
+    RowsSuppressed,
+    SplitsChosen,
+    SplitsDropped,
+    SplitsOpened,
+    SplitsReordered,
+    SubtreePruned,
+)
+from sfumato.search.problem import Columns, Problem, Solution, judge, records_of
 
 BURST = 2_000_000  # cells looked at before the next nodes are chosen anew
 TOGETHER = 2  # nodes that are followed at once; fixed, so that the result does not depend on the threads
@@ -44,6 +57,7 @@ SHARE = 1 / 3  # of the time, at most, for the first descents
 STRICT = 1 / 2  # of the time, at most, for a search that suppresses nothing
 SEGMENTS = 256  # intervals of the column that the first descents split in the best way
 COSTS = ("discernibility", "classification")
+STARTS = ("descent", "root")
 
 
 @dataclass(frozen=True)
@@ -63,10 +77,12 @@ class KOptimize(Search):
     `class_attribute` in their class; the loss of the policy is only reported, so `optimal` is False and `bound` None).
     After `seconds` (None: never) it ends with the best found and a bound that no set of splits can be below. `coarsen`
     is how many splits of an ordered column are considered at most, at its quantiles: a result is then the best of
-    those at most, and `optimal` only if all splits are among them.
+    those at most, and `optimal` only if all splits are among them. `start` "root" does without the descents, and
+    follows one node at a time, as in the paper: what it finds costs as little, and may be other splits.
 
     `cost`: what a split is judged by. `class_attribute`: the column whose labels the cost classification looks at.
     `seconds`: when the search ends at the latest. `coarsen`: the most splits of a column that are considered.
+    `start`: where the search starts: from what descents find, or from the root of the tree.
     """
 
     code: ClassVar[str] = "AG_TS"
@@ -75,6 +91,7 @@ class KOptimize(Search):
     class_attribute: Annotated[str | None, Column()] = None
     seconds: Annotated[float | None, Real(0, 1e9, above=True)] = 60.0
     coarsen: Annotated[int | None, Whole()] = None
+    start: Annotated[str, OneOf(STARTS)] = "descent"
 
     def __post_init__(self) -> None:
         check_fields(self, "k-optimize")
@@ -89,19 +106,28 @@ class KOptimize(Search):
         """The columns whose histograms it looks at."""
         return () if self.class_attribute is None else (self.class_attribute,)
 
+    @property
+    def traces(self) -> tuple[type[Event], ...]:
+        """The kinds of its events."""
+        walked = SplitsOpened, LeastCostFound, BoundTaken, SplitsDropped, SplitsReordered, SubtreePruned
+        first = (DescentEnded,) if self.start == "descent" else ()
+        return *first, *walked, SplitsChosen, RowsSuppressed
+
     def __call__(self, problem: Problem) -> Solution:
         """Search the splits of the problem."""
         began = time.perf_counter()
         self._refuse(problem)
-        tree = _Tree(problem, self.class_attribute, self.coarsen, min(problem.limit, problem.rows - 1))
+        descends = self.start == "descent"
+        tree = _Tree(problem, self, min(problem.limit, problem.rows - 1))
         left = math.inf if self.seconds is None else self.seconds
-        if tree.rules.limit and tree.open:  # without suppression there is far less to search, and it may be as good
-            strict = _Tree(problem, self.class_attribute, self.coarsen, 0)
-            left -= strict.run(left * STRICT)
+        if descends and tree.rules.limit and tree.open:  # without suppression there is far less to search
+            strict = _Tree(problem, self, 0)
+            left -= strict.run(left * STRICT, descends)
             tree.take(strict)
-        tree.run(left)
+        tree.run(left, descends)
         seconds = time.perf_counter() - began
         kept, verdict, _ = judge(problem, tree.labels(np.ones(len(problem.cells), np.bool_)))
+        tree.tell_result(kept)
         columns = tree.labels(kept)
         labels = Columns({a.name: found for a, (found, _) in zip(problem.attributes, columns, strict=True)})
         told = self.class_attribute is None and verdict.loss == tree.best  # else two labels print the same
@@ -139,8 +165,9 @@ class KOptimize(Search):
 class _Tree:
     """The search: the table in places, the best splits so far, and the nodes that are still open, by bound."""
 
-    def __init__(self, problem: Problem, class_attribute: str | None, coarsen: int | None, limit: int) -> None:
+    def __init__(self, problem: Problem, search: KOptimize, limit: int) -> None:
         self.problem, cells = problem, problem.cells
+        class_attribute, coarsen = search.class_attribute, search.coarsen
         self.order = [order_of(a) for a in problem.attributes]  # codes by place
         self.place = [np.argsort(order) for order in self.order]
         self.off = np.concatenate([[0], np.cumsum([len(order) for order in self.order])])
@@ -152,7 +179,8 @@ class _Tree:
         self.table = np.concatenate([np.stack(codes, axis=1), *counts], axis=1).astype(np.int32)
         width = 0 if class_attribute is None else counts[1].shape[1]
         self.rules = SplitRules(problem.policy.k, problem.rows, limit, width)
-        self.works = [room(len(self.table), len(self.order), len(self.column), width) for _ in range(TOGETHER)]
+        together = TOGETHER if search.start == "descent" else 1
+        self.works = [room(len(self.table), len(self.order), len(self.column), width) for _ in range(together)]
         self.work = self.works[0]
         every = np.full(len(self.column), TAIL, np.int8)
         every[self.off[:-1]] = HEAD
@@ -164,6 +192,11 @@ class _Tree:
         self.nodes, self.timed_out, self.bound = 0, False, 0
         self.numbers = itertools.count()
         self.open: list[tuple[int, int, np.ndarray]] = []
+        self.told: TracedTree | None = None
+        if problem.trace is not None:
+            named = zip(problem.attributes, self.order, strict=True)
+            names = tuple((a.name, a.categories.text[code]) for a, order in named for code in order)
+            self.told = TracedTree(problem.trace, names, self.off[:-1].tolist())
         self.push(self.root, 0)
         self.burst(1, map)
         if self.coarse:  # what no set of all splits can be below
@@ -183,12 +216,12 @@ class _Tree:
 
     def burst(self, budget: int, run: Callable[..., Iterable[Any]]) -> None:
         """Follow the open nodes of least bound for a while, as `run` maps what to do to them."""
-        some = [heapq.heappop(self.open) for _ in range(min(TOGETHER, len(self.open)))]
-        best = self.best
+        some = [heapq.heappop(self.open) for _ in range(min(len(self.works), len(self.open)))]
+        best, walk = self.best, self.told or explore
 
         def follow(node: tuple[int, int, np.ndarray], work: SplitWork) -> tuple[np.ndarray, Any]:
             (bound, _, state), chosen = node, self.splits.copy()
-            return chosen, explore(*self.at(state), state, bound, best, budget, chosen, self.rules, work)
+            return chosen, walk(*self.at(state), state, bound, best, budget, chosen, self.rules, work)
 
         left: list[tuple[int, np.ndarray]] = []
         for chosen, (cost, states, bounds, nodes) in run(follow, some, self.works):
@@ -199,6 +232,8 @@ class _Tree:
         for bound, state in left:
             if bound < self.best:
                 self.push(state, bound)
+            elif self.told is not None:
+                self.told.tell_pruned(state, bound, self.best)
 
     def take(self, other: _Tree) -> None:
         """Go on from what another search found."""
@@ -207,21 +242,26 @@ class _Tree:
         if other.best < self.best:
             self.best, self.splits = other.best, other.splits
 
-    def run(self, seconds: float) -> float:
+    def run(self, seconds: float, descends: bool) -> float:
         """Descend, then search the tree until nothing is open or the time is up; the seconds that it took."""
-        line = _Line(self)
+        line = _Line(self) if descends else None
         began = time.perf_counter()  # compiling, once on a machine, is over
-        if self.open:
+        if self.open and line is not None:
             self.descend(line, began + seconds * SHARE)
+            if self.told is not None:
+                self.told.trace(DescentEnded(self.told.of_state(self.splits), self.best))
         with workers() as pool:
             while self.open and self.open[0][0] < self.best:
                 gone = time.perf_counter() - began
                 if gone > seconds:
                     self.timed_out = True
                     break
-                self.burst(BURST, pool.map)
+                self.burst(BURST, pool.map if self.told is None else map)
                 self.problem.progress("searching splits", None if seconds == math.inf else min(gone / seconds, 1.0))
             else:
+                if self.told is not None:
+                    for bound, _, state in sorted(self.open, key=lambda node: node[:2]):
+                        self.told.tell_pruned(state, bound, self.best)
                 self.open = []
         self.bound = min(self.open[0][0], self.best) if self.open else self.best
         if self.coarse:
@@ -245,6 +285,15 @@ class _Tree:
                 state = np.where(mine, OUT, start)
                 line.descend(state, free & ~mine, deadline)
                 line.descend(state, free, deadline)
+
+    def tell_result(self, kept: np.ndarray) -> None:
+        """Tell the trace of the splits that were decided for, and of the rows that are suppressed, if any are."""
+        if self.told is None:
+            return
+        self.told.trace(SplitsChosen(self.told.of_state(self.splits), self.best))
+        gone = tuple(record for record, stays in zip(records_of(self.problem), kept, strict=True) if not stays)
+        if gone:
+            self.told.trace(RowsSuppressed(gone, sum(record.rows for record in gone)))
 
     def labels(self, kept: np.ndarray) -> list[tuple[Labels, np.ndarray]]:
         """The labels of each column, and the label of each cell; sets name no value that no kept cell has."""
