@@ -1,8 +1,9 @@
 """Edits: a hierarchy changed by hand, one step at a time. Each gives a new hierarchy, so that undoing is the old one.
 
 The leaves and their order never change, every level stays a coarsening of the one below, and no label stands twice
-within a level. An edit that would break this is a HierarchyError that lists all that is wrong with it. Messages name
-levels and columns; a label may be a value of the table, and is not repeated.
+within a level. An edit that would break this is a HierarchyError that lists all that is wrong with it. A label that
+lists the leaves below it, `{a, b}`, does so after an edit, too. Messages name levels and columns; a label may be a
+value of the table, and is not repeated.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import polars as pl
 
 from sfumato.core.exact import exact, show
 from sfumato.core.hierarchy import Hierarchy, by_label, parents
-from sfumato.core.label_grammar import range_text
+from sfumato.core.label_grammar import range_text, set_text
 from sfumato.core.parameters import is_text, is_whole, shown
 from sfumato.core.wording import count
 from sfumato.errors import HierarchyError
@@ -44,6 +45,7 @@ def merge_groups(hierarchy: Hierarchy, level: int, labels: Iterable[str], into: 
             edit.faults.append(f"the groups are in {len(above)} different groups of level {level + 1}")
             edit.hint = "move them under one parent first, or merge their parents"
         edit.paths[level] = [into if label in merged else label for label in edit.paths[level]]
+        edit.lists.discard(into)
     return edit.done()
 
 
@@ -117,6 +119,7 @@ def rename_label(hierarchy: Hierarchy, level: int, label: str, to: str) -> Hiera
             edit.faults.append("a leaf has that label already, and would be its own parent in a file")
         edit.settle()
         edit.paths[level] = [to if one == label else one for one in edit.paths[level]]
+        edit.lists.discard(to)
     return edit.done()
 
 
@@ -209,6 +212,8 @@ class _Edit:
         self.hint: str | None = None
         levels = zip(hierarchy.labels, hierarchy.ancestor.tolist(), strict=True)
         self.paths: Paths = [[names[i] for i in row] for names, row in levels]
+        self.lists = {label for labels in self.paths[1:] for label, under in _under(self.paths[0], labels).items()
+                      if label == set_text(under, True)}  # fmt: skip
 
     def level(self, level: Any, least: int, most: int, where: str = "between the leaves and the root") -> bool:
         """Whether there is that level to change."""
@@ -225,6 +230,7 @@ class _Edit:
 
     def named(self, level: int, names: Sequence[Any], instead_of: Sequence[Any]) -> None:
         """New labels must be texts that a file can hold, and differ from the labels of a level that stay."""
+        self.lists -= {name for name in names if is_text(name) and name not in instead_of}
         for name in names:
             if not is_text(name) or not name.strip() or name != name.strip() or any(ord(c) < 32 for c in name):
                 self.faults.append("a label must be a text on one line that neither begins nor ends with a space")
@@ -284,9 +290,22 @@ class _Edit:
         """The changed hierarchy, its labels in the order of their first leaves."""
         self.settle()
         old = self.hierarchy
-        groups = [by_label(labels) for labels in self.paths]
+        groups = [by_label(self._listing(labels)) for labels in self.paths]
         labels, ancestor = tuple(tuple(names) for _, names in groups), np.array([group for group, _ in groups])
         return Hierarchy(old.attribute, labels, ancestor.reshape(len(labels), -1), old.learned, old.codes)
+
+    def _listing(self, labels: list[str]) -> list[str]:
+        """The labels of a level, where those that listed the leaves below them list what is there now."""
+        under = _under(self.paths[0], labels)
+        new = {label: set_text(leaves, True) if label in self.lists else label for label, leaves in under.items()}
+        return [new[label] for label in labels] if len({*new.values()}) == len(new) else labels
+
+
+def _under(leaves: Sequence[str], labels: Sequence[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for leaf, label in zip(leaves, labels, strict=True):
+        found.setdefault(label, []).append(leaf)
+    return found
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ class Either:
     alternatives: tuple[Recipe, ...]
 
     def __post_init__(self) -> None:
-        if any(isinstance(one, Learned) for one in self.alternatives):
+        if any(isinstance(one, Learned) or getattr(one, "learned", False) for one in self.alternatives):
             what = "either takes hierarchies that are given"
             raise PolicyError(what, got="learned", hint="a column without a hierarchy gets a learned one")
         masks = [(one.side, one.char) for one in self.alternatives if isinstance(one, Redact)]

@@ -41,6 +41,11 @@ class Given:
         """Whether digits are no numbers in it."""
         return self.hierarchy.codes
 
+    @property
+    def learned(self) -> bool:
+        """Whether it was made from a table."""
+        return self.hierarchy.learned
+
     def build(self, categories: Categories) -> Hierarchy:
         """The hierarchy under the name of the column, if it covers all values."""
         values = leaves_of(categories)
@@ -53,4 +58,5 @@ class Given:
 
     def describe(self) -> str:
         """A few words for the manifest."""
-        return f"hierarchy given, {self.hierarchy.height} levels above the values"
+        levels = "made from the table" if self.learned else f"{self.hierarchy.height} levels above the values"
+        return f"hierarchy given, {levels}"

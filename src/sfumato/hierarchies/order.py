@@ -13,16 +13,18 @@ import polars as pl
 from sfumato.core.exact import printed
 from sfumato.core.hierarchy import Categories, Hierarchy, grow, leaves_of
 from sfumato.core.label_grammar import set_text
-from sfumato.core.parameters import Written
+from sfumato.core.parameters import Written, YesNo, yes_or_no
 from sfumato.errors import HierarchyError, PolicyError
 
 
 @dataclass(frozen=True)
 class Order:
-    """Values in a given order; level i joins groups of `fanouts[i - 1]` consecutive nodes of the level below."""
+    """Values in a given order; level i joins groups of `fanouts[i - 1]` consecutive nodes of the level below. What is
+    `learned` has the values of the table: labels name none that only suppressed rows have."""
 
     values: tuple[str, ...]
     fanouts: tuple[int, ...]
+    learned: bool = False
 
     def __post_init__(self) -> None:
         faults = []
@@ -49,11 +51,12 @@ class Order:
                 break
             runs = [self.values[i : i + width] for i in range(0, len(self.values), width)]
             levels.append((np.arange(len(self.values)) // width, [set_text(run) for run in runs]))
-        return grow(categories.name, self.values, levels)
+        return grow(categories.name, self.values, levels, learned=self.learned)
 
     def describe(self) -> str:
         """A few words for the manifest."""
-        return f"order of {len(self.values)} values, fan-outs {', '.join(map(str, self.fanouts))}"
+        values = "the values of the table" if self.learned else f"{len(self.values)} values"
+        return f"order of {values}, fan-outs {', '.join(map(str, self.fanouts))}"
 
 
 def orders_of(
@@ -101,12 +104,14 @@ def ranks_in(values: Sequence[str], texts: Sequence[str | None], name: str) -> n
 def order(
     values: Annotated[Iterable[object], Written("list")],
     fanouts: Annotated[Iterable[int] | None, Written("list")] = None,
+    learned: Annotated[bool, YesNo()] = False,
 ) -> Order:
     """Values in a given order, consecutive ones grouped by fan-outs.
 
     `values`: the values, the least first. `fanouts`: how many nodes of a level go into one of the next, from the bottom
-    up; the last group may be smaller. Without fan-outs two nodes make one, level by level. Groups print as `{low,
-    mid}`, those of more than eight values as `first..last`.
+    up; the last group may be smaller. Without fan-outs two nodes make one, level by level. `learned`: whether the
+    values were read off the table, so that groups list those alone that are released. Groups print as `{low, mid}`,
+    those of more than eight values as `first..last`.
 
     >>> order(["low", "mid", "high", "top"], fanouts=[2, 2]).describe()
     'order of 4 values, fan-outs 2, 2'
@@ -120,4 +125,4 @@ def order(
         raise PolicyError("fanouts of order must be a list of integers", got=type(fanouts).__name__)
     listed = tuple(map(printed, values))
     steps = [2] * max(1, (len(listed) - 1).bit_length()) if fanouts is None else fanouts
-    return Order(listed, tuple(steps))
+    return Order(listed, tuple(steps), yes_or_no(learned, "learned of order"))

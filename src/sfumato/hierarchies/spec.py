@@ -34,10 +34,10 @@ OPTIONS: dict[str, tuple[str, ...]] = {  # the keys that may stand beside the na
     "redact": ("char", "steps"),
     "dates": (),
     "levels": (),
-    "order": ("fanouts",),
+    "order": ("fanouts", "learned"),
     "tree": ("delimiter",),
     "wide": ("delimiter",),
-    "file": ("delimiter",),
+    "file": ("delimiter", "learned"),
     "either": (),
     "flat": (),
     "learned": ("groups", "digits"),
@@ -77,10 +77,12 @@ def written(recipe: Recipe | None) -> bool:
 
     >>> written(parse({"order": ["low", "high"]})), written(parse("redact:right"))
     (True, False)
+    >>> written(parse({"order": ["low", "high"], "learned": True}))
+    False
     """
     if isinstance(recipe, ExplicitLevels):
         return not isinstance(recipe.steps[0], str)
-    return isinstance(recipe, File | TreeRecipe | Wide | Order | Given)
+    return isinstance(recipe, File | TreeRecipe | Wide | Order | Given) and not getattr(recipe, "learned", False)
 
 
 def fixed(recipe: Recipe | None) -> bool:
@@ -136,6 +138,8 @@ def _from_text(text: str, base: str | Path | None) -> Recipe:
             return make(name, [_number(word) for word in words] or True, options, base)
         if isinstance(fanouts := options.get("fanouts"), str):
             options["fanouts"] = [int(f) if f.isdigit() else f for f in fanouts.split("/")]
+        if name == "order" and "learned" in options:
+            options["learned"] = {"true": True, "false": False}.get(str(options["learned"]), options["learned"])
         return make(name, words or True, options, base)
     if name in _registered():
         words, options = _words(rest) if rest else ([], {})
@@ -165,8 +169,9 @@ def _words(text: str) -> tuple[list[str], dict[str, object]]:
 
 def _from_table(table: Mapping[Any, Any], base: str | Path | None) -> Recipe:
     chosen = [key for key in table if key in OPTIONS]
-    if "intervals" in chosen and "cuts" in chosen:
-        chosen.remove("cuts")
+    for name, beside in ("intervals", "cuts"), ("order", "learned"), ("file", "learned"):  # which are options, too
+        if name in chosen and beside in chosen:
+            chosen.remove(beside)
     if len(chosen) == 1:
         name = chosen[0]
         return make(name, table[name], {key: value for key, value in table.items() if key != name}, base)

@@ -48,7 +48,8 @@ class ReleasedColumn:
     """A column as released: its distinct labels as they print, null where missing, and the rows of each.
 
     `recipe` is how it was generalised, `tree` its hierarchy where that was written by hand: both are public by
-    themselves. With `wildcard` a missing cell is one that was blanked.
+    themselves. `named` are labels that somebody gave to groups of a hierarchy made from the table: what they stand for
+    is not. With `wildcard` a missing cell is one that was blanked.
     """
 
     name: str
@@ -57,6 +58,7 @@ class ReleasedColumn:
     recipe: Recipe | None = None
     tree: Hierarchy | None = None
     wildcard: bool = False
+    named: frozenset[str] = frozenset()
 
     @cached_property
     def star(self) -> np.ndarray:
@@ -141,6 +143,8 @@ class ReleasedColumn:
             sizes = [self.recipe.size(text) if said else 1 for text, said in zip(self.label, self.said, strict=True)]
             return np.where(self.star, self.recipe.domain, np.array(sizes, np.float64)), self.recipe.domain
         text = self.label.set(pl.Series(~self.said), None)
+        if self.named.intersection(text):
+            return None
         masked = self.mask is not None and text.str.contains(self.mask, literal=True).any()
         if masked or isinstance(self.recipe, Dates | Template) or text.str.contains(rf"{OPEN}|{RANGE}").any():
             return None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Collection, Sequence, Set
 
 import numpy as np
 import polars as pl
 
-from sfumato.core.hierarchy import Recipe
-from sfumato.core.label_grammar import STAR, range_text
+from sfumato.core.hierarchy import Hierarchy, Recipe
+from sfumato.core.label_grammar import STAR, range_text, read_set, set_text
 from sfumato.core.labels import Labels, at_level
 from sfumato.core.microdata import Attribute, Microdata
 from sfumato.core.printed import as_text, count_numbers, plain_values, printed, text_column, with_texts
@@ -160,8 +160,16 @@ def _tells_no_value(labels: Labels) -> bool:
 
 
 def _trimmed(labels: Labels, texts: list[str | None], kept: np.ndarray) -> list[str | None]:
-    """Labels of a written hierarchy as they are; masks as long as the longest value that is kept."""
+    """Labels of a written hierarchy as they are; masks as long as the longest value that is kept, and those of one that
+    was made from the table as kept values tell them."""
     attribute = labels.attribute
+    if attribute.hierarchy is not None and attribute.hierarchy.learned and labels.fixed_level is not None:
+        known = [value for code in np.unique(kept) if (value := attribute.categories.text[code]) is not None]
+        named = labels_naming(attribute.hierarchy, known)
+        return [
+            text if text is None or star or level >= len(named) else named[level].get(text, text)
+            for text, star, level in zip(texts, labels.star.tolist(), labels.fixed_level.tolist(), strict=True)
+        ]
     if not isinstance(attribute.recipe, Redact) or attribute.recipe.steps or labels.fixed_level is None:
         return texts
     side, char = attribute.recipe.side, attribute.recipe.char
@@ -176,6 +184,52 @@ def _trimmed(labels: Labels, texts: list[str | None], kept: np.ndarray) -> list[
         elif text.endswith(char) if side == "right" else text.startswith(char):
             texts[label] = text[:-spare] if side == "right" else text[spare:]
     return texts
+
+
+def labels_naming(tree: Hierarchy, values: Collection[str]) -> list[dict[str, str]]:
+    """Level by level, how labels of a hierarchy that was made from a table print where these values alone are released.
+
+    Sets list the values among them that are. Masks, which are as long as the longest value, are as long as the longest
+    of these. What somebody named stays.
+
+    >>> from sfumato.hierarchies import order
+    >>> from sfumato.core.microdata import encode
+    >>> size = order(["S", "M", "L", "XL"]).build(encode(pl.Series("size", ["S", "XL"]))[0])
+    >>> labels_naming(size, ["S", "M", "L"])[1]
+    {'{S, M}': '{S, M}', '{L, XL}': 'L'}
+    """
+    known, longest = set(values), max(map(len, tree.leaves), default=0)
+    spare = longest - max(map(len, known), default=0)
+    found = [dict(zip(tree.leaves, tree.leaves, strict=True))]
+    for names, line in zip(tree.labels[1:], tree.ancestor[1:].tolist(), strict=True):
+        members: list[list[str]] = [[] for _ in names]
+        for leaf, label in zip(tree.leaves, line, strict=True):
+            members[label].append(leaf)
+        masked = [_mask(name, under, longest) for name, under in zip(names, members, strict=True)]
+        least = min((abs(signs) for signs in masked if signs), default=0)
+        level = {}
+        for name, under, signs in zip(names, members, masked, strict=True):
+            there = [leaf for leaf in under if leaf in known]
+            level[name] = name
+            if not there:
+                continue
+            if signs and spare:  # as `Redact` has it: where no kept value is masked yet, it is the value
+                level[name] = there[0] if least <= spare else name[:-spare] if signs > 0 else name[spare:]
+            elif name in (set_text(under), set_text(under, True)) or {*(read_set(name) or ())} == {*under}:
+                level[name] = set_text(there, name == set_text(under, True))
+        found.append(level)
+    return found
+
+
+def _mask(label: str, under: Sequence[str], longest: int) -> int:
+    """How many signs stand for characters on the right of a mask as long as the longest value, below 0 on the left."""
+    if len(label) == longest > 1:
+        right, left = label.rstrip(label[-1]), label.lstrip(label[0])
+        if all(leaf.startswith(right) for leaf in under) and label not in under:
+            return longest - len(right)
+        if all(leaf.endswith(left) for leaf in under) and label not in under:
+            return len(left) - longest
+    return 0
 
 
 def plan_of(

@@ -11,7 +11,8 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.fingerprint import key
-from sfumato.core.hierarchy import Recipe, bind_hierarchy
+from sfumato.core.hierarchy import Hierarchy, Recipe, bind_hierarchy, leaves_of
+from sfumato.core.label_grammar import read_set
 from sfumato.core.microdata import Attribute, Microdata, encode
 from sfumato.core.policy import Policy
 from sfumato.core.printed import released_types
@@ -32,7 +33,7 @@ from sfumato.measures.table import TupleCounts
 from sfumato.release.facts import Masking
 from sfumato.release.manifest import Method, Shown, manifest
 from sfumato.release.privacy import without_original
-from sfumato.release.recode import global_labels, level_told, texts_of_labels
+from sfumato.release.recode import global_labels, labels_naming, level_told, texts_of_labels
 from sfumato.release.release import Release
 from sfumato.release.request import Request, hierarchies_of, refuse_hidden
 from sfumato.release.sampled import privacy_of
@@ -247,8 +248,9 @@ class Recoded(Release):
             labels = global_labels(attribute, recoding)
             words = texts_of_labels(labels, self.cell_codes[i, kept])
             columns[name] = {(v or ""): words[labels.of[c]] for c, v in enumerate(attribute.categories.text)}
-            if isinstance(recoding, Levels) and attribute.hierarchy is not None:  # also values absent from this table
-                tree, level = attribute.hierarchy, min(recoding.levels[name], attribute.hierarchy.height)
+            tree = attribute.hierarchy
+            if isinstance(recoding, Levels) and tree is not None and not tree.learned:  # also values absent from here
+                level = min(recoding.levels[name], tree.height)
                 named = {v: tree.labels[level][tree.ancestor[level, i]] for i, v in enumerate(tree.labels[0])}
                 columns[name] = named | columns[name]
         return ValueMap(columns)
@@ -273,8 +275,10 @@ def shown_columns(
     found = {}
     for name in [name for name in dict.fromkeys((*policy.columns, *policy.needs)) if name in there]:
         recipe, attribute = recipes.get(name), attributes.get(name)
-        tree = None if attribute is None or not written(recipe) else attribute.hierarchy
-        column = released_column(table.get_column(name), row_counts, recipe, tree, wildcard)
+        own = None if attribute is None else attribute.hierarchy
+        column = released_column(table.get_column(name), row_counts, recipe, own if written(recipe) else None, wildcard)
+        if own is not None and own.learned:
+            column = replace(column, named=_named(own))
         if attribute is not None and isinstance(recipe, Either):
             recipe = recipe.told_by(column.label, attribute.categories)
             column = replace(
@@ -291,12 +295,25 @@ def paths_of(
     paths = {}
     for name in [a for c in policy.require if c.uses_hierarchy for a in c.needs]:
         categories = encode(columns[name].label.alias(name))[0]
-        ladder = bind_hierarchy(columns[name].tree or recipes[name].build(categories), categories)
+        tree = columns[name].tree or recipes[name].build(categories)
+        ladder = bind_hierarchy(tree, categories)
+        texts = ladder.text
+        if tree.learned:
+            told = labels_naming(tree, leaves_of(categories))
+            named = zip(texts, told, strict=False)  # a root may have been added
+            texts = (*(tuple(names.get(text or "", text) for text in level) for level, names in named),
+                     *texts[len(told) :])  # fmt: skip
         paths[name] = [
-            [ladder.text[level][ladder.of[level, code]] or "" for level in range(ladder.levels)]
+            [texts[level][ladder.of[level, code]] or "" for level in range(ladder.levels)]
             for code in range(len(categories))
         ]
     return paths
+
+
+def _named(tree: Hierarchy) -> frozenset[str]:
+    """The labels of groups that do not say what they stand for."""
+    labels = {label for level in tree.labels[1:] for label in level if read_set(label) is None}
+    return frozenset(labels - {*tree.leaves})
 
 
 def _given(search: Any) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
+import tempfile
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +126,7 @@ def _build(
         hierarchy = recipe.build(categories)
     except HierarchyError as error:
         fault = str(error)
-        if written(recipe):
+        if _from_file(recipe):
             hierarchy = _alone(recipe, column)
     values = list(zip(leaves_of(categories), categories.count.tolist(), strict=False))
     if hierarchy is None:
@@ -135,6 +137,11 @@ def _build(
     lacking = tuple(value for value, at in zip(values, place.tolist(), strict=True) if at < 0)
     root = hierarchy_tree(hierarchy, rows.tolist())
     return ColumnHierarchy(categories, recipe, hierarchy, fault, root, rows, lacking)
+
+
+def _from_file(recipe: Recipe) -> bool:
+    """Whether a hierarchy was written down, by people or by an edit."""
+    return written(recipe) or bool(getattr(recipe, "learned", False))
 
 
 def _alone(recipe: Recipe, column: str) -> Hierarchy | None:
@@ -264,12 +271,17 @@ def histogram(asked: Mapping[str, Any], column: str, progress: Any) -> dict[str,
 # What is changed
 
 
-def edited(asked: Mapping[str, Any], column: str, edit: Mapping[str, Any], progress: Any) -> str:
-    """Edit the hierarchy of a column, and write it into the folder of the project; the path of the file."""
-    hierarchy = _built_of(asked, column).hierarchy
-    if hierarchy is None:
+def edited(asked: Mapping[str, Any], column: str, edit: Mapping[str, Any], progress: Any) -> Any:
+    """Edit the hierarchy of a column, and write it into the folder of the project; the file as a policy names it.
+
+    One whose values, or groups, are those of the table stays so: a release must not tell what it says of suppressed
+    rows.
+    """
+    found = _built_of(asked, column)
+    if found.hierarchy is None:
         raise HierarchyError(f'there is no hierarchy of "{column}" to change', hint="make one, or import one")
-    return _written(_edit(hierarchy, **edit), Path(asked["folder"]))
+    path = _written(_edit(found.hierarchy, **edit), Path(asked["folder"]))
+    return path if written(found.recipe) else {"file": path, "learned": True}
 
 
 def _edit(
@@ -299,21 +311,25 @@ def exported(asked: Mapping[str, Any], column: str, progress: Any) -> str:
     hierarchy = _built_of(asked, column).hierarchy
     if hierarchy is None:
         raise HierarchyError(f'there is no hierarchy of "{column}" to export')
-    folder = Path(asked["folder"])
-    return (folder / _written(hierarchy, folder)).read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory(dir=Path(asked["folder"]) / "private") as place:
+        write_wide(hierarchy, Path(place) / "hierarchy.csv")
+        return (Path(place) / "hierarchy.csv").read_text(encoding="utf-8")
 
 
 def _written(hierarchy: Hierarchy, folder: Path) -> str:
-    """Write a hierarchy under a name that follows from what it holds: a file never changes."""
+    """Write a hierarchy under the next number: a file never changes. Its name is published, and tells nothing."""
     place = folder / "hierarchies"
     place.mkdir(mode=0o700, exist_ok=True)
     part = place / f".{os.urandom(8).hex()}.part"
+    stem = re.sub(r"[^\w-]+", "-", hierarchy.attribute).strip("-")[:40] or "column"
     try:
         write_wide(hierarchy, part)
-        mark = hashlib.sha256(part.read_bytes()).hexdigest()[:8]
-        stem = re.sub(r"[^\w-]+", "-", hierarchy.attribute).strip("-")[:40] or "column"
-        target = place / f"{stem}-{mark}.csv"
-        part.replace(target)
+        for number in count(1):
+            target = place / f"{stem}-{number}.csv"
+            with suppress(FileExistsError):
+                target.touch(0o600, exist_ok=False)
+                part.replace(target)
+                break
     finally:
         part.unlink(missing_ok=True)
     return target.relative_to(folder).as_posix()

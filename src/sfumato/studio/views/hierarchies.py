@@ -487,10 +487,10 @@ class _Page:
     async def write(self, task: str, what: Any, after: Node | None = None) -> bool:
         """Have a new file of the hierarchy written, and take it."""
         self.alerts.clear()
-        path = await self.context.run(
+        spec = await self.context.run(
             task, self.context.asked(), self.column, what, failed=lambda error: self.alarm(str(error))
         )
-        return path is not None and self.use(path, after)
+        return spec is not None and self.use(spec, after)
 
     def use(self, spec: Any, after: Node | None = None) -> bool:
         """Take another hierarchy for the column: a file, a builder, or None to have it learned."""
