@@ -68,6 +68,7 @@ def test_a_release_is_whole_or_not_there_when_a_worker_dies(
 ) -> None:
     here = sf.anonymize(table, **ASKED)
     source, killed = slow(spark_cluster, table, tmp_path / "flag"), threading.Event()
+    begun: list[threading.Thread] = []
 
     def kill() -> None:
         time.sleep(1 if when == "recoding rows" else 0)  # half-way
@@ -75,9 +76,10 @@ def test_a_release_is_whole_or_not_there_when_a_worker_dies(
         killed.set()
 
     def say(message: str, share: float | None) -> None:
-        if message == when and not killed.is_set():
+        if message == when and not begun:  # the message is told again while the work lasts, and one worker must live
             (tmp_path / "flag").touch()
-            threading.Thread(target=kill).start()
+            begun.append(threading.Thread(target=kill))
+            begun[0].start()
             if when == "verifying":
                 killed.wait()
 
