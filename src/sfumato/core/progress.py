@@ -1,8 +1,9 @@
 """Progress of a run, and the one way to end it early.
 
 A verb works in a thread of its own. Its caller calls `progress` with all that the work reports, which waits for it, and
-every `TICK` seconds with the last of that again. What `progress` raises, such as `Cancelled`, ends the run, as Ctrl-C
-does: the work stops at its next report or `check_cancelled`, and kernels that run long look at `stop_flag`.
+every `TICK` seconds with the last of that again. A message may tell the best solution so far (`SearchMessage`). What
+`progress` raises, such as `Cancelled`, ends the run, as Ctrl-C does: the work stops at its next report or
+`check_cancelled`, and kernels that run long look at `stop_flag`.
 """
 
 from __future__ import annotations
@@ -33,6 +34,29 @@ T = TypeVar("T")
 
 def quiet(message: str, share: float | None) -> None:
     """Progress that nobody looks at."""
+
+
+class SearchMessage(str):
+    """What a search is doing, with the loss of the best solution that it knows so far, and how many rows that one
+    suppresses, None where it does not count them.
+
+    >>> message = SearchMessage("breeding", 0.25)
+    >>> message, message.loss, message.suppressed
+    ('breeding', 0.25, None)
+    """
+
+    __slots__ = ("loss", "suppressed")
+    loss: float
+    suppressed: int | None
+
+    def __new__(cls, text: str, loss: float, suppressed: int | None = None) -> SearchMessage:
+        """The text with its figures."""
+        found = super().__new__(cls, text)
+        found.loss, found.suppressed = loss, suppressed
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SearchMessage, (str(self), self.loss, self.suppressed)
 
 
 class _Stopped(BaseException):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from nicegui import ui
 
+from sfumato.core.progress import SearchMessage
 from sfumato.errors import Cancelled, PolicyError, SfumatoError
 from sfumato.policyfile.paths import leading_out
 from sfumato.studio.project import Project, StaleState
@@ -145,10 +146,17 @@ async def with_progress(
             ui.button(text("studio.cancel"), on_click=job.cancel).props("flat").mark("cancel")
         bar = ui.linear_progress(0, show_value=False).props("instant-feedback")
         bar.props(f'aria-label="{text("studio.working")}"')
+        best = ui.label("").classes("quiet").mark("best")
+        best.set_visibility(False)
 
     def show() -> None:
         if job.message:
-            message.set_text(text.said(job.message))
+            message.set_text(text.said(str(job.message)))
+        if isinstance(job.message, SearchMessage):
+            loss, rows = text.number(job.message.loss), job.message.suppressed
+            said = text("studio.best", loss=loss)
+            best.set_text(said if rows is None else text("studio.best_rows", loss=loss, rows=text.number(rows)))
+            best.set_visibility(True)
         clock.set_text(text("studio.seconds", seconds=round(job.seconds)))
         if job.share is not None:
             bar.set_value(job.share)

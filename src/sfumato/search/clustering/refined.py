@@ -7,6 +7,7 @@ simulated annealing (Schrimpf et al., J. Comput. Phys. 159, 2000), and what lost
 
 from __future__ import annotations
 
+import math
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -140,7 +141,7 @@ class Refined(Search):
                 if self.seconds is not None and spent > self.seconds:
                     break
                 share = max(done / rounds if rounds else 0.0, spent / self.seconds if self.seconds else 0.0)
-                problem.progress("refining", share)
+                problem.report("refining", share, _mean(field, least))
                 if watched:
                     heat = HEAT * max(0.0, 1 - share / COLD) ** 2
                 before = of
@@ -192,6 +193,16 @@ def _cost(field: Field, of: np.ndarray) -> float:
     """What all rows lose in their boxes."""
     rows = np.bincount(of, weights=field.problem.cells.count)
     return float((field.space.costs(*boxes(field.points, of)) * rows).sum())
+
+
+def _mean(field: Field, cost: float) -> float | None:
+    """The loss that a cost of all rows comes to; None where the loss is made of it in another way."""
+    loss = field.problem.policy.loss
+    aggregate = getattr(loss, "aggregate", None)
+    if not math.isfinite(cost) or aggregate not in ("mean", "sum"):
+        return None
+    weight = sum(loss.weight(a) for a in field.problem.attributes) if aggregate == "mean" else 1.0
+    return cost / field.problem.rows / weight if weight else None
 
 
 def _improving(costs: list[float]) -> float | None:

@@ -247,7 +247,7 @@ class Trials:
     def report(self, message: str) -> None:
         """Tell how far the limits are used up."""
         spent = (time.perf_counter() - self.clock) / self.seconds, self.checks / self.most, self.idle / self.patience
-        self.problem.progress(message, min(max(spent), 1.0))
+        self.problem.report(message, min(max(spent), 1.0), self.best[-1][0] if self.best else None)
 
     def start(self, seconds: float | None, evaluations: int | None, patience: int) -> list[np.ndarray]:
         """The most general cut, and what a greedy descent of the level vectors finds; from then on the limits hold.

@@ -203,6 +203,11 @@ class _Tree:
             least, _, bounds, _ = explore(*self.at(every), every, 0, NEVER, 1, every.copy(), self.rules, self.work)
             self.floor = int(bounds.min(initial=least))
 
+    def report(self, message: str, share: float | None) -> None:
+        """Tell how far the search is, and what the best splits cost, where that is the loss."""
+        known = self.best < NEVER and not self.rules.labels
+        self.problem.report(message, share, float(self.best) if known else None)
+
     def push(self, state: np.ndarray, bound: int) -> None:
         heapq.heappush(self.open, (bound, -next(self.numbers), state))
 
@@ -257,7 +262,7 @@ class _Tree:
                     self.timed_out = True
                     break
                 self.burst(BURST, pool.map if self.told is None else map)
-                self.problem.progress("searching splits", None if seconds == math.inf else min(gone / seconds, 1.0))
+                self.report("searching splits", None if seconds == math.inf else min(gone / seconds, 1.0))
             else:
                 if self.told is not None:
                     for bound, _, state in sorted(self.open, key=lambda node: node[:2]):
@@ -364,7 +369,7 @@ class _Line:
                 if self.late:
                     t.timed_out = True
                     break
-                t.problem.progress("descending", None)
+                t.report("descending", None)
                 less, found = self.survey(state, moves[at : at + chunk], cost)
                 if found >= 0:
                     cost, pick = less, at + found

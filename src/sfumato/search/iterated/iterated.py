@@ -151,7 +151,8 @@ def _better(walk: LatticeState, found: Solution | None, search: Iterated) -> tup
         walk.stop_after(search.seconds, None)
         descend(walk)
     else:  # only those that may lose less are looked at; a range, which says more, is kept at a tie
-        walk.best = (found.verdict.loss, -1 if search.labels != "hierarchy" else int(walk.tops.sum()) + 1, ())
+        height = -1 if search.labels != "hierarchy" else int(walk.tops.sum()) + 1
+        walk.best = (found.verdict.loss, height, (), found.verdict.suppressed)
     finished = sweep(walk) if walk.lattice.size <= WALKED else climb(walk, search.seconds or PATIENCE)
     if walk.best is None:
         raise walk.infeasible(finished)

@@ -137,7 +137,7 @@ class Incognito(Search):
                 raise walk.infeasible()
             least_loss(walk, found.whole.satisfying)
         assert walk.best is not None
-        loss, _, node = walk.best
+        loss, _, node, _ = walk.best
         tell_result(problem, node)
         tell_suppressed(problem, node)
         return level_solution(problem, node, found.checks + walk.checks, began, optimal=True, bound=loss)

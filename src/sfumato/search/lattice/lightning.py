@@ -65,7 +65,7 @@ class Lightning(Search):
                 walk.open_bound = max(*(front.bound() for front in fronts), group_bound(problem, spare, pool))
         if walk.best is None:
             raise walk.infeasible(finished or walk.open_bound == np.inf)
-        loss, _, node = walk.best
+        loss, _, node, _ = walk.best
         bound, checks = loss if finished else min(walk.open_bound, loss), sum(front.walk.checks for front in fronts)
         repeatable = finished or not any(front.walk.timed_out for front in fronts)
         return level_solution(problem, node, checks, began, finished, repeatable, bound)
@@ -177,7 +177,7 @@ class _Front:
         time_spent = (time.perf_counter() - self.began) / max(walk.deadline - self.began, 1e-9)
         checked = (walk.checks - self.checks) / max(walk.most - self.checks, 1)
         done = self.before + self.share * min(max(checked, time_spent), 1.0)
-        walk.problem.progress("searching the lattice", done)
+        walk.report("searching the lattice", done)
 
 
 class _Down(_Front):

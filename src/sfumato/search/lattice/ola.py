@@ -94,7 +94,7 @@ def _bisect(ledger: KnownNodes, height: np.ndarray, bottom: np.ndarray, top: np.
         _satisfies(ledger, bottom)
         return
     middle = np.argwhere(height[box] == int(bottom.sum()) + tall // 2) + bottom
-    ledger.walk.problem.progress("bisecting the lattice", None)
+    ledger.walk.report("bisecting the lattice", None)
     for node in middle:
         if tag.all():
             return

@@ -170,7 +170,7 @@ class Optimal(Search):
             finished = search_lattice(walk, self.seconds or PATIENCE)
         if walk.best is None:
             raise walk.infeasible(finished)
-        loss, _, node = walk.best
+        loss, _, node, _ = walk.best
         tell_result(problem, node)
         tell_suppressed(problem, node)
         bound = loss if finished else min(walk.open_bound, loss)
@@ -202,6 +202,7 @@ def descend(walk: LatticeState) -> None:
         if walk.best is None or walk.best == before:
             return
         here = np.array(walk.best[2], dtype=np.int64)
+        walk.report("searching the lattice", None)
 
 
 def sweep(walk: LatticeState) -> bool:
@@ -231,7 +232,7 @@ def sweep(walk: LatticeState) -> bool:
         if len(batch):
             seen[batch] = True
             walk.examine(nodes[batch[: walk.room(BATCH)]])
-        walk.problem.progress("searching the lattice", at / len(order))
+        walk.report("searching the lattice", at / len(order))
     return True
 
 
@@ -264,6 +265,7 @@ def climb(walk: LatticeState, seconds: float) -> bool:
         if not walk.promising(np.array([bound]))[0]:
             return True
         walk.examine(np.array([node], dtype=np.int64))
+        walk.report("searching the lattice", None)
         for upper, a in _above(node, first, walk.lattice.greatest):
             heapq.heappush(heap, (float(walk.bounds(np.array([upper]))[0]), upper, a))
     return True

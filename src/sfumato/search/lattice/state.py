@@ -131,7 +131,7 @@ class LatticeState:
         prunes = self.one_set and not self.by_size and self.limit < self.rows // 2  # else most nodes satisfy
         least = self.policy.least_size
         self.limits = stack_limits(require, problem.cells, self.rows, least) if prunes else None
-        self.best: tuple[float, int, tuple[int, ...]] | None = None
+        self.best: tuple[float, int, tuple[int, ...], int] | None = None  # loss, height, node, suppressed rows
         self.closest: tuple[int, tuple[int, ...]] | None = None
         self.checks, self.open_bound = 0, 0.0
         self.timed_out, self.deadline, self.most = False, float("inf"), float("inf")
@@ -150,6 +150,11 @@ class LatticeState:
         """Set the limits."""
         self.deadline = time.perf_counter() + seconds if seconds is not None else float("inf")
         self.most = nodes if nodes is not None else float("inf")
+
+    def report(self, message: str, share: float | None) -> None:
+        """Tell how far the search is, and the best node so far."""
+        best = self.best
+        self.problem.report(message, share, *((None, None) if best is None else (best[0], best[3])))
 
     def over(self) -> bool:
         """Whether a limit is reached."""
@@ -230,7 +235,7 @@ class LatticeState:
         losses = np.where(good, losses, np.inf)
         self._learn(nodes, floor, found)
         for b in np.flatnonzero(good):
-            self.offer(nodes[b], float(losses[b]))
+            self.offer(nodes[b], float(losses[b]), int(suppressed[b]))
         if self.best is None:
             self.closest = min(
                 [
@@ -387,10 +392,10 @@ class LatticeState:
         _, verdict, statistics = judge(self.problem, level_columns(self.problem, node.tolist()))
         return verdict.loss, verdict.suppressed, statistics.kept_classes
 
-    def offer(self, node: np.ndarray, loss: float) -> None:
+    def offer(self, node: np.ndarray, loss: float, suppressed: int) -> None:
         """Keep a node if it is better than the best; ties go to the lower, then the lexicographically smaller one."""
         if self.best is None or loss <= self.best[0] + TOLERANCE:
-            mine = (loss, int(node.sum()), tuple(node.tolist()))
+            mine = (loss, int(node.sum()), tuple(node.tolist()), suppressed)
             if self.best is None or loss < self.best[0] - TOLERANCE or mine[1:] < self.best[1:]:
                 self.best = mine
 

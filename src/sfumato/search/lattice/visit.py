@@ -317,7 +317,7 @@ class Visitor:
         )  # fmt: skip
         walk.checks += checks
         if good and walk.by_size and walk.limit == 0:  # its loss is that of its labels
-            walk.offer(self.nodes[order[place]], float(self.bound[order[place]]))
+            walk.offer(self.nodes[order[place]], float(self.bound[order[place]]), 0)
         elif good:
             walk.checks -= 1
             walk.examine(self.nodes[order[place]][None, :])
@@ -342,6 +342,7 @@ class Visitor:
             if walk.best == before:
                 break
             here = np.array(walk.best[2], dtype=np.int64)
+            walk.report("searching the lattice", None)
         return True
 
     def sweep(self) -> bool:
@@ -367,7 +368,7 @@ class Visitor:
             if walk.limit > 0:
                 rest = order[at:]
                 self.bound[rest] = walk.bounds(nodes[rest], rest)
-            walk.problem.progress("searching the lattice", at / len(order))
+            walk.report("searching the lattice", at / len(order))
 
 
 def visitor(walk: LatticeState) -> Visitor | None:
