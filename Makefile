@@ -81,8 +81,9 @@ study: $(VENV)/.all  ## repeat the reference study: its figures beside ours, plo
 quality: $(VENV)/.all  ## what each method loses for the same promise, and its time
 	@$(BIN)/python -m benchmarks.quality
 
-pictures: $(VENV)/.all  ## run the tutorial and the gallery, and put what they draw into docs/images
+pictures: $(VENV)/.all  ## run the tutorial and the gallery, and put what they draw into docs/images; the studio into docs/studio
 	@PYTHONPATH=. $(BIN)/python -m tools.pictures && PYTHONPATH=. $(BIN)/python -m tools.masking_pictures
+	@PYTHONPATH=. $(BIN)/python -m tools.studio_pictures
 
 docs: $(VENV)/.all  ## build the documentation into site/
 	@$(BIN)/zensical build --clean --strict

@@ -49,10 +49,10 @@ class Watched:
     page: Any
     faults: list[str] = field(default_factory=list)
 
-    def accessible(self) -> list[str]:
-        """Serious faults that axe-core finds."""
+    def accessible(self, rest: int = 500) -> list[str]:
+        """Serious faults that axe-core finds, after so many milliseconds."""
         self.page.mouse.move(0, 0)
-        self.page.wait_for_timeout(500)  # half-way through a transition colours are others
+        self.page.wait_for_timeout(rest)  # half-way through a transition colours are others
         self.page.evaluate(AXE.read_text(encoding="utf-8"))
         found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
         serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]

@@ -128,7 +128,8 @@ class Form:
         said = self.context.texts.said(parameter["help"]) if parameter["help"] else ""
         bounds = parameter["allowed"].removeprefix(parameter["type"]).strip() if parameter["range"] is not None else ""
         allowed = WRITTEN.get(parameter["type"]) or bounds
-        return f"{said} ({allowed.replace('>=', '≥').replace('<=', '≤')})" if allowed else said
+        allowed = self.context.texts.said(allowed).replace(">=", "≥").replace("<=", "≤")
+        return f"{said} ({allowed})" if allowed else said
 
     async def _settle(self) -> None:
         """Check what the fields hold, and hand it on where it is right."""

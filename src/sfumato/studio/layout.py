@@ -31,6 +31,7 @@ def page(context: PageContext, view: str, steps: dict[str, str], others: Sequenc
     title = text("studio.title") if project is None else f"{project.name} · {text('steps.' + view)}"
     ui.page_title(title)
     ui.context.client.content.classes("p-0 gap-0")
+    skip = ui.link(text("studio.skip")).classes("skip")
     with ui.header(elevated=False).classes("studio-header items-center no-wrap"):
         if project is not None:
             menu = ui.button(icon="menu").props(f'flat round dense aria-label="{text("studio.menu")}"').classes("lt-md")
@@ -53,8 +54,8 @@ def page(context: PageContext, view: str, steps: dict[str, str], others: Sequenc
             enable()
             on_change(project, enable)
 
-        def toggle() -> None:
-            dark.toggle() if dark.value is not None else dark.enable()
+        async def toggle() -> None:
+            dark.set_value(not await ui.run_javascript("document.body.classList.contains('body--dark')"))
             prefer(context.root, dark=dark.value)
 
         _button("contrast", text("studio.dark"), toggle)
@@ -70,11 +71,20 @@ def page(context: PageContext, view: str, steps: dict[str, str], others: Sequenc
         with ui.left_drawer(value=False, elevated=False).props("width=208 breakpoint=900 show-if-above") as drawer:
             drawer.classes("studio-steps")
             with ui.element("nav").props(f'aria-label="{text("studio.menu")}"').classes("w-full"):
+                with ui.link(target="/").classes("studio-step lt-md"):
+                    ui.icon("home").props("aria-hidden=true")
+                    ui.label(text("projects.title"))
                 for number, (name, icon) in enumerate(steps.items(), 1):
                     _step(context, name, icon, number, name == view)
         menu.on_click(drawer.toggle)
-    with ui.element("main").classes("studio-main"):
+    with ui.element("div").classes("studio-main").props("tabindex=-1") as main:
+        skip.props["href"] = f"#{main.html_id}"
         yield
+        later = list(steps)[list(steps).index(view) + 1 :] if view in steps else []
+        if project is not None and later:
+            with ui.link(target=f"/project/{project.name}/{later[0]}").classes("next"):
+                ui.label(text("studio.next"))
+                ui.icon("arrow_forward").props("aria-hidden=true")
 
 
 def on_change(project: Project, action: Callable[[], object]) -> None:

@@ -35,10 +35,11 @@ async def draw(context: PageContext) -> None:
         with ui.row().classes("w-full items-center"):
             left = sum(role_of(policy, one["name"]) is None for one in found["columns"])
             ui.label(text("roles.left", count=left) if left else text("roles.done")).classes("grow")
-            ui.button(text("roles.take"), on_click=take).props("unelevated").mark("take")
+            ui.button(text("roles.take"), on_click=take).props("unelevated" if left else "outline").mark("take")
         if found["risks"]:
             worst = found["risks"][-1]
-            said = text("roles.alone", rows=worst["rows"], share=worst["share"], columns=", ".join(worst["columns"]))
+            rows, share = text.said(worst["rows"]), text.said(worst["share"])
+            said = text("roles.alone", rows=rows, share=share, columns=", ".join(worst["columns"]))
             ui.label(said).classes("alarm")
         with ui.element("div").classes("studio-grid roles-grid"):
             for head in ("column", "role", "why"):
