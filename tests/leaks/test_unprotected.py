@@ -297,3 +297,8 @@ def test_an_initial_policy_protects_what_is_sensitive(run: Run, tmp_path: Path) 
     attacks = sf.attack(tmp_path / "ill-release")
     for name in ("homogeneity", "background-knowledge", "skewness", "negative-disclosure"):
         assert attacks[name]["advantage"] <= NEAR, name
+
+
+def test_a_warning_that_is_told_again_by_its_text_says_the_same():
+    told = str(sf.UnprotectedWarning(["disease"]))
+    assert str(sf.UnprotectedWarning(told)) == told

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from sfumato.errors import Cancelled
-from sfumato.studio.tasks import forms, lattice, picture, promises, search
+from sfumato.studio.tasks import forms, picture, promises, search
 
 TABLE = {
     "age": [31, 31, 31, 58, 58, 72],
@@ -90,36 +90,6 @@ def test_a_search_is_cancelled_by_its_progress(asked):
 
     with pytest.raises(Cancelled):
         search.find(asked(search={"method": "mondrian"}), stop)
-
-
-def test_the_lattice_has_the_nodes_worked_out_by_hand(asked):
-    policy = asked(require=[{"model": "k-anonymity", "k": 2}])
-    found = lattice.picture(policy, {}, {"age": 2, "sex": 1}, quiet)
-    assert (found["nodes"], found["satisfied"], found["minimal"]) == (8, 5, 2)
-    drawn = {kind: sorted(one[2] for one in some) for kind, some in found["series"].items()}
-    assert drawn["minimal"] == [3, 4]  # ages in fifties without sex; ages in hundreds with it
-    assert drawn["chosen"] == [5]
-    assert [(row["height"], row["nodes"], row["satisfied"]) for row in found["rows"]] == [
-        (0, 1, 0), (1, 2, 0), (2, 2, 2), (3, 2, 2), (4, 1, 1),
-    ]  # fmt: skip
-
-
-def test_a_filter_of_levels_and_a_list(asked):
-    policy = asked(require=[{"model": "k-anonymity", "k": 2}])
-    every = lattice.picture(policy, {}, None, quiet)
-    some = lattice.picture(policy, {"sex": 1}, None, quiet)
-    assert (every["shown"], some["shown"]) == (8, 4)
-    assert all(end in [[a, b] for one in some["series"].values() for a, b, *_ in one]
-               for edge in some["edges"] for end in edge)  # fmt: skip
-    listed = lattice.listed(policy, {"sex": 1}, None, 0, None, quiet)
-    assert all(one["minimal"] and one["vector"][1] == 1 for one in listed["nodes"])
-
-
-def test_a_node_tells_its_rows_loss_and_risk(asked):
-    policy = asked(require=[{"model": "k-anonymity", "k": 2}], search={"suppression": 1})
-    found = lattice.node(policy, 0, None, quiet)  # nothing blurred: one row is alone and left out
-    assert (found["satisfies"], found["suppressed"], found["limit"]) == (True, 1, 1)
-    assert (found["classes"], found["smallest"], found["risk"], found["average_risk"]) == (2, 2, 0.5, 0.4)
 
 
 def test_the_picture_has_a_rectangle_around_each_class(asked):

@@ -76,6 +76,12 @@ def test_from_promises_to_a_candidate(chromium, tmp_path, project):
         )
         page.mouse.click(box["x"] + bottom[0], box["y"] + bottom[1])  # nothing blurred, at the bottom
         page.locator(".facts").get_by_text("20,000 of 20,000").wait_for()
+        page.get_by_text("None of the rows that were looked at").wait_for()
+        page.locator(".node-list button").first.click()
+        page.get_by_text("Some rows as these levels would release them").wait_for()
+        assert page.locator(".rows-grid tbody tr").count() == 8
+        page.get_by_role("button", name="loss", exact=True).click()
+        page.locator(".lattice-legend").get_by_text("Loss:").wait_for()
         page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         page.mouse.wheel(0, -600)
         assert watched.accessible() == []

@@ -74,13 +74,16 @@ class UnprotectedWarning(UserWarning):
     """No criterion looks at a sensitive column.
 
     `words` says whether its reader writes Python, types in a "shell", or is told there what helps anyhow ("suggest").
+    Numba, where it compiles meanwhile, tells warnings once more by their text, which then stands for the columns.
     """
 
-    def __init__(self, columns: Sequence[str], words: str = "python") -> None:
-        super().__init__(tuple(columns), words)
-        self.columns, self.words = tuple(columns), words
+    def __init__(self, columns: Sequence[str] | str, words: str = "python") -> None:
+        self.columns, self.words = columns if isinstance(columns, str) else tuple(columns), words
+        super().__init__(self.columns, words)
 
     def __str__(self) -> str:
+        if isinstance(self.columns, str):
+            return self.columns
         listed, those = ", ".join(f'"{name}"' for name in self.columns), "it" if len(self.columns) == 1 else "them"
         said = f"nothing protects {listed}: no criterion looks at {those}."
         if self.words in ("shell", "suggest"):

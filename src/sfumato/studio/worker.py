@@ -92,7 +92,7 @@ class Workers:
 
     def warm(self) -> None:
         """Start the first process before it is needed."""
-        self._workers.append(self._start())
+        self._workers.append(self._start(prepared=True))
 
     async def warm_others(self) -> None:
         """Start the others as well, each when the one before it is ready: at once they would slow the first page."""
@@ -150,10 +150,11 @@ class Workers:
                 self._workers.remove(worker)
             self._free.notify_all()
 
-    def _start(self) -> _Worker:
+    def _start(self, prepared: bool = False) -> _Worker:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        process = context.Process(target=serve, args=(theirs, self.memory), daemon=True, name="sfumato-studio-worker")
+        arguments = theirs, self.memory, prepared
+        process = context.Process(target=serve, args=arguments, daemon=True, name="sfumato-studio-worker")
         process.start()
         theirs.close()
         return _Worker(process, ours)
@@ -206,8 +207,8 @@ def _machine_memory() -> int:
 # In the process of a worker
 
 
-def serve(pipe: Connection, memory: int) -> None:
-    """Do one task after another."""
+def serve(pipe: Connection, memory: int, prepared: bool) -> None:
+    """Do one task after another. One that is prepared has loaded all that first tasks need; others are smaller."""
     _limit(memory)
     _end_with_parent()
     import sfumato.studio.tasks  # the slow imports, before the first call
@@ -215,6 +216,8 @@ def serve(pipe: Connection, memory: int) -> None:
     for module in pkgutil.iter_modules(sfumato.studio.tasks.__path__):
         importlib.import_module(f"{PACKAGE}.{module.name}")
     pipe.send(("ready",))
+    if prepared:
+        _prepare()
     while True:
         try:
             found = pipe.recv()
@@ -222,6 +225,16 @@ def serve(pipe: Connection, memory: int) -> None:
             return
         if found != "cancel":  # which may come after the end of what it was meant for
             pipe.send(_done(pipe, *found))
+
+
+def _prepare() -> None:
+    for name in ("dp", "verbs.inspect", "verbs.steps", "cli.lattice"):
+        importlib.import_module(f"sfumato.{name}")
+    with suppress(ImportError, AttributeError):  # half a second of Numba's, before its first kernel
+        from numba.core.registry import cpu_target
+
+        cpu_target.typing_context.refresh()
+        cpu_target.target_context.refresh()
 
 
 def _limit(memory: int) -> None:

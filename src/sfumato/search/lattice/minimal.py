@@ -119,6 +119,21 @@ def minimal_nodes(problem: Problem) -> Minimal:
     return ledger.minimal()
 
 
+def all_losses(problem: Problem, found: Minimal) -> np.ndarray:
+    """The loss of every node that satisfies, infinite of the others: those that were pruned are checked as well."""
+    loss = found.loss.copy()
+    left = np.flatnonzero(found.satisfied & ~found.checked)
+    with workers() as pool:
+        walk = LatticeState(problem, found.lattice, pool)
+        walk.in_full = True
+        for at in range(0, len(left), BATCH):
+            some = left[at : at + BATCH]
+            steps = np.stack(np.unravel_index(some, found.lattice.shape), axis=1)
+            loss[some] = walk.examine(steps + walk.least).loss
+            problem.progress("measuring the losses", at / len(left))
+    return loss
+
+
 def decide(whole: Lattice, test: Satisfies, monotone: bool = True, progress: Progress = quiet) -> np.ndarray:
     """Tag every node of a lattice SATISFIED or VIOLATED by a test that, if monotone, passes on to generalisations."""
     height = heights(whole)

@@ -86,15 +86,27 @@ async def show(context: PageContext, view: str, steps: dict[str, str] | None) ->
         if inspect.isawaitable(found):
             await found
 
+    client, missed = ui.context.client, False
+
     def changed() -> None:
+        nonlocal missed
         if context.drawn.own:
             context.drawn.own -= 1
+        elif client.has_socket_connection:
+            content.refresh()
         else:
+            missed = True  # closed, or asleep: it is drawn again if it comes back
+
+    def back() -> None:
+        nonlocal missed
+        if missed:
+            missed = False
             content.refresh()
 
-    ui.context.client.on_delete(context.leave)
+    client.on_connect(back)
+    client.on_delete(context.leave)
     with layout.page(context, view, steps or {}, OTHERS):
         if project is not None:
             layout.on_change(project, changed)
-        await ui.context.client.connected(timeout=60)  # the frame is there at once, whatever the view waits for
+        await client.connected(timeout=60)  # the frame is there at once, whatever the view waits for
         await content()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +11,7 @@ from nicegui import ui
 
 from sfumato.studio.context import PageContext, with_progress
 
+STAR = "path://M512 64l142 288 318 46-230 224 54 316-284-149-284 149 54-316L52 398l318-46z"
 # what is drawn of each kind of node: colour, form and size; the colours are told apart by the colour-blind (Okabe, Ito)
 KINDS = {
     "violated_known": ("#d55e00", "emptyDiamond", 5),
@@ -16,7 +19,14 @@ KINDS = {
     "satisfied_known": ("#009e73", "circle", 5),
     "satisfied": ("#009e73", "circle", 9),
     "minimal": ("#0072b2", "triangle", 11),
-    "chosen": ("#e69f00", "path://M512 64l142 288 318 46-230 224 54 316-284-149-284 149 54-316L52 398l318-46z", 20),
+    "chosen": ("#e69f00", STAR, 20),
+}
+# losses from the least to the greatest, by colours that grow lighter for every eye (viridis, without its ends)
+SHADES = ("#414487", "#31688e", "#21918c", "#27ad81", "#5cc863", "#aadc32")
+SHADED = {
+    f"{kind}_{i}": (colour, form, size)
+    for kind, form, size in (("satisfied", "circle", 7), ("minimal", "triangle", 11))
+    for i, colour in enumerate(SHADES)
 }
 AXIS = "#857d74"
 LABELLED = 60  # nodes in sight whose levels are written beside them
@@ -36,26 +46,32 @@ class _Lattice:
         self.filtered: dict[str, int] = {}
         self.height: int | None = None
         self.page = 0
-        self.labelled = False
+        self.labelled = self.by_loss = False
         assert context.project is not None
         kept = context.project.kept("search") or {}
         self.chosen = kept.get("found", {}).get("levels")
 
     async def draw(self) -> None:
         text = self.context.texts
-        found = await with_progress(self.context, "lattice.picture", self.context.asked(), {}, self.chosen)
+        found = await with_progress(self.context, "lattice.picture", self.context.asked(), {}, self.chosen, False)
         if found is None:
             return
         numbers = {key: text.number(found[key]) for key in ("nodes", "satisfied", "minimal", "checked")}
         ui.label(text("lattice.said", **numbers)).classes("lead")
         with ui.row().classes("w-full items-center gap-3"):
+            ui.label(text("lattice.colour")).classes("quiet")
+            ways = {False: text("lattice.by_verdict"), True: text("lattice.by_loss")}
+            colour = ui.toggle(ways, value=False, on_change=self._colour_by).props("no-caps dense unelevated")
+            colour.mark("colour").props["aria-label"] = text("lattice.colour")
+        with ui.row().classes("w-full items-center gap-3"):
             ui.label(text("lattice.filter")).classes("quiet")
             for name, (low, high) in found["levels"].items():
                 if low < high:
                     self._filter(name, low, high)
+        self.waiting = ui.element("div").classes("w-full")
         with ui.element("div").classes("lattice-split"):
             with ui.column().classes("w-full gap-2"):
-                self._legend()
+                self.legend = ui.row().classes("gap-4 items-center lattice-legend")
                 self.chart = ui.echart(self._options(found), on_point_click=self._clicked).classes("lattice-chart")
                 self.chart.props["role"] = "img"
                 self.chart.props["aria-label"] = text("lattice.said", **numbers)
@@ -74,6 +90,7 @@ class _Lattice:
             self.details = ui.column().classes("w-full").props("aria-live=polite")
             with self.details:
                 ui.label(text("lattice.pick")).classes("quiet")
+        self.rows = ui.column().classes("w-full gap-2")
         ui.html(f"<h2>{text('lattice.list')}</h2>", sanitize=False)
         options: dict[Any, str] = {-1: text("lattice.minimal_ones")}
         options |= {row["height"]: text("lattice.height", height=row["height"]) for row in found["rows"]}
@@ -92,52 +109,76 @@ class _Lattice:
             else:
                 self.filtered[name] = event.value
             self.page = 0
-            asked = self.context.asked()
-            found = await self.context.run("lattice.picture", asked, self.filtered, self.chosen, slot=self.slot)
-            if found is not None:
-                self.chart.options.clear()
-                self.chart.options.update(self._options(found))
-                self.chart.update()
+            asked = self.context.asked(), self.filtered, self.chosen, self.by_loss
+            if self._show(await self.context.run("lattice.picture", *asked, slot=self.slot)):
                 await self._list()
 
         select = ui.select(options, value=-1, label=name, on_change=change)
         select.props("outlined dense options-dense").classes("lattice-filter").mark(f"filter {name}")
 
-    def _legend(self) -> None:
-        signs = {"violated": "◇", "satisfied": "●", "minimal": "▲", "chosen": "★"}
-        with ui.row().classes("gap-4 items-center lattice-legend"):
+    async def _colour_by(self, event: Any) -> None:
+        """Colour by verdict or by loss; the losses are measured when they are first asked for."""
+        self.by_loss = bool(event.value)
+        asked = self.context.asked(), self.filtered, self.chosen, self.by_loss
+        with self.waiting:
+            self._show(await with_progress(self.context, "lattice.picture", *asked, slot=self.slot))
+
+    def _show(self, found: Mapping[str, Any] | None) -> bool:
+        """Draw other nodes, or the same in other colours; False where there is nothing new."""
+        if found is None:
+            return False
+        self.chart.options.clear()
+        self.chart.options.update(self._options(found))
+        self.chart.update()
+        return True
+
+    def _draw_legend(self, found: Mapping[str, Any]) -> None:
+        text, signs = self.context.texts, {"violated": "◇", "satisfied": "●", "minimal": "▲", "chosen": "★"}
+        self.legend.clear()
+        with self.legend:
             for kind, sign in signs.items():
-                with ui.row().classes("gap-1 items-center no-wrap"):
-                    ui.label(sign).style(f"color: {KINDS[kind][0]}").props("aria-hidden=true")
-                    ui.label(self.context.texts(f"lattice.{kind}"))
-            ui.label(self.context.texts("lattice.known")).classes("quiet")
+                colour = AXIS if self.by_loss and kind != "chosen" else KINDS[kind][0]
+                _sign(sign, colour, text(f"lattice.{kind}"))
+            if found["scale"]:
+                step = found["scale"][1] - found["scale"][0]
+                digits = max(0, 1 - math.floor(math.log10(step))) if step > 0 else 3
+                ends = [text.number(round(end, digits)) for end in found["scale"]]
+                ui.label(text("lattice.scale")).classes("quiet")
+                for colour, low, high in zip(SHADES, ends, ends[1:], strict=False):
+                    _sign("■", colour, f"{low}–{high}")
+            elif not self.by_loss:
+                ui.label(text("lattice.known")).classes("quiet")
+            if found["one_of"] > 1:
+                ui.label(text("lattice.one_of", count=text.number(found["one_of"]))).classes("quiet")
 
     def _options(self, found: Mapping[str, Any]) -> dict[str, Any]:
+        """What is drawn. Places come as text and go on as text, which the browser makes arrays of: as lists of lists
+        they would be walked through by every layer on the way."""
         self.found, self.spans = found, {"x": (0.0, 100.0), "y": (0.0, 100.0)}
-        names, large = found["names"], not found["names"]
-        self.labelled = 0 < len(names) < LABELLED
+        self._draw_legend(found)
+        few = bool(found["names"])
+        self.labelled = few and found["shown"] < LABELLED
+        named = f"(names => node => names[node.value[2]])(JSON.parse('{found['names'] or '{}'}'))"
         series: list[dict[str, Any]] = [
             {"id": "edges", "type": "lines", "coordinateSystem": "cartesian2d", "silent": True, "large": True,
-             "data": [{"coords": edge} for edge in found["edges"]], "z": 1,
-             "lineStyle": {"color": AXIS, "opacity": 0.25, "width": 1}},
+             ":data": _array(found["edges"]), "z": 1, "lineStyle": {"color": AXIS, "opacity": 0.25, "width": 1}},
         ]  # fmt: skip
-        for kind, (colour, symbol, size) in KINDS.items():
-            data = [[*place, names.get(place[2], "")] if names else place
-                    for place in found["series"].get(kind, [])]  # fmt: skip
-            crowded = large and kind not in ("chosen", "minimal")
+        for kind, (colour, symbol, size) in (KINDS | SHADED).items():
+            pale = self.by_loss and kind.startswith("violated")
             series.append(
-                {"id": kind, "name": self.context.texts(f"lattice.{kind.removesuffix('_known')}"), "type": "scatter",
-                 "data": data, "symbol": symbol, "symbolSize": max(3, size - 3) if large else size,
-                 "z": 4 if kind == "chosen" else 3,
-                 "large": crowded, "largeThreshold": 400, "itemStyle": {"color": colour}, "cursor": "pointer",
-                 "label": {"show": self.labelled, "position": "right", "formatter": "{@[3]}", "color": AXIS}}
+                {"id": kind, "type": "scatter", "dimensions": ["x", "y", "node"],
+                 ":data": _array(found["series"].get(kind, "")), "symbol": symbol,
+                 "symbolSize": size if few else max(3, size - 3), "z": 4 if kind == "chosen" else 3,
+                 "large": not few and not kind.startswith(("chosen", "minimal")), "largeThreshold": 400,
+                 "itemStyle": {"color": AXIS if pale else colour, "opacity": 0.5 if pale else 1}, "cursor": "pointer",
+                 "label": {"show": self.labelled, "position": "right", ":formatter": named, "color": AXIS}}
             )  # fmt: skip
         series.append({"id": "picked", "type": "scatter", "data": [], "symbol": "circle", "symbolSize": 24,
                        "itemStyle": {"color": "transparent", "borderColor": AXIS, "borderWidth": 2},
                        "silent": True, "z": 5})  # fmt: skip
         counts = {row["height"]: f"{row['height']}  ({row['satisfied']}/{row['nodes']})" for row in found["rows"]}
         heights = [*counts, 0] if not counts else list(counts)
-        wide = max((row["nodes"] for row in found["rows"]), default=1) / 2 + 1
+        wide = max((row["nodes"] for row in found["rows"]), default=1) + 2  # places are twice what they are
         zoom = {"type": "inside", "filterMode": "none", "throttle": 30}
         return {
             "animation": False,
@@ -161,13 +202,33 @@ class _Lattice:
         if found is None:
             return
         if place is None:
-            every = (one for some in self.found["series"].values() for one in some)
-            place = next((one[:2] for one in every if one[2] == number), None)
+            every = (json.loads(some) for some in self.found["series"].values())
+            place = next((one[i - 2 : i] for one in every for i in range(2, len(one), 3) if one[i] == number), None)
         ring = {"series": [{"id": "picked", "data": [place] if place else []}]}
         self.chart.run_chart_method("setOption", ring)
         self.details.clear()
         with self.details:
             self._details(found)
+        self.rows.clear()
+        with self.rows:
+            self._table(found)
+
+    def _table(self, found: Mapping[str, Any]) -> None:
+        """Some rows as the node would release them."""
+        text = self.context.texts
+        with ui.element("h2"):
+            ui.label(text("lattice.rows"))
+        if not found["table"]:
+            ui.label(text("lattice.no_rows")).classes("quiet")
+            return
+        columns = [{"name": f"c{i}", "label": name, "field": f"c{i}", "align": "left"}
+                   for i, name in enumerate(found["head"])]  # fmt: skip
+        cells = [{"id": i, **{f"c{j}": "" if cell is None else cell for j, cell in enumerate(row)}}
+                 for i, row in enumerate(found["table"])]  # fmt: skip
+        with ui.element("div").classes("rows-grid").props("tabindex=0 role=region") as region:
+            region.props["aria-label"] = text("lattice.rows")
+            table = ui.table(columns=columns, rows=cells, row_key="id", pagination=0)
+            table.props("flat dense hide-bottom").classes("w-full").mark("released rows")
 
     def _details(self, found: Mapping[str, Any]) -> None:
         text = self.context.texts
@@ -266,8 +327,19 @@ class _Lattice:
         labelled = bool(self.found["names"]) and in_sight < LABELLED
         if labelled != self.labelled:
             self.labelled = labelled
-            series = [{"id": kind, "label": {"show": labelled}} for kind in KINDS]
+            series = [{"id": kind, "label": {"show": labelled}} for kind in KINDS | SHADED]
             self.chart.run_chart_method("setOption", {"series": series})
+
+
+def _array(numbers: str) -> str:
+    """A list of numbers in JSON as the script that makes an array of them."""
+    return f"new Float32Array({numbers or '[]'})"
+
+
+def _sign(sign: str, colour: str, words: str) -> None:
+    with ui.row().classes("gap-1 items-center no-wrap"):
+        ui.label(sign).style(f"color: {colour}").props("aria-hidden=true")
+        ui.label(words)
 
 
 def _term(name: str, value: str) -> None:
