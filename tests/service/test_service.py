@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import stat
 from pathlib import Path
 from typing import Any
@@ -167,8 +168,9 @@ def test_the_log_has_no_values(service: Running) -> None:
     service.call("GET", "/cost", params={"sql": "SELECT count(*) FROM patients WHERE pay > 17.625", "epsilon": "1"})
     service.call("GET", "/37.125")
     said = service.log()
+    values = re.sub(r'"time": "[^"]*"', "", said)  # a moment may end in such digits
     for value in ("37.125", "17.625", "secretname", f"{answer['value']}", *KEYS.values(), "SELECT", "where"):
-        assert value not in said
+        assert value not in values
     line = next(json.loads(one) for one in said.splitlines() if '"cost": "epsilon 0.0213"' in one)
     assert {**line, "time": ""} == {
         "time": "", "event": "ask", "user": "ann", "role": "analyst", "dataset": "patients", "kind": "sum",
