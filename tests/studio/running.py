@@ -67,7 +67,10 @@ def browsing(chromium: str, url: str, **more: Any) -> Iterator[Watched]:
     host = re.match(r"https?://[^/]+", url)[0]  # type: ignore[index]
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=FLAGS)
-        page = browser.new_page(**{"viewport": {"width": 1440, "height": 900}, "accept_downloads": True, **more})
+        context = browser.new_context(
+            **{"viewport": {"width": 1440, "height": 900}, "accept_downloads": True, **more}
+        )  # which may open further tabs
+        page = context.new_page()
         watched = Watched(page)
         page.on("console", lambda m: watched.faults.append(m.text) if m.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: watched.faults.append(str(error)))
