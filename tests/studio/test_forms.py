@@ -7,12 +7,12 @@ import asyncio
 import polars as pl
 import pytest
 
-from sfumato.core.forms import fill
+from sfumato.core.forms import as_text, fill
 from sfumato.criteria import CRITERIA
 from sfumato.losses import LOSSES
 from sfumato.search import SEARCHES
 from sfumato.studio.context import PageContext
-from sfumato.studio.forms import Form, as_text, columns_by_role, first_values, variants
+from sfumato.studio.forms import Form, columns_by_role, first_values, variants
 from sfumato.studio.project import create
 from sfumato.studio.server import Studio
 from sfumato.studio.tasks import forms
@@ -47,8 +47,8 @@ def test_every_parameter_has_a_first_value_that_is_right():
 
 
 def test_lists_and_mappings_are_typed_as_they_are_read():
-    assert as_text({"HIV": 3, "flu, mild": 2}) == 'HIV=3,"flu, mild=2"'
-    assert (as_text(["a", "b,c"]), as_text(None), as_text(3)) == ('a,"b,c"', "", "3")
+    assert as_text({"HIV": 3, "flu, mild": 2}) == 'HIV=3, "flu, mild=2"'
+    assert (as_text(["a", "b,c"]), as_text(None), as_text(3)) == ('a, "b,c"', "", "3")
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from sfumato.studio.context import Drawn, PageContext
 from sfumato.studio.cuts import read, shown, step_of
 from sfumato.studio.project import create
 from sfumato.studio.server import Studio
-from sfumato.studio.tasks import hierarchies
+from sfumato.studio.tasks import forms, hierarchies
 from sfumato.studio.texts import Texts
 from sfumato.studio.views.hierarchies import draw, with_hierarchy
 
@@ -139,13 +139,15 @@ def test_values_that_a_file_lacks_are_listed(project):
         ("age", "intervals", {"cuts": "30, 40, 50/40"}, {"intervals": [], "cuts": [[30, 40, 50], [40]]}),
         ("zip", "redact", {"steps": "2, 4"}, {"redact": True, "steps": [2, 4]}),
         ("born", "dates", {"units": ["year", "decade"]}, {"dates": ["year", "decade"]}),
-        (MARKUP, "order", {"values": list(TOWNS), "fanouts": "2"}, {"order": list(TOWNS), "fanouts": [2]}),
+        (MARKUP, "order", {"values": "\n".join(TOWNS), "fanouts": "2"}, {"order": list(TOWNS), "fanouts": [2]}),
         (MARKUP, "flat", {}, {"flat": True}),
         (MARKUP, "learned", {"groups": 3.0}, {"learned": True, "groups": 3}),
     ],
 )
 def test_a_builder_is_previewed_and_written_as_a_policy(project, column, name, given, spec):
-    found = hierarchies.preview(asked(project), column, name, given, quiet)
+    filled = forms.filled("hierarchies", name, given, quiet)
+    assert filled["faults"] == []
+    found = hierarchies.preview(asked(project), column, name, filled["values"], quiet)
     assert (found["faults"], found["spec"]) == ([], spec)
     assert (found["levels"][0]["labels"], found["levels"][-1]["least"]) == (
         len(found["levels"][0]["examples"]) if column == MARKUP else 10,
@@ -160,13 +162,13 @@ def test_a_builder_is_previewed_and_written_as_a_policy(project, column, name, g
     [
         ("learned", {"groups": 1.0}, "groups"),
         ("intervals", {"widths": "10, 15"}, None),
-        ("dates", {}, None),
-        ("order", {"values": ["20"]}, None),
+        ("order", {"values": []}, None),
     ],
 )
 def test_faults_of_a_form_name_its_parameter(project, name, given, fault):
-    found = hierarchies.preview(asked(project), "age", name, given, quiet)
-    assert found["faults"][0][0] == fault
+    assert forms.filled("hierarchies", name, given, quiet)["faults"][0][0] == fault
+    found = hierarchies.preview(asked(project), "age", "order", {"values": ["20"]}, quiet)
+    assert "does not cover 9 of 10 values" in found["faults"][0]
     assert "spec" not in found
 
 
@@ -179,7 +181,8 @@ class Here:
     """Workers that do the work in this process."""
 
     async def run(self, task, *arguments, about="", slot=None, job=None):
-        return getattr(hierarchies, task.partition(".")[2])(*arguments, quiet)
+        module, _, name = task.partition(".")
+        return getattr({"forms": forms, "hierarchies": hierarchies}[module], name)(*arguments, quiet)
 
 
 def test_every_builder_has_a_form_that_makes_a_hierarchy(project):
@@ -199,10 +202,14 @@ def test_every_builder_has_a_form_that_makes_a_hierarchy(project):
             for name in choice.options:
                 choice.set_value(name)
                 for parameter in HIERARCHIES[name].parameters:
-                    await user.should_see(marker=f"field-{parameter.name}")
+                    await user.should_see(marker=f"{name} {parameter.name}")
+            choice.set_value("order")
+            await user.should_see(marker="order values")
+            [values] = user.find(marker="order values").elements
+            assert values.value.splitlines()[0] == "20"  # those of the table
             choice.set_value("intervals")
-            await user.should_see(marker="field-widths")
-            user.find(marker="field-widths").type("25")
+            await user.should_see(marker="intervals widths")
+            user.find(marker="intervals widths").type("25")
             await user.should_see("[25, 50)")
             user.find(marker="use").click()
             await asyncio.sleep(0.1)

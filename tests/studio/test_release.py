@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from sfumato.errors import PolicyError, SfumatoError
+from sfumato.policyfile.file import made_by
 from sfumato.studio.project import create
 from sfumato.studio.tasks import release
 from sfumato.studio.views.release import worded
@@ -94,9 +95,12 @@ def test_faults_of_a_policy_are_told_all_at_once(project):
 
 
 def test_masked_and_synthetic_policies_are_run_by_their_verbs():
-    assert release.made_by(POLICY) == "recoding"
-    assert release.made_by({"mask": [{"step": "rounding"}]}) == "masking"
-    assert release.made_by({"synthesis": {"rows": 10}}) == "synthesis"
+    steps = [{"step": "rounding"}]
+    assert [made_by(tables) for tables in (POLICY, {"mask": steps}, {"synthesis": {"rows": 10}})] == [
+        "recoding", "masking", "synthesis",
+    ]  # fmt: skip
+    assert made_by({**POLICY, "mask": steps}) == "recoding"  # steps around a search
+    assert made_by({**POLICY, "mask": steps, "search": {"seed": 7}}) == "masking"  # rows that keep promises
 
 
 def test_changes_are_worded_in_both_languages():

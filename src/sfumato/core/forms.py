@@ -48,9 +48,10 @@ class NumberRange:
 class Parameter:
     """A parameter of a variant: what a form asks for.
 
-    `type` is "whole number", "number", "yes or no", "choice", "text", "path", "column", "columns", "list", "mapping",
-    "table" (data), "variant" (of the table in `refers_to`) or "value" (anything else). Choices beside a range are
-    words that stand for a number. `many` are given one after the other, as the widths of intervals.
+    `type` is "whole number", "number", "yes or no", "choice", "text", "path", "column", "columns", "list", "lists" (a
+    list, or several), "mapping", "table" (data), "variant" (of the table in `refers_to`) or "value" (anything else).
+    Choices beside a range are words that stand for a number. `many` are given one after the other, as the widths of
+    intervals.
     """
 
     name: str
@@ -192,20 +193,53 @@ def _plain(value: Any) -> Any:
 
 
 def read_text(parameter: Parameter, text: str) -> Any:
-    """What somebody wrote into a field of a form, as the parameter takes it.
+    """What somebody wrote into a field of a form, as the parameter takes it. Lists have commas, or lines; several of
+    them a slash between them; of a mapping, a value with bars is a list.
 
     >>> read_text(Parameter("quasi", "columns", True, None, ""), "age, zip")
     ['age', 'zip']
+    >>> read_text(Parameter("cuts", "lists", True, None, ""), "18, 65 / 65")
+    [[18, 65], [65]]
+    >>> read_text(Parameter("bounds", "mapping", True, None, ""), "age=0|120, pay=1")
+    {'age': [0, 120], 'pay': 1}
     """
     if text in parameter.choices or parameter.type in ("text", "choice", "column", "path"):
         return text
+    lines = ",".join(line.strip().rstrip(",") for line in text.splitlines() if line.strip())
+    if parameter.type == "lists" and "/" in lines:
+        return [[scalar(one) for one in from_flag(part)] for part in lines.split("/") if part.strip(" ,")]
     if parameter.type == "mapping":
-        pairs = [part.rpartition("=") for part in from_flag(text)]
-        return {key.strip(): scalar(value) for key, _, value in pairs} if all(key for key, _, _ in pairs) else text
-    if parameter.type in ("columns", "list") or parameter.many:
-        found = from_flag(text)
+        pairs = [part.rpartition("=") for part in from_flag(lines)]
+        return {key.strip(): _scalars(value) for key, _, value in pairs} if all(key for key, _, _ in pairs) else text
+    if parameter.type in ("columns", "list", "lists") or parameter.many:
+        found = from_flag(lines)
         return found if parameter.type in ("columns", "text") else [scalar(one) for one in found]
     return scalar(text)
+
+
+def _scalars(text: str) -> Any:
+    return [scalar(one) for one in text.split("|")] if "|" in text else scalar(text)
+
+
+def as_text(value: Any) -> str:
+    """A value as it is typed into a field, so that `read_text` reads it back.
+
+    >>> as_text({"HIV": 3, "flu, mild": [2, 4]}), as_text(["a", 2]), as_text([[18, 65], [65]]), as_text(None)
+    ('HIV=3, "flu, mild=2|4"', 'a, 2', '18, 65 / 65', '')
+    """
+    if isinstance(value, Mapping):
+        value = [f"{key}={'|'.join(map(str, one)) if isinstance(one, list | tuple) else one}"
+                 for key, one in value.items()]  # fmt: skip
+    if not isinstance(value, list | tuple):
+        return "" if value is None else str(value)
+    if any(isinstance(one, list | tuple) for one in value):
+        lists = [as_text(one if isinstance(one, list | tuple) else [one]) for one in value]
+        return " / ".join(lists) if len(lists) > 1 else f"{lists[0]} /"
+    return ", ".join(_quoted(str(one)) for one in value)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if {*text} & {*',"'} or text != text.strip() else text
 
 
 def fill(name: str, variant: Variant[Any], values: Mapping[str, Any]) -> tuple[Any | None, list[Fault]]:

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any
 
-from sfumato.core.accounting import PLAIN, ZCDP, Budget, PrivacyCost, epsilon_of, exact, pure_as_rho
+from sfumato.core.accounting import ACCOUNTING, PLAIN, ZCDP, Budget, Exact, PrivacyCost, epsilon_of, exact, pure_as_rho
+from sfumato.core.parameters import OneOf, PlainText, Written
 from sfumato.dp.ledger import BudgetLedger
 from sfumato.errors import PolicyError
 
@@ -20,17 +21,21 @@ class Account:
     """What private releases of a dataset are charged to: a ledger, and the budget of the dataset in it, which stays as
     it was first stated.
 
+    ledger: the file that keeps what was spent. epsilon: the budget of the dataset, over all releases. delta: the chance
+    of failure that is allowed in all. accounting: how costs add up. dataset: what it is called in the ledger. analyst:
+    who spends. purpose: what for.
+
     >>> Account("ledger.sqlite", epsilon=3, delta=1e-6).budget
     Budget(epsilon=Decimal('3'), delta=Decimal('0.000001'), accounting='plain')
     """
 
-    ledger: Any
-    epsilon: Any
-    delta: Any = 0
-    accounting: str = PLAIN
-    dataset: str = "table"
-    analyst: str = "owner"
-    purpose: str = "release"
+    ledger: Annotated[Any, Written("path")]
+    epsilon: Annotated[Any, Exact(above=True)]
+    delta: Annotated[Any, Exact(0, 1, below=True)] = 0
+    accounting: Annotated[str, OneOf(ACCOUNTING)] = PLAIN
+    dataset: Annotated[str, PlainText()] = "table"
+    analyst: Annotated[str, PlainText()] = "owner"
+    purpose: Annotated[str, PlainText()] = "release"
 
     @property
     def budget(self) -> Budget:

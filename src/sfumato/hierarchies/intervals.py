@@ -156,7 +156,7 @@ def _numbers(categories: Categories, leaves: Sequence[str]) -> Ratios:
 def intervals(
     *widths: Annotated[object, Written()],
     origin: Annotated[object, Written()] = 0,
-    cuts: Annotated[Iterable[object] | None, Written("list")] = None,
+    cuts: Annotated[Iterable[object] | None, Written("lists")] = None,
     bottom: Annotated[object, Written()] = None,
     top: Annotated[object, Written()] = None,
 ) -> Intervals:

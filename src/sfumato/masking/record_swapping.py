@@ -38,7 +38,7 @@ class RecordSwapping(MaskStep):
     risk: Annotated[Any, ColumnNames()] = ()
     k: Annotated[Any, Whole()] = 3
     rate: Annotated[Any, Share()] = 0.05
-    similar: Annotated[Any, Written("list", "column")] = ()
+    similar: Annotated[Any, Written("lists", "column")] = ()
     carry: Annotated[Any, ColumnNames()] = ()
 
     def __post_init__(self) -> None:

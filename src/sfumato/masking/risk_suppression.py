@@ -44,7 +44,7 @@ class RiskSuppression(MaskStep):
     k: Annotated[Any, Whole(2)] = None
     threshold: Annotated[Any, Share(above=True)] = None
     importance: Annotated[Any, Written("list", "column")] = None
-    combinations: Annotated[Any, Written("list")] = None
+    combinations: Annotated[Any, Written("lists")] = None
     matches: Annotated[str, OneOf(("table", "release"))] = "table"
 
     def __post_init__(self) -> None:

@@ -104,6 +104,10 @@ class PolicyFile:
     drawing: dict[str, Any] = field(default_factory=dict)  # what [synthesis] says
     account: Any = None  # that a private release of rows is charged to
 
+    def asked_of(self, made_by: str) -> dict[str, Any]:
+        """The keyword arguments of the verb that makes a "recoding", a "masking" or a "synthesis"."""
+        return {RECODING: self.keywords, "masking": self.masking, SYNTHESIS: self.synthesis}[made_by]()
+
     def masking(self) -> dict[str, Any]:
         """The keyword arguments of `mask`."""
         return self._with_roles(MASKED) | {"steps": [step for _, step in self.mask]}
@@ -130,6 +134,19 @@ class PolicyFile:
             assert self.output is not None  # no table: checked
             to = Folder(self.output, self.format, self.overwrite)
         return {"to": to} | ({} if self.max_cells is None else {"max_cells": self.max_cells})
+
+
+def made_by(tables: Mapping[str, Any]) -> str:
+    """What the tables of a policy ask for: "recoding", "masking" or "synthesis". Steps beside promises are for a search
+    where its method is named, and for masked rows that keep the promises where it is not.
+
+    >>> made_by({"require": []}), made_by({"mask": [{"step": "rounding"}]}), made_by({"synthesis": {"rows": 10}})
+    ('recoding', 'masking', 'synthesis')
+    """
+    if "synthesis" in tables:
+        return SYNTHESIS
+    searched = tables.get("require") and "method" in tables.get("search", {})
+    return "masking" if tables.get("mask") and not searched else RECODING
 
 
 def load(path: str | Path) -> Draft:

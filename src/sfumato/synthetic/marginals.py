@@ -56,7 +56,7 @@ class Marginals(SyntheticGenerator):
     table of a set of columns may be.
     """
 
-    margins: Annotated[Any, Written("list", "column")] = None
+    margins: Annotated[Any, Written("lists", "column")] = None
     zeros: Annotated[Any, Written("list")] = ()
     bins: Annotated[Any, Whole(2, 1000)] = 20
     inside: Annotated[Any, OneOf(INSIDE)] = None

@@ -13,9 +13,10 @@ from sfumato.core.registry import Variant, field_values
 from sfumato.errors import PolicyError
 
 NUMBERS = ("whole number", "number")
-PLAIN = (*NUMBERS, "yes or no", "choice", "text", "path", "column", "columns", "list", "mapping", "table")
+PLAIN = (*NUMBERS, "yes or no", "choice", "text", "path", "column", "columns", "list", "lists", "mapping", "table")
 TYPES = (*PLAIN, "variant", "value")
-NAMED = {"path": "made.csv", "list": ("a", "b", "c", "d"), "text": "a", "column": "a", "columns": ("a",)}
+NAMED = {"path": "made.csv", "list": ("a", "b", "c", "d"), "lists": (("a", "b"),), "text": "a", "column": "a",
+         "columns": ("a",)}  # fmt: skip
 NEAR = 1e-4  # to an open end, and still a number that is exact as a decimal
 WORDS = ("out of range", "unknown", "must")  # of a refusal of one value
 Call = Callable[..., Any]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 from sfumato.core import parameters
 from sfumato.core.forms import make_variant
 from sfumato.core.masked import typed
+from sfumato.core.parameters import OneOf, Real, Whole
 from sfumato.core.policy import Policy, sets_required
 from sfumato.core.progress import Progress, cancellable, quiet
 from sfumato.core.protocols import Generator
@@ -58,10 +59,10 @@ def synthesize(
     data: Any,
     generator: Any = None,
     *,
-    rows: int | None = None,
-    m: int = 1,
-    copies: str | None = None,
-    hold_out: float | None = None,
+    rows: Annotated[int | None, Whole(1, MOST_ROWS)] = None,
+    m: Annotated[int, Whole(1, MOST_COPIES)] = 1,
+    copies: Annotated[str | None, OneOf(COPIES)] = None,
+    hold_out: Annotated[float | None, Real(0, 0.9)] = None,
     quasi: Names | Sequence[Names] = (),
     identifying: Names = (),
     sensitive: Names = (),
@@ -76,7 +77,7 @@ def synthesize(
     about: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     to: Any = None,
-    sample: int | None = None,
+    sample: Annotated[int | None, Whole(LEAST_ROWS, MOST_SAMPLE)] = None,
     max_cells: int = DEFAULT_MAX_CELLS,
     account: Account | None = None,
 ) -> SynthesizedRelease:

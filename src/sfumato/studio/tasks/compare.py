@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from sfumato.studio.tasks.release import made_by
 from sfumato.studio.tasks.table import checked, draft_of, rows_of
+from sfumato.studio.tasks.trial import Trial, tried
 
-KEPT = 4  # candidates in memory
 QUERIES = 100  # random counts that the utility is measured by
 TRIALS = 200  # records that each attack tries
 BARS, CELLS = 24, 10  # bins of a distribution, and of each side of a heat map
@@ -22,54 +18,13 @@ LONGEST = 60  # letters of a value
 BESIDE = ("loss", "suppression", "tidy", "max_cells", "account")  # keys of [search] that are of no method
 COMPARED = ("quasi", "identifying", "sensitive", "insensitive", "weight", "normalise", "loss", "suppression",
             "hierarchies", "levels", "ends")  # fmt: skip
-_made: OrderedDict[str, Candidate] = OrderedDict()
-
-
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """A release in memory, the table that it was made from, and the two side by side."""
-
-    release: Any
-    frame: pl.DataFrame  # kept, so that a table read anew is known by its identity
-    pair: Any
-    by: str
-    sampled: bool
-
-
-def candidate(asked: Mapping[str, Any], progress: Any) -> Candidate:
-    """The release of a policy, made unless it was made before; of an out-of-core table from its sample."""
-    import sfumato as sf
-    from sfumato.measures.utility import pair_of
-
-    draft = draft_of(asked)
-    draft.tables.setdefault("output", {"path": "release"})
-    progress("reading", None)
-    table = rows_of(draft)
-    key = json.dumps([draft.tables, str(asked["folder"])], sort_keys=True, default=str)
-    if key in _made and _made[key].frame is table.frame:
-        _made.move_to_end(key)
-        return _made[key]
-    by = made_by(draft.tables)
-    _, policy = checked(draft, by)
-    verbs: dict[str, tuple[Any, Any]] = {
-        "recoding": (sf.anonymize, policy.keywords),
-        "masking": (sf.mask, policy.masking),
-        "synthesis": (sf.synthesize, policy.synthesis),
-    }
-    run, keywords = verbs[by]
-    release = run(table.frame, **keywords(), progress=progress)
-    pair = pair_of(table.frame, release.table, rows=release.rows, hierarchies=getattr(release, "hierarchies", None))
-    _made[key] = Candidate(release, table.frame, pair, by, table.sampled)
-    while len(_made) > KEPT:
-        _made.popitem(last=False)
-    return _made[key]
 
 
 def measured(asked: Mapping[str, Any], progress: Any) -> dict[str, Any]:
     """What a candidate loses, what the three attackers find, and what it is still good for."""
     import sfumato as sf
 
-    found = candidate(asked, progress)
+    found = tried(asked, progress)
     release = found.release
     risk = sf.risk(release, progress=progress)
     utility = sf.utility(release, queries=QUERIES, progress=progress)
@@ -100,7 +55,7 @@ def measured(asked: Mapping[str, Any], progress: Any) -> dict[str, Any]:
     }
 
 
-def _name(found: Candidate) -> str:
+def _name(found: Trial) -> str:
     from sfumato.core.registry import variant_name
     from sfumato.search import search_name
 
@@ -121,7 +76,7 @@ def attacked(asked: Mapping[str, Any], progress: Any) -> list[dict[str, Any]]:
     """Every attack on a candidate that can be tried, beside what guessing achieves."""
     import sfumato as sf
 
-    found = sf.attack(candidate(asked, progress).release, trials=TRIALS, progress=progress)
+    found = sf.attack(tried(asked, progress).release, trials=TRIALS, progress=progress)
     return [
         {"name": name, "success": one["success"], "baseline": one["baseline"], "sentence": one["sentence"]}
         for name, one in found.items()
@@ -130,7 +85,7 @@ def attacked(asked: Mapping[str, Any], progress: Any) -> list[dict[str, Any]]:
 
 def distribution(asked: Mapping[str, Any], name: str, progress: Any) -> dict[str, Any]:
     """A column before and after, in shares of the rows; a label counts evenly for all values that it covers."""
-    column = candidate(asked, progress).pair.column(name)
+    column = tried(asked, progress).pair.column(name)
     bins, words = _binned(column, BARS)
     return {
         "before": np.bincount(bins, column.before, len(words)).tolist(),
@@ -141,7 +96,7 @@ def distribution(asked: Mapping[str, Any], name: str, progress: Any) -> dict[str
 
 def heat(asked: Mapping[str, Any], across: str, down: str, progress: Any) -> dict[str, Any]:
     """Two columns together before and after, in shares of the rows."""
-    pair = candidate(asked, progress).pair
+    pair = tried(asked, progress).pair
     columns = [pair.column(name) for name in (across, down)]
     bins, words = zip(*(_binned(column, CELLS) for column in columns), strict=True)
     tables = []
@@ -195,7 +150,7 @@ def some_rows(asked: Mapping[str, Any], count: int, progress: Any) -> dict[str, 
     """Some rows of the original, evenly through it, and what became of each; of a synthetic table its first rows."""
     from sfumato.core.printed import printed
 
-    found = candidate(asked, progress)
+    found = tried(asked, progress)
     names, release = list(found.release.table.columns), found.release
 
     def texts(frame: pl.DataFrame, rows: Sequence[int]) -> list[list[str | None]]:

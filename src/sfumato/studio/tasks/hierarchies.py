@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import sfumato.hierarchies as edits
-from sfumato.core.forms import Parameter, fill, read_text
+from sfumato.core.forms import fill
 from sfumato.core.hierarchy import Categories, Hierarchy, Recipe, leaves_of, says_codes, write_wide
 from sfumato.core.microdata import encode, microdata, reads_codes
 from sfumato.errors import HierarchyError, PolicyError, SfumatoError
@@ -339,38 +339,30 @@ def _written(hierarchy: Hierarchy, folder: Path) -> str:
 
 
 def builders(asked: Mapping[str, Any], column: str, progress: Any) -> dict[str, Any]:
-    """The builders that a form can ask for, the one that suits the column best, and its values."""
-    listed = [
-        {"name": name, "summary": one.summary, "parameters": [parameter.to_dict() for parameter in one.parameters]}
-        for name, one in HIERARCHIES.items()
-        if not any(parameter.type in UNASKED for parameter in one.parameters)
-    ]
+    """The builders that a form can ask for, the one that suits the column best, and what some are given at first."""
     categories = encode(rows_of(draft_of(asked)).frame.get_column(column))[0]
     values = leaves_of(categories)
     suits = {"integer": "intervals", "decimal": "intervals", "date": "dates", "datetime": "dates"}
     return {
-        "builders": listed,
+        "names": [name for name, one in HIERARCHIES.items() if not any(p.type in UNASKED for p in one.parameters)],
         "first": suits.get(categories.kind, "order" if len(values) <= LISTED else "redact"),
-        "values": list(values) if len(values) <= LISTED else [],
+        "given": {"order": {"values": list(values), "learned": True}} if len(values) <= LISTED else {},
     }
 
 
 def preview(
-    asked: Mapping[str, Any], column: str, name: str, given: Mapping[str, Any], progress: Any
+    asked: Mapping[str, Any], column: str, name: str, values: Mapping[str, Any], progress: Any
 ) -> dict[str, Any]:
-    """What a builder makes of the column, level by level, or what is wrong with its parameters."""
-    variant = HIERARCHIES[name]
-    known = {one.name: one for one in variant.parameters}
-    values = {key: _value(known[key], value) for key, value in given.items() if value not in (None, "", [])}
-    recipe, faults = fill(name, variant, values)
+    """What a builder makes of the column, level by level, or what is wrong with it."""
+    recipe, faults = fill(name, HIERARCHIES[name], values)
     if recipe is None:
-        return {"faults": [list(fault) for fault in faults]}
+        return {"faults": [fault for _, fault in faults]}
     try:
         found = _built_of(asked, column, recipe)
     except SfumatoError as error:
-        return {"faults": [[None, str(error)]]}
+        return {"faults": [str(error)]}
     if found.hierarchy is None or found.fault:
-        return {"faults": [[None, found.fault]]}
+        return {"faults": [found.fault]}
     return {"faults": [], "spec": policy_table(name, values), "levels": _levels(found)}
 
 
@@ -382,12 +374,3 @@ def _levels(found: ColumnHierarchy) -> list[dict[str, Any]]:
         examples = [list(one) for one in zip(labels[:EXAMPLES], rows, strict=False)]
         levels.append({"labels": len(labels), "least": min(rows, default=0), "examples": examples})
     return levels
-
-
-def _value(parameter: Parameter, value: Any) -> Any:
-    """What stands in a field, as the parameter takes it; levels of cut points are separated by /."""
-    if isinstance(value, str) and parameter.type == "list" and "/" in value:
-        return [read_text(parameter, part) for part in value.split("/")]
-    if isinstance(value, float) and value.is_integer():  # as a field of numbers has them
-        return int(value)
-    return read_text(parameter, value) if isinstance(value, str) else value

@@ -10,7 +10,7 @@ import polars as pl
 
 from sfumato.core.printed import printed
 from sfumato.errors import PolicyError
-from sfumato.studio.tasks.search import released
+from sfumato.studio.tasks.trial import released
 
 POINTS = 1_500  # rows that are drawn
 CLASSES = 250  # classes that are drawn

@@ -6,14 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from sfumato.policyfile.file import made_by
 from sfumato.studio.tasks.table import checked, draft_of
-
-
-def made_by(tables: Mapping[str, Any]) -> str:
-    """Which verb a policy is for: "recoding", "masking" or "synthesis"."""
-    if "synthesis" in tables:
-        return "synthesis"
-    return "masking" if tables.get("mask") and not tables.get("require") else "recoding"
+from sfumato.studio.tasks.trial import run
 
 
 def planned(asked: Mapping[str, Any], progress: Any) -> dict[str, Any]:
@@ -36,7 +31,6 @@ def planned(asked: Mapping[str, Any], progress: Any) -> dict[str, Any]:
 
 def make(asked: Mapping[str, Any], folder: str, progress: Any) -> dict[str, Any]:
     """Write a release into a folder, and say what verify finds there."""
-    import sfumato as sf
     from sfumato.cli.console import notes
     from sfumato.engines.memory.table import MemoryTable
 
@@ -45,17 +39,11 @@ def make(asked: Mapping[str, Any], folder: str, progress: Any) -> dict[str, Any]
     draft.tables["output"] = {**draft.tables.get("output", {}), "path": folder, "overwrite": False}
     draft.tables["output"].pop("table", None)
     opened, policy = checked(draft, by)
-    verbs: dict[str, tuple[Any, Any]] = {
-        "recoding": (sf.anonymize, policy.keywords),
-        "masking": (sf.mask, policy.masking),
-        "synthesis": (sf.synthesize, policy.synthesis),
-    }
-    run, keywords = verbs[by]
     with notes() as told:
         if opened.stored:
-            run(opened.data, **keywords(), **policy.stored(), progress=progress)
+            run(by, policy, opened.data, **policy.stored(), progress=progress)
         else:
-            found = run(MemoryTable(opened.data, reading=opened.reading), **keywords(), progress=progress)
+            found = run(by, policy, MemoryTable(opened.data, reading=opened.reading), progress=progress)
             progress("writing", None)
             found.save(folder, format=policy.format, pdf=draft.tables["output"].get("pdf", False))
     return verified(folder, progress) | {"notes": told}

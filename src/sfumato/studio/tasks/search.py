@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
-from collections import OrderedDict
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from sfumato.errors import Infeasible
-from sfumato.studio.tasks.table import checked, draft_of, file_marks
+from sfumato.studio.tasks.table import checked, draft_of
+from sfumato.studio.tasks.trial import released
 
-KEPT = 2  # releases in memory
 ASKED = ("input", "roles", "hierarchies", "levels", "require", "mask", "search")  # what a recoding depends on
 SHOWN = 3  # labels that are told of a column
-_releases: OrderedDict[Any, Any] = OrderedDict()
 
 
 def find(asked: Mapping[str, Any], progress: Any) -> dict[str, Any]:
@@ -31,30 +26,6 @@ def find(asked: Mapping[str, Any], progress: Any) -> dict[str, Any]:
             "levels": closest.get("levels"),
             "rows": table_rows(asked),
         }
-
-
-def released(asked: Mapping[str, Any], progress: Any) -> Any:
-    """The release of the policy as it is, made unless it was made just now."""
-    import sfumato as sf
-    from sfumato.engines.memory.table import MemoryTable
-
-    draft = draft_of(asked)
-    key = file_marks(draft), json.dumps({name: asked["tables"].get(name) for name in ASKED}, sort_keys=True)
-    if key in _releases:
-        _releases.move_to_end(key)
-        return _releases[key]
-    opened, policy = checked(draft)
-    if opened.stored:
-        with tempfile.TemporaryDirectory(dir=Path(asked["folder"]) / "private") as folder:
-            draft.tables["output"] = {"path": str(Path(folder) / "out")}
-            opened, policy = checked(draft)
-            return sf.anonymize(opened.data, **policy.keywords(), **policy.stored(), progress=progress)
-    table = MemoryTable(opened.data, reading=opened.reading)
-    found = sf.anonymize(table, **policy.keywords(), progress=progress)
-    _releases[key] = found
-    while len(_releases) > KEPT:
-        _releases.popitem(last=False)
-    return found
 
 
 def table_rows(asked: Mapping[str, Any]) -> int:

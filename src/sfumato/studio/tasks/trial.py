@@ -1,0 +1,88 @@
+"""Trials: releases of a policy as it is, for its owner's eyes, kept in memory until the policy or the table changes."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from sfumato.policyfile.file import Draft, PolicyFile, made_by
+from sfumato.studio.tasks.table import checked, draft_of, file_marks, rows_of
+
+KEPT = 4  # trials in memory
+_trials: OrderedDict[Any, Trial] = OrderedDict()
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A release, the rows that it was made from, how it was made, and whether these are a sample of the table."""
+
+    release: Any
+    frame: pl.DataFrame
+    by: str
+    sampled: bool
+
+    @cached_property
+    def pair(self) -> Any:
+        """The original and the release side by side."""
+        from sfumato.measures.utility import pair_of
+
+        hierarchies = getattr(self.release, "hierarchies", None)
+        return pair_of(self.frame, self.release.table, rows=self.release.rows, hierarchies=hierarchies)
+
+
+def tried(asked: Mapping[str, Any], progress: Any) -> Trial:
+    """The release of a policy, made unless it was made before; of an out-of-core table from its sample."""
+    draft, by = _drafted(asked)
+    progress("reading", None)
+    opened, policy = checked(draft, by)
+    table = rows_of(draft)
+    key = file_marks(draft), json.dumps([asked["folder"], draft.tables], sort_keys=True, default=str)
+    if key in _trials and _trials[key].frame is table.frame:
+        _trials.move_to_end(key)
+        return _trials[key]
+    from sfumato.engines.memory.table import MemoryTable
+
+    data = table.frame if opened.stored else MemoryTable(table.frame, reading=opened.reading)
+    found = _trials[key] = Trial(run(by, policy, data, progress=progress), table.frame, by, table.sampled)
+    while len(_trials) > KEPT:
+        _trials.popitem(last=False)
+    return found
+
+
+def released(asked: Mapping[str, Any], progress: Any) -> Any:
+    """The release of a policy, of all rows: one of an out-of-core table is made anew, and gone but for its figures."""
+    draft, by = _drafted(asked)
+    opened, _ = checked(draft, by)
+    if not opened.stored:
+        return tried(asked, progress).release
+    with tempfile.TemporaryDirectory(dir=Path(asked["folder"]) / "private") as folder:
+        draft.tables["output"] = {**draft.tables["output"], "path": str(Path(folder) / "out")}
+        opened, policy = checked(draft, by)
+        return run(by, policy, opened.data, **policy.stored(), progress=progress)
+
+
+def run(by: str, policy: PolicyFile, data: Any, **more: Any) -> Any:
+    """What the verb of a policy makes of a table."""
+    import sfumato as sf
+
+    verb: Any = {"recoding": sf.anonymize, "masking": sf.mask, "synthesis": sf.synthesize}[by]
+    return verb(data, **policy.asked_of(by), **more)
+
+
+def _drafted(asked: Mapping[str, Any]) -> tuple[Draft, str]:
+    """The policy without what a trial must not do: no account is charged, for nobody else sees what it gives."""
+    draft = draft_of(asked)
+    for name in ("search", "synthesis"):
+        if "account" in draft.tables.get(name, {}):
+            draft.tables[name] = {key: value for key, value in draft.tables[name].items() if key != "account"}
+    kept = {key: value for key, value in draft.tables.get("output", {}).items() if key in ("order", "ends", "numbers")}
+    draft.tables["output"] = {"path": "out", **kept}
+    return draft, made_by(draft.tables)
