@@ -56,6 +56,7 @@ def test_suggest_goes_on_as_the_command_would(run: Run, patients: Path) -> None:
     assert {name: of["role"] for name, of in done.json["suggested_roles"].items()}["disease"] == "sensitive"
 
 
+@pytest.mark.slow
 def test_roles_that_are_given_stay(run: Run, patients: Path) -> None:
     done = run(
         "anonymize", patients.name, "--sensitive", "zip", "--hierarchy", "age=intervals:5,10", "-o", "o", "--json"

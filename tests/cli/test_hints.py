@@ -54,6 +54,7 @@ def messages() -> Iterator[tuple[str, str]]:
                     yield f"{path.name}:{part.lineno}", part.value
 
 
+@pytest.mark.slow
 def test_every_message_of_the_library_has_words_for_the_shell() -> None:
     found = dict(messages())
     assert len(found) > 500

@@ -129,9 +129,6 @@ CASES: dict[str, Callable[[int, Progress], Any]] = {
 }
 
 
-QUICK = ("search mdav", "masker tfrp", "generator mix", "risk by sets of columns")
-
-
 def working() -> set[threading.Thread]:
     """Threads that are not this one, and do not wait for work elsewhere."""
     return {thread for thread in threading.enumerate() if thread.name.startswith(("sfumato", "compare", "ThreadPool"))}
@@ -160,9 +157,7 @@ def cancelled(case: Callable[[Progress], Any], moment: float) -> tuple[float, fl
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    "name", slow_but(CASES, "search mdav", "masker tfrp", "generator mix", "risk by sets of columns")
-)
+@pytest.mark.parametrize("name", slow_but(CASES, "search mdav", "generator mix"))
 def test_ends_soon_and_works_again(name: str) -> None:
     run, found, longest = CASES[name], list[tuple[float, float]](), 0.5
     with suppress(sf.errors.Infeasible):

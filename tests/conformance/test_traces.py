@@ -122,7 +122,7 @@ def posed_for(search: Any) -> st.SearchStrategy[Problem]:
 def test_a_trace_changes_nothing(search: Any) -> None:
     name = search_name(search)
 
-    @settings(max_examples=examples(300), deadline=None)
+    @settings(max_examples=examples(100), deadline=None)
     @given(posed_for(search))
     def check(problem: Problem) -> None:
         slow, events = traced(search, problem)

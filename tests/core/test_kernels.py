@@ -53,6 +53,7 @@ def _decorated(tree: ast.Module, *names: str) -> list[ast.FunctionDef]:
     return [f for f in functions if any(isinstance(d, ast.Name) and d.id in names for d in f.decorator_list)]
 
 
+@pytest.mark.slow
 def test_inner_kernels_are_called_by_kernels_only() -> None:
     """From Python they would crash."""
     trees = {path: ast.parse(path.read_bytes()) for path in compiled._sources()}

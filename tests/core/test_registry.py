@@ -260,6 +260,7 @@ def test_a_manifest_whose_model_is_no_text_is_refused(tmp_path: Path, model: Any
         sf.verify(folder)
 
 
+@pytest.mark.slow
 def test_nothing_of_a_package_is_read_on_import_or_for_our_own_names() -> None:
     code = (
         "import importlib.metadata as m\n"

@@ -110,6 +110,7 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     table=tables(), name=st.sampled_from(FULL), rows=st.one_of(st.none(), st.integers(1, 300)), seed=st.integers(0, 99),

@@ -81,6 +81,7 @@ def test_everything_with_baselines(fresh):
     assert str(found).startswith("160 rows by age, zip and sex")
 
 
+@pytest.mark.slow
 def test_copies_stand_out_and_strangers_do_not(fresh):
     copies = synthetic_summary(REAL, REAL, hold_out=HELD, **ROLES)
     for name in ("copied-uniques", "replicated-uniques", "disco", "nearest-record", "synthetic-membership"):
@@ -96,6 +97,7 @@ def test_copies_stand_out_and_strangers_do_not(fresh):
     assert "on people whom the model never saw" in singled["sentence"]
 
 
+@pytest.mark.slow
 def test_without_rows_held_out_the_notes_say_so():
     found = synthetic_summary(REAL, DRAWN, **ROLES)
     assert list(found["disclosure"]) == [*DISCLOSURE[:3], "likely-but-absent"]
@@ -105,6 +107,7 @@ def test_without_rows_held_out_the_notes_say_so():
     assert any("nearest records and membership are left out" in note for note in found["notes"])
 
 
+@pytest.mark.slow
 def test_without_roles():
     found = synthetic_summary(REAL, DRAWN, hold_out=HELD)
     assert list(found["disclosure"]) == [name for name in DISCLOSURE if name not in ("replicated-uniques", "disco")]
@@ -115,6 +118,7 @@ def test_without_roles():
     assert {"inference: ill", "inference: zip"} <= set(secrets["attacks"])
 
 
+@pytest.mark.slow
 def test_what_cannot_be_measured_is_a_note(monkeypatch):
     def lacks(*given, **asked):
         raise MissingExtra("scikit-learn", "ml")
@@ -133,6 +137,7 @@ def test_what_cannot_be_measured_is_a_note(monkeypatch):
     assert [note[: len(start)] for note, start in zip(found["notes"], expected, strict=True)] == expected
 
 
+@pytest.mark.slow
 def test_types_do_not_matter(fresh):
     texts = DRAWN.with_columns(pl.col("age").cast(pl.Float64), pl.col("pay").cast(pl.Int64).cast(pl.String))
     found = synthetic_summary(REAL, texts, hold_out=HELD, target="sex", **ROLES)

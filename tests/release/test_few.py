@@ -59,6 +59,7 @@ def test_a_search_that_prints_ranges_goes_on_to() -> None:
     assert released(**given, tidy=False).table.equals(released(**given).table)
 
 
+@pytest.mark.slow
 def test_given_hierarchies_are_what_is_released() -> None:
     trees = {"age": sf.intervals(10, 20), "born": sf.dates("year", "decade")}
     for more in ({}, {"tidy": False}, {"search": "mondrian"}):

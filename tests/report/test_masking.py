@@ -169,6 +169,7 @@ def test_every_step_has_italian_words(name: str) -> None:
     assert not missing
 
 
+@pytest.mark.slow
 def test_the_internal_report_measures_by_distance(tmp_path: Path) -> None:
     made = perturbed()
     made.save(tmp_path / "out", internal_report=tmp_path / "kept.html")

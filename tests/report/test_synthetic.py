@@ -230,6 +230,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, str, Path]:
     return made, (folder / "kept.html").read_text("utf-8"), folder / "out"
 
 
+@pytest.mark.slow
 def test_the_internal_report_counts_copies_beside_chance(kept: tuple[Any, str, Path]) -> None:
     made, page, _ = kept
     told = said(page)
@@ -334,6 +335,7 @@ def test_without_rows_held_out_there_is_no_baseline() -> None:
     assert not missing
 
 
+@pytest.mark.slow
 def test_people_who_are_told_by_their_absence_are_an_alarm() -> None:
     alarm = f'<p class="alarm"><b>U{HOLES[1:]}.</b></p>'
     away, kept = (
@@ -348,6 +350,7 @@ def test_people_who_are_told_by_their_absence_are_an_alarm() -> None:
     assert not missing
 
 
+@pytest.mark.slow
 def test_the_internal_report_from_the_folder_says_what_it_cannot_know(
     kept: tuple[Any, str, Path], tmp_path: Path
 ) -> None:

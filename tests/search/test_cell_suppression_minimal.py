@@ -111,6 +111,7 @@ def test_as_few_as_brute_force_by_value(rows: list[Row], k: int) -> None:
     assert solution.verdict.satisfied
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=CALM)
 @given(rows=st.lists(st.tuples(VALUE, VALUE, VALUE), min_size=3, max_size=4), k=st.integers(2, 3))
 def test_as_few_as_brute_force_by_wildcard(rows: list[Row], k: int) -> None:

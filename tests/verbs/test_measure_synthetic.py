@@ -132,6 +132,7 @@ def test_rows_of_people_and_promises_keep_their_classes(people: pl.DataFrame) ->
     assert found["synthetic"]["rows"]["hold_out"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("order", "kind"),
     slow_but(
@@ -181,6 +182,7 @@ def test_rows_that_are_mixed_are_said_to_be_those_of_people(people: pl.DataFrame
     assert drawn["notes"][0] == NO_CLASSES.format(NO_ROWS)
 
 
+@pytest.mark.slow
 def test_a_table_of_another_tool(people: pl.DataFrame, release: Any) -> None:
     real, held = people[:150].drop("name"), people[150:].drop("name")
     found = sf.risk(release.table, original=real, holdout=held, synthetic=True, quasi=["age"], sensitive=["ill"])

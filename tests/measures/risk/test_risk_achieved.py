@@ -107,6 +107,7 @@ def test_what_is_achieved_holds_and_nothing_stricter(rows):
     json.dumps(found, allow_nan=False)
 
 
+@pytest.mark.slow
 @given(SMALL)
 def test_what_no_parameter_mends_does_not_hold_with_any(rows):
     table = pl.DataFrame(rows, schema={"q": pl.String, "s": pl.String}, orient="row")

@@ -118,6 +118,7 @@ def test_refusals():
         household(table, ["a"], None, "home")
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(*[st.sampled_from(["a", "b", "*", None])] * 2, st.floats(0.5, 100)),

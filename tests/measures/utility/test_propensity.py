@@ -44,6 +44,7 @@ def test_the_expected_value_of_the_reference():
     assert expected_pmse(4, 0.5, 1000) == pytest.approx(0.000375)
 
 
+@pytest.mark.slow
 def test_the_closed_form_against_500_simulated_nulls():
     """Rows of the normal distribution fitted to the real rows; and fresh rows, which differ 1/(1 - c) as much."""
     rng, n = np.random.default_rng(7), 500
@@ -100,6 +101,7 @@ def test_trees_see_what_main_effects_do_not(table):
     assert wrong.details["permutations"] == 20
 
 
+@pytest.mark.slow
 def test_boosted(table):
     pytest.importorskip("sklearn")
     wrong = propensity(table, apart(table), model="boosted", hold_out=people(2000, 4))
@@ -137,6 +139,7 @@ def test_most_rows_are_drawn_and_said(table):
     assert "drawn at random" not in propensity(table, drawn(table)).sentence
 
 
+@pytest.mark.slow
 def test_a_sample_is_judged_as_the_whole():
     """The synthesis does not know which real rows are sampled, so that more than the closed form is expected."""
     table = people(20_000, 6)
