@@ -122,6 +122,14 @@ def test_pictures_are_small_and_shown() -> None:
     assert {path.name for path in IMAGES.iterdir()} == {picture for _, picture in shown}
 
 
+def test_every_picture_of_the_studio_is_small_and_in_the_tour() -> None:
+    tour = (ROOT / "docs" / "studio.md").read_text("utf-8")
+    pictures = sorted((ROOT / "docs" / "studio").glob("*.png"))
+    assert pictures
+    assert [one.name for one in pictures if f"(studio/{one.name})" not in tour] == []
+    assert [one.name for one in pictures if one.stat().st_size > 160_000] == []
+
+
 def test_a_photograph_shows_one_section() -> None:
     report = '<html><body><main><h1>a</h1><section aria-labelledby="x">b</section></main></body></html>'
     assert section(report, "x") == '<html><body><main><section aria-labelledby="x">b</section></body></html>'
