@@ -81,7 +81,8 @@ class TuplesCounted(Event):
     def sentence(self) -> str:
         """The step in words."""
         enough = "enough" if self.rows >= self.k else "too few"
-        return f"With {_at(self.levels)}, {count(self.rows, 'row')} look like {self.record}: {enough} for k = {self.k}."
+        like = f"{count(self.rows, 'row')} {'looks' if self.rows == 1 else 'look'} like {self.record}"
+        return f"With {_at(self.levels)}, {like}: {enough} for k = {self.k}."
 
 
 @dataclass(frozen=True)
@@ -192,8 +193,8 @@ class SubsetsJoined(Event):
 
     def sentence(self) -> str:
         """The step in words."""
-        sets = listed(f"{{{', '.join(columns)}}} with {vectors} left" for columns, vectors in self.subsets)
-        return f"The next sets of columns are joined: {sets}."
+        sets = ", ".join(f"{{{', '.join(columns)}}} {vectors}" for columns, vectors in self.subsets)
+        return f"The next sets of columns are joined, each with the level vectors that are left: {sets}."
 
 
 @dataclass(frozen=True)

@@ -1,54 +1,15 @@
-"""Pictures of lessons: a lattice, a plane and bars as SVG. Colours come from the page; no sign is a colour alone."""
+"""Records as points over two columns, groups as rectangles."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
-from itertools import product
 from typing import Any
 
-from sfumato.studio.lessons import GroupsSeen, NodesSeen
+from sfumato.studio.lessons import GroupsSeen
+from sfumato.studio.pictures.svg import EDGE, HEIGHT, WIDTH, svg
 
-WIDTH, HEIGHT, EDGE = 640.0, 420.0, 46.0
-SIGNS = {"satisfied": "✓", "tagged": "✓", "violated": "✗", "ruled-out": "✗", "pruned": "–"}
-MOST_LABELS = 160  # nodes with their levels and edges
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#999900", "#882255")  # Okabe and Ito
-
-
-def lattice_picture(seen: NodesSeen, heights: Mapping[str, int], title: str) -> str:
-    """Level vectors in rows by height, the most general on top."""
-    vectors = list(product(*(range(heights[name] + 1) for name in seen.columns)))
-    top = max(map(sum, vectors), default=0)
-    rows = [[one for one in vectors if sum(one) == height] for height in range(top + 1)]
-    labelled = len(vectors) <= MOST_LABELS
-    place = {
-        node: (EDGE + (WIDTH - 2 * EDGE) * (i + 1) / (len(row) + 1), HEIGHT - 28 - (HEIGHT - 56) * height / max(top, 1))
-        for height, row in enumerate(rows)
-        for i, node in enumerate(row)
-    }
-    parts = []
-    if labelled:
-        for node, (x, y) in place.items():
-            for i in range(len(node)):
-                above = (*node[:i], node[i] + 1, *node[i + 1 :])
-                if above in place:
-                    parts.append(f'<line class="edge" x1="{x:.1f}" y1="{y:.1f}" x2="{place[above][0]:.1f}" '
-                                 f'y2="{place[above][1]:.1f}"/>')  # fmt: skip
-    widest = max(map(len, rows), default=1)
-    across = min(19.0, (WIDTH - 2 * EDGE) / (2.2 * widest))
-    for node, (x, y) in place.items():
-        state = seen.state.get(node, "unknown")
-        more = " current" if node == seen.current else ""
-        more += " best" if node == seen.best else ""
-        parts.append(f'<ellipse class="node {state}{more}" cx="{x:.1f}" cy="{y:.1f}" rx="{across:.1f}" ry="11"/>')
-        if labelled:
-            sign = SIGNS.get(state, "")
-            text = ",".join(map(str, node)) if across > 12 else "".join(map(str, node))
-            parts.append(f'<text class="in" x="{x:.1f}" y="{y + 3.5:.1f}">{text}</text>')
-            parts.append(f'<text class="sign" x="{x + across + 2:.1f}" y="{y - 5:.1f}">{sign}</text>')
-    parts += [f'<text class="quiet" x="6" y="{HEIGHT - 24 - (HEIGHT - 56) * h / max(top, 1):.1f}">{h}</text>'
-              for h in range(top + 1)]  # fmt: skip
-    return _svg(parts, f"{title}: {', '.join(seen.columns)}")
 
 
 def plane_picture(
@@ -93,22 +54,7 @@ def plane_picture(
     if all(name in seen.middle for name in names):
         x, y = at(seen.middle[names[0]], spans[0], False), at(seen.middle[names[1]], spans[1], True)
         parts.append(f'<path class="middle" d="M{x - 8:.1f} {y:.1f}h16M{x:.1f} {y - 8:.1f}v16"/>')
-    return _svg(parts, f"{title}: {names[0]}, {names[1]}")
-
-
-def bars_picture(distinct: Mapping[str, int], now: str | None, title: str) -> str:
-    """A bar per column: its distinct values."""
-    most, step = max(distinct.values(), default=1), (HEIGHT - 40) / max(len(distinct), 1)
-    parts = []
-    for i, (name, values) in enumerate(distinct.items()):
-        y = 20 + i * step
-        width = (WIDTH - 220) * values / most
-        current = " current" if name == now else ""
-        parts.append(f'<text class="end" x="130" y="{y + step / 2:.1f}">{escape(name)}</text>')
-        parts.append(f'<rect class="bar{current}" x="140" y="{y + step / 4:.1f}" width="{width:.1f}" '
-                     f'height="{step / 2:.1f}"/>')  # fmt: skip
-        parts.append(f'<text class="start" x="{146 + width:.1f}" y="{y + step / 2:.1f}">{values}</text>')
-    return _svg(parts, title)
+    return svg(parts, f"{title}: {names[0]}, {names[1]}")
 
 
 def _positions(values: Sequence[Any]) -> list[float]:
@@ -127,8 +73,3 @@ def _box(group: Sequence[int], points: Sequence[tuple[float, float]], look: str,
     x, y, width, height = min(xs) - 11, min(ys) - 11, max(xs) - min(xs) + 22, max(ys) - min(ys) + 22
     label = f'<text class="number" x="{x + 4:.1f}" y="{y - 3:.1f}">{name}</text>' if name else ""
     return f'<rect {look} x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="4"/>{label}'
-
-
-def _svg(parts: Sequence[str], title: str) -> str:
-    size = f'viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}"'
-    return f'<svg class="lesson" {size} role="img"><title>{escape(title)}</title>{"".join(parts)}</svg>'
