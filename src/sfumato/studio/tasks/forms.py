@@ -22,13 +22,13 @@ def variants(kind: str, progress: Any) -> dict[str, Any]:
             variant = table[name]
         except PolicyError:  # of a package that cannot be loaded; `sfumato list` says why
             continue
-        example = variant.example
+        example, named = variant.example, {one.name for one in variant.parameters}
         found[name] = {
             "title": titled(table, name),
             "summary": _plain(variant),
             "cite": variant.cite,
             "stops": variant.stops,
-            "leaves": variant.leaves or getattr(example, "leaves", ""),
+            "leaves": variant.leaves or ("" if "leaves" in named else getattr(example, "leaves", "")),
             "private": bool(getattr(example, "private", False)),
             "kinds": {kind: KINDS[kind] for kind in PROMISED.get(name, ())},
             "parameters": [{**one.to_dict(), "allowed": one.allowed} for one in variant.parameters],

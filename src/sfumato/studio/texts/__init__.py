@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import cache
 from importlib.resources import files
@@ -38,10 +39,12 @@ class Texts:
         return catalogue(self.language)[name].format(**values)
 
     def said(self, text: str) -> str:
-        """A sentence of the library, such as a message or the words of a criterion, as far as it was translated."""
+        """A sentence of the library, such as a message or the words of a criterion, as far as it was translated; of
+        a message with several faults each by itself."""
         from sfumato.report.translation import translated
 
-        return translated(text, self.language)
+        lines = [re.fullmatch(r"([ -]*)(.*)", line) for line in text.split("\n")]
+        return "\n".join(line[1] + translated(line[2], self.language) for line in lines if line)
 
     def number(self, value: Any) -> str:
         """A number as the language writes it."""
