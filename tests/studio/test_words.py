@@ -147,7 +147,7 @@ def test_all_parts_of_a_message_are_told():
     assert Texts("en").said(str(error)) == str(error)
 
 
-@pytest.mark.parametrize("kind", ["criteria", "searches", "losses"])
+@pytest.mark.parametrize("kind", ["criteria", "searches", "losses", "hierarchies", "steps", "generators", "verbs"])
 def test_titles_summaries_and_parameters_are_translated(kind):
     missing = Missing()
     for one in forms.variants(kind, None).values():

@@ -33,8 +33,8 @@ class Variant(Generic[T]):
 
     @property
     def summary(self) -> str:
-        """First line of the class's docstring."""
-        return (self.make.__doc__ or "").strip().split("\n")[0]
+        """First paragraph of the class's docstring, in one line."""
+        return " ".join((self.make.__doc__ or "").strip().split("\n\n")[0].split())
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
