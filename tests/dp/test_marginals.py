@@ -343,6 +343,7 @@ def test_a_rho_is_told_as_an_epsilon() -> None:
         (PolicyError, "a rho needs a delta", [["sex"]], {"rho": 1}),
         (PolicyError, "protects nobody", [["sex"]], {"epsilon": 21}),
         (PolicyError, "out of range", [["sex"]], {"epsilon": 0}),
+        (PolicyError, "no Gaussian noise is so large", [["sex"]], {"epsilon": "1e-9", "delta": "1e-12"}),
         (PolicyError, "delta is out of range", [["sex"]], {"epsilon": 1, "delta": 1}),
         (ColumnError, "the margins has no column", [["sex"]], {"epsilon": 1, "hierarchies": {"town": sf.flat()}}),
         (PolicyError, "too many cells", [["who", "age"]], {"epsilon": 1, "bins": 2**11, "bounds": WIDE}),

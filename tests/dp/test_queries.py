@@ -373,6 +373,8 @@ def test_of_a_person_only_some_rows_count_whatever_others_have():
         (lambda s: s.ask(Several(None), 1), PolicyError, "questions in a list"),
         (lambda s: s.ask(Several("count"), 1), PolicyError, "questions in a list"),
         (lambda s: s.count(where=[Condition("age", "=", ())], epsilon=1), PolicyError, "this is no condition"),
+        (lambda s: s.count(where="span = 2020-01-01", epsilon=1), PolicyError, "a span of time"),
+        (lambda s: s.count(where="span > 12:00", epsilon=1), PolicyError, "a span of time"),
         (lambda s: s.covariance(["age"], "pay", epsilon=1), PolicyError, "must name a column"),
         (lambda s: s.grouped_mean(["age"], "sex", epsilon=1), PolicyError, "must name a column"),
         (lambda s: s.grouped(Mean(["age"]), "sex", epsilon=1), PolicyError, "must name a column"),
@@ -382,7 +384,7 @@ def test_of_a_person_only_some_rows_count_whatever_others_have():
 )
 def test_what_makes_no_sense_is_refused_and_charges_nothing(asked, error, says):
     table = pl.DataFrame({"who": [1, 2], "age": [1, 2], "pay": [1.0, 2.0], "sex": ["F", "M"], "town": ["a", "b"]})
-    table = table.with_columns(day=pl.lit(0).cast(pl.Datetime("us", "UTC")))
+    table = table.with_columns(day=pl.lit(0).cast(pl.Datetime("us", "UTC")), span=pl.lit(0).cast(pl.Duration("us")))
     session = sf.dp.Session(table, 1, bounds=BOUNDS, keys=KEYS)
     with pytest.raises(error, match=says):
         asked(session)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from decimal import Decimal
 
@@ -170,6 +172,23 @@ def test_what_cannot_be_read_is_told_by_one_sentence_whatever_it_was(tmp_path):
         asked.distinct_count("day", epsilon=0.5)
     assert raised.value.__cause__ is None
     assert raised.value.__context__ is None
+
+
+def test_threads_share_a_session_and_look_at_rows_one_after_the_other(monkeypatch):
+    session, under_way, most = sf.dp.Session({"x": [1.0, 2.0]}, 1), 0, 0
+
+    def slowly(self, rows, draw):
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        time.sleep(0.02)
+        under_way -= 1
+        return [draw(np.array([2]))]
+
+    monkeypatch.setattr(Count, "run", slowly)
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda i: session.count(where=f"x > {i}", epsilon="0.1"), range(4)))
+    assert (most, str(session.left)) == (1, "epsilon 0.6")
 
 
 def test_no_warning_tells_of_a_row(recwarn):

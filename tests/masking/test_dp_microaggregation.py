@@ -131,6 +131,9 @@ def test_its_folder_says_what_it_promises_and_no_more(tmp_path: Path, monkeypatc
 
 def test_an_account_pays_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     account, step = sf.dp.Account(tmp_path / "l.sqlite", epsilon=1), sf.DPMicroaggregation(k=20, bounds=PAY)
+    for refused in ({"pay": [1.0, None] * 100}, {"pay": [1.0] * 19}):  # by what is in it, before anything is charged
+        with pytest.raises((ColumnError, PolicyError), match=r"missing values|larger than the table"):
+            sf.mask(refused, step, account=account)
     sf.mask(wages(200), step, account=account)
     monkeypatch.setattr(module, "laplace", lambda *_: pytest.fail("drawn without a budget"))
     with pytest.raises(BudgetSpent):

@@ -227,6 +227,14 @@ def test_a_release_is_charged_before_noise_is_drawn(tmp_path: Path, monkeypatch:
         sf.synthesize(people(200), made("mst"), account=account, seed=1)
 
 
+@pytest.mark.parametrize("domain", [{"keys": {"ill": [True, False]}}, {"bounds": {"nobody": (0, 1)}}])
+def test_what_is_refused_by_its_domain_is_not_charged(domain: dict[str, Any], tmp_path: Path) -> None:
+    account = sf.dp.Account(tmp_path / "ledger.sqlite", epsilon=1, delta=1e-9)
+    with pytest.raises((PolicyError, ColumnError), match=r"no public domain|no column"):
+        sf.synthesize(people(200), sf.MST(epsilon=1, **domain), account=account)
+    sf.synthesize(people(200), made("mst"), account=account)  # the whole budget is there
+
+
 def test_spending_is_exact_and_never_more_than_there_is() -> None:
     spending = Spending.of(PrivacyCost(Decimal(1), Decimal("1e-9"), Decimal("0.01")))
     for _ in range(3):

@@ -128,12 +128,13 @@ def exact(value: Any, what: str, least: Decimal = Decimal(0), strict: bool = Tru
         if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
             raise ValueError
         found = Decimal(repr(value) if isinstance(value, float) else value)
-        fits = found.is_finite() and abs(found) < 10**DECIMALS and found == round(found, DECIMALS)
+        known = found.is_finite()
     except (ValueError, InvalidOperation):
-        fits = False
-    if not fits:
-        allowed = f"such as 0.1, with up to {DECIMALS} decimals"
-        raise PolicyError(f"{what} must be a number", got=shown(value), allowed=allowed)
+        known = False
+    if not known:
+        raise PolicyError(f"{what} must be a number", got=shown(value), allowed="such as 0.1")
+    if abs(found) >= 10**DECIMALS or found != round(found, DECIMALS):
+        raise PolicyError(f"{what} has too many digits", got=shown(f"{found}"), allowed=f"up to {DECIMALS} decimals")
     if found < least or (strict and found == least):
         raise PolicyError(
             f"{what} is out of range", got=shown(value), allowed=f"above {least}" if strict else f"{least} or more"

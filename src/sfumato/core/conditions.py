@@ -244,10 +244,15 @@ def typed_value(text: str, name: str, dtype: pl.DataType) -> Any:
             return int(text)
         if dtype.is_numeric():
             return float(text)
+        if dtype == pl.Duration:  # which no text is compared with
+            raise ValueError
         if dtype.is_temporal():
             kind: Any = dt.date if dtype == pl.Date else dt.time if dtype == pl.Time else dt.datetime
             return kind.fromisoformat(text)
     except (ValueError, KeyError, TypeError):
+        if dtype == pl.Duration:
+            hint = "make it a number, of days or seconds"
+            raise PolicyError(f'"{name}" is a span of time, which no filter compares', hint=hint) from None
         wanted = "a number" if dtype.is_numeric() else "true or false" if dtype == pl.Boolean else "an ISO date or time"
         raise PolicyError(f'"{name}" is compared with what is not {wanted}', got=repr(text)) from None
     return text

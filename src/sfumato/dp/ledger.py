@@ -393,10 +393,9 @@ class BudgetLedger:
     def spent_by(self) -> list[dict[str, str]]:
         """What each analyst has spent for each purpose, the whole dataset last."""
         found = self._read_spent()
-        rows = [(*key, *cost.parts) for key, cost in sorted(found.by.items())]
-        rows.append(("", "", *found.whole.parts))
+        rows = [*sorted(found.by.items()), (("", ""), found.whole)]
         names = ("analyst", "purpose", "epsilon", "delta", "rho")
-        return [dict(zip(names, map(str, row), strict=True)) for row in rows]
+        return [dict(zip(names, (*key, *(f"{part:f}" for part in cost.parts)), strict=True)) for key, cost in rows]
 
     def composed(self, delta: Any = DELTA) -> dict[str, float | None]:
         """What all charges together amount to, by three accounts of them; the budget is held by plain sums, or those of

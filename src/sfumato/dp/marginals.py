@@ -326,6 +326,9 @@ def _noise(epsilon: Any, delta: Any, rho: Any, i_know: bool) -> tuple[PrivacyCos
     if not own:
         return PrivacyCost(found), Noise(PrivacyCost(found), epsilon=found)
     cost = PrivacyCost(found, own, gaussian_rho(found, own))
+    if not cost.rho:
+        hint = "ask for a larger epsilon, or without a delta"
+        raise PolicyError("no Gaussian noise is so large", got=f"{cost}", hint=hint)
     return cost, Noise(cost, rho=cost.rho)
 
 

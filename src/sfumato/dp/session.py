@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from copy import copy
@@ -72,7 +73,7 @@ class Price(TypedDict, total=False):
 
 
 class Session:
-    """Questions to a table, answered with noise; each takes of a budget that cannot be overspent.
+    """Questions to a table, answered with noise; each takes of a budget that cannot be overspent. Threads may share it.
 
     Parameters
     ----------
@@ -155,6 +156,7 @@ class Session:
             what = "the ledger has another budget of the dataset, which stays as it was first stated"
             raise PolicyError(what, got=f"{whole}", allowed=f"{self.whole_budget}")
         self._derived = False
+        self._looking = threading.Lock()  # rows are looked at by one thread at a time
         self._askable: set[str] = set()  # forms of questions that make sense
         named = None if version is None else f"version {_name(version, 'version')}"
         self._snapshot = named or self._engine.fingerprint(key()) or secrets.token_hex(16)
@@ -385,7 +387,8 @@ class Session:
     def _draw(self, query: Query, drawn: Drawing) -> list[Any]:
         """What is drawn. Where rows cannot be read, all that is said is that."""
         try:
-            return query.run(self._rows, drawn)
+            with self._looking:
+                return query.run(self._rows, drawn)
         except (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError):
             raise
         except BaseException as error:  # a panic of a library is one; which it is may tell of a row

@@ -98,14 +98,19 @@ class DPMicroaggregation(MaskStep):
         k, epsilon = number(self.k), number(self.epsilon)
         return f"rows become the means of groups of {k} in a fixed order, with noise of epsilon {epsilon} in all"
 
-    def apply(self, columns: pl.DataFrame, context: Context) -> Change:
-        """The means of the groups with noise, for each of their rows."""
+    def numbers(self, columns: pl.DataFrame) -> np.ndarray:
+        """The columns as numbers; what cannot be released is refused, which costs nothing."""
         x = numbers_of(columns, self)
         if np.isnan(x).any():
             name = columns.columns[int(np.flatnonzero(np.isnan(x).any(axis=0))[0])]
             what = f'{self.name}: column "{name}" has missing values, which would tell where they are'
             raise ColumnError(what, hint="drop these rows, or give them a value that does not follow from the table")
         refuse_few(len(x), self.k, self)
+        return x
+
+    def apply(self, columns: pl.DataFrame, context: Context) -> Change:
+        """The means of the groups with noise, for each of their rows."""
+        x = self.numbers(columns)
         ends = [self.bounds[name] for name in columns.columns]
         grid = on_grid(x, ends)
         group = ordered_groups(grid, self.k)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
@@ -24,7 +23,7 @@ from sfumato.dp.values import Public, Unit
 from sfumato.engines.atomic import atomic_file
 from sfumato.errors import OutputError, PolicyError, SfumatoError
 from sfumato.service.audit import AuditLog
-from sfumato.service.policy import GrantTable, ServicePolicy
+from sfumato.service.policy import DatasetTable, GrantTable, ServicePolicy
 
 COPIES = "copies"
 BLOCK = 2**20
@@ -38,16 +37,7 @@ class Expired(SfumatoError):
 
 
 class ServedSession(Session):
-    """A session for several threads, whose answers fail without a word about the rows. Rows are looked at by one thread
-    at a time; meanwhile others wait for the ledger, which writes what several have to write together."""
-
-    def __init__(self, *given: Any, **more: Any) -> None:
-        super().__init__(*given, **more)
-        self._looking = threading.Lock()  # shared with the sessions of analysts
-
-    def _draw(self, query: Any, drawn: Any) -> list[Any]:
-        with self._looking:
-            return super()._draw(query, drawn)
+    """A session whose failures are told on the console of the owner."""
 
     def _note_failure(self, error: BaseException) -> None:
         complain(error)
@@ -98,6 +88,16 @@ class ServedDataset:
         table = self.table
         laplace([0], 1, Decimal(1))  # so that libraries are loaded before the first answer
         parse_sql(f"SELECT count(*) FROM {self.name}")
+        known = self.copy.exists()
+        try:
+            return self._session_of(table)
+        except BaseException:
+            if not known and self.copy.exists():  # of a table that is refused: its owner mends the file
+                erase(self.copy)
+                self._log.write(event="erased", dataset=self.name, outcome="refused")
+            raise
+
+    def _session_of(self, table: DatasetTable) -> ServedSession:
         return ServedSession(
             self._data(), table.epsilon, table.delta, bounds=table.bounds, keys=table.keys, person=table.person,
             rows_per_person=table.rows_per_person, groups_per_person=table.groups_per_person,

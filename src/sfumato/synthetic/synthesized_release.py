@@ -13,6 +13,7 @@ import polars as pl
 
 from sfumato.core.fingerprint import key, secret_seed
 from sfumato.core.masked import NOT_ANONYMOUS, Fact
+from sfumato.core.mechanisms import opendp
 from sfumato.core.parameters import known_columns
 from sfumato.core.policy import Policy
 from sfumato.core.printed import alike_as_one, printed
@@ -303,6 +304,8 @@ def _charged(request: SynthesisRequest) -> Iterator[None]:
     if request.account is None or not generator.private:
         yield
         return
+    opendp()
+    generator.domain(request.frame.schema)  # what is refused is not charged
     said = {"synthesis": variant_name(type(generator).__name__), "columns": request.frame.columns}
     with request.account.charge(generator.cost, said):
         yield

@@ -160,8 +160,10 @@ def mask(
             what = "an account is for private releases, and no step is private: it costs no budget"
             raise PolicyError(what, hint="leave account out")
         if private is not None:
-            check_private(request, with_columns(private, frame, request.apart).columns, seeded=seed is not None)
+            taken = with_columns(private, frame, request.apart).columns
+            check_private(request, taken, seeded=seed is not None)
             opendp()  # before anything is charged
+            private.numbers(frame.select(taken))
             request = replace(request, seed=None)
         if stored is None:
             pays = nullcontext() if account is None else account.charge(private.cost, _charged(private))

@@ -262,6 +262,7 @@ def test_other_accounts_are_shown_beside_plain_sums(tmp_path, capsys):
     assert "advanced composition" in capsys.readouterr().out
     ledger.reserve("a", "", "r", "q", PrivacyCost(Decimal("0.1"), Decimal("1e-9")), whole, whole, False)
     assert ledger.composed()["zcdp"] is None
+    assert ledger.spent_by()[-1]["delta"] == "0.000000001"
     with pytest.raises(PolicyError, match="delta is out of range"):
         ledger.composed(1)
     ledger.close()
