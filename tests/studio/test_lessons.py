@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from functools import cache
+from pathlib import Path
+from urllib.parse import parse_qsl
 
 import pytest
 
@@ -292,6 +295,34 @@ def test_which_values_remain_for_somebody_is_asked_of_the_attacks():
 def test_which_table_is_likelier_is_asked_of_the_noise():
     for event, _, right in answers(taught("laplace", "patients"), "ratio-taken"):
         assert right == (event["answer"] >= 5)
+
+
+# The lectures of the docs
+
+PAGE = Path(__file__).parents[2] / "docs" / "studio" / "teachers.md"
+
+
+def test_every_link_for_teachers_opens_a_step_that_says_what_the_page_says():
+    rows = re.findall(
+        r"^\| \[(\d+)\]\(\S+/teach\?(\S+)\) \| \*(.+?)\* \| (.+) \|$", PAGE.read_text("utf-8"), re.MULTILINE
+    )
+    lectures = PAGE.read_text("utf-8").split("\n## ")
+    assert len(rows) == PAGE.read_text("utf-8").count("/teach?")
+    assert [part[:2] for part in lectures if part[0].isdigit()] == [f"{n}." for n in range(1, 7)]
+    assert all("/teach?" in part for part in lectures if part[0].isdigit())
+    for number, link, said, asked in rows:
+        query = dict(parse_qsl(link, strict_parsing=True))
+        name, table, step = query.pop("lesson"), query.pop("table"), query.pop("step")
+        assert step == number
+        assert table in LESSONS[name].tables
+        found = lessons.parameters(name, TABLES[table], query)
+        assert {key: str(value) for key, value in found.items() if key in query} == {
+            key: value if key == "column" else str(type(found[key])(value)) for key, value in query.items()
+        }
+        events = teach.lesson(name, vars(TABLES[table]), found, progress)["events"]
+        pattern = re.escape(said.replace("\\", "")).replace(r"\.\.\.", ".+")
+        assert re.fullmatch(pattern, events[int(step) - 1]["sentence"]), link
+        assert asked.count(" | ") == 1, "a question and what to expect"
 
 
 # Tables of one's own
