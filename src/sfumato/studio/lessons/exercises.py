@@ -66,7 +66,7 @@ def _of_event(event: Told, before: Sequence[Told]) -> Exercise | None:
         return Exercise("permitted", YES_OR_NO, kind == "query-answered", {"what": event["what"]})
     if kind == "value-tested":
         return Exercise("has", YES_OR_NO, event["has"], {"person": event["person"], "value": event["value"]})
-    if kind == "budget-spent":
+    if kind == "costs-added":
         each = event["epsilon"] / event["answers"]
         return Exercise("spent", tuple(round(each * n, 9) for n in range(1, event["answers"] + 2)),
                         round(event["epsilon"], 9), {"answers": event["answers"]})  # fmt: skip

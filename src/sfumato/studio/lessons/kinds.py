@@ -14,7 +14,7 @@ OWN = "own"  # a table that is pasted
 
 
 @dataclass(frozen=True)
-class Field:
+class NumberField:
     """A number that a lesson asks for."""
 
     least: float
@@ -24,12 +24,12 @@ class Field:
 
 
 FIELDS = {
-    "k": Field(1, 100, 2, whole=True),
-    "suppression": Field(0, 100, 0, whole=True),
-    "l": Field(1, 100, 2),
-    "t": Field(0, 1, 0.3),
-    "least": Field(1, 100, 2, whole=True),
-    "epsilon": Field(0.01, 10, 1),
+    "k": NumberField(1, 100, 2, whole=True),
+    "suppression": NumberField(0, 100, 0, whole=True),
+    "l": NumberField(1, 100, 2),
+    "t": NumberField(0, 1, 0.3),
+    "least": NumberField(1, 100, 2, whole=True),
+    "epsilon": NumberField(0.01, 10, 1),
 }
 
 
@@ -102,7 +102,7 @@ LESSONS = {
         fields=("least",), tables=("patients", "salaries", "jobs")),
     "laplace": LessonKind("densities", (
         ("neighbours-set",), ("answers-compared",), ("noise-scaled",), (), ("answer-drawn",), ("ratio-taken",),
-        ("budget-spent",)), fields=("epsilon",), tables=OF_VALUES),
+        ("costs-added",)), fields=("epsilon",), tables=OF_VALUES),
 }  # fmt: skip
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from sfumato.studio.pictures.circles import circles_picture
 from sfumato.studio.pictures.densities import densities_picture
-from sfumato.studio.pictures.histograms import Measured, histograms_picture
+from sfumato.studio.pictures.histograms import Gauge, histograms_picture
 from sfumato.studio.pictures.lattice import bars_picture, lattice_picture
 from sfumato.studio.pictures.matrix import matrix_picture
 from sfumato.studio.pictures.plane import plane_picture
 from sfumato.studio.pictures.tree import tree_picture
 
 __all__ = [
-    "Measured",
+    "Gauge",
     "bars_picture",
     "circles_picture",
     "densities_picture",

@@ -18,7 +18,7 @@ Paths = Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True)
-class Measured:
+class Gauge:
     """What a class is measured by: the words for it, what is asked, and the least and the most that it can be."""
 
     words: str
@@ -29,7 +29,7 @@ class Measured:
     paths: Paths = ()  # of a hierarchy that mass is moved along
 
 
-def histograms_picture(seen: ValuesSeen, words: Texts, column: str, by: Measured) -> str:
+def histograms_picture(seen: ValuesSeen, words: Texts, column: str, by: Gauge) -> str:
     """A value per row, its share in the class above its share in the whole table; beside them what is moved, below
     them what is measured against what is asked, and the classes so far."""
     values, wide = list(seen.overall), NARROW if by.moves else WIDE
@@ -113,7 +113,7 @@ def _verdicts(seen: ValuesSeen, words: Texts, y: float) -> list[str]:
     return parts
 
 
-def _gauge(seen: ValuesSeen, words: Texts, y: float, by: Measured) -> list[str]:
+def _gauge(seen: ValuesSeen, words: Texts, y: float, by: Gauge) -> list[str]:
     """What is measured of the class on a line, and what is asked."""
     end = WIDTH - 40
 

@@ -294,10 +294,10 @@ def _picture(text: Texts, lesson: Lesson, done: Sequence[Told]) -> str:
             column = lesson.parameters["column"]
             if lesson.name == "l-diversity":
                 most = max(len(set(table.values(column))), lesson.parameters["l"])
-                by = pictures.Measured(text("teach.varied"), lesson.parameters["l"], 1, most, moves=False)
+                by = pictures.Gauge(text("teach.varied"), lesson.parameters["l"], 1, most, moves=False)
             else:
                 along = table.trees.get(column, ())
-                by = pictures.Measured(text("teach.distance"), lesson.parameters["t"], 0, 1, moves=True, paths=along)
+                by = pictures.Gauge(text("teach.distance"), lesson.parameters["t"], 0, 1, moves=True, paths=along)
             return pictures.histograms_picture(lessons.values_seen(done), text, column, by)
         case "circles":
             return pictures.circles_picture(lessons.queries_seen(done), text, table.person_name)

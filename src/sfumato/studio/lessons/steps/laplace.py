@@ -88,7 +88,7 @@ class RatioTaken(Event):
 
 
 @dataclass(frozen=True)
-class BudgetSpent(Event):
+class CostsAdded(Event):
     """What all answers cost together, and how much likelier they may make one table."""
 
     answers: int
@@ -129,4 +129,4 @@ def steps(table: LessonTable, column: str, epsilon: float, person: str) -> list[
             told.append(AnswerDrawn(answer.value, *answer.interval))
             odds = likely(answer.value, true, scale), likely(answer.value, true - 1, scale)
             told.append(RatioTaken(answer.value, person, *odds, math.exp(epsilon)))
-    return [*told, BudgetSpent(ANSWERS, float(spent), math.exp(float(spent)))]
+    return [*told, CostsAdded(ANSWERS, float(spent), math.exp(float(spent)))]
