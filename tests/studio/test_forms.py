@@ -1,29 +1,44 @@
-"""Forms of every criterion, search and loss: a field per parameter, and what is filled in is the policy."""
+"""Forms of every variant of every table: they draw, their example fills them, and nonsense is told at its field."""
 
 from __future__ import annotations
 
 import asyncio
+from importlib import import_module
 
-import polars as pl
 import pytest
+from nicegui.testing import user_simulation
 
 from sfumato.core.forms import as_text, fill
 from sfumato.criteria import CRITERIA
-from sfumato.losses import LOSSES
-from sfumato.search import SEARCHES
 from sfumato.studio.context import PageContext
 from sfumato.studio.forms import Form, columns_by_role, first_values, variants
 from sfumato.studio.project import create
 from sfumato.studio.server import Studio
 from sfumato.studio.tasks import forms
+from sfumato.studio.tasks.forms import _table as table_of
 from sfumato.studio.texts import Texts
+from tests.fuzz import slow_but
 
 POLICY = {
     "input": {"path": "private/t.csv"},
     "roles": {"quasi": ["age", "sex"], "sensitive": ["disease", "wish", "ward"]},
 }
 COLUMNS = columns_by_role(POLICY)
-TABLES = {"criteria": CRITERIA, "searches": SEARCHES, "losses": LOSSES}
+KINDS = ("criteria", "searches", "losses", "steps", "generators", "hierarchies")
+GIVEN = {  # of builders, which are functions: what their forms are filled with
+    "intervals": {"widths": [5, 10], "top": 90},
+    "redact": {"side": "left", "steps": [2, 4]},
+    "dates": {"units": ["month", "year"]},
+    "levels": {"steps": ["*"]},
+    "order": {"values": ["low", "mid, or so", "high"], "fanouts": [2], "learned": True},
+    "tree": {"edges": "a.csv"},
+    "wide": {"rows": "a.csv"},
+    "file": {"path": "a.csv", "learned": True},
+    "either": {"alternatives": ["redact:right", "redact:left"]},
+    "learned": {"groups": 8, "digits": "codes"},
+    "postcode": {"country": "de"},
+    "prefix": {"lengths": [5, 2]},
+}
 OTHER = {  # something else than the default, for each type of parameter
     "whole number": lambda parameter: int((parameter["default"] or 6) + 1),
     "number": lambda parameter: parameter["range"]["least"] + (parameter["default"] or 0.2) / 2,
@@ -51,77 +66,90 @@ def test_lists_and_mappings_are_typed_as_they_are_read():
     assert (as_text(["a", "b,c"]), as_text(None), as_text(3)) == ('a, "b,c"', "", "3")
 
 
-@pytest.fixture
-def context(tmp_path):
-    from sfumato.studio.worker import Workers
+class Here:
+    """Workers that do the work in this process."""
 
-    project = create(tmp_path, "p", POLICY)
-    pl.DataFrame(
-        {"age": [31, 31, 58, 58], "sex": ["F", "F", "M", "M"], "disease": ["flu", "gout"] * 2, "wish": [1, 2, 1, 2],
-         "ward": ["a"] * 4}
-    ).write_csv(project.folder / "private" / "t.csv")  # fmt: skip
-    workers = Workers(1)
-    yield PageContext(Studio(tmp_path, workers), "", Texts("en"), project)
-    workers.close()
+    async def run(self, task, *arguments, about="", slot=None, job=None):
+        module, _, name = task.partition(".")
+        return getattr(import_module(f"sfumato.studio.tasks.{module}"), name)(*arguments, None)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", TABLES)
-def test_a_form_of_every_variant_draws_and_makes_its_values(kind, context):
-    from nicegui import ui
-    from nicegui.testing import user_simulation
+class Drawn:
+    """A form, what it handed on last, and what stands at its fields."""
 
-    made: dict[str, dict] = {}
-    drawn: dict[str, Form] = {}
+    def __init__(self, context, kind, name, values):
+        self.made = None
+        self.form = Form(context, kind, name, values, COLUMNS, self.changed)
 
-    async def page() -> None:
+    async def changed(self, found):
+        self.made = found
+
+    async def put(self, name, value):
+        """Put a value into a field, and let the form look at it; gives what is told there."""
+        field = self.form.fields[name][1]
+        field._handle_value_change = lambda _: None  # so that it is looked at once, here
+        field.value, self.made = value, None
+        await self.form._settle()
+        return field.props["error-message"] or self.form.fault.text
+
+
+def nonsense(parameter):
+    """A value that the parameter cannot have; None where anything goes, or a field cannot hold it."""
+    known = parameter["range"]
+    if parameter["choices"] or parameter["many"]:
+        return None
+    number = known is not None and parameter["type"] in ("whole number", "number")
+    if number and known["least"] is not None and known["least"] > -1e6:
+        return known["least"] if known["open_least"] else known["least"] - 1
+    return None
+
+
+@pytest.mark.parametrize("kind", slow_but(KINDS, "criteria"))
+def test_a_form_of_every_variant(kind, tmp_path):
+    context = PageContext(Studio(tmp_path, Here()), "", Texts("en"), create(tmp_path, "p", POLICY))
+    table = table_of(kind)
+    told = []
+
+    async def page():
         for name, variant in (await variants(context, kind)).items():
-
-            async def changed(found, name=name):
-                made[name] = found
-
-            drawn[name] = Form(context, kind, name, first_values(variant, COLUMNS), COLUMNS, changed)
-            await drawn[name].draw()
-
-    async def run() -> None:
-        async with user_simulation() as user:
-            ui.page("/", response_timeout=60)(page)
-            await user.open("/")
-            known = forms.variants(kind, None)
-            for _ in range(600):
-                if len(drawn) == len(known) and list(drawn[list(known)[-1]].fields) == [
-                    parameter["name"] for parameter in known[list(known)[-1]]["parameters"]
-                ]:
-                    break
-                await asyncio.sleep(0.1)
-            for name, variant in known.items():
-                assert sorted(drawn[name].fields) == sorted(one["name"] for one in variant["parameters"]), name
-                for parameter in variant["parameters"]:
-                    number = parameter["type"].endswith("number")
-                    if (
-                        parameter["type"] not in OTHER
-                        or parameter["name"] in TOGETHER
-                        or (number and parameter["choices"])
-                    ):
-                        continue
+            known = {one["name"] for one in variant["parameters"]}
+            values = {key: value for key, value in variant["example"].items() if key in known}
+            values = {key: value for key, value in (values or GIVEN.get(name, {})).items() if value is not None}
+            drawn = Drawn(context, kind, name, values)
+            await drawn.form.draw()
+            assert list(drawn.form.fields) != [] or not known, name
+            assert {*drawn.form.fields} == known, name
+            await drawn.form._settle()  # as it stands: the example, through the texts of fields
+            assert drawn.made is not None, f"{name}: {drawn.form.fault.text}"
+            again, faults = fill(name, table[name], drawn.made)
+            assert (faults, again) == ([], fill(name, table[name], values)[0]), name
+            for parameter in variant["parameters"]:
+                own, wrong = parameter["name"], nonsense(parameter)
+                before, where = drawn.form.fields[own][1].value, f"{name} {own}"
+                if wrong is not None:
+                    assert await drawn.put(own, wrong), where
+                    assert drawn.form.fields[own][1].props["error"], where
+                    assert drawn.made is None, where
+                    told.append(where)
+                elif parameter["type"] in OTHER and not parameter["many"] and kind in KINDS[:3] and own not in TOGETHER:
                     value = OTHER[parameter["type"]](parameter)
-                    made.pop(name, None)
-                    field, before = drawn[name].fields[parameter["name"]][1], drawn[name].values
-                    with user:
-                        field.set_value(value)
-                    for _ in range(100):
-                        if name in made or drawn[name].fault.visible:
-                            break
-                        await asyncio.sleep(0.02)
-                    where = f"{name} {parameter['name']}"
-                    assert name in made, f"{where}: {drawn[name].fault.text}"
-                    assert made[name] == {**before, parameter["name"]: value}, where
-                    assert fill(name, TABLES[kind][name], made[name])[1] == [], where
-                    if parameter["type"] == "column":  # which another parameter may want next
-                        made.pop(name)
-                        with user:
-                            field.set_value(before.get(parameter["name"]))
-                        while name not in made:
-                            await asyncio.sleep(0.02)
+                    assert not await drawn.put(own, value), where
+                    assert drawn.made[own] == value, where
+                await drawn.put(own, before)
+
+    failed = []
+
+    async def guarded():
+        try:
+            await page()
+        except BaseException as error:
+            failed.append(error)
+
+    async def run():
+        async with user_simulation(guarded) as user:
+            await user.open("/")
 
     asyncio.run(run())
+    for error in failed:
+        raise error
+    assert told or kind == "losses"

@@ -105,7 +105,9 @@ def test_a_hierarchy_is_edited_by_mouse_and_keyboard_and_released(chromium, tmp_
         page.get_by_text("every promise holds").first.wait_for()
         assert watched.faults == []
     assert set(project.policy["hierarchies"]) == {"age", "town"}
-    assert all(path.startswith("hierarchies/") for path in project.policy["hierarchies"].values())
+    for spec in project.policy["hierarchies"].values():
+        assert spec["learned"]  # made from the table, and edited
+        assert spec["file"].startswith("hierarchies/")
     folder = project.folder / "releases" / "1"
     assert sf.verify(folder).holds
     [data] = folder.glob("*.csv")

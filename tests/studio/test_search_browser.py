@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 
+import polars as pl
 import pytest
 
 from sfumato.cli.register import write_demo_inputs
@@ -50,8 +51,9 @@ def test_from_promises_to_a_candidate(chromium, tmp_path, project):
         assert opened(project.folder).policy["require"] == [{"model": "k-anonymity", "k": 20}]
 
         page.get_by_role("link", name="Search").click()
-        page.get_by_role("button", name="Search").click()
+        page.get_by_role("button", name="Search", exact=True).click()
         page.locator(".progress-card").get_by_text("2 s").wait_for()
+        page.locator(".progress-card").get_by_text("Best so far: loss 0.").wait_for()
         page.get_by_role("button", name="Cancel").click()
         page.get_by_text("Cancelled.").wait_for()
         page.locator(".progress-card").wait_for(state="detached")
@@ -60,7 +62,7 @@ def test_from_promises_to_a_candidate(chromium, tmp_path, project):
         page.get_by_label("Method").click()
         page.get_by_role("option", name="Optimal", exact=True).click()
         page.get_by_text("The level vector of least loss among all").wait_for()
-        page.get_by_role("button", name="Search").click()
+        page.get_by_role("button", name="Search", exact=True).click()
         page.get_by_text("No other recoding of this kind loses less").wait_for()
         assert watched.accessible() == []
         page.get_by_role("button", name="Keep as a candidate").click()
@@ -107,13 +109,55 @@ def test_what_cannot_be_met_offers_what_to_turn(chromium, tmp_path, project):
         page = watched.page
         page.set_default_timeout(60_000)
         page.goto(f"{url.split('/?')[0]}/project/Register/search")
-        page.get_by_role("button", name="Cerca").click()
+        page.get_by_role("button", name="Cerca", exact=True).click()
         page.get_by_text("nessun vettore di livelli soddisfa la politica").wait_for()
         assert watched.accessible() == []
         page.get_by_role("button", name="Lascia omettere").click()
         page.get_by_text("Le impostazioni sono cambiate").wait_for()
-        page.get_by_role("button", name="Cerca").click()
+        page.get_by_role("button", name="Cerca", exact=True).click()
         page.get_by_text("Gruppo più piccolo").wait_for()
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert watched.faults == []
     assert opened(project.folder).policy["search"]["suppression"] > 0
+
+
+def test_masking_and_made_up_rows_are_tried_and_released(chromium, tmp_path):
+    found = create(tmp_path, "p")
+    rows = {"age": [20 + i * 7 % 57 for i in range(120)], "pay": [1000 + i * 37 % 900 for i in range(120)]}
+    pl.DataFrame({**rows, "ward": ["A", "B", "C"] * 40}).write_csv(found.folder / "private" / "t.csv")
+    roles = {"quasi": ["age", "ward"], "sensitive": ["pay"]}
+    found.change("table", {"input": {"path": "private/t.csv"}, "roles": roles})
+    with running(tmp_path) as url, browsing(chromium, url) as watched:
+        page, base = watched.page, f"{url.split('/?')[0]}/project/p"
+        page.set_default_timeout(60_000)
+        page.goto(f"{base}/search")
+        page.get_by_role("button", name="Mask values").click()
+        page.get_by_text("No step yet").wait_for()
+        page.get_by_role("button", name="Add it").click()
+        page.get_by_text("Values exchange with others from the next 5 percent of ranks.").wait_for()
+        page.get_by_label("p", exact=True).fill("0")
+        page.get_by_text("p is out of range").wait_for()
+        page.get_by_label("p", exact=True).fill("30")
+        page.get_by_text("Values exchange with others from the next 30 percent of ranks.").wait_for()
+        page.get_by_role("button", name="Try it").click()
+        page.get_by_text("Found by linkage").wait_for()
+        assert watched.accessible() == []
+        page.get_by_role("button", name="Keep as a candidate").click()
+        page.get_by_text("Kept: rank-swapping").wait_for()
+        page.get_by_role("button", name="Make rows up").click()
+        page.get_by_label("Generator").wait_for()
+        page.get_by_role("button", name="Try it").click()
+        page.get_by_text("Unique rows copied").wait_for()
+        assert watched.accessible() == []
+        page.goto(f"{base}/release")
+        page.get_by_text("Drawn anew").wait_for()
+        page.get_by_role("button", name="Make the release").click()
+        page.get_by_text("nothing is promised").first.wait_for()
+        page.goto(f"{base}/compare")
+        page.get_by_role("button", name="Take this policy: rank-swapping").click()
+        page.get_by_text("is now that of rank-swapping").wait_for()
+        page.get_by_role("button", name="Undo").click()
+        page.get_by_role("link", name="Search").click()
+        page.get_by_label("Generator").wait_for()
+        assert watched.faults == []
+    assert opened(found.folder).releases()[0]["figures"]["by"] == "synthesis"

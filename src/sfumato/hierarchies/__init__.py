@@ -76,15 +76,15 @@ __all__ = [
 TEMPLATES: dict[str, Variant[Recipe]] = {
     "age": Variant(age, example=age(), cite="45 CFR 164.514(b)(2)"),
     "income": Variant(income, example=income(), cite=""),
-    "icd10": Variant(icd10, example=icd10(), cite="WHO, ICD-10, 2019"),
+    "icd10": Variant(icd10, example=icd10(), cite="WHO, ICD-10, 2019", words="ICD-10"),
     "countries": Variant(countries, example=countries(), cite="ISO 3166; United Nations M49"),
-    "nuts": Variant(nuts, example=nuts(), cite="Eurostat, NUTS"),
+    "nuts": Variant(nuts, example=nuts(), cite="Eurostat, NUTS", words="NUTS"),
     "postcode": Variant(postcode, example=postcode("de"), cite=""),
     "prefix": Variant(prefix, example=prefix(5, 2), cite=""),
-    "isco": Variant(isco, example=isco(), cite="ILO, ISCO-08"),
-    "nace": Variant(nace, example=nace(), cite="Eurostat, NACE Rev. 2"),
-    "isced": Variant(isced, example=isced(), cite="UNESCO, ISCED 2011"),
-    "ip": Variant(ip, example=ip(), cite=""),
+    "isco": Variant(isco, example=isco(), cite="ILO, ISCO-08", words="ISCO-08"),
+    "nace": Variant(nace, example=nace(), cite="Eurostat, NACE Rev. 2", words="NACE"),
+    "isced": Variant(isced, example=isced(), cite="UNESCO, ISCED 2011", words="ISCED"),
+    "ip": Variant(ip, example=ip(), cite="", words="IP addresses"),
     "coordinates": Variant(coordinates, example=coordinates(), cite=""),
 }
 _OURS: dict[str, Variant[Recipe]] = {

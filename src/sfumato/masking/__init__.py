@@ -35,12 +35,14 @@ MASKERS: Registry[Masker] = Registry(
     "masker",
     (Masker,),
     {
-        "pram": Variant(Pram, example=Pram(invariant=True), cite="Gouweleeuw, Kooiman, Willenborg and de Wolf 1998"),
+        "pram": Variant(
+            Pram, example=Pram(invariant=True), cite="Gouweleeuw, Kooiman, Willenborg and de Wolf 1998", words="PRAM"
+        ),
         "additive-noise": Variant(AdditiveNoise, example=AdditiveNoise(share=0.2), cite="Kim 1986"),
         "correlated-noise": Variant(
             CorrelatedNoise, example=CorrelatedNoise(share=0.2), cite="Kim 1986; Tendick and Matloff 1994"
         ),
-        "romm": Variant(ROMM, example=ROMM(p=0.2), cite="Ting, Fienberg and Trottini 2008"),
+        "romm": Variant(ROMM, example=ROMM(p=0.2), cite="Ting, Fienberg and Trottini 2008", words="ROMM"),
         "outlier-noise": Variant(OutlierNoise, example=OutlierNoise(), cite="Templ and Meindl 2008"),
         "multiplicative-noise": Variant(
             MultiplicativeNoise,
@@ -63,7 +65,7 @@ MASKERS: Registry[Masker] = Registry(
         "global-recoding": Variant(
             GlobalRecoding, example=GlobalRecoding(groups=5), cite="Willenborg and de Waal 2001"
         ),
-        "massc": Variant(MASSC, example=MASSC(["age", "sex"]), cite="Singh, Yu and Dunteman 2003"),
+        "massc": Variant(MASSC, example=MASSC(["age", "sex"]), cite="Singh, Yu and Dunteman 2003", words="MASSC"),
         "record-swapping": Variant(
             RecordSwapping,
             example=RecordSwapping(["state", "county"], household="home", risk="age"),
@@ -87,6 +89,7 @@ MASKERS: Registry[Masker] = Registry(
             DPMicroaggregation,
             example=DPMicroaggregation("income", k=30, bounds={"income": (0, 200_000)}),
             cite="Soria-Comas, Domingo-Ferrer, Sánchez and Martínez 2014",
+            words="Private microaggregation",
         ),
     },
 )

@@ -38,7 +38,8 @@ def columns_by_role(policy: Mapping[str, Any], every: Sequence[str] = ()) -> dic
     quasi = list(dict.fromkeys(found.get("quasi", [])))
     secret = [*found.get("sensitive", []), *found.get("unprotected", [])]
     named = list(dict.fromkeys(name for names in found.values() for name in names))
-    return {"column": list(every) or named, "quasi-identifier": quasi, "sensitive column": secret or quasi}
+    of_roles = {"quasi-identifier": quasi, "sensitive column": secret or quasi}
+    return {"column": list(every) or named, "identifying": found.get("identifying", []), **of_roles}
 
 
 def first_values(
@@ -126,7 +127,7 @@ class Form:
             field = ui.select(choices, label=label, value=list(value or ()), multiple=True).props("use-chips")
         elif kind == "choice":
             field = ui.select(choices, label=label, value=value if value in choices else None)
-        elif kind == "variant":
+        elif kind == "variant" and not parameter["many"]:
             names = list(await variants(self.context, parameter["refers_to"]))
             field = ui.select(names, label=label, value=value if value in names else None)
         elif kind == "column":
@@ -137,7 +138,7 @@ class Form:
             field = ui.select([*there, *(one for one in given if one not in there)], label=label, value=given,
                               multiple=True).props("use-chips")  # fmt: skip
         elif kind == "mapping" or (kind == "list" and parameter["required"]):
-            field = ui.textarea(label, value=_lines(value)).props(f"autogrow debounce={TYPING}")
+            field = ui.textarea(label, value=_lines(value)).props(f"autogrow debounce={TYPING}").classes("form-beside")
         else:
             field = ui.input(label, value=as_text(value), autocomplete=choices or None).props(f"debounce={TYPING}")
         if kind != "yes or no":
@@ -155,7 +156,7 @@ class Form:
 
     def _hint(self, parameter: Mapping[str, Any]) -> str:
         """What it is, and within which bounds."""
-        said = self.context.texts.said(parameter["help"]) if parameter["help"] else ""
+        said = self.context.texts.said(parameter["help"]).replace("`", "") if parameter["help"] else ""
         bounds = parameter["allowed"].removeprefix(parameter["type"]).strip() if parameter["range"] is not None else ""
         allowed = WRITTEN.get(parameter["type"]) or ("a, b, c" if parameter["many"] else bounds)
         allowed = self.context.texts.said(allowed).replace(">=", "≥").replace("<=", "≤")

@@ -79,11 +79,16 @@ GENERATORS: Registry[Generator] = Registry(
         "linked-tables": Variant(
             LinkedTables, example=LinkedTables(household="home"), cite="Reiter 2005, Hu, Reiter and Wang 2018"
         ),
-        "mst": Variant(MST, example=MST(epsilon=1, **DOMAIN), cite="McKenna, Miklau and Sheldon 2021"),
+        "mst": Variant(MST, example=MST(epsilon=1, **DOMAIN), cite="McKenna, Miklau and Sheldon 2021", words="MST"),
         "aim": Variant(
-            AIM, example=AIM(epsilon=1, max_cells=500, **DOMAIN), cite="McKenna, Mullins, Sheldon and Miklau 2022"
+            AIM,
+            example=AIM(epsilon=1, max_cells=500, **DOMAIN),
+            cite="McKenna, Mullins, Sheldon and Miklau 2022",
+            words="AIM",
         ),
-        "priv-bayes": Variant(PrivBayes, example=PrivBayes(epsilon=1, **DOMAIN), cite="Zhang et al. 2017"),
+        "priv-bayes": Variant(
+            PrivBayes, example=PrivBayes(epsilon=1, **DOMAIN), cite="Zhang et al. 2017", words="PrivBayes"
+        ),
         "bootstrap": Variant(Bootstrap, example=Bootstrap(), cite="Efron 1979"),
     },
 )

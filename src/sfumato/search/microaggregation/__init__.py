@@ -26,10 +26,10 @@ __all__ = [
 ]
 
 MICROAGGREGATIONS: dict[str, Variant[Masker]] = {
-    "mdav": Variant(MDAV, example=MDAV(k=3), cite="Domingo-Ferrer and Torra 2005"),
-    "vmdav": Variant(VMDAV, example=VMDAV(k=3), cite="Solanas and Martinez-Balleste 2006"),
-    "tfrp": Variant(TFRP, example=TFRP(k=3), cite="Chang, Li and Huang 2007"),
-    "mhm": Variant(MHM, example=MHM(k=3), cite="Hansen and Mukherjee 2003, Domingo-Ferrer et al. 2006"),
+    "mdav": Variant(MDAV, example=MDAV(k=3), cite="Domingo-Ferrer and Torra 2005", words="MDAV"),
+    "vmdav": Variant(VMDAV, example=VMDAV(k=3), cite="Solanas and Martinez-Balleste 2006", words="V-MDAV"),
+    "tfrp": Variant(TFRP, example=TFRP(k=3), cite="Chang, Li and Huang 2007", words="TFRP"),
+    "mhm": Variant(MHM, example=MHM(k=3), cite="Hansen and Mukherjee 2003, Domingo-Ferrer et al. 2006", words="MHM"),
     "individual-ranking": Variant(IndividualRanking, example=IndividualRanking(k=3), cite="Defays and Nanopoulos 1993"),
     "gower-microaggregation": Variant(
         GowerMicroaggregation, example=GowerMicroaggregation(k=3), cite="Gower 1971, Domingo-Ferrer and Torra 2005"

@@ -32,7 +32,8 @@ def measured(asked: Mapping[str, Any], progress: Any) -> dict[str, Any]:
     verdict = release.solution.verdict if found.by == "recoding" else None
     rows = found.frame.height
     quasi = {name for names in release.roles.quasi for name in names}
-    blind = found.by == "masking" and quasi & set(release.perturbed)  # classes of other values say nothing of people
+    # classes of other values say nothing of people, unless promises count them
+    blind = found.by == "masking" and quasi & set(release.perturbed) and not found.promised
     counted = {} if blind else risk
     return {
         "by": found.by,
@@ -43,11 +44,15 @@ def measured(asked: Mapping[str, Any], progress: Any) -> dict[str, Any]:
         "loss": None if verdict is None else verdict.loss,
         "attackers": {name: counted[name][side] if name in counted else None for name, side in sides.items()},
         "smallest": counted["prosecutor"]["smallest"] if "prosecutor" in counted else None,
+        "linkage": _beside(risk.get("distance_linkage"), "success"),
+        "copied": _beside(_in(risk, "synthetic", "disclosure", "copied-uniques")),
+        "membership": _beside(_in(risk, "synthetic", "disclosure", "synthetic-membership")),
         "utility": {
             "detail": _at(utility, "loss", "lm"),
             "distributions": _at(utility, "distributions", "total-variation"),
             "tables": _at(utility, "categories", "contingency"),
             "counts": _at(utility, "queries", "median"),
+            "pairs": _at(utility, "synthetic", "utility", "marginals", "value"),
         },
         "notes": [*risk.get("notes", ()), *utility.get("notes", ())],
         "columns": [name for name in found.pair.shared if name in quasi]
@@ -66,10 +71,21 @@ def _name(found: Trial) -> str:
     return " + ".join(variant_name(type(step).__name__) for step in steps)
 
 
-def _at(found: Mapping[str, Any], *names: str) -> float | None:
+def _in(found: Any, *names: str) -> Any:
     for name in names:
-        found = (found or {}).get(name)  # type: ignore[assignment]
-    return found if isinstance(found, int | float) else None
+        found = (found or {}).get(name)
+    return found
+
+
+def _at(found: Any, *names: str) -> float | None:
+    number = _in(found, *names)
+    return number if isinstance(number, int | float) else None
+
+
+def _beside(found: Any, name: str = "value") -> list[float | None] | None:
+    """A measure, and what chance or guessing achieves."""
+    value = _at(found, name)
+    return None if value is None else [value, _at(found, "baseline")]
 
 
 def attacked(asked: Mapping[str, Any], progress: Any) -> list[dict[str, Any]]:
@@ -125,7 +141,7 @@ def _binned(column: Any, most: int) -> tuple[np.ndarray, list[str]]:
     """The bin of each value of a column, and what the bins are called: ranges of numbers and dates, else the most
     frequent values and all others together."""
     names = ["–" if text is None else text[:LONGEST] for text in column.support]
-    place = column.place
+    place = _places(column)
     if place is not None and len(names) > most and np.isfinite(place).any():
         known = np.isfinite(place)
         edges = np.linspace(place[known].min(), place[known].max(), most + 1)
@@ -144,6 +160,17 @@ def _binned(column: Any, most: int) -> tuple[np.ndarray, list[str]]:
     bins = np.full(len(names), most - 1)
     bins[order[: most - 1]] = np.arange(most - 1)
     return bins, [*(names[i] for i in order[: most - 1]), "…"]
+
+
+def _places(column: Any) -> np.ndarray | None:
+    """Where each value stands on a line, those that the original does not have included."""
+    from sfumato.core.microdata import encode
+
+    place = column.place
+    if place is None or np.isfinite(place).all():
+        return None if place is None else np.asarray(place)
+    found, code = encode(pl.Series(column.support, dtype=pl.String))
+    return np.asarray(place) if found.position is None else found.position[code]
 
 
 def some_rows(asked: Mapping[str, Any], count: int, progress: Any) -> dict[str, Any]:
@@ -176,16 +203,12 @@ def some_rows(asked: Mapping[str, Any], count: int, progress: Any) -> dict[str, 
 
 
 def choices(progress: Any) -> dict[str, list[Any]]:
-    """The searches, maskers and generators that there are, and the highest risks that others accept."""
-    from sfumato.masking import MASKERS
+    """The searches that there are, and the highest risks that others accept."""
     from sfumato.measures.standards.thresholds import THRESHOLDS
     from sfumato.search import SEARCHES
-    from sfumato.synthetic import GENERATORS
 
     return {
         "searches": list(SEARCHES),
-        "maskers": list(MASKERS),
-        "generators": list(GENERATORS),
         "thresholds": [[one.limit, one.use] for one in THRESHOLDS],
     }
 
@@ -194,8 +217,8 @@ def mapped(
     asked: Mapping[str, Any],
     searches: Sequence[str],
     ks: Sequence[int],
-    masks: Sequence[str],
-    generators: Sequence[str],
+    masks: Sequence[Any],
+    generators: Sequence[Any],
     progress: Any,
 ) -> dict[str, Any]:
     """The map of risk and utility over searches and k, maskings and generators; each point with its policy."""
@@ -213,13 +236,13 @@ def mapped(
     _, policy = checked(draft)
     keywords = {name: value for name, value in policy.keywords().items() if name in COMPARED}
     beside = [one for one in policy.require if one.model != "k-anonymity"]
-    frame = rows_of(draft).frame
+    frame, seed = rows_of(draft).frame, int(given.get("search", {}).get("seed", 0))
     found = sf.compare(
         frame, **keywords, search=list(searches), k=sorted(ks), require=beside, mask=list(masks),
-        synthesize=list(generators), rest="release", progress=progress,
+        synthesize=list(generators), rest="release", seed=seed, progress=progress,
     )  # fmt: skip
-    changed = [_masked(kept, form, frame, policy) for form in (forms_of(list(masks)) if masks else [])]
-    changed += [_drawn(kept, form) for form in (generator_forms(list(generators)) if generators else [])]
+    changed = [_masked(kept, form, frame, policy, seed) for form in (forms_of(list(masks)) if masks else [])]
+    changed += [_drawn(kept, form, seed) for form in (generator_forms(list(generators)) if generators else [])]
     points = []
     for row in found.to_dicts():
         tables = _recoded(kept, row["search"], row["k"], others) if row["family"] == "recoding" else changed.pop(0)
@@ -237,26 +260,30 @@ def _recoded(tables: Mapping[str, Any], search: str, k: int, others: Sequence[An
     return {**tables, "search": {**kept, "method": search}, "require": required}
 
 
-def _masked(tables: Mapping[str, Any], form: Sequence[str], frame: pl.DataFrame, policy: Any) -> dict[str, Any]:
+def _masked(tables: Mapping[str, Any], form: Any, frame: pl.DataFrame, policy: Any, seed: int) -> dict[str, Any]:
     """The policy of a masking; steps that name no columns change the quasi-identifiers that fit them."""
-    from sfumato.comparing.points import asked as read_form
     from sfumato.core.masked import typed
     from sfumato.masking.run import with_columns
-    from sfumato.verbs.steps import masks_of
+    from sfumato.verbs.steps import steps_of, written
 
     quasi = {name for names in policy.roles.quasi for name in names}
     steps = []
-    [parsed] = masks_of([list(form)])
-    for text, step in zip(form, parsed, strict=True):
-        named = read_form(text, "mask")
+    for one in form if isinstance(form, list) else [form]:
+        table = written(one) if isinstance(one, str) else dict(one)
+        [step] = steps_of([table])
         columns = with_columns(step, typed(frame), sorted(set(frame.columns) - quasi)).columns
-        steps.append({**named.options, "step": named.name, "columns": list(columns)})
-    return {name: table for name, table in tables.items() if name not in ("require", "search")} | {"mask": steps}
+        steps.append({**table, "columns": list(columns)} if "columns" not in table else table)
+    return _without_search(tables, seed) | {"mask": steps}
 
 
-def _drawn(tables: Mapping[str, Any], form: str) -> dict[str, Any]:
-    from sfumato.comparing.points import asked as read_form
+def _drawn(tables: Mapping[str, Any], form: Any, seed: int) -> dict[str, Any]:
+    from sfumato.verbs.synthesize import written
 
-    named = read_form(form, "synthesize")
-    kept = {name: table for name, table in tables.items() if name not in ("require", "search")}
-    return kept | {"synthesis": {"generator": {"name": named.name, **named.options}}}
+    return _without_search(tables, seed) | {
+        "synthesis": {"generator": written(form) if isinstance(form, str) else form}
+    }
+
+
+def _without_search(tables: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    kept = {name: table for name, table in tables.items() if name not in ("require", "search", "levels")}
+    return kept | {"search": {"seed": seed}}

@@ -30,6 +30,7 @@ def variants(kind: str, progress: Any) -> dict[str, Any]:
             "stops": variant.stops,
             "leaves": variant.leaves or ("" if "leaves" in named else getattr(example, "leaves", "")),
             "private": bool(getattr(example, "private", False)),
+            "pseudonymous": bool(getattr(example, "pseudonymous", False)),
             "kinds": {kind: KINDS[kind] for kind in PROMISED.get(name, ())},
             "parameters": [{**one.to_dict(), "allowed": one.allowed} for one in variant.parameters],
             "example": example.parameters() if hasattr(example, "parameters") else {},

@@ -13,6 +13,7 @@ from sfumato.core.microdata import Microdata, microdata
 from sfumato.core.policy import Policy
 from sfumato.core.protocols import PROVEN
 from sfumato.errors import PolicyError
+from sfumato.policyfile.file import made_by
 from sfumato.search.problem import counted
 from sfumato.studio.tasks.table import checked, draft_of, rows_of
 
@@ -25,7 +26,7 @@ def check(asked: Mapping[str, Any], progress: Any) -> dict[str, Any]:
     progress("reading", None)
     draft = draft_of(asked)
     try:
-        _, policy = checked(draft)
+        _, policy = checked(draft, made_by(draft.tables))
     except PolicyError as error:
         return {"faults": list(error.faults) or [str(error)], "promises": [], "sampled": False}
     table = rows_of(draft)

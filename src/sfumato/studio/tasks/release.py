@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sfumato.policyfile.file import made_by
+from sfumato.errors import PolicyError
+from sfumato.policyfile.file import PolicyFile, made_by
+from sfumato.studio.tasks.protection import described
 from sfumato.studio.tasks.table import checked, draft_of
 from sfumato.studio.tasks.trial import run
 
@@ -16,17 +18,38 @@ def planned(asked: Mapping[str, Any], progress: Any) -> dict[str, Any]:
     progress("reading", None)
     draft = draft_of(asked)
     draft.tables["output"] = {"path": "release", **draft.tables.get("output", {})}
-    opened, policy = checked(draft, made_by(draft.tables))
-    roles, columns = policy.roles, opened.columns or []
-    given = {name: roles.role(name) or "" for name in columns}
+    by = made_by(draft.tables)
+    opened, policy = checked(draft, by)
+    told = described(asked, progress)
+    if told["faults"]:
+        raise PolicyError("the policy does not fit the table:", told["faults"])
+    account = policy.drawing.get("account") if by == "synthesis" else policy.account
     return {
-        "by": made_by(draft.tables),
+        "by": by,
         "format": policy.format,
         "suppression": policy.suppression,
-        "columns": given,
-        "steps": [step.name if hasattr(step, "name") else type(step).__name__ for _, step in policy.mask],
+        "columns": _becoming(by, opened.columns or [], policy, told["steps"]),
+        "steps": [one["sentence"] for one in told["steps"]],
+        "generator": told["generator"] and told["generator"]["sentence"],
+        "private": told["private"] and {**told["private"], "charged": account is not None},
         "promises": [{"model": one.model, "sentence": one.sentence()} for one in policy.require],
     }
+
+
+def _becoming(by: str, columns: list[str], policy: PolicyFile, steps: Any) -> dict[str, str]:
+    """What becomes of each column: its role says it where it is recoded, else whether it is changed or drawn."""
+    roles, changed = policy.roles, {name for step in steps for name in step["columns"]}
+    found = {}
+    for name in columns:
+        role = roles.role(name) or ""
+        if by == "synthesis":
+            role = role if role == "identifying" else "drawn"
+        elif name in changed:
+            role = "changed" if by == "masking" or role != "quasi" else role
+        elif by == "masking" and role in ("quasi", "sensitive"):
+            role = "insensitive"
+        found[name] = role
+    return found
 
 
 def make(asked: Mapping[str, Any], folder: str, progress: Any) -> dict[str, Any]:

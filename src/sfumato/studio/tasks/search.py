@@ -6,21 +6,28 @@ from collections.abc import Mapping
 from typing import Any
 
 from sfumato.errors import Infeasible
+from sfumato.policyfile.file import made_by
+from sfumato.studio.tasks.compare import measured
 from sfumato.studio.tasks.table import checked, draft_of
-from sfumato.studio.tasks.trial import released
+from sfumato.studio.tasks.trial import released, tried
 
-ASKED = ("input", "roles", "hierarchies", "levels", "require", "mask", "search")  # what a recoding depends on
+# what a release depends on
+ASKED = ("input", "roles", "hierarchies", "levels", "require", "mask", "search", "synthesis")
 SHOWN = 3  # labels that are told of a column
 
 
 def find(asked: Mapping[str, Any], progress: Any) -> dict[str, Any]:
-    """The figures of the recoding that the policy gives, or the closest verdict and what would help."""
+    """The figures of what the policy gives, or the closest verdict and what would help."""
+    by = made_by(asked["tables"])
     try:
-        return figures(released(asked, progress))
+        if by == "recoding":
+            return {"by": by, **figures(released(asked, progress))}
+        return changed(asked, progress)
     except Infeasible as error:
         closest = error.closest if isinstance(error.closest, Mapping) else {}
         told = {"what": error.what, "got": error.got, "allowed": error.allowed, "hint": error.hint}
         return {
+            "by": by,
             "infeasible": {key: None if value is None else str(value) for key, value in told.items()},
             "suppressed": closest.get("suppressed"),
             "levels": closest.get("levels"),
@@ -28,9 +35,16 @@ def find(asked: Mapping[str, Any], progress: Any) -> dict[str, Any]:
         }
 
 
+def changed(asked: Mapping[str, Any], progress: Any) -> dict[str, Any]:
+    """What masking, or a generator, made of the table: what was checked of it, and what it comes to."""
+    release = tried(asked, progress).release
+    facts = [{"sentence": one.sentence, "holds": one.holds} for one in release.facts]
+    return {**measured(asked, progress), "outcome": release.verification.outcome, "facts": facts}
+
+
 def table_rows(asked: Mapping[str, Any]) -> int:
     """How many rows the table has."""
-    opened, _ = checked(draft_of(asked))
+    opened, _ = checked(draft_of(asked), made_by(asked["tables"]))
     return int(opened.data.rows() if opened.stored else opened.data.height)
 
 

@@ -22,11 +22,13 @@ _trials: OrderedDict[Any, Trial] = OrderedDict()
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A release, the rows that it was made from, how it was made, and whether these are a sample of the table."""
+    """A release, the rows that it was made from, how it was made, whether it promises anything, and whether these rows
+    are a sample of the table."""
 
     release: Any
     frame: pl.DataFrame
     by: str
+    promised: bool
     sampled: bool
 
     @cached_property
@@ -51,7 +53,9 @@ def tried(asked: Mapping[str, Any], progress: Any) -> Trial:
     from sfumato.engines.memory.table import MemoryTable
 
     data = table.frame if opened.stored else MemoryTable(table.frame, reading=opened.reading)
-    found = _trials[key] = Trial(run(by, policy, data, progress=progress), table.frame, by, table.sampled)
+    found = _trials[key] = Trial(
+        run(by, policy, data, progress=progress), table.frame, by, bool(policy.require), table.sampled
+    )
     while len(_trials) > KEPT:
         _trials.popitem(last=False)
     return found

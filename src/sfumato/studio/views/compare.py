@@ -12,11 +12,14 @@ from nicegui import ui
 from sfumato.core.wording import number, percent
 from sfumato.errors import SfumatoError
 from sfumato.studio.context import PageContext, with_progress
+from sfumato.studio.forms import Form, columns_by_role, first_values, variants
 from sfumato.studio.layout import heading
 from sfumato.studio.project import Project
+from sfumato.studio.views.steps import as_sentence
 
 ATTACKERS = ("prosecutor", "journalist", "marketer")
-UTILITY = ("detail", "distributions", "tables", "counts")
+BESIDE = ("linkage", "copied", "membership")  # measures of maskings and of generators
+UTILITY = ("detail", "distributions", "tables", "counts", "pairs")
 THRESHOLD = 0.2  # where none was chosen
 ROWS = 12  # that are shown of each candidate
 SEARCHES, KS = ("mondrian", "optimal"), (2, 5, 10, 20)
@@ -41,7 +44,7 @@ async def draw(context: PageContext) -> None:
     tabs.on_value_change(lambda event: project.keep("compare tab", event.value))
     with ui.tab_panels(tabs, value=start, animated=False).classes("w-full"):
         with ui.tab_panel("map").classes("p-0"):
-            _map(context, project, found)
+            await _map(context, project, found)
         with ui.tab_panel("candidates").classes("p-0"), ui.column().classes("w-full gap-4"):
             await _Candidates(context, project, found["thresholds"]).draw()
 
@@ -73,13 +76,13 @@ class _Candidates:
         if not self.listed:
             ui.label(text("compare.none")).classes("quiet")
             return
-        limits = {limit: f"{number(limit, digits=2)} · {text.said(use)}" for limit, use in self.thresholds}
+        limits = {limit: f"{text.said(number(limit, digits=2))} · {text.said(use)}" for limit, use in self.thresholds}
         kept = project.kept("threshold", THRESHOLD)
         chosen = ui.select(limits, value=kept if kept in limits else THRESHOLD, label=text("compare.threshold"))
         chosen.props("outlined dense").classes("w-full")
         with ui.card().classes("w-full"):
             grid = ui.element("div").classes("beside").mark("beside")
-            grid.style(f"grid-template-columns: 10rem repeat({len(self.listed)}, minmax(13rem, 1fr))")
+            grid.style(f"--candidates: {len(self.listed)}")
         status = ui.column().classes("w-full")
         closer = ui.column().classes("w-full gap-4")
 
@@ -113,15 +116,22 @@ class _Candidates:
             for one in self.listed:
                 ui.label(one["name"]).classes("name")
             self._line("by", lambda one: f"{text('compare.' + one['by'])}: {one['search']}")
-            self._line("suppressed", lambda one: _suppressed(one))
-            self._line("loss", lambda one: _figure(one["loss"]))
+            for name, shown in (("suppressed", _suppressed), ("loss", lambda one: _figure(one["loss"]))):
+                if self._some(name):
+                    self._line(name, shown)
             for name in ATTACKERS:
+                if not self._some("attackers", name):
+                    continue
                 _term(text(f"compare.{name}"), text(f"compare.{name}_about"))
                 for own in self._measured():
                     value = None if own is None else own.get("attackers", {}).get(name)
                     _gauge(text, value, limit, widest) if value is not None else ui.label("–").classes("quiet")
+            for name in BESIDE:
+                if self._some(name):
+                    self._line(name, lambda one, name=name: self._beside(one[name]), text(f"compare.{name}_about"))
             for name in UTILITY:
-                self._line(name, lambda one, name=name: _share(one["utility"][name]), text(f"compare.{name}_about"))
+                if self._some("utility", name):
+                    self._line(name, lambda one, name=name: _share(one["utility"][name]), text(f"compare.{name}_about"))
             ui.label("")
             for one in self.listed:
                 with ui.column().classes("gap-1"):
@@ -133,17 +143,34 @@ class _Candidates:
                     if "fault" in found:
                         ui.label(text.said(found["fault"])).classes("alarm faults note")
                     if found.get("sampled"):
-                        ui.label(text("compare.sampled", rows=number(found["rows"]))).classes("quiet note")
-                    for note in found.get("notes", ()):
-                        ui.label(text.said(note)).classes("quiet note")
+                        ui.label(text("compare.sampled", rows=text.number(found["rows"]))).classes("quiet note")
+                    for note in dict.fromkeys(found.get("notes", ())):
+                        ui.label(as_sentence(text.said(note))).classes("quiet note")
 
     def _measured(self) -> list[dict[str, Any] | None]:
         return [self.figures.get(one["number"]) for one in self.listed]
 
+    def _some(self, *names: str) -> bool:
+        """Whether a candidate has that figure, as far as they were measured."""
+        for own in (own for own in self._measured() if own is not None):
+            value: Any = own
+            for name in names:
+                value = value.get(name, {}) if isinstance(value, Mapping) else {}
+            if value not in (None, {}):
+                return True
+        return False
+
     def _line(self, name: str, words: Any, about: str = "") -> None:
         _term(self.text(f"compare.{name}"), about)
         for one in self._measured():
-            ui.label("…" if one is None else "–" if "fault" in one else words(one)).classes("mono" if about else "")
+            said = "…" if one is None else "–" if "fault" in one else self.text.said(words(one))
+            ui.label(said).classes("mono" if about else "")
+
+    def _beside(self, found: Sequence[float | None] | None) -> str:
+        """A share, and what chance achieves."""
+        if found is None:
+            return "–"
+        return _share(found[0]) + ("" if found[1] is None else f" ({self.text('compare.chance')} {_share(found[1])})")
 
     def _take(self, one: Mapping[str, Any]) -> None:
         if self.context.change("candidate", one["policy"]):
@@ -253,13 +280,13 @@ class _Candidates:
                 with ui.element("ul").classes("studio-list"):
                     for attack in found:
                         with ui.element("li"):
-                            said = self.text("compare.attacked", success=percent(attack["success"]),
-                                             baseline=percent(attack["baseline"]))  # fmt: skip
+                            said = self.text("compare.attacked", success=self.text.percent(attack["success"]),
+                                             baseline=self.text.percent(attack["baseline"]))  # fmt: skip
                             ui.label(f"{attack['name']}: {said}")
                             ui.label(self.text.said(attack["sentence"])).classes("quiet")
 
 
-def _map(context: PageContext, project: Project, choices: Mapping[str, Sequence[str]]) -> None:
+async def _map(context: PageContext, project: Project, choices: Mapping[str, Sequence[str]]) -> None:
     """The grid to try, the run, and the map of what it gave."""
     text = context.texts
     kept = project.kept("map", {})
@@ -270,12 +297,15 @@ def _map(context: PageContext, project: Project, choices: Mapping[str, Sequence[
             searches = ui.select([name for name in choices["searches"] if name != "auto"], multiple=True, value=usual,
                                  label=text("compare.searches"))  # fmt: skip
             ks = ui.input(text("compare.ks"), value=", ".join(map(str, KS)))
+            searches.props("outlined dense use-chips")
+            ks.props("outlined dense")
+        others = _Others(context, project)
+        await others.draw()
+        folded = ui.expansion(text("compare.shell")).classes("form-more w-full").props("dense")
+        with folded, ui.element("div").classes("options"):
             masks = ui.input(text("compare.maskers"), placeholder="rank-swapping p={5,15}")
             drawn = ui.input(text("compare.generators"), placeholder="sequential-trees leaf={10,30}")
-            masks.tooltip(", ".join(choices["maskers"]))
-            drawn.tooltip(", ".join(choices["generators"]))
-            searches.props("outlined dense use-chips")
-            for field in (ks, masks, drawn):
+            for field in (masks, drawn):
                 field.props("outlined dense")
         ui.label(text("compare.map_about")).classes("quiet note")
         run_button = ui.button(text("compare.run"), icon="scatter_plot").props("unelevated").mark("map")
@@ -293,7 +323,8 @@ def _map(context: PageContext, project: Project, choices: Mapping[str, Sequence[
         if not all(part.isdecimal() and int(part) > 1 for part in numbers) or not numbers:
             ui.notify(text("compare.bad_ks"), type="negative")
             return
-        given = [[part.strip()] if (part := field.value or "").strip() else [] for field in (masks, drawn)]
+        typed = [[part.strip()] if (part := field.value or "").strip() else [] for field in (masks, drawn)]
+        given = [[*one, *two] for one, two in zip(typed, others.given(), strict=True)]
         run_button.disable()
         try:
             with area:
@@ -311,13 +342,81 @@ def _map(context: PageContext, project: Project, choices: Mapping[str, Sequence[
     show(kept)
 
 
+class _Others:
+    """Maskers and generators that stand on the map, too, each with a form; what was chosen is kept."""
+
+    def __init__(self, context: PageContext, project: Project) -> None:
+        self.context, self.project = context, project
+        self.listed: list[dict[str, Any]] = project.kept("map others", [])
+
+    async def draw(self) -> None:
+        """Those that were chosen, and a further one."""
+        text = self.context.texts
+        self.known = {kind: await variants(self.context, kind) for kind in ("maskers", "generators")}
+        self.area = ui.column().classes("w-full gap-3")
+        await self.show()
+        options = {
+            f"{kind} {name}": f"{text(f'compare.{family}')}: {text.said(one['title'])}"
+            for kind, family in (("maskers", "masking"), ("generators", "synthesis"))
+            for name, one in self.known[kind].items()
+        }
+        with ui.row().classes("w-full items-center gap-4"):
+            chosen = ui.select(options, label=text("compare.other"), with_input=True).props("outlined dense clearable")
+            chosen.classes("grow").mark("other")
+
+            async def add() -> None:
+                if chosen.value:
+                    kind, name = chosen.value.split(" ", 1)
+                    columns = columns_by_role(self.context.policy)
+                    values = first_values(self.known[kind][name], columns, example=True)
+                    self.listed.append({"kind": kind, "name": name, "values": values})
+                    await self.show()
+
+            ui.button(text("compare.add_other"), on_click=add).props("outline").mark("add-other")
+
+    async def show(self) -> None:
+        """The forms of those that were chosen."""
+        text = self.context.texts
+        self.project.keep("map others", self.listed)
+        self.area.clear()
+        with self.area:
+            for one in self.listed:
+                variant = self.known[one["kind"]].get(one["name"])
+                if variant is None:
+                    continue
+                with ui.element("div").classes("other w-full").mark("other-form"):
+                    with ui.row().classes("w-full items-center no-wrap"):
+                        ui.label(text.said(variant["title"])).classes("grow protection-name")
+                        remove = ui.button(icon="delete_outline", on_click=partial(self.remove, one))
+                        label = text("compare.drop_of", name=text.said(variant["title"]))
+                        remove.props("flat round").props["aria-label"] = label
+
+                    async def change(found: dict[str, Any], one: dict[str, Any] = one) -> None:
+                        one["values"] = found
+                        self.project.keep("map others", self.listed)
+
+                    columns = columns_by_role(self.context.policy)
+                    await Form(self.context, one["kind"], one["name"], one["values"], columns, change).draw()
+
+    async def remove(self, one: dict[str, Any]) -> None:
+        """Take one away."""
+        self.listed.remove(one)
+        await self.show()
+
+    def given(self) -> tuple[list[Any], list[Any]]:
+        """Maskings and generators as a policy writes them."""
+        steps = [{"step": one["name"], **one["values"]} for one in self.listed if one["kind"] == "maskers"]
+        drawn = [{"name": one["name"], **one["values"]} for one in self.listed if one["kind"] == "generators"]
+        return steps, drawn
+
+
 def _points(context: PageContext, project: Project, found: Mapping[str, Any]) -> None:
     """The map, and its points as a list."""
     text, points = context.texts, found["points"]
     detail: ui.column
     drawn = [i for i, one in enumerate(points) if one["risk"] is not None and one["utility"] is not None]
     with ui.card().classes("w-full gap-3").mark("points"):
-        _title(text("compare.map_title", rows=number(found["rows"])))
+        _title(text("compare.map_title", rows=text.number(found["rows"])))
         xs, ys = ([points[i][axis] for i in drawn] for axis in ("utility", "risk"))
         x, y = _scale(xs), _scale(ys)
         with ui.element("div").classes("map"):
@@ -335,7 +434,7 @@ def _points(context: PageContext, project: Project, found: Mapping[str, Any]) ->
                 dot.on("click", lambda i=i: _open(context, project, points[i], detail))
             for values, place, at in ((xs, x, "left"), (ys, y, "bottom")):
                 for value in sorted({min(values), max(values)} if values else ()):
-                    ui.label(_figure(value)).classes(f"map-tick {at}").style(f"{at}: {place(value):.2f}%")
+                    ui.label(text.said(_figure(value))).classes(f"map-tick {at}").style(f"{at}: {place(value):.2f}%")
             ui.label(f"{text('compare.utility')} ({found['utility']}) →").classes("map-x")
             ui.label(f"{text('compare.risk')} ({found['risk']}) →").classes("map-y")
         ui.label(text("compare.map_legend")).classes("quiet note")
@@ -352,8 +451,8 @@ def _points(context: PageContext, project: Project, found: Mapping[str, Any]) ->
                                 ui.label(text.said(one["reason"] or one["status"])).classes("quiet")
                             continue
                         name = _point_name(one) + (f" · {text('compare.on_front')}" if one["pareto"] else "")
-                        _cells(str(i + 1), name, _figure(one["k"]), _figure(one["risk"]), _figure(one["utility"]),
-                               _figure(one["suppressed"]))  # fmt: skip
+                        figures = (_figure(one[part]) for part in ("k", "risk", "utility", "suppressed"))
+                        _cells(str(i + 1), name, *map(text.said, figures))
                         with ui.element("td"):
                             button = ui.button(text("compare.open"), on_click=lambda i=i: _open(
                                 context, project, points[i], detail)).props("flat dense no-caps")  # fmt: skip
@@ -375,7 +474,8 @@ def _open(context: PageContext, project: Project, one: Mapping[str, Any], area: 
 
     with area, ui.card().classes("w-full gap-2").mark("opened"):
         ui.label(name).classes("name")
-        said = text("compare.point_about", risk=_figure(one["risk"]), utility=_figure(one["utility"]))
+        figures = {part: text.said(_figure(one[part])) for part in ("risk", "utility")}
+        said = text("compare.point_about", **figures)
         ui.label(said).props("role=status")
         if one["reason"]:
             ui.label(text.said(one["reason"])).classes("quiet")
@@ -454,7 +554,7 @@ def _gauge(text: Any, value: float, limit: float, widest: float) -> None:
             ui.element("div").classes("gauge-limit").style(f"left: {100 * limit / widest:.1f}%")
         with ui.element("div").classes("gauge-words"):
             ui.icon("error" if above else "check_circle").props("aria-hidden=true")
-            ui.label(f"{number(value, digits=DIGITS)} · {text('compare.above' if above else 'compare.within')}")
+            ui.label(f"{text.said(_figure(value))} · {text('compare.above' if above else 'compare.within')}")
 
 
 def _note(faults: list[str], error: SfumatoError) -> None:

@@ -18,8 +18,10 @@ from sfumato.studio.context import PageContext, prefer, preferences, with_progre
 from sfumato.studio.downloads import add_download_routes, release_files
 from sfumato.studio.layout import heading
 from sfumato.studio.project import Project
+from sfumato.studio.views.steps import as_sentence
 
 ROLES = ("identifying", "quasi", "sensitive", "insensitive", "weight", "")  # in the order in which they are told
+BECOMING = ("drawn", "changed", *ROLES)  # what becomes of columns
 KNOWN = {"proven": "verified", "by construction": "foundation", "measured": "straighten"}  # how, and its icon
 OUTCOMES = {"holds": "check_circle", "broken": "error", "by construction": "foundation", "nothing promised": "info"}
 VERBS = {"recoding": "anonymize", "masking": "mask", "synthesis": "synth"}
@@ -86,14 +88,19 @@ def _describe(context: PageContext, found: Mapping[str, Any]) -> None:
     """What becomes of each column, and what is promised."""
     text = context.texts
     with ui.element("dl").classes("told"):
-        for role in ROLES:
+        for role in BECOMING:
             if names := [name for name, given in found["columns"].items() if given == role]:
                 _line(text(f"release.of_{role or 'none'}"), ", ".join(names))
-        if found["steps"]:
-            _line(text("release.steps"), ", ".join(found["steps"]))
+        for step in found["steps"]:
+            _line(text("release.steps"), text.said(as_sentence(step)))
+        if found["generator"]:
+            _line(text("release.generator"), text.said(as_sentence(found["generator"])))
         for promise in found["promises"]:
             _line(text("release.promised"), text.said(promise["sentence"]))
-        if not found["promises"]:
+        if found["private"] is not None:
+            charged = text("release.charged" if found["private"]["charged"] else "release.not_charged")
+            _line(text("release.cost"), f"{text.said(found['private']['cost'] or '')}; {charged}".lstrip("; "))
+        elif not found["promises"]:
             _line(text("release.promised"), text("release.nothing"))
         if found["by"] == "recoding":
             limit = found["suppression"]
