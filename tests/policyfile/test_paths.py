@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sfumato as sf
+from sfumato.policyfile.file import check, load
 from sfumato.policyfile.paths import absolute, leading_out, with_paths
 
 POLICY = {
@@ -9,10 +11,14 @@ POLICY = {
     "roles": {"quasi": ["age"]},
     "hierarchies": {
         "age": {"intervals": [5]}, "zip": "zip.csv", "job": "tree:job.txt", "icd": "icd10",
-        "ward": {"file": "ward.csv"},
+        "ward": {"file": "ward.csv"}, "town": "towns", "age2": "cuts:18,65", "sex": {"f": "any", "m": "any"},
+        "area": {"either": ["redact:right", "file:area.csv"]}, "land": "either:redact:left or land.csv",
     },
     "require": [{"model": "released-distance", "reference": "last.csv"}],
-    "mask": [{"step": "keyed-tokens", "key": "study.key", "columns": ["id"]}],
+    "mask": [
+        {"step": "keyed-tokens", "key": "study.key", "columns": ["id"]},
+        {"step": "generalisation", "columns": {"job": 1}, "hierarchies": {"job": "own.csv"}},
+    ],
     "search": {"method": "auto", "account": {"ledger": "ledger.sqlite", "epsilon": 1}},
     "output": {"path": "out", "internal_report": "own.html"},
 }  # fmt: skip
@@ -22,8 +28,8 @@ def test_every_path_is_found_and_nothing_else():
     seen = []
     same = with_paths(POLICY, lambda path: seen.append(path) or path)
     assert same == POLICY
-    assert seen == ["a.csv", "b.csv", "zip.csv", "job.txt", "ward.csv", "last.csv", "study.key", "ledger.sqlite", "out",
-                    "own.html"]  # fmt: skip
+    assert seen == ["a.csv", "b.csv", "zip.csv", "job.txt", "ward.csv", "towns", "area.csv", "land.csv", "last.csv",
+                    "study.key", "own.csv", "ledger.sqlite", "out", "own.html"]  # fmt: skip
 
 
 def test_absolute_paths_mean_the_same_from_everywhere(tmp_path):
@@ -38,4 +44,19 @@ def test_what_leads_out_of_a_folder(tmp_path):
     for path in ("/etc/passwd", "../other/a.csv", "link/passwd", "~/a.csv", "postgresql://h/d", "sqlite:///x.db"):
         assert leading_out({"input": {"path": path}}, tmp_path) == [path]
         assert leading_out({"input": {"path": ["in.csv", path]}}, tmp_path) == [path]
-    assert leading_out({"hierarchies": {"zip": "file:/etc/passwd"}}, tmp_path) == ["/etc/passwd"]
+    for spec in ("file:/etc/passwd", "/etc/passwd", {"either": "/etc/passwd"}, "either:redact:left or /etc/passwd"):
+        assert leading_out({"hierarchies": {"zip": spec}}, tmp_path) == ["/etc/passwd"]
+        step = {"step": "generalisation", "columns": {"zip": 1}, "hierarchies": {"zip": spec}}
+        assert leading_out({"mask": [step]}, tmp_path) == ["/etc/passwd"]
+
+
+def test_hierarchies_of_a_step_start_at_the_folder_of_the_policy(tmp_path, monkeypatch):
+    (tmp_path / "jobs.csv").write_text("baker;food;*\ncook;food;*\nclerk;office;*\n")
+    (tmp_path / "policy.toml").write_text(
+        '[input]\npath = "in.csv"\n[roles]\ninsensitive = ["job"]\n[output]\npath = "out"\n[[mask]]\n'
+        'step = "generalisation"\ncolumns = { job = 1 }\nhierarchies = { job = "jobs.csv" }\n'
+    )
+    monkeypatch.chdir("/")
+    policy = check(load(tmp_path / "policy.toml"), ["job"], made_by="masking")
+    found = sf.mask({"job": ["baker", "cook", "clerk"] * 2}, **policy.masking())
+    assert sorted({*found.data["job"]}) == ["food", "office"]

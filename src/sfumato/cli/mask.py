@@ -41,7 +41,8 @@ def mask(
     Random numbers come from your secret key and the seed together, so that the published seed undoes nothing.
     """
     from sfumato.errors import PolicyError
-    from sfumato.verbs.steps import seen_from, written
+    from sfumato.policyfile.paths import step_from
+    from sfumato.verbs.steps import written
 
     faults: list[str] = []
     given: dict[tuple[str | int, ...], Any] = {
@@ -55,7 +56,7 @@ def mask(
     steps = []
     for text in step or ():
         try:
-            steps.append(seen_from(written(text), Path.cwd()))
+            steps.append(step_from(written(text), Path.cwd()))
         except PolicyError as error:
             faults.append(f"--step: {error}")
     data = inputs.named(source, reading, policies=True)

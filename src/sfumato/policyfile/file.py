@@ -20,9 +20,11 @@ from pydantic import ValidationError
 from sfumato.core.forms import in_our_words
 from sfumato.core.parameters import is_whole
 from sfumato.core.policy import sets_required
+from sfumato.core.protocols import BY_CONSTRUCTION, PROVEN
 from sfumato.core.roles import ROLES, Roles, check_roles, contradictions
 from sfumato.core.wording import count
 from sfumato.errors import PolicyError, SfumatoError, did_you_mean
+from sfumato.policyfile.paths import step_from
 from sfumato.policyfile.tables import (
     MODELS,
     OF_A_FILE,
@@ -107,6 +109,13 @@ class PolicyFile:
     def asked_of(self, made_by: str) -> dict[str, Any]:
         """The keyword arguments of the verb that makes a "recoding", a "masking" or a "synthesis"."""
         return {RECODING: self.keywords, "masking": self.masking, SYNTHESIS: self.synthesis}[made_by]()
+
+    def is_private(self, made_by: str) -> bool:
+        """Whether what is made so is differentially private: a model, a step or a criterion of it is."""
+        if made_by == SYNTHESIS:
+            return bool(getattr(self.drawing.get("generator"), "private", False))
+        by_construction = any(getattr(one, "how", PROVEN) == BY_CONSTRUCTION for one in self.require)
+        return by_construction or any(step.private for _, step in self.mask)
 
     def masking(self) -> dict[str, Any]:
         """The keyword arguments of `mask`."""
@@ -356,7 +365,7 @@ def _of_models(draft: Draft) -> tuple[tuple[tuple[str, ...], ...], set[str]]:
 
 def _steps(draft: Draft, columns: Sequence[str] | None, faults: Faults, needed: bool) -> tuple[tuple[str, Any], ...]:
     """The steps of masking, each with when it is done; one at least where some are needed."""
-    from sfumato.verbs.steps import STEPS, seen_from
+    from sfumato.verbs.steps import STEPS
 
     written = draft.tables.get("mask", [])
     if not isinstance(written, list) or not all(isinstance(item, dict) for item in written):
@@ -373,7 +382,7 @@ def _steps(draft: Draft, columns: Sequence[str] | None, faults: Faults, needed: 
         when = item.get("when", WHEN[0])
         if when not in WHEN:
             faults.tell(f"must be {' or '.join(WHEN)} the search", "mask", i, "when")
-        seen = seen_from(item, draft.folder)
+        seen = step_from(item, draft.folder)
         parameters = {key: value for key, value in seen.items() if key not in ("step", "when")}
         step = make_variant(STEPS, "step", item["step"], parameters, faults, ("mask", i), ("when",))
         named = [item.get("columns"), item.get("by")] if step is None else [step.columns, step.by, step.needs]

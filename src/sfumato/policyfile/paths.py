@@ -8,7 +8,6 @@ from typing import Any
 
 HIERARCHIES = ("file", "tree", "wide")  # forms of a hierarchy that name a file
 OTHERS = {"require": ("reference",), "mask": ("key", "vault"), "output": ("path", "internal_report")}
-ENDINGS = (".csv", ".tsv", ".txt")  # of a hierarchy file that is named alone
 
 
 def with_paths(tables: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
@@ -29,25 +28,49 @@ def with_paths(tables: Mapping[str, Any], change: Callable[[str], str]) -> dict[
         return {key: new(value) if key in keys else value for key, value in table.items()}
 
     def hierarchy(spec: Any) -> Any:
+        from sfumato.hierarchies import HIERARCHIES as BUILDERS
+
+        if isinstance(spec, Mapping):
+            several = spec.get("either")
+            each = [hierarchy(one) for one in several] if isinstance(several, list) else hierarchy(several)
+            return keyed(spec, HIERARCHIES) | ({"either": each} if "either" in spec else {})
         if not isinstance(spec, str):
-            return keyed(spec, HIERARCHIES)
-        form, colon, path = spec.partition(":")
+            return spec
+        form, colon, rest = spec.partition(":")
+        if colon and form == "either":
+            return "either:" + " or ".join(hierarchy(one.strip()) for one in rest.split(" or "))
         if colon and form in HIERARCHIES:
-            return f"{form}:{new(path)}"
-        return new(spec) if spec.lower().endswith(ENDINGS) else spec
+            return f"{form}:{new(rest)}"
+        return spec if form in BUILDERS or form == "cuts" else new(spec)  # any other text names a file
+
+    def hierarchies(table: Any) -> Any:
+        return {column: hierarchy(spec) for column, spec in table.items()} if isinstance(table, Mapping) else table
 
     found = dict(tables)
     for name, table in tables.items():
         if name == "input":
             found[name] = keyed(table, ("path",))
-        elif name == "hierarchies" and isinstance(table, Mapping):
-            found[name] = {column: hierarchy(spec) for column, spec in table.items()}
+        elif name == "hierarchies":
+            found[name] = hierarchies(table)
         elif name in OTHERS:
             each = [keyed(one, OTHERS[name]) for one in (table if isinstance(table, list) else [table])]
+            if name == "mask":  # a step may have hierarchies of its own
+                each = [{**one, **({"hierarchies": hierarchies(one["hierarchies"])} if "hierarchies" in one else {})}
+                        if isinstance(one, Mapping) else one for one in each]  # fmt: skip
             found[name] = each if isinstance(table, list) else each[0]
         elif isinstance(table, Mapping) and "account" in table:
             found[name] = {**table, "account": keyed(table["account"], ("ledger",))}
     return found
+
+
+def step_from(step: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """A step of masking with its paths as they are seen from a folder.
+
+    >>> step_from({"step": "keyed-tokens", "key": "study.key"}, Path("/study"))["key"]
+    '/study/study.key'
+    """
+    [found] = with_paths({"mask": [step]}, lambda path: str(folder / Path(path).expanduser()))["mask"]
+    return dict(found)
 
 
 def absolute(tables: Mapping[str, Any], folder: Path) -> dict[str, Any]:

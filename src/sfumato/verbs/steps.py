@@ -6,7 +6,6 @@ import re
 from collections import ChainMap
 from collections.abc import Mapping
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 from sfumato.core.forms import make_variant
@@ -21,7 +20,6 @@ from sfumato.verbs import shell_form
 
 STEPS: Mapping[str, Variant[Masker]] = ChainMap(MASKERS, PSEUDONYMS)  # type: ignore[arg-type]
 BRACES = re.compile(r"\{([^{}]*)\}")
-PLACES = ("key", "vault")  # parameters of pseudonyms that name files
 
 
 def masker(name: str, **parameters: Any) -> Masker:
@@ -126,16 +124,3 @@ def as_written(step: Masker) -> tuple[str, ...]:
     if not step.pseudonymous:
         return ()
     return (*(step.columns if "category" in step.kinds else ()), *step.needs)
-
-
-def seen_from(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """A step of a policy file with the places of its key and its vault as they are seen from a folder.
-
-    >>> seen_from({"step": "keyed-tokens", "key": "study.key"}, Path("/study"))["key"]
-    '/study/study.key'
-    """
-    places = PLACES if table.get("step") in PSEUDONYMS else ()
-    return {
-        name: str(folder / Path(value).expanduser()) if name in places and isinstance(value, str) else value
-        for name, value in table.items()
-    }

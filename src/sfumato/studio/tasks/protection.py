@@ -10,7 +10,8 @@ import polars as pl
 
 from sfumato.core.masked import typed
 from sfumato.errors import PolicyError, SfumatoError
-from sfumato.policyfile.file import PolicyFile, made_by
+from sfumato.policyfile.file import Draft, PolicyFile, made_by
+from sfumato.policyfile.paths import step_from
 from sfumato.studio.tasks.table import checked, draft_of, rows_of, table_of
 
 _typed: list[tuple[pl.DataFrame, pl.DataFrame]] = []  # the last table, and the same with numbers and dates as such
@@ -33,11 +34,11 @@ def described(asked: Mapping[str, Any], progress: Any) -> dict[str, Any]:
         _, policy = checked(draft, by)
     except PolicyError as error:
         faults += error.faults or [str(error)]
-    frame, roles = rows_of(draft).frame, draft.tables.get("roles", {})
+    frame, roles, stored = rows_of(draft).frame, draft.tables.get("roles", {}), bool(table_of(draft).stored)
     apart = [*roles.get("identifying", []), *([roles["weight"]] if roles.get("weight") else [])]
     written = draft.tables.get("synthesis", {}).get("generator")
     found = {
-        "steps": [_step(one, frame, apart, draft.folder, faults) for one in draft.tables.get("mask", [])],
+        "steps": [_step(one, draft, frame, apart, stored, faults) for one in draft.tables.get("mask", [])],
         "generator": _generator(written, frame, apart, faults) if by == "synthesis" else None,
         "private": None if policy is None else _private(by, policy, faults),
     }
@@ -45,15 +46,17 @@ def described(asked: Mapping[str, Any], progress: Any) -> dict[str, Any]:
 
 
 def _step(
-    written: Mapping[str, Any], frame: pl.DataFrame, apart: list[str], folder: Path, faults: list[str]
+    written: Mapping[str, Any], draft: Draft, frame: pl.DataFrame, apart: list[str], stored: bool, faults: list[str]
 ) -> dict[str, Any] | None:
     from sfumato.masking.run import with_columns
-    from sfumato.verbs.steps import seen_from, steps_of
+    from sfumato.verbs.steps import steps_of
 
-    own = {key: value for key, value in seen_from(written, folder).items() if key != "when"}
+    own = {key: value for key, value in step_from(written, draft.folder).items() if key != "when"}
     step = _told([], lambda: steps_of([own])[0])  # its faults are those of the policy
     if step is None:
         return None
+    if stored and step.stored is None:
+        faults.append(f"{written['step']} needs all rows at once, in memory")
     if not (_typed and _typed[0][0] is frame):
         _typed[:] = [(frame, typed(frame))]
     step = _told(faults, lambda: with_columns(step, _typed[0][1], apart)) or step

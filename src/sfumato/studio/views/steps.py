@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -125,6 +126,8 @@ class Steps:
         search = dict(policy.get("search", {}))
         if any(self.known[one["step"]]["private"] for one in self.listed if one.get("step") in self.known):
             search.pop("seed", None)  # noise that is private comes from no seed
+        elif self.listed:  # so that a shell gives the same bytes
+            search.setdefault("seed", secrets.randbelow(10**9))
         if self.around and self.listed:  # without a method the steps would be all there is
             search = {"method": "auto", **search}
         policy["search"] = search
