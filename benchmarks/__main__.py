@@ -20,6 +20,7 @@ from benchmarks import (
     peers,
     private_tables,
     searches,
+    studio,
     synthesis,
     threads,
 )
@@ -39,6 +40,7 @@ GROUPS: dict[str, Callable[[], Sequence[Figure | Comparison | Agreement]]] = {
     dp.GROUP: dp.run,
     "command line": command_line.run,
     "first use": first_use.run,
+    studio.GROUP: studio.run,
     "peers": peers.run,
 }
 # they are whole only with the peers' interpreter

@@ -132,6 +132,8 @@ def _notes(details: Mapping[str, Any]) -> str:
     if "per_second" in details:
         notes.append(f"{details['per_second']:,} a second")
     notes += [f"{tool} {number(1000 * seconds)} ms" for tool, seconds in details.get("beside", {}).items()]
+    if "studio_cpu" in details:
+        notes.append(f"{details['studio_cpu']:g} s of the studio's CPU")
     if "load" in details:
         notes.append(f"load {details['load']:g}")
     if "before" in details:  # what it took when columns were encoded and counted for each measure

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from sfumato.errors import PolicyError, SfumatoError
-from sfumato.policyfile.file import made_by
+from sfumato.policyfile.protection import made_by
 from sfumato.studio.project import create
 from sfumato.studio.tasks import release
 from sfumato.studio.views.release import worded

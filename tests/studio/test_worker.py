@@ -31,7 +31,7 @@ def table(tmp_path_factory):
 def idle_workers(count):
     """As many workers without a process as there may be."""
     workers = Workers(count, memory=1)
-    workers._workers += [_Worker(SimpleNamespace(is_alive=lambda: True), None) for _ in range(count)]
+    workers._workers += [_Worker(SimpleNamespace(is_alive=lambda: True), None, ready=True) for _ in range(count)]
     return workers
 
 
@@ -58,6 +58,39 @@ def test_long_tasks_leave_one_worker_to_short_ones_and_one_that_waits_is_cancell
     asyncio.run(run())
 
 
+def test_a_worker_that_has_nothing_to_do_ends_and_the_last_one_stays():
+    async def run():
+        workers, ended = idle_workers(2), []
+        for worker in workers._workers:
+            worker.process.kill = lambda worker=worker: ended.append(worker)
+        first, second = workers._workers
+        workers._retire(first, first.calls + 1)  # it was called since
+        assert ended == []
+        workers._retire(first, first.calls)
+        workers._retire(second, second.calls)
+        assert (ended, workers._workers) == ([first], [second])
+
+    asyncio.run(run())
+
+
+def test_a_worker_is_busy_until_its_task_ends_though_nobody_waits_for_it():
+    async def run():
+        workers = idle_workers(1)
+        [worker] = workers._workers
+        workers._call = lambda worker, task, arguments, job: time.sleep(0.2)
+        job = Job(TASK)
+        waiting = asyncio.create_task(workers.run(TASK, job=job))
+        await asyncio.sleep(0.05)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert (worker.busy, job.cancelled) == (True, True)
+        await asyncio.sleep(0.4)
+        assert not worker.busy
+
+    asyncio.run(run())
+
+
 def test_long_tasks_exist():
     for task in LONG:
         module, function = task.split(".")
@@ -72,7 +105,8 @@ def test_work_for_a_page_that_was_closed_is_cancelled():
         waiting = asyncio.create_task(context.run("search.find"))
         await asyncio.sleep(0.01)
         context.leave()
-        assert await asyncio.wait_for(waiting, 1) is None
+        with pytest.raises(asyncio.CancelledError):  # so that the view ends, too
+            await asyncio.wait_for(waiting, 1)
         assert context.jobs == set()
 
     asyncio.run(run())
@@ -100,6 +134,7 @@ def test_a_worker_answers_fails_stops_and_dies(table, capfd):
             with pytest.raises(Cancelled):
                 await slow
             assert newer["rows"] == 3
+            assert len(workers._workers) == 1
             os.kill(workers._workers[0].process.pid, 9)
             time.sleep(0.2)
             with pytest.raises(TaskFailed, match="the work stopped"):

@@ -145,19 +145,6 @@ class PolicyFile:
         return {"to": to} | ({} if self.max_cells is None else {"max_cells": self.max_cells})
 
 
-def made_by(tables: Mapping[str, Any]) -> str:
-    """What the tables of a policy ask for: "recoding", "masking" or "synthesis". Steps beside promises are for a search
-    where its method is named, and for masked rows that keep the promises where it is not.
-
-    >>> made_by({"require": []}), made_by({"mask": [{"step": "rounding"}]}), made_by({"synthesis": {"rows": 10}})
-    ('recoding', 'masking', 'synthesis')
-    """
-    if "synthesis" in tables:
-        return SYNTHESIS
-    searched = tables.get("require") and "method" in tables.get("search", {})
-    return "masking" if tables.get("mask") and not searched else RECODING
-
-
 def load(path: str | Path) -> Draft:
     """Read a policy file; PolicyError where it is not TOML."""
     path = Path(path)

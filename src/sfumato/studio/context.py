@@ -30,6 +30,7 @@ class Drawn:
 
     step: int = 0
     own: int = 0
+    closed: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +93,13 @@ class PageContext:
         about = "" if self.project is None else str(self.project.folder)
         job = job or Job(task)
         self.jobs.add(job)
+        if self.drawn.closed:
+            job.cancel()
         try:
             return await self.studio.workers.run(task, *arguments, about=about, slot=slot, job=job)
         except Cancelled:
+            if self.drawn.closed:
+                raise asyncio.CancelledError from None  # nothing is left to draw on
             return None
         except SfumatoError as error:
             (failed or self.complain)(error)
@@ -104,6 +109,7 @@ class PageContext:
 
     def leave(self) -> None:
         """Cancel what is under way: the page was closed."""
+        self.drawn.closed = True
         for job in self.jobs:
             job.cancel()
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 PORT = 8123
 FIRST_PORTS = 100  # that are tried where none is named
+MANY = 3  # workers at least, where there are users
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def serve(
         hosts = {f"{name}:{taken}" for name in ({"127.0.0.1", "localhost", "[::1]", shown} if own else {shown})}
         if not own:
             hosts |= {f"{socket.gethostname()}:{taken}", f"{socket.getfqdn()}:{taken}"}
-        workers = Workers()
+        workers = Workers(max(MANY, os.cpu_count() or 1), ahead=True) if names else Workers()
         workers.warm()
         base = (project.resolve().parent if project is not None else root or default_root()).absolute()
         studio = Studio(base, workers, tuple(names), None if service is None else service_address(service))
@@ -134,7 +135,11 @@ def serve(
                 await super().startup(sockets)
                 if self.started:
                     ready(url)
-                    self.warming = asyncio.create_task(workers.warm_others())
+                    self.warming = asyncio.create_task(workers.get_ready())
+
+            async def shutdown(self, sockets: Any = None) -> None:
+                workers.close()  # nobody waits for a search
+                await super().shutdown(sockets)
 
         try:
             Server(config).run([listening])

@@ -3,7 +3,7 @@
 A task is a function of `sfumato.studio.tasks`, named "module.function", with plain arguments and a plain result; it
 takes `progress` as its last argument. A call can be cancelled: the task is asked to stop, and its process is ended
 where it does not. A process that dies, of too much memory for example, fails its one call and is replaced. One process
-is left to short tasks, so that a page answers while others search.
+is left to short tasks, so that a page answers while others search; one that is not needed any more ends.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ Report = Callable[[str, float | None], None]
 GRACE = 2.0  # seconds that a cancelled task has to stop by itself
 OFTEN = 0.1  # seconds between reports of progress
 TURN = 0.2  # seconds between two looks of a call that waits for its turn, at whether it was cancelled
+SPARE = 1.0  # seconds of a long task after which another process is started, for short ones
+IDLE = 60.0  # seconds after which a process that had nothing to do ends, if it is not the last
 SHARE = 2  # all workers together may use this part of the machine's memory: one half
 PACKAGE = "sfumato.studio.tasks"
 LONG = frozenset(
@@ -50,8 +52,10 @@ class _Worker:
     process: Any
     pipe: Connection
     about: str = ""  # what its caches are about
+    ready: bool = False  # whether it has loaded what it needs
     busy: bool = False
     long: bool = False  # whether it is busy with a task that may take long
+    calls: int = 0
 
 
 @dataclass(eq=False)
@@ -80,29 +84,53 @@ class Job:
 
 
 class Workers:
-    """A few processes, which the calls of all pages share."""
+    """A few processes, which the calls of all pages share. They are started as they are needed; `ahead`, all are."""
 
-    def __init__(self, most: int = 2, memory: int | None = None) -> None:
-        self.most = most
+    def __init__(self, most: int = 2, memory: int | None = None, ahead: bool = False) -> None:
+        self.most, self.ahead = most, ahead
         self.memory = memory or _machine_memory() // SHARE // most
         self._workers: list[_Worker] = []
         self._free = asyncio.Condition()
+        self._starting: set[asyncio.Task[None]] = set()
         self._slots: dict[str, Job] = {}
-        self._closed = False
+        self._closed = self._broken = False
 
     def warm(self) -> None:
-        """Start the first process before it is needed."""
+        """Start the first process before it is needed, and before there is a loop."""
         self._workers.append(self._start(prepared=True))
 
-    async def warm_others(self) -> None:
-        """Start the others as well, each when the one before it is ready: at once they would slow the first page."""
-        while len(self._workers) < self.most and not self._closed:
-            if self._workers:
-                await asyncio.to_thread(self._workers[-1].pipe.poll, 60)
-            async with self._free:
-                if len(self._workers) < self.most and not self._closed:
-                    self._workers.append(self._start())
-                    self._free.notify_all()
+    async def get_ready(self) -> None:
+        """Wait for it, and start the others where that is asked for: one by one, not to slow the first page."""
+        for worker in self._workers:
+            await self._loaded(worker)
+        while self.ahead and len(self._workers) < self.most and not self._closed:
+            self._workers.append(self._start(prepared=True))
+            await self._loaded(self._workers[-1])
+
+    def _begin(self) -> None:
+        """Start another process, if there may be one and none is being started."""
+        if len(self._workers) < self.most and all(one.ready for one in self._workers) and not self._closed:
+            worker = self._start()
+            self._workers.append(worker)
+            task = asyncio.get_running_loop().create_task(self._loaded(worker))
+            self._starting.add(task)
+            task.add_done_callback(self._starting.discard)
+
+    async def _loaded(self, worker: _Worker) -> None:
+        """Wait until a process has loaded what it needs."""
+        try:
+            await asyncio.to_thread(worker.pipe.recv)
+            ready = True
+        except (EOFError, OSError):
+            ready = False
+        async with self._free:
+            worker.ready = ready
+            if ready:
+                self._end_later(worker)
+            else:
+                self._workers.remove(worker)
+                self._broken = True
+            self._free.notify_all()
 
     async def run(
         self, task: str, *arguments: Any, about: str = "", slot: str | None = None, job: Job | None = None
@@ -116,30 +144,46 @@ class Workers:
             self._slots[slot] = job
         try:
             worker = await self._take(about, job)
+            work = asyncio.create_task(self._work(worker, task, arguments, job))
+            work.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait for it
             try:
-                return await asyncio.to_thread(self._call, worker, task, arguments, job)
-            finally:
-                await self._release(worker)
+                return await asyncio.shield(work)
+            except asyncio.CancelledError:
+                job.cancel()
+                raise
         finally:
             if slot is not None and self._slots.get(slot) is job:
                 del self._slots[slot]
 
+    async def _work(self, worker: _Worker, task: str, arguments: tuple[Any, ...], job: Job) -> Any:
+        """Have a worker do a task; it is free again when that has ended, whether somebody waits for it or not."""
+        spare = asyncio.get_running_loop().call_later(SPARE, self._keep_one_free) if job.long else None
+        try:
+            return await asyncio.to_thread(self._call, worker, task, arguments, job)
+        finally:
+            if spare is not None:
+                spare.cancel()
+            await self._release(worker)
+
     async def _take(self, about: str, job: Job) -> _Worker:
+        waited = False
         async with self._free:
             while True:
                 if job.cancelled or self._closed:
                     raise Cancelled
+                if self._broken:
+                    self._broken = False
+                    raise TaskFailed("the work cannot be started: too little memory is free", "Stopped")
                 if not job.long or sum(one.long for one in self._workers) < max(1, self.most - 1):
-                    idle = [one for one in self._workers if not one.busy]
-                    found = next((one for one in idle if one.about == about), None)
-                    if found is None and len(self._workers) < self.most and not any(not one.about for one in idle):
-                        found = self._start()
-                        self._workers.append(found)
-                    if found is None and idle:
-                        found = min(idle, key=lambda one: bool(one.about))
-                    if found is not None:
+                    idle = [one for one in self._workers if one.ready and not one.busy]
+                    if idle:
+                        found = min(idle, key=lambda one: (one.about != about, bool(one.about)))
                         found.busy, found.long, found.about = True, job.long, about
+                        found.calls += 1
                         return found
+                    if waited or not self._workers:  # most are free again sooner than another is ready
+                        self._begin()
+                waited = True
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._free.wait(), TURN)
 
@@ -148,7 +192,23 @@ class Workers:
             worker.busy = worker.long = False
             if not worker.process.is_alive() and worker in self._workers:
                 self._workers.remove(worker)
+            else:
+                self._end_later(worker)
             self._free.notify_all()
+
+    def _keep_one_free(self) -> None:
+        if all(one.busy for one in self._workers):
+            self._begin()
+
+    def _end_later(self, worker: _Worker) -> None:
+        if len(self._workers) > 1 and not self.ahead:
+            asyncio.get_running_loop().call_later(IDLE, self._retire, worker, worker.calls)
+
+    def _retire(self, worker: _Worker, calls: int) -> None:
+        """End a process that was not called since."""
+        if worker.calls == calls and not worker.busy and worker in self._workers and len(self._workers) > 1:
+            self._workers.remove(worker)
+            worker.process.kill()
 
     def _start(self, prepared: bool = False) -> _Worker:
         context = multiprocessing.get_context("spawn")
@@ -172,8 +232,6 @@ class Workers:
                     kind, *found = worker.pipe.recv()
                     if kind == "progress":
                         job.message, job.share = found
-                        continue
-                    if kind == "ready":
                         continue
                     if kind == "done":
                         if job.cancelled:

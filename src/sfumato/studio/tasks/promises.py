@@ -13,7 +13,7 @@ from sfumato.core.microdata import Microdata, microdata
 from sfumato.core.policy import Policy
 from sfumato.core.protocols import PROVEN
 from sfumato.errors import PolicyError
-from sfumato.policyfile.file import made_by
+from sfumato.policyfile.protection import made_by
 from sfumato.search.problem import counted
 from sfumato.studio.tasks.table import checked, draft_of, rows_of
 

@@ -10,8 +10,9 @@ import polars as pl
 
 from sfumato.core.masked import typed
 from sfumato.errors import PolicyError, SfumatoError
-from sfumato.policyfile.file import Draft, PolicyFile, made_by
+from sfumato.policyfile.file import Draft, PolicyFile
 from sfumato.policyfile.paths import step_from
+from sfumato.policyfile.protection import made_by
 from sfumato.studio.tasks.table import checked, draft_of, rows_of, table_of
 
 _typed: list[tuple[pl.DataFrame, pl.DataFrame]] = []  # the last table, and the same with numbers and dates as such

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import PolicyError
-from sfumato.policyfile.file import PolicyFile, made_by
+from sfumato.policyfile.file import PolicyFile
+from sfumato.policyfile.protection import made_by
 from sfumato.studio.tasks.protection import described
 from sfumato.studio.tasks.table import checked, draft_of
 from sfumato.studio.tasks.trial import run

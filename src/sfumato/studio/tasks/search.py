@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sfumato.errors import Infeasible
-from sfumato.policyfile.file import made_by
+from sfumato.policyfile.protection import made_by
 from sfumato.studio.tasks.compare import measured
 from sfumato.studio.tasks.table import checked, draft_of
 from sfumato.studio.tasks.trial import released, tried

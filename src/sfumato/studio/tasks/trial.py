@@ -13,7 +13,8 @@ from typing import Any
 
 import polars as pl
 
-from sfumato.policyfile.file import Draft, PolicyFile, made_by
+from sfumato.policyfile.file import Draft, PolicyFile
+from sfumato.policyfile.protection import made_by
 from sfumato.studio.tasks.table import checked, draft_of, file_marks, rows_of
 
 KEPT = 4  # trials in memory

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
+from typing import Any
 
 from fastapi import FastAPI, Request
 from nicegui import ui
@@ -27,10 +29,13 @@ VIEWS = {  # the steps of a project in their order, with their icons; each is th
     "release": "outbox",
 }
 OTHERS = ("teach", "queries")  # pages without a project
+CHARTED = ("search", "compare")  # views with charts; their library is loaded while they are read
+PRELOAD = "(window.requestIdleCallback || setTimeout)(() => import('nicegui-echart'))"
 
 
 def make_app(studio: Studio) -> FastAPI:
     """The application with all pages."""
+    ui.echart  # noqa: B018 - so that pages know where it is
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
 
     def context(request: Request) -> PageContext:
@@ -78,8 +83,14 @@ async def show(context: PageContext, view: str, steps: dict[str, str] | None) ->
     """Draw a view in its frame; again whenever the project changes."""
     draw, project = import_module(f"{__name__}.{view}").draw, context.project
 
+    drawing: asyncio.Task[Any] | None = None
+
     @ui.refreshable
     async def content() -> None:
+        nonlocal drawing
+        if drawing is not None:
+            drawing.cancel()  # what it draws on is gone
+        drawing = asyncio.current_task()
         if project is not None:
             context.drawn.step = project.step.number
         found = draw(context)
@@ -110,3 +121,5 @@ async def show(context: PageContext, view: str, steps: dict[str, str] | None) ->
             layout.on_change(project, changed)
         await client.connected(timeout=60)  # the frame is there at once, whatever the view waits for
         await content()
+    if view in CHARTED:
+        client.run_javascript(PRELOAD)

@@ -8,7 +8,7 @@ from typing import Any
 
 from nicegui import ui
 
-from sfumato.policyfile.file import made_by
+from sfumato.policyfile.protection import made_by
 from sfumato.studio.context import PageContext, with_progress
 from sfumato.studio.forms import Form, columns_by_role, variants
 from sfumato.studio.layout import heading
