@@ -26,8 +26,10 @@ from tools.pictures import CHROMIUM
 
 from sfumato.cli.register import write_demo_inputs
 from sfumato.studio.project import Project, create
+from sfumato.studio.tasks import compare as candidates
 from sfumato.studio.tasks import release as releases
 from sfumato.studio.tasks import search as searches
+from sfumato.studio.views.search import asked_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "studio"
@@ -36,6 +38,10 @@ LANGUAGES, SCHEMES, WIDTHS = ("en", "it"), ("light", "dark"), (WIDE, NARROW)
 TALLEST = 1300  # of a picture, in pixels
 NAME = "Admissions 2025"
 STEPS = f"/project/{NAME}/"
+OTHERS = {  # projects that protect the same table in other ways
+    "Admissions masked": {"mask": [{"step": "rank-swapping", "columns": ["cost"], "p": 5}]},
+    "Admissions made up": {"synthesis": {"generator": {"name": "sequential-trees"}}},
+}
 
 
 @dataclass(frozen=True)
@@ -62,8 +68,11 @@ SCREENS = {
     "lattice": Screen(STEPS + "search", ".node-list button", tab(1)),
     "picture": Screen(STEPS + "search", ".picture-chart canvas", tab(2)),
     "compare": Screen(STEPS + "compare", ".rows-grid td"),
+    "map": Screen(STEPS + "compare", ".map-point", tab(1)),
+    "masking": Screen("/project/Admissions masked/search", ".step-told *"),
+    "synthesis": Screen("/project/Admissions made up/search", ".step-told *"),
     "release": Screen(STEPS + "release", '.q-btn:has(.q-icon:text("outbox"))'),
-    "teach": Screen("/teach?lesson=mondrian&table=plane&step=9", "svg.lesson"),
+    "teach": Screen("/teach?lesson=mondrian&table=plane&step=20", "svg.lesson"),
     "queries": Screen("/queries", ".shell"),
 }
 
@@ -92,7 +101,13 @@ def prepare(root: Path, rows: int) -> Project:
         found = searches.find(asked, _silent)
         project.add_candidate(found["title"], found)
     policy = project.policy
-    project.keep("search", {"asked": {key: policy[key] for key in searches.ASKED if key in policy}, "found": found})
+    project.keep("search", {"asked": asked_of(policy), "found": found})
+    for name, protection in OTHERS.items():
+        table = {"path": str(inputs / "register.csv")}
+        create(root, name, {"input": table, "roles": tables["roles"], "search": {"seed": 1}, **protection})
+    few = {"path": str(write_demo_inputs(inputs / "few", rows // 4).with_name("register.csv"))}
+    drawn = {**asked, "tables": {**policy, "input": few, "levels": {}}}
+    project.keep("map", candidates.mapped(drawn, ["mondrian", "optimal"], [5, 12, 20], [], [], _silent))
     number, folder = project.next_release()
     figures = releases.make(asked, str(folder), _silent) | {"by": releases.made_by(policy)}
     said = {"name": "Ann Example", "statement": "I have read the report of this release and approve its publication.",

@@ -34,12 +34,12 @@ ALIKE = 0.35  # measured: other fonts and sizes of text differ by up to 0.29, br
 VISITS = (("en", "light", WIDE), ("it", "dark", NARROW))
 UNFILLED = re.compile(r"\{\w+\}|\b(?:None|NaN|nan|undefined)\b|\[object \w+\]")
 ENGLISH = re.compile(r"\b(?:the|of|and|is|are|an|that|which|with|others|under|at least|rows)\b")
-# Texts but for data, which stand in type of their own.
+# Texts but for data, which stand in type of their own, and names of parameters.
 TEXTS = """() => [...document.querySelectorAll('.studio-main, header, nav')].flatMap(part => {
   const found = [], walker = document.createTreeWalker(part, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
-    const one = walker.currentNode;
-    if (!one.parentElement.closest('.mono, .rows-grid, .heat, svg, i, style, script')) found.push(one.data.trim());
+    const one = walker.currentNode, within = one.parentElement;
+    if (!within.closest('.mono, .rows-grid, .heat, .form-grid .q-field__label, svg, i')) found.push(one.data.trim());
   }
   return found.filter(text => text);
 })"""
@@ -52,8 +52,9 @@ FOCUS = """() => {
   if (one !== document.body) one.dataset.reached = 1;
   return [shown, again, one.outerHTML.slice(0, 200)];
 }"""
+# What was not reached; chips go by the backspace key.
 LEFT = """() => [...document.querySelectorAll('.studio-main, header, nav')].flatMap(part => [...part.querySelectorAll(
-  'a[href], button:not([disabled]), input:not([disabled]), textarea, select, [tabindex="0"]')])
+  'a[href], button:not([disabled]), input:not([disabled]), textarea, select, [tabindex="0"]:not(.q-chip__icon)')])
   .filter(one => one.tabIndex >= 0 && !one.dataset.reached && one.checkVisibility({visibilityProperty: true}))
   .map(one => one.outerHTML.slice(0, 200))"""
 
@@ -83,8 +84,14 @@ def difference(one, other):
 
 
 def fits(page):
-    """Whether nothing is wider than the window."""
-    return page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    """Whether nothing is wider than the window, once charts took the width that it has."""
+    from playwright.sync_api import TimeoutError
+
+    try:
+        page.wait_for_function("document.documentElement.scrollWidth <= innerWidth", timeout=3000)
+    except TimeoutError:
+        return False
+    return True
 
 
 def unreached(page):
