@@ -91,6 +91,12 @@ def test_the_step_a_project_waits_for(tmp_path):
     assert stands_at(project) == "data"
     project.change("table", {"input": {"path": "a.csv"}})
     assert stands_at(project) == "roles"
+    decided = {"input": {"path": "a.csv"}, "roles": {"quasi": ["age"]}}
+    project.change("roles", decided)
+    assert stands_at(project) == "promises"
+    for protection in ({"require": [{"model": "k-anonymity", "k": 2}]}, {"mask": [{"step": "rounding"}]}):
+        project.change("protection", decided | protection)
+        assert stands_at(project) == "release"
 
 
 def test_examples_can_be_read(tmp_path, monkeypatch):

@@ -76,7 +76,8 @@ def stands_at(project: Project) -> str:
     from sfumato.studio.views import VIEWS
 
     policy = project.policy
-    waits = {"data": "input" not in policy, "roles": "roles" not in policy, "promises": "require" not in policy}
+    protected = any(policy.get(name) for name in ("require", "mask", "synthesis"))
+    waits = {"data": "input" not in policy, "roles": "roles" not in policy, "promises": not protected}
     return next((view for view, open_ in waits.items() if open_ and view in VIEWS), "release")
 
 
