@@ -158,7 +158,8 @@ class Form:
         """What it is, and within which bounds."""
         said = self.context.texts.said(parameter["help"]).replace("`", "") if parameter["help"] else ""
         bounds = parameter["allowed"].removeprefix(parameter["type"]).strip() if parameter["range"] is not None else ""
-        allowed = WRITTEN.get(parameter["type"]) or ("a, b, c" if parameter["many"] else bounds)
+        several = parameter["many"] and not parameter["choices"]
+        allowed = WRITTEN.get(parameter["type"]) or (WRITTEN["list"] if several else bounds)
         allowed = self.context.texts.said(allowed).replace(">=", "≥").replace("<=", "≤")
         return f"{said} ({allowed})" if allowed else said
 

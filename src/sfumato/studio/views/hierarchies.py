@@ -231,7 +231,7 @@ class _Page:
             height = max(len(found["levels"]) - 1, 0)
             words = text("hierarchies.about", values=self.number(found["values"]), height=height)
             with ui.column().classes("grow gap-0"):
-                ui.label(found["about"]).classes("mono path").mark("about")
+                ui.label(text.said(found["about"])).classes("mono path").mark("about")
                 ui.label(words).classes("quiet")
             self.draw_import()
             target = f"/project/{quote(project.name)}/hierarchy?column={quote(self.column, safe='')}"
