@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.cli import main
 from sfumato.core.accounting import NOTHING, PrivacyCost
 from sfumato.dp import Public, Unit
 from sfumato.dp.queries import ContingencyTable, Count, Mean, Quantile, Variance
@@ -238,3 +240,24 @@ def test_an_interval_of_a_variance_is_in_order():
         exact = [[400.0], [0.0], [1_000_000.0 + noise * 2500]]
         low, high = Variance("age").answer(exact, [8.0, 400.0, 20_000.0], rows.public, LAPLACE)[1]
         assert low <= high
+
+
+@pytest.mark.parametrize("odd", ["ann;1.5;31.12.2024", "ann;1,5;2024-12-31", "ann;?;none"])
+def test_no_row_of_a_file_has_a_say_in_how_others_are_read(odd, tmp_path, capsys, monkeypatch):
+    """Of files that anonymize reads, a decimal comma or an order of dates is that which all values have."""
+    monkeypatch.chdir(tmp_path)
+    rows = [f"p{i};{i},5;{i % 28 + 1:02}.03.2024" for i in range(60)]
+    found = []
+    for name, lines in (("one.csv", rows), ("other.csv", [*rows, odd])):
+        (tmp_path / name).write_text("\n".join(["who;pay;day", *lines, ""]))
+        asked = sf.dp.Session(name, 10**6, bounds={"pay": (0, 100)}, keys={"day": ["05.03.2024"]}, i_know=True)
+        much = {"epsilon": 10**4}
+        counts = [asked.count(where=where, **much).value for where in ("pay is missing", "day = 05.03.2024")]
+        made = sf.dp.release_marginals(name, ["day"], 10**4, keys={"day": ["05.03.2024"]}, i_know=True)
+        told = ["--epsilon", "20", "--budget", "20", "--ledger", f"{name}.sqlite", "--json"]
+        assert main(["query", "ask", name, "count where day = 05.03.2024", *told]) == 0
+        shell = json.loads(capsys.readouterr().out)["value"]
+        found.append(np.array([*counts, made.tables["day"]["count"][0], shell]))
+    assert np.abs(found[0] - found[1]).max() <= 1 + 2 * 2  # of the shell's noise
+    assert main(["query", "ask", "one.csv", "count", "--decimal", "comma", *told]) != 0
+    assert "each cell by itself" in capsys.readouterr().out

@@ -108,6 +108,7 @@ def test_addresses_and_tls(tmp_path: Path, service: str, says: str) -> None:
         ("bounds.age = [0, 120]", "bounds.age = [120, 0]", "a least number and a greater one"),
         ("bounds.age = [0, 120]", "bounds.sex = [0, 120]", "both bounds and keys"),
         ("epsilon = 100", "epsilon = nan", "must be a number"),
+        ("i_know = true", 'i_know = true\nreading.decimal = "comma"', "each cell is read by itself"),
         ('user = "slow"', 'user = "ann"', "have a grant before"),
         ("i_know = true", "i_know = true\ndelta = 0.1\npublic_rows = 100", "far below 1 over public_rows"),
         ("i_know = true", 'i_know = true\naccounting = "zcdp"', "needs a delta"),

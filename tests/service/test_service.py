@@ -100,6 +100,7 @@ REFUSED: dict[str, tuple[str | None, dict[str, Any], int, str]] = {
     "epsilon 0": ("ann", {"sql": SQL, "epsilon": 0}, 400, "PolicyError"),
     "epsilon below 0": ("ann", {"sql": SQL, "epsilon": -1}, 400, "PolicyError"),
     "epsilon NaN": ("ann", {"sql": SQL, "epsilon": "NaN"}, 400, "PolicyError"),
+    "epsilon true": ("ann", {"sql": SQL, "epsilon": True}, 422, "BadRequest"),
     "epsilon above the budget": ("ann", {"sql": SQL, "epsilon": 1000}, 402, "BudgetSpent"),
     "a rho": ("ann", {"sql": SQL, "epsilon": None, "rho": 0.1}, 400, "PolicyError"),
     "a column without bounds": ("ann", {"query": "mean sex"}, 400, "PolicyError"),

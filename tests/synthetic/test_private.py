@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 import sfumato as sf
+from sfumato.cli import main
 from sfumato.core.accounting import PrivacyCost, gaussian_rho
 from sfumato.core.mechanisms import Noisy
 from sfumato.errors import BudgetSpent, ColumnError, PolicyError
@@ -233,6 +234,23 @@ def test_what_is_refused_by_its_domain_is_not_charged(domain: dict[str, Any], tm
     with pytest.raises((PolicyError, ColumnError), match=r"no public domain|no column"):
         sf.synthesize(people(200), sf.MST(epsilon=1, **domain), account=account)
     sf.synthesize(people(200), made("mst"), account=account)  # the whole budget is there
+
+
+@pytest.mark.parametrize("shell", [False, True])
+def test_no_row_of_a_file_has_a_say_in_how_others_are_read(shell: bool, tmp_path: Path) -> None:
+    """One number with a decimal point leaves a column of decimal commas as text, and must not matter."""
+    found = []
+    for odd in ("1,5", "1.5"):
+        (tmp_path / "t.csv").write_text("\n".join(["x;y", *(f"{i},5;a" for i in range(300)), f"{odd};a", ""]))
+        if shell:
+            asked = ["--generator", "mst epsilon=20", "--bounds", "x=0:300", "--keys", "y=a,b", "--rows", "300"]
+            assert main(["synth", str(tmp_path / "t.csv"), *asked, "-o", str(tmp_path / odd)]) == 0
+            drawn: Any = pl.read_csv(tmp_path / odd / "data.csv")
+        else:
+            made = sf.MST(epsilon=20, bounds={"x": (0, 300)}, keys={"y": ["a", "b"]})
+            drawn = sf.synthesize(tmp_path / "t.csv", made, rows=300).data
+        found.append(drawn["x"].null_count())
+    assert abs(found[0] - found[1]) < 10
 
 
 def test_spending_is_exact_and_never_more_than_there_is() -> None:

@@ -133,9 +133,25 @@ def checked(draft: Draft, command: str | None = None, made_by: str = "recoding")
     """The table and the checked policy, or all faults of both."""
     from sfumato.policyfile.file import check
 
-    found = opened(draft.source(), command)
+    origin = draft.source()
+    found = opened(origin, command)
     policy = check(draft, found.columns, found.unread, stored=found.stored, format=found.format, made_by=made_by)
+    if origin is not None and not origin.database and _is_private(policy, made_by):
+        found = opened(replace(origin, reader=as_written(origin.reader)), command)
+        if found.unread is not None:
+            raise found.unread
     return found, policy
+
+
+def _is_private(policy: PolicyFile, made_by: str) -> bool:
+    """Whether what is made so is differentially private: a model, a step or a criterion of it is."""
+    from sfumato.core.protocols import BY_CONSTRUCTION, PROVEN
+    from sfumato.release.manifest import SYNTHESIS
+
+    if made_by == SYNTHESIS:
+        return bool(getattr(policy.drawing.get("generator"), "private", False))
+    by_construction = any(getattr(one, "how", PROVEN) == BY_CONSTRUCTION for one in policy.require)
+    return by_construction or any(step.private for _, step in policy.mask)
 
 
 def measured(source: NamedSource) -> Any:
@@ -193,6 +209,20 @@ def table(path: Path | None, given: Mapping[str, Any], *, other: bool = True) ->
         hint = "name one file of it, or a sample that fits"
         raise PolicyError(f"the table {path} is needed in memory", got=FLAT, hint=hint)
     return path if path.is_dir() else sf.read(path, **(fitting(path, given) if other else given))
+
+
+def private_table(path: Path, given: Mapping[str, Any]) -> Any:
+    """A data file that is asked privately, or the folder of a release: each cell is read as it is written, so that no
+    row has a say in how others are read."""
+    return table(path, as_written(given))
+
+
+def as_written(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options for reading of what is private: what hangs on all rows is refused."""
+    if {"dates", "decimal"} & {*given}:
+        what = "dates and decimal marks are found out from all rows, and what is private reads each cell by itself"
+        raise PolicyError(what, hint="write dates as 2024-01-31 and numbers as 1234.5 in the file")
+    return {**given, "verbatim": True}
 
 
 def fitting(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:

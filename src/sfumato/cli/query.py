@@ -118,7 +118,7 @@ def query(
         example = 'data.csv "mean age" --epsilon 0.1 --bounds age=0:120' if asks else "data.csv"
         raise PolicyError(what, hint=f"sfumato query {action} {example} --budget 1 --ledger ledger.sqlite")
     with Progress("reading"), notes():
-        data = inputs.table(Path(places[0]), reading.reader)
+        data = inputs.private_table(Path(places[0]), reading.reader)
         session = sf.dp.Session(
             data, budget, budget_delta, bounds=read_bounds(bounds), keys=read_keys(keys), person=person,
             rows_per_person=rows_per_person, groups_per_person=groups_per_person, rows_per_group=rows_per_group,

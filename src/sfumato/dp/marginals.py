@@ -41,7 +41,7 @@ from sfumato.dp.rows import PrivateRows, RowView
 from sfumato.dp.session import delta_of_budget
 from sfumato.dp.values import Public, Unit
 from sfumato.engines.files.bytes import GUARDED, atomic_folder, sha256, write_table
-from sfumato.engines.tables import engine_of
+from sfumato.engines.tables import private_engine
 from sfumato.errors import BrokenPromise, ColumnError, PolicyError
 from sfumato.hierarchies import parse as parse_hierarchy
 from sfumato.release.manifest import FORMAT, MARGINALS, write_manifest
@@ -201,7 +201,7 @@ def release_marginals(
     """
     opendp()
     parameters.yes_or_no(whole, "whole")
-    with engine_of(data).snapshot(write=False) as engine:
+    with private_engine(data).snapshot(write=False) as engine:
         unit = Unit(person, rows_per_person, neighbours)
         public = Public.of(engine.schema(), bounds, keys)
         columns, asked = _asked(margins, public)

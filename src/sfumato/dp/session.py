@@ -54,7 +54,7 @@ from sfumato.dp.queries.variance import StandardDeviation, Variance
 from sfumato.dp.rows import PrivateRows
 from sfumato.dp.sql import parse_sql
 from sfumato.dp.values import Answer, Public, Unit
-from sfumato.engines.tables import engine_of
+from sfumato.engines.tables import private_engine
 from sfumato.errors import AnswerFailed, ColumnError, PolicyError
 
 NAME = "table"
@@ -77,7 +77,7 @@ class Session:
 
     Parameters
     ----------
-    data: a frame, or the path of a file. It stays where it is.
+    data: a frame, or the path of a file, of which each cell is read as it is written. It stays where it is.
     epsilon, delta: the budget of this analyst, exact decimals: 0.05 is 0.05. i_know: whether an epsilon above 20 is
         meant.
     bounds: of columns of numbers, the least and the greatest value that one could have, from outside of the table.
@@ -126,7 +126,7 @@ class Session:
         i_know: bool = False,
     ) -> None:
         self._open = ExitStack()
-        self._engine = self._open.enter_context(engine_of(data).snapshot(write=False))
+        self._engine = self._open.enter_context(private_engine(data).snapshot(write=False))
         self.unit = Unit(person, rows_per_person, neighbours, groups_per_person, rows_per_group)
         self.public = Public.of(self._engine.schema(), bounds, keys)
         if person is not None:

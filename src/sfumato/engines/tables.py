@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, TypeGuard
 
 from sfumato.engines.memory.table import MemoryTable
@@ -16,6 +17,14 @@ def engine_of(data: Any) -> Engine:
     """
     store = store_of(data)
     return MemoryTable(data) if store is None else store
+
+
+def private_engine(data: Any) -> Engine:
+    """The engine of a table that is asked privately. A file is read as it is written: a form that all values of a
+    column have, as dates by day and month or a decimal comma, would hang on every row for how each other is read."""
+    from sfumato.engines.files.read import read
+
+    return engine_of(read(data, verbatim=True) if isinstance(data, str | Path) else data)
 
 
 def store_of(data: Any) -> Engine | None:

@@ -20,7 +20,6 @@ from pydantic import ValidationError
 from sfumato.core.forms import in_our_words
 from sfumato.core.parameters import is_whole
 from sfumato.core.policy import sets_required
-from sfumato.core.protocols import BY_CONSTRUCTION, PROVEN
 from sfumato.core.roles import ROLES, Roles, check_roles, contradictions
 from sfumato.core.wording import count
 from sfumato.errors import PolicyError, SfumatoError, did_you_mean
@@ -109,13 +108,6 @@ class PolicyFile:
     def asked_of(self, made_by: str) -> dict[str, Any]:
         """The keyword arguments of the verb that makes a "recoding", a "masking" or a "synthesis"."""
         return {RECODING: self.keywords, "masking": self.masking, SYNTHESIS: self.synthesis}[made_by]()
-
-    def is_private(self, made_by: str) -> bool:
-        """Whether what is made so is differentially private: a model, a step or a criterion of it is."""
-        if made_by == SYNTHESIS:
-            return bool(getattr(self.drawing.get("generator"), "private", False))
-        by_construction = any(getattr(one, "how", PROVEN) == BY_CONSTRUCTION for one in self.require)
-        return by_construction or any(step.private for _, step in self.mask)
 
     def masking(self) -> dict[str, Any]:
         """The keyword arguments of `mask`."""

@@ -14,7 +14,7 @@ from fastapi import Depends, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPBasic, HTTPBearer
-from pydantic import BaseModel, ConfigDict, Field, StrictBool
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 from starlette.exceptions import HTTPException
 
 from sfumato.dp.queries.query import Query as PrivateQuery
@@ -38,7 +38,7 @@ from sfumato.service.policy import ANALYST, AUDITOR, OWNER, GrantTable, ServiceP
 
 EVERY = 60.0  # seconds between looks at end dates
 MOST = 1000  # rows of the ledger in one response
-Number = int | float | str
+Number = StrictInt | StrictFloat | StrictStr  # true is no number
 STATUS: tuple[tuple[type[SfumatoError], int], ...] = (  # the first that fits
     (Forbidden, 403),
     (Expired, 410),

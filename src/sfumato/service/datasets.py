@@ -112,13 +112,14 @@ class ServedDataset:
         import sfumato as sf
 
         table = self.table
+        reading = {**table.reading, "verbatim": True}  # no row has a say in how others are read
         if table.table is not None:
             return sf.Database(table.path if "://" in table.path else str(self._policy.home / table.path), table.table)
         if table.stream:
-            return sf.scan(self._policy.home / table.path, **table.reading)
+            return sf.scan(self._policy.home / table.path, **reading)
         if table.copied and self.copy.exists():
             return pl.read_parquet(self.copy)
-        frame = sf.read(self._policy.home / table.path, **table.reading)
+        frame = sf.read(self._policy.home / table.path, **reading)
         if table.copied:
             with atomic_file(self.copy) as part:
                 part.touch(0o600)

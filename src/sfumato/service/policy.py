@@ -233,6 +233,9 @@ def _check_dataset(name: str, dataset: DatasetTable, faults: Faults) -> None:
         faults.tell("delta must be far below 1 over public_rows", "datasets", name, "delta")
     if dataset.delta >= 1:
         faults.tell("delta must be far below 1", "datasets", name, "delta")
+    for key in sorted({"dates", "decimal", "verbatim"} & {*dataset.reading}):
+        what = f"{key} is found out from all rows, and each cell is read by itself: write dates as 2024-01-31, 1234.5"
+        faults.tell(what, "datasets", name, "reading")
     if dataset.stream and dataset.copied and dataset.table is None:
         faults.tell("a file that is streamed is asked where it is: copied = false", "datasets", name, "stream")
     if is_address(dataset.path) and dataset.table is None:

@@ -24,7 +24,7 @@ from sfumato.engines.files.read import read
 from sfumato.engines.memory.table import enter
 from sfumato.engines.order import CANONICAL, order_of
 from sfumato.engines.protocol import refuse_types
-from sfumato.engines.tables import engine_of, store_of
+from sfumato.engines.tables import engine_of, private_engine, store_of
 from sfumato.errors import PolicyError
 from sfumato.losses import loss as parse_loss
 from sfumato.measures.standards import profile_named
@@ -170,7 +170,7 @@ def anonymize(
         chosen = SafePub() if isinstance(chosen, Automatic) else chosen
         asked = (*asked, KAnonymity(asked_privacy(asked).k))
     _refuse_other_search(chosen, private, account)
-    table = engine_of(data)
+    table = (private_engine if private else engine_of)(data)
     place = destination(to, table)
     with table.snapshot(write=isinstance(place, Table)) as engine:  # writers do not matter
         schema = engine.schema()

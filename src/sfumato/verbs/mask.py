@@ -22,7 +22,7 @@ from sfumato.core.wording import quoted
 from sfumato.criteria.named import protected_by
 from sfumato.engines.order import CANONICAL, order_of
 from sfumato.engines.protocol import Engine
-from sfumato.engines.tables import engine_of
+from sfumato.engines.tables import engine_of, private_engine
 from sfumato.errors import ColumnError, PolicyError, UndecidedColumns
 from sfumato.losses import loss as parse_loss
 from sfumato.masking.masked_release import MaskedRelease, MaskRequest, check_private, mask_release, mask_stored
@@ -106,7 +106,7 @@ def mask(
     """
     found = steps_of(steps)
     asked = criteria(require, k) if k is not None or require else ()
-    table = engine_of(data)
+    table = (private_engine if any(step.private for step in found) else engine_of)(data)
     if to is None and not table.in_memory:
         what = f"{table.called} is masked into a folder of files, which has to be named"
         raise PolicyError(what, allowed='to="out/"')

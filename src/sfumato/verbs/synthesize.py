@@ -20,7 +20,7 @@ from sfumato.criteria.named import protected_by
 from sfumato.dp.account import Account
 from sfumato.engines.order import CANONICAL, order_of
 from sfumato.engines.protocol import Engine
-from sfumato.engines.tables import engine_of
+from sfumato.engines.tables import engine_of, private_engine
 from sfumato.errors import ColumnError, PolicyError
 from sfumato.losses import loss as parse_loss
 from sfumato.masking.streamed import StoredRows
@@ -129,7 +129,7 @@ def synthesize(
     """
     made_by = generator_of(generator)
     asked = criteria(require, k) if k is not None or require else ()
-    table = engine_of(data)
+    table = (private_engine if made_by.private else engine_of)(data)
     place = destination(to, table)
     if isinstance(place, Table):
         raise PolicyError("a synthetic table is released into a folder of files", got="a table", allowed='to="out/"')

@@ -43,7 +43,7 @@ def bounds(
         hint = "sfumato dp bounds data.csv pay --epsilon 0.1 --budget 1 --ledger ledger.sqlite"
         raise PolicyError("bounds needs --epsilon, --budget and --ledger", hint=hint)
     with Progress("reading"), notes():
-        data = inputs.table(file, reading.reader)
+        data = inputs.private_table(file, reading.reader)
         session = sf.dp.Session(
             data,
             budget,

@@ -76,7 +76,7 @@ def marginals(
     if ledger is not None:
         account = sf.dp.Account(ledger, budget, budget_delta, dataset=dataset)
     with Progress("reading"), notes():
-        data = inputs.table(file, reading.reader)
+        data = inputs.private_table(file, reading.reader)
         found = sf.dp.release_marginals(
             data, options.names(margin) or (), epsilon, delta or 0, rho, bounds=read_bounds(bounds),
             keys=read_keys(keys), bins=_bins(bins), hierarchies=options.recipes(hierarchy), person=person,
