@@ -133,3 +133,14 @@ def test_users_have_passwords_and_are_told_apart():
     nobody = call(own, "POST", "/login", headers={"origin": OURS}, data={"name": "eve", "password": "x"})
     assert nobody.status_code == 401
     assert call(own, "POST", "/login", data={"name": "ann", "password": "sesame"}).status_code == 403
+
+
+def test_pages_of_the_gate_speak_the_language_of_the_browser():
+    italian = {"accept-language": "it-IT,it;q=0.9"}
+    assert "contiene il token" in call(gate(), headers=italian).text
+    users = gate(users={"ann": hash_password("sesame")})
+    assert '<html lang="it">' in (got := call(users, headers=italian).text)
+    assert "<button>Entra</button>" in got
+    asked = {"headers": {"origin": OURS, **italian}, "data": {"name": "ann", "password": "x"}}
+    assert "Nessun utente" in call(users, "POST", "/login", **asked).text
+    assert "Sign in" in call(users).text

@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from sfumato.service.limits import RateLimits
 from sfumato.service.secret import hash_password, is_password
+from sfumato.studio.texts import Texts, preferred
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -42,15 +43,27 @@ HEADERS = [
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
 ]
-PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Sfumato Studio</title>
-<meta name="viewport" content="width=device-width"><style>body{{font:16px/1.5 system-ui,sans-serif;max-width:32rem;
-margin:15vh auto;padding:0 1rem;color:#1f2933}}input,button{{font:inherit;padding:.5rem .8rem;margin:.2rem 0 1rem;
-width:100%;box-sizing:border-box}}button{{background:#23527c;color:#fff;border:0;border-radius:4px}}</style>
-<main><h1>Sfumato Studio</h1>{body}</main></html>"""
-CLOSED = "<p>Open the address that <code>sfumato studio</code> printed in its terminal: it has the token.</p>"
-LOGIN = """{note}<form method="post" action="/login"><label>Name<input name="name" autocomplete="username" required
-autofocus></label><label>Password<input name="password" type="password" autocomplete="current-password" required>
-</label><button>Sign in</button></form>"""
+PAGE = """<!doctype html><html lang="{language}"><meta charset="utf-8"><title>{title}</title>
+<meta name="viewport" content="width=device-width"><style>:root{{color-scheme:light dark;--paper:#f7f5f0;--card:#fdfcf9;
+--ink:#2a2724;--rule:#8f877d;--accent:#35685f}}@media(prefers-color-scheme:dark){{:root{{--paper:#1b1917;--card:#23201d;
+--ink:#e9e3d9;--accent:#8cc0b2}}}}body{{background:var(--paper);color:var(--ink);font:16px/1.55 system-ui,sans-serif;
+margin:15vh auto;max-width:24rem;padding:0 1rem}}h1{{font:500 1.8rem/1.2 Palatino,Georgia,serif}}input,button{{
+border:1px solid var(--rule);border-radius:4px;box-sizing:border-box;font:inherit;margin:.2rem 0 1rem;padding:.5rem
+.8rem;width:100%}}input{{background:var(--card);color:var(--ink)}}button{{background:var(--accent);border:0;
+color:var(--card);cursor:pointer}}:focus-visible{{outline:3px solid var(--accent);outline-offset:2px}}</style>
+<main><h1>{title}</h1>{body}</main></html>"""
+LOGIN = """<form method="post" action="/login"><label>{name}<input name="name" autocomplete="username" required
+autofocus></label><label>{password}<input name="password" type="password" autocomplete="current-password" required>
+</label><button>{sign_in}</button></form>"""
+
+
+def page(headers: Mapping[bytes, str], *said: str, login: bool = False) -> str:
+    """A page of sentences in the language of the browser, with the form to sign in or without."""
+    text = Texts(preferred(headers.get(b"accept-language", "")))
+    body = "".join(f"<p>{text(f'gate.{name}')}</p>" for name in said)
+    if login:
+        body += LOGIN.format(**{name: text(f"gate.{name}") for name in ("name", "password", "sign_in")})
+    return PAGE.format(language=text.language, title=text("studio.title"), body=body)
 
 
 class StudioGate:
@@ -75,15 +88,15 @@ class StudioGate:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         websocket = scope["type"] == "websocket"
         if headers.get(b"host", "").lower() not in self.hosts:
-            await self._refuse(scope, send, 421, "<p>The studio has another name.</p>")
+            await self._refuse(scope, send, 421, page(headers, "other_name"))
         elif not self._is_ours(headers, websocket or scope["method"] not in ("GET", "HEAD")):
-            await self._refuse(scope, send, 403, "<p>This request comes from another page.</p>")
+            await self._refuse(scope, send, 403, page(headers, "other_page"))
         elif not websocket and self.users and scope["path"] == "/login" and scope["method"] == "POST":
-            await self._login(receive, send)
+            await self._login(headers, receive, send)
         elif not websocket and "token=" in scope["query_string"].decode("latin-1"):
-            await self._exchange(scope, send)
+            await self._exchange(scope, headers, send)
         elif (user := self._user(headers)) is None:
-            await self._refuse(scope, send, 401, LOGIN.format(note="") if self.users else CLOSED)
+            await self._refuse(scope, send, 401, page(headers, login=True) if self.users else page(headers, "closed"))
         else:
             scope.setdefault("state", {})["user"] = user
             await self.app(scope, receive, self._guarded(send))
@@ -111,18 +124,18 @@ class StudioGate:
         secure = "; Secure" if self.secure else ""
         return b"set-cookie", f"{COOKIE}={value}; Path=/; HttpOnly; SameSite=Strict{secure}".encode()
 
-    async def _exchange(self, scope: Scope, send: Send) -> None:
+    async def _exchange(self, scope: Scope, headers: Mapping[bytes, str], send: Send) -> None:
         """A token for a cookie; the address is then without it."""
         asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         given = "".join(value for name, value in asked if name == "token")
         if not self.token or not hmac.compare_digest(given.encode(), self.token.encode()):
-            await self._refuse(scope, send, 401, CLOSED)
+            await self._refuse(scope, send, 401, page(headers, "closed"))
             return
         rest = urlencode([(name, value) for name, value in asked if name != "token"])
         path = "/" + scope["path"].lstrip("/")  # never the name of another host
         await _respond(send, 303, [self._admit(OWNER), (b"location", (path + (f"?{rest}" if rest else "")).encode())])
 
-    async def _login(self, receive: Receive, send: Send) -> None:
+    async def _login(self, headers: Mapping[bytes, str], receive: Receive, send: Send) -> None:
         body = bytearray()
         while True:
             message = await receive()
@@ -135,8 +148,7 @@ class StudioGate:
         form = dict(parse_qsl(body.decode("utf-8", "replace")))
         name = form.get("name", "")
         if self._limits.take(f"password of {name}", TRIES):
-            note = "<p>Too many tries: wait a minute.</p>"
-            await _respond(send, 429, [], PAGE.format(body=LOGIN.format(note=note)))
+            await _respond(send, 429, [], page(headers, "too_many", login=True))
             return
         stored = self.users.get(name)
         async with self._hashing:  # a name that is unknown costs as much
@@ -144,14 +156,13 @@ class StudioGate:
         if right and stored is not None:
             await _respond(send, 303, [self._admit(name), (b"location", b"/")])
             return
-        note = "<p>No user has this name and password.</p>"
-        await _respond(send, 401, [], PAGE.format(body=LOGIN.format(note=note)))
+        await _respond(send, 401, [], page(headers, "wrong", login=True))
 
     async def _refuse(self, scope: Scope, send: Send, status: int, body: str) -> None:
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
         else:
-            await _respond(send, status, [], PAGE.format(body=body))
+            await _respond(send, status, [], body)
 
     def _guarded(self, send: Send) -> Send:
         async def guarded(message: MutableMapping[str, Any]) -> None:
