@@ -54,7 +54,7 @@ def measured(asked: Mapping[str, Any], progress: Any) -> dict[str, Any]:
             "counts": _at(utility, "queries", "median"),
             "pairs": _at(utility, "synthetic", "utility", "marginals", "value"),
         },
-        "notes": [*risk.get("notes", ()), *utility.get("notes", ())],
+        "notes": [*found.notes, *risk.get("notes", ()), *utility.get("notes", ())],
         "columns": [name for name in found.pair.shared if name in quasi]
         + [name for name in found.pair.shared if name not in quasi],
     }

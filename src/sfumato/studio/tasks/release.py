@@ -11,7 +11,7 @@ from sfumato.policyfile.file import PolicyFile
 from sfumato.policyfile.protection import made_by
 from sfumato.studio.tasks.protection import described
 from sfumato.studio.tasks.table import checked, draft_of
-from sfumato.studio.tasks.trial import run
+from sfumato.studio.tasks.trial import noted, run
 
 
 def planned(asked: Mapping[str, Any], progress: Any) -> dict[str, Any]:
@@ -55,7 +55,6 @@ def _becoming(by: str, columns: list[str], policy: PolicyFile, steps: Any) -> di
 
 def make(asked: Mapping[str, Any], folder: str, progress: Any) -> dict[str, Any]:
     """Write a release into a folder, and say what verify finds there."""
-    from sfumato.cli.console import notes
     from sfumato.engines.memory.table import MemoryTable
 
     draft = draft_of(asked)
@@ -63,7 +62,7 @@ def make(asked: Mapping[str, Any], folder: str, progress: Any) -> dict[str, Any]
     draft.tables["output"] = {**draft.tables.get("output", {}), "path": folder, "overwrite": False}
     draft.tables["output"].pop("table", None)
     opened, policy = checked(draft, by)
-    with notes() as told:
+    with noted() as told:
         if opened.stored:
             run(by, policy, opened.data, **policy.stored(), progress=progress)
         else:

@@ -21,7 +21,8 @@ def find(asked: Mapping[str, Any], progress: Any) -> dict[str, Any]:
     by = made_by(asked["tables"])
     try:
         if by == "recoding":
-            return {"by": by, **figures(released(asked, progress))}
+            release, notes = released(asked, progress)
+            return {"by": by, **figures(release), "notes": list(notes)}
         return changed(asked, progress)
     except Infeasible as error:
         closest = error.closest if isinstance(error.closest, Mapping) else {}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import tempfile
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any
 
 import polars as pl
 
+from sfumato.cli.console import notes
+from sfumato.errors import UndecidedColumns
 from sfumato.policyfile.file import Draft, PolicyFile
 from sfumato.policyfile.protection import made_by
 from sfumato.studio.tasks.table import checked, draft_of, file_marks, rows_of
@@ -31,6 +34,7 @@ class Trial:
     by: str
     promised: bool
     sampled: bool
+    notes: tuple[str, ...]  # what the library has to say
 
     @cached_property
     def pair(self) -> Any:
@@ -54,24 +58,28 @@ def tried(asked: Mapping[str, Any], progress: Any) -> Trial:
     from sfumato.engines.memory.table import MemoryTable
 
     data = table.frame if opened.stored else MemoryTable(table.frame, reading=opened.reading)
-    found = _trials[key] = Trial(
-        run(by, policy, data, progress=progress), table.frame, by, bool(policy.require), table.sampled
-    )
+    with noted() as told:
+        release = run(by, policy, data, progress=progress)
+    found = _trials[key] = Trial(release, table.frame, by, bool(policy.require), table.sampled, tuple(told))
     while len(_trials) > KEPT:
         _trials.popitem(last=False)
     return found
 
 
-def released(asked: Mapping[str, Any], progress: Any) -> Any:
-    """The release of a policy, of all rows: one of an out-of-core table is made anew, and gone but for its figures."""
+def released(asked: Mapping[str, Any], progress: Any) -> tuple[Any, tuple[str, ...]]:
+    """The release of a policy, of all rows, and notes: one of an out-of-core table is made anew, and gone but for its
+    figures."""
     draft, by = _drafted(asked)
     opened, _ = checked(draft, by)
     if not opened.stored:
-        return tried(asked, progress).release
+        found = tried(asked, progress)
+        return found.release, found.notes
     with tempfile.TemporaryDirectory(dir=Path(asked["folder"]) / "private") as folder:
         draft.tables["output"] = {**draft.tables["output"], "path": str(Path(folder) / "out")}
         opened, policy = checked(draft, by)
-        return run(by, policy, opened.data, **policy.stored(), progress=progress)
+        with noted() as told:
+            release = run(by, policy, opened.data, **policy.stored(), progress=progress)
+        return release, tuple(told)
 
 
 def run(by: str, policy: PolicyFile, data: Any, **more: Any) -> Any:
@@ -79,7 +87,19 @@ def run(by: str, policy: PolicyFile, data: Any, **more: Any) -> Any:
     import sfumato as sf
 
     verb: Any = {"recoding": sf.anonymize, "masking": sf.mask, "synthesis": sf.synthesize}[by]
-    return verb(data, **policy.asked_of(by), **more)
+    try:
+        return verb(data, **policy.asked_of(by), **more)
+    except UndecidedColumns as error:
+        raise error.told_in("file") from None
+
+
+@contextmanager
+def noted() -> Iterator[list[str]]:
+    """Collect what the library notes, without hints for the shell."""
+    found: list[str] = []
+    with notes("file") as told:
+        yield found
+    found += [one.partition(". --")[0] for one in told]
 
 
 def _drafted(asked: Mapping[str, Any]) -> tuple[Draft, str]:

@@ -147,7 +147,7 @@ def _promises(context: PageContext, figures: Mapping[str, Any]) -> None:
             if term == "Measured":
                 _promise(context, "measured", True, sentence, None)
     for note in figures.get("notes", ()):
-        ui.label(text.said(note)).classes("quiet note")
+        ui.label(as_sentence(text.said(note))).classes("quiet note")
     with ui.element("dl").classes("told"):
         for term, sentence in figures["told"]:
             if term not in (*SAID, "Measured"):

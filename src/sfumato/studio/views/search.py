@@ -381,6 +381,8 @@ def _result(context: PageContext, found: Mapping[str, Any]) -> None:
                     bar = ui.linear_progress(one["loss"] or 0, show_value=False).props("instant-feedback")
                     bar.props["aria-label"] = text("search.loss_of", column=one["name"])
                     ui.label(text.number(one["loss"])).classes("quiet")
+        for note in found.get("notes", ()):
+            ui.label(as_sentence(text.said(note))).classes("quiet note")
         _keep(context, found["title"], found)
 
 
