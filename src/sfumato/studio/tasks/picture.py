@@ -20,7 +20,7 @@ PAST = 0.35  # how far a point stands beside its category at most
 
 def partition(asked: Mapping[str, Any], x: str, y: str, progress: Any) -> dict[str, Any]:
     """Some rows as points, before; the classes that they are in, and the rows that were left out, after."""
-    release, _ = released(asked, progress)
+    release = released(asked, progress)
     if not release.in_memory:
         raise PolicyError("a picture needs the table in memory", hint="draw it of a sample, as a project of its own")
     original, table = release.original, release.table

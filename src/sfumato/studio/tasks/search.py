@@ -21,7 +21,8 @@ def find(asked: Mapping[str, Any], progress: Any) -> dict[str, Any]:
     by = made_by(asked["tables"])
     try:
         if by == "recoding":
-            release, notes = released(asked, progress)
+            release = released(asked, progress)
+            notes = tried(asked, progress).notes if release.in_memory else ()
             return {"by": by, **figures(release), "notes": list(notes)}
         return changed(asked, progress)
     except Infeasible as error:

@@ -66,20 +66,17 @@ def tried(asked: Mapping[str, Any], progress: Any) -> Trial:
     return found
 
 
-def released(asked: Mapping[str, Any], progress: Any) -> tuple[Any, tuple[str, ...]]:
-    """The release of a policy, of all rows, and notes: one of an out-of-core table is made anew, and gone but for its
-    figures."""
+def released(asked: Mapping[str, Any], progress: Any) -> Any:
+    """The release of a policy, of all rows: one of an out-of-core table is made anew, and gone but for its figures."""
     draft, by = _drafted(asked)
     opened, _ = checked(draft, by)
     if not opened.stored:
-        found = tried(asked, progress)
-        return found.release, found.notes
+        return tried(asked, progress).release
     with tempfile.TemporaryDirectory(dir=Path(asked["folder"]) / "private") as folder:
         draft.tables["output"] = {**draft.tables["output"], "path": str(Path(folder) / "out")}
         opened, policy = checked(draft, by)
-        with noted() as told:
-            release = run(by, policy, opened.data, **policy.stored(), progress=progress)
-        return release, tuple(told)
+        with noted():
+            return run(by, policy, opened.data, **policy.stored(), progress=progress)
 
 
 def run(by: str, policy: PolicyFile, data: Any, **more: Any) -> Any:
