@@ -181,3 +181,12 @@ class Described(ABC):
 
 def _is_real(value: object) -> TypeGuard[float]:
     return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def gigabytes(size: int) -> str:
+    """Bytes for people.
+
+    >>> gigabytes(2_500_000_000)
+    '2.5 GB'
+    """
+    return f"{size / 1e9:.1f} GB"

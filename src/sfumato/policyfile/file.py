@@ -39,6 +39,7 @@ from sfumato.policyfile.tables import (
     RolesTable,
     SearchTable,
     SynthesisTable,
+    instead,
     make_recipe,
     make_variant,
 )
@@ -552,7 +553,7 @@ def input_faults(origin: Origin, faults: Faults, stored: bool) -> None:
         if origin.database:
             tell(OF_A_FILE, "input", key)
         elif key not in STREAMED:
-            tell(f"is not for files that are streamed{_instead(origin, places)}", "input", key)
+            tell(f"is not for files that are streamed{instead(origin, places)}", "input", key)
 
 
 def _table_told(places: Places) -> bool:
@@ -576,17 +577,17 @@ def _output_faults(origin: Origin | None, output: Output, bad: Iterable[str], fa
             tell("is of a file, and the release is a table", "output", "format")
     if origin is None or not stored:
         return
-    instead = _instead(origin, places)
+    otherwise = instead(origin, places)
     if output.format == "xlsx":
-        tell(f"xlsx cannot be streamed; use csv, tsv or parquet{instead}", "output", "format")
+        tell(f"xlsx cannot be streamed; use csv, tsv or parquet{otherwise}", "output", "format")
     if output.order == "input" and origin.database:
         tell("the rows of a table of a database have no order that could be kept", "output", "order")
     if output.order == "random" and output.table is not None:
         tell("a table of a database is in canonical order, or in none", "output", "order")
     if output.internal_report is not None:
-        tell(f"an out-of-core original cannot be compared with{instead}", "output", "internal_report")
+        tell(f"an out-of-core original cannot be compared with{otherwise}", "output", "internal_report")
     if output.pdf:
-        tell(f"there is no PDF of a release that is not in memory{instead}", "output", "pdf")
+        tell(f"there is no PDF of a release that is not in memory{otherwise}", "output", "pdf")
 
 
 def _refuse_search(search: Any, faults: Faults) -> None:
@@ -597,9 +598,3 @@ def _refuse_search(search: Any, faults: Faults) -> None:
         refuse_out_of_core(search)
     except PolicyError as error:
         faults.tell(str(error), "search", "method")
-
-
-def _instead(origin: Origin, places: Places) -> str:
-    """What to do about a file that could be read into memory as well."""
-    how = "stream = false" if places.file else "--no-stream"
-    return "" if origin.database or origin.many else f"; {how} reads the file into memory"

@@ -366,3 +366,9 @@ def ending(path: str | Path) -> str:
 
 def _pattern(path: str | Path) -> bool:
     return glob.has_magic(str(path)) and not Path(path).exists()
+
+
+def instead(origin: Origin, places: Places) -> str:
+    """What to do about a file that could be read into memory as well."""
+    how = "stream = false" if places.file else "--no-stream"
+    return "" if origin.database or origin.many else f"; {how} reads the file into memory"

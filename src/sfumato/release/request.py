@@ -25,7 +25,7 @@ from sfumato.core.protocols import BY_CONSTRUCTION, PROVEN
 from sfumato.core.registry import field_values
 from sfumato.core.roles import REST, K, Roles, Undecided, check_roles, digits_of, undecided
 from sfumato.core.spelling import warn_of_spellings
-from sfumato.core.wording import count, quoted
+from sfumato.core.wording import count, gigabytes, quoted
 from sfumato.criteria import CRITERIA, criterion, parse
 from sfumato.criteria.named import protected_by
 from sfumato.criteria.of_labels import OfLabels
@@ -568,11 +568,6 @@ def refuse_size(sample: pl.DataFrame, columns: Sequence[str], cells: int, most: 
             allowed=f"max_cells={most:,}",
             hint=f"coarsen or leave out the columns with the most values, {named}, or allow more max_cells",
         )
-
-
-def gigabytes(size: int) -> str:
-    """Bytes for people."""
-    return f"{size / 1e9:.1f} GB"
 
 
 def refuse_out_of_core(method: Any, normalise: Any = False) -> None:

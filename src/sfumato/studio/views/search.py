@@ -13,7 +13,7 @@ from sfumato.studio.context import PageContext, with_progress
 from sfumato.studio.forms import Form, columns_by_role, variants
 from sfumato.studio.layout import heading
 from sfumato.studio.views import VIEWS, lattice, picture, synthesis
-from sfumato.studio.views.steps import Steps, as_sentence
+from sfumato.studio.views.steps import MaskingSteps, as_sentence
 
 DEFAULT, LOSS = "auto", "lm"
 BESIDE = ("loss", "suppression", "tidy", "max_cells", "seed", "account")  # keys that are of no method, seeds of some
@@ -60,7 +60,7 @@ async def _changing(context: PageContext, by: str, table: Mapping[str, Any]) -> 
             with paid:
                 await synthesis.account(context, "synthesis" if by == "synthesis" else "search", found["private"])
 
-    drawn: Any = (Steps if by == "masking" else synthesis.Synthesis)(context, table, look)
+    drawn: Any = (MaskingSteps if by == "masking" else synthesis.SynthesisForm)(context, table, look)
     await drawn.draw()
     if by == "masking" and not context.policy.get("mask"):
         return
@@ -167,7 +167,7 @@ async def _around(context: PageContext) -> None:
     some = bool(context.policy.get("mask"))
     with ui.expansion(text("search.around"), value=some).classes("w-full bordered around").mark("around") as folded:
         area = ui.column().classes("w-full gap-3")
-    steps: list[Steps] = []
+    steps: list[MaskingSteps] = []
 
     async def look() -> None:
         described = await context.run("protection.described", context.asked(), slot=f"steps {ui.context.client.id}")
@@ -178,7 +178,7 @@ async def _around(context: PageContext) -> None:
         found = await context.run("protection.columns", context.asked())
         if found is None or area.is_deleted:
             return
-        steps[:] = [Steps(context, found, look, around=True)]
+        steps[:] = [MaskingSteps(context, found, look, around=True)]
         with area:
             ui.label(text("search.around_about")).classes("quiet")
             await steps[0].draw()

@@ -15,7 +15,7 @@ BESIDE = ("step", "when")  # keys that are of no masker
 WHEN = ("before", "after")  # the search
 
 
-class Steps:
+class MaskingSteps:
     """The steps of a policy as cards, which show what a check says of them; around a search, each with its time."""
 
     def __init__(

@@ -16,7 +16,7 @@ DRAWN, DRAWN_PRIVATELY = ("rows", "m", "copies", "hold_out"), ("rows", "m")
 ACCOUNT = ("ledger", "epsilon", "delta", "dataset")
 
 
-class Synthesis:
+class SynthesisForm:
     """The generator and how its rows are drawn, which shows what a check says of it."""
 
     def __init__(self, context: PageContext, table: Mapping[str, Any], changed: Callable[[], Awaitable[None]]) -> None:
