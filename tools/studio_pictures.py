@@ -157,7 +157,7 @@ def settled(page: Any) -> None:
     """Wait until nothing works or moves any more."""
     page.locator(".progress-card, .q-spinner").first.wait_for(state="detached")
     page.mouse.move(0, 0)
-    page.wait_for_timeout(400)
+    page.wait_for_timeout(250)
 
 
 def photograph(page: Any, tallest: int = TALLEST) -> Image.Image:
