@@ -12,7 +12,7 @@ from sfumato.core.hierarchy import Categories
 from sfumato.errors import HierarchyError
 from sfumato.hierarchies import HIERARCHIES, parse
 from sfumato.studio.context import Drawn, PageContext
-from sfumato.studio.cuts import read, shown, step_of
+from sfumato.studio.cuts import new_cut, read, shown, step_of
 from sfumato.studio.project import create
 from sfumato.studio.server import Studio
 from sfumato.studio.tasks import forms, hierarchies
@@ -175,6 +175,7 @@ def test_faults_of_a_form_name_its_parameter(project, name, given, fault):
 def test_cuts_are_round(tmp_path):
     assert [shown(33.333, step_of(0, 90)), shown(1234.5, step_of(0, 99_999))] == ["33", "1000"]
     assert read("10, x, 20 / 20") == [10, 20]
+    assert {new_cut(18, oldest, []) for oldest in (95, 99, 103)} == {60}  # it tells of nobody how old they are
 
 
 class Here:

@@ -63,6 +63,20 @@ def shown(value: float, step: float) -> str:
     return f"{round(value / step) * step:.{digits}f}"
 
 
+def new_cut(low: float, high: float, points: Sequence[float]) -> float:
+    """A cut in about the middle of the widest gap, at a number so round that it does not tell where values end: those
+    at the ends may be of suppressed rows.
+
+    >>> new_cut(18, 103, []), new_cut(18, 103, [60.0]), new_cut(0, 1, [0.5])
+    (60.0, 80.0, 0.2)
+    """
+    ends = [low, *sorted(one for one in points if low < one < high), high]
+    gap = max(range(len(ends) - 1), key=lambda i: ends[i + 1] - ends[i])
+    middle, step = (ends[gap] + ends[gap + 1]) / 2, step_of(low, high)
+    round_one = float(shown(middle, 10 * step))
+    return round_one if ends[gap] < round_one < ends[gap + 1] else middle
+
+
 def read(text: str) -> list[float]:
     """The numbers of a field that are some, those of the first level where there are several."""
     found = []
@@ -119,10 +133,8 @@ def draw(text: Texts, spread: Mapping[str, Any], field: Any) -> None:
         write(points)
 
     def add() -> None:
-        """A cut in the middle of the widest gap."""
-        points = [low, *sorted(one for one in read(field.value or "") if low < one < high), high]
-        gap = max(range(len(points) - 1), key=lambda i: points[i + 1] - points[i])
-        write([*read(field.value or ""), (points[gap] + points[gap + 1]) / 2])
+        points = read(field.value or "")
+        write([*points, new_cut(low, high, points)])
 
     with ui.element("div").classes("cuts-frame"):
         with ui.element("div").classes("cuts") as rail:
