@@ -28,7 +28,7 @@ class MaskingSteps:
         self.context, self.changed, self.around = context, changed, around
         self.columns = columns_by_role(context.policy, table["columns"])
         self.listed = [dict(one) for one in context.policy.get("mask", [])]
-        self.told: list[ui.element] = []
+        self.told: list[ui.element | None] = []
 
     async def draw(self) -> None:
         """A card per step, and a further one."""
@@ -56,6 +56,7 @@ class MaskingSteps:
                     button.set_enabled(0 <= to < len(self.listed))
                 self._icon("delete_outline", text("masking.remove", step=title), lambda: self._remove(number))
             if variant is None:
+                self.told.append(None)
                 return
             ui.label(text.said(variant["summary"])).classes("quiet")
             if self.around:
@@ -136,6 +137,8 @@ class MaskingSteps:
     def tell(self, described: Sequence[Mapping[str, Any] | None]) -> None:
         """Say in each card what its step does, to which columns, and what it leaves open."""
         for area, one in zip(self.told, described, strict=False):
+            if area is None:
+                continue
             area.clear()
             with area:
                 if one is not None:
