@@ -74,6 +74,7 @@ class StudioUser:
         await self.socket.connect(
             f"{self.home}?" + urlencode(asked).replace("True", "true"),
             headers={"Cookie": self.cookie, "Origin": self.home}, transports=["websocket"], socketio_path=SOCKET,
+            wait_timeout=60,
         )  # fmt: skip
         if not asked.get("implicit_handshake"):
             await self.socket.call("handshake", asked)
@@ -90,7 +91,11 @@ class StudioUser:
         given = {"Cookie": self.cookie, "Origin": self.home} if headers is None else headers
         try:
             await socket.connect(
-                f"{self.home}?{urlencode(asked)}", headers=given, transports=["websocket"], socketio_path=SOCKET
+                f"{self.home}?{urlencode(asked)}",
+                headers=given,
+                transports=["websocket"],
+                socketio_path=SOCKET,
+                wait_timeout=60,
             )
             return True, bool(await socket.call("handshake", asked))
         except socketio.exceptions.ConnectionError:

@@ -6,6 +6,7 @@ import asyncio
 import re
 import sqlite3
 import stat
+import zipfile
 
 import polars as pl
 import pytest
@@ -213,6 +214,9 @@ def test_users_of_a_shared_studio_name_no_files_of_its_machine(tmp_path):
         with pytest.raises(PolicyError, match="whoever runs it"):
             shared.refuse_paths({"input": {"path": path}}, project.folder)
         alone.refuse_paths({"input": {"path": path}}, project.folder)
+    # a database that was uploaded as something else may have a view that reads the files of others
+    with pytest.raises(PolicyError, match="whoever runs it"):
+        shared.refuse_paths({"input": {"path": "private/uploads/a.csv", "table": "view"}}, project.folder)
 
 
 def test_a_large_file_is_read_where_it_lies(tmp_path):
@@ -234,3 +238,27 @@ def test_files_of_a_table_are_watched(tmp_path):
     assert (size, gone) == (4, None)
     assert files_of({"input": {"path": "postgresql://h/d", "table": "t"}}, tmp_path) == []
     assert files_of({"input": {"path": "parts/*.csv"}}, tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["a\0b.csv", "x" * 5_000 + ".csv"])
+def test_a_path_that_no_system_takes_is_told(tmp_path, name):
+    with pytest.raises(OutputError, match="this is no path"):
+        data.summary(asked(tmp_path, name), quiet)
+    assert seen([tmp_path / name]) == [[str(tmp_path / name), None, None]]
+
+
+@pytest.mark.slow
+def test_a_workbook_made_to_fill_memory_is_refused(tmp_path):
+    xlsxwriter = pytest.importorskip("xlsxwriter")
+    with xlsxwriter.Workbook(tmp_path / "small.xlsx") as book:
+        book.add_worksheet("one").write(0, 0, "a")
+    with zipfile.ZipFile(tmp_path / "small.xlsx") as small, zipfile.ZipFile(tmp_path / "bomb.xlsx", "w", 8) as bomb:
+        for part in small.namelist():
+            with bomb.open(part, "w") as file:
+                file.write(small.read(part))
+                for _ in range(300 if part.endswith("sheet1.xml") else 0):
+                    file.write(b" " * 1_000_000)
+    assert (tmp_path / "bomb.xlsx").stat().st_size < 1_000_000
+    for task in (data.summary, data.dialect):
+        with pytest.raises(ReadError, match=r"unpacks to 0\.3 GB"):
+            task(asked(tmp_path, "bomb.xlsx"), quiet)

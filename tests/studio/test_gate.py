@@ -75,6 +75,9 @@ def test_a_token_leads_to_no_other_host():
         ({"origin": "null"}, 403),
         ({"origin": "http://localhost:8123"}, 200),
         ({"sec-fetch-site": "cross-site", "origin": "http://127.0.0.1:8123"}, 403),
+        ({"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}, 200),  # a link
+        ({"sec-fetch-site": "same-site", "sec-fetch-mode": "no-cors"}, 403),  # another port of this machine
+        ({"sec-fetch-site": "same-origin", "sec-fetch-mode": "cors"}, 200),
     ],
 )
 def test_host_and_origin_are_ours(headers, status):
@@ -144,3 +147,35 @@ def test_pages_of_the_gate_speak_the_language_of_the_browser():
     asked = {"headers": {"origin": OURS, **italian}, "data": {"name": "ann", "password": "x"}}
     assert "Nessun utente" in call(users, "POST", "/login", **asked).text
     assert "Sign in" in call(users).text
+
+
+def test_two_studios_of_a_machine_have_cookies_of_their_own():
+    first, second = gate(cookie="first"), gate(cookie="second")
+    cookies = {}
+    for own in (first, second):
+        cookies |= dict(call(own, path=f"/?token={own.token}").cookies)
+    assert set(cookies) == {"first", "second"}
+    assert [call(own, cookies=cookies).status_code for own in (first, second)] == [200, 200]
+    assert call(first, cookies={"first": cookies["second"]}).status_code == 401
+
+
+def test_a_browser_that_goes_away_is_no_fault():
+    async def broken(scope, receive, send):
+        await receive()
+        raise RuntimeError("No response returned.")
+
+    async def ask(message):
+        own = StudioGate(broken, {"127.0.0.1:8123"})
+        own._sessions["x"] = ""
+        headers = [(b"host", b"127.0.0.1:8123"), (b"cookie", f"{COOKIE}=x".encode())]
+
+        async def receive():
+            return {"type": message}
+
+        await own(
+            {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": headers}, receive, None
+        )
+
+    asyncio.run(ask("http.disconnect"))
+    with pytest.raises(RuntimeError):
+        asyncio.run(ask("http.request"))

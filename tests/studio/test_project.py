@@ -117,3 +117,50 @@ def test_releases_and_candidates_are_numbered(tmp_path):
     assert project.candidates() == []
     project.keep("note", "for the board")
     assert project.kept("note") == "for the board"
+
+
+def test_a_disk_that_fills_leaves_the_project_as_it_was(disk):
+    root = disk("300k")
+    project = create(root, "p", AGE)
+    filler = root / "filler"
+    refused = 0
+    for size in (200_000, 100_000, 50_000, 20_000, 10_000, 5_000, 2_000, 1_000) * 3:  # until nothing fits any more
+        try:
+            with filler.open("ab") as file:
+                file.write(b"x" * size)
+        except OSError:
+            pass
+        try:
+            project.change("roles", {"roles": {"quasi": ["age", f"column {size} {refused}" + "x" * 5_000]}})
+        except OutputError as error:
+            refused += 1
+            assert "disk" in str(error) or "space" in str(error)
+    assert refused
+    with pytest.raises(OutputError, match="cannot be made"):
+        create(root, "q")
+    assert not (root / "q").exists()
+    filler.unlink()
+    assert policy_of(project) == project.policy
+    project.change("roles", SEX)
+    assert policy_of(project) == project.policy == SEX
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage" * 100, "CREATE TABLE meta (key, value)", "CREATE TABLE x (y)"])
+def test_what_is_no_state_of_a_project_is_told(tmp_path, content):
+    folder = tmp_path / "p"
+    folder.mkdir()
+    if isinstance(content, bytes):
+        (folder / "project.sqlite").write_bytes(content)
+    else:
+        with sqlite3.connect(folder / "project.sqlite") as db:
+            db.execute(content)
+    with pytest.raises((ReadError, OutputError), match=r'"p" cannot be used|no project of the studio'):
+        opened(folder)
+    assert projects(tmp_path) == [folder]  # the page lists it, with what is wrong
+
+
+def test_a_link_is_not_listed(tmp_path):
+    there = create(tmp_path / "there", "p").folder
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "link").symlink_to(there)
+    assert projects(tmp_path / "here") == []

@@ -105,7 +105,7 @@ def test_without_a_cookie_or_from_elsewhere_no_socket_opens(studio):
                 {"Origin": studio},
                 {"Origin": "http://evil.example", "Cookie": ann.cookie},
                 {"Cookie": ann.cookie},
-                {"Origin": studio, "Cookie": "sfumato_studio=wrong"},
+                {"Origin": studio, "Cookie": "sfumato_studio_1=wrong"},
                 {"Origin": studio, "Cookie": ann.cookie, "Host": "evil.example"},
             ):
                 assert await ann.knock(ann.client, headers) == (False, False), headers

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 HIERARCHIES = ("file", "tree", "wide")  # forms of a hierarchy that name a file
-OTHERS = {"require": ("reference",), "mask": ("key", "vault"), "output": ("path", "internal_report")}
+# of ours: the table of builders comes with all that they need, which a page of the studio has no use for
+BUILDERS = frozenset(
+    (
+        "age", "coordinates", "countries", "dates", "either", "file", "flat", "icd10", "income", "intervals", "ip",
+        "isced", "isco", "learned", "levels", "nace", "nuts", "order", "postcode", "prefix", "redact", "tree", "wide",
+    )
+)  # fmt: skip
+OTHERS = {"require": ("reference",), "mask": ("key", "vault", "matrix"), "output": ("path", "internal_report")}
 
 
 def with_paths(tables: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
@@ -28,8 +37,6 @@ def with_paths(tables: Mapping[str, Any], change: Callable[[str], str]) -> dict[
         return {key: new(value) if key in keys else value for key, value in table.items()}
 
     def hierarchy(spec: Any) -> Any:
-        from sfumato.hierarchies import HIERARCHIES as BUILDERS
-
         if isinstance(spec, Mapping):
             several = spec.get("either")
             each = [hierarchy(one) for one in several] if isinstance(several, list) else hierarchy(several)
@@ -41,7 +48,7 @@ def with_paths(tables: Mapping[str, Any], change: Callable[[str], str]) -> dict[
             return "either:" + " or ".join(hierarchy(one.strip()) for one in rest.split(" or "))
         if colon and form in HIERARCHIES:
             return f"{form}:{new(rest)}"
-        return spec if form in BUILDERS or form == "cuts" else new(spec)  # any other text names a file
+        return spec if _is_builder(form) else new(spec)  # any other text names a file
 
     def hierarchies(table: Any) -> Any:
         return {column: hierarchy(spec) for column, spec in table.items()} if isinstance(table, Mapping) else table
@@ -61,6 +68,14 @@ def with_paths(tables: Mapping[str, Any], change: Callable[[str], str]) -> dict[
         elif isinstance(table, Mapping) and "account" in table:
             found[name] = {**table, "account": keyed(table["account"], ("ledger",))}
     return found
+
+
+def _is_builder(form: str) -> bool:
+    """Whether a text that begins so makes a hierarchy by a rule."""
+    loaded = sys.modules.get("sfumato.hierarchies")
+    if form == "cuts" or form in BUILDERS or (loaded is not None and form in loaded.HIERARCHIES):
+        return True
+    return any(point.name == form for point in entry_points(group="sfumato.hierarchies"))
 
 
 def step_from(step: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -91,4 +106,5 @@ def leading_out(tables: Mapping[str, Any], folder: Path) -> list[str]:
     written = tables.get("input", {}).get("path", [])
     named = [*(written if isinstance(written, list) else [written])]
     named += [str(table.get("account", {}).get("ledger", "")) for table in tables.values() if isinstance(table, dict)]
+    named.append(tables.get("output", {}).get("path", ""))
     return found + [path for path in named if isinstance(path, str) and "://" in path]

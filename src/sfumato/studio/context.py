@@ -14,6 +14,7 @@ from nicegui import ui
 from sfumato.core.progress import SearchMessage
 from sfumato.errors import Cancelled, PolicyError, SfumatoError
 from sfumato.policyfile.paths import leading_out
+from sfumato.studio.log import FAULT
 from sfumato.studio.project import Project, StaleState
 from sfumato.studio.texts import Texts
 from sfumato.studio.worker import Job
@@ -75,8 +76,13 @@ class PageContext:
         return True
 
     def refuse_paths(self, policy: Mapping[str, Any], folder: Path) -> None:
-        """Raise a PolicyError where one of several users names a file outside of the project, or a database."""
-        if self.studio.users and (paths := leading_out(policy, folder)):
+        """Raise a PolicyError where one of several users names a file outside of the project, or a database: what
+        stands in one may read any file."""
+        if not self.studio.users:
+            return
+        paths = leading_out(policy, folder)
+        paths += [str(policy[name]["table"]) for name in ("input", "output") if "table" in policy.get(name, {})]
+        if paths:
             what = "files and databases of this machine are for whoever runs it"
             raise PolicyError(what, got=f'"{paths[0]}"', hint="upload the file")
 
@@ -113,9 +119,10 @@ class PageContext:
         for job in self.jobs:
             job.cancel()
 
-    def complain(self, error: SfumatoError) -> None:
+    def complain(self, error: Exception) -> None:
         """Say on the page what went wrong."""
-        ui.notify(self.texts.said(str(error)), type="negative", multi_line=True, timeout=15_000, close_button=True,
+        said = self.texts.said(str(error) if isinstance(error, SfumatoError) else FAULT)
+        ui.notify(said, type="negative", multi_line=True, timeout=15_000, close_button=True,
                   classes="multi-line-notification")  # fmt: skip
 
     def asked(self) -> Mapping[str, Any]:

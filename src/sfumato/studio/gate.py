@@ -68,10 +68,17 @@ def page(headers: Mapping[bytes, str], *said: str, login: bool = False) -> str:
 
 class StudioGate:
     """An ASGI application around another. `users` are names and hashes of passwords; without any there is one user, who
-    has the token."""
+    has the token. `cookie` is the name of this studio's cookie: browsers keep those of all ports together."""
 
-    def __init__(self, app: App, hosts: set[str], secure: bool = False, users: Mapping[str, str] | None = None) -> None:
-        self.app, self.secure = app, secure
+    def __init__(
+        self,
+        app: App,
+        hosts: set[str],
+        secure: bool = False,
+        users: Mapping[str, str] | None = None,
+        cookie: str = COOKIE,
+    ) -> None:
+        self.app, self.secure, self.cookie = app, secure, cookie
         self.hosts = {host.lower() for host in hosts}  # as a browser names them, with the port
         self.users = dict(users or {})
         self.token = "" if self.users else secrets.token_urlsafe(32)
@@ -99,20 +106,36 @@ class StudioGate:
             await self._refuse(scope, send, 401, page(headers, login=True) if self.users else page(headers, "closed"))
         else:
             scope.setdefault("state", {})["user"] = user
-            await self.app(scope, receive, self._guarded(send))
+            await self._served(scope, receive, send)
+
+    async def _served(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand a request on. That a browser went away before it was answered is no fault."""
+        gone = False
+
+        async def heard() -> MutableMapping[str, Any]:
+            nonlocal gone
+            message = await receive()
+            gone = gone or message["type"] == "http.disconnect"
+            return message
+
+        try:
+            await self.app(scope, heard, self._guarded(send))
+        except RuntimeError:
+            if not gone:
+                raise
 
     def _is_ours(self, headers: Mapping[bytes, str], needed: bool) -> bool:
         origin = headers.get(b"origin")
-        site = headers.get(b"sec-fetch-site", "none")
-        if site not in ("none", "same-origin") and (needed or origin is not None):
-            return False
+        elsewhere = headers.get(b"sec-fetch-site", "none") not in ("none", "same-origin")
+        if elsewhere and (needed or origin is not None or headers.get(b"sec-fetch-mode") != "navigate"):
+            return False  # another page may link here, and no more
         if origin is None:
             return not needed
         return origin.lower() in {f"{'https' if self.secure else 'http'}://{host}" for host in self.hosts}
 
     def _user(self, headers: Mapping[bytes, str]) -> str | None:
         try:
-            given = SimpleCookie(headers.get(b"cookie", "")).get(COOKIE)
+            given = SimpleCookie(headers.get(b"cookie", "")).get(self.cookie)
         except CookieError:
             return None
         return None if given is None else self._sessions.get(given.value)
@@ -122,7 +145,7 @@ class StudioGate:
         value = secrets.token_urlsafe(32)
         self._sessions[value] = user
         secure = "; Secure" if self.secure else ""
-        return b"set-cookie", f"{COOKIE}={value}; Path=/; HttpOnly; SameSite=Strict{secure}".encode()
+        return b"set-cookie", f"{self.cookie}={value}; Path=/; HttpOnly; SameSite=Strict{secure}".encode()
 
     async def _exchange(self, scope: Scope, headers: Mapping[bytes, str], send: Send) -> None:
         """A token for a cookie; the address is then without it."""

@@ -20,12 +20,12 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.engines.atomic import atomic_file
+from sfumato.engines.atomic import atomic_file, is_full
 from sfumato.errors import OutputError, PolicyError, ReadError
 from sfumato.policyfile.dump import dump
 from sfumato.policyfile.paths import absolute
@@ -70,6 +70,8 @@ class Project:
             raise ReadError(f'"{folder}" is no project of the studio', hint=f"it has no {STATE}")
         with self._database() as db:
             found = dict(db.execute("SELECT key, value FROM meta"))
+        if not str(found.get("format")).isdigit():
+            raise ReadError(f'"{folder}" is no project of the studio', hint=f"its {STATE} was made by something else")
         if int(found["format"]) > FORMAT:
             raise ReadError(f'{LATER}: "{folder.name}"', hint="update Sfumato, and open it again")
 
@@ -119,10 +121,16 @@ class Project:
             if json.dumps(now.policy) == text:
                 return now
             self._write_policy(tables)
-            with self._database() as db:
-                number = db.execute("SELECT max(number) FROM steps").fetchone()[0] + 1
-                db.execute("INSERT INTO steps VALUES (?, ?, ?, ?, ?)", (number, now.number, name, text, time.time()))
-                db.execute("UPDATE meta SET value = ? WHERE key = 'position'", (str(number),))
+            try:
+                with self._database() as db:
+                    number = db.execute("SELECT max(number) FROM steps").fetchone()[0] + 1
+                    step = number, now.number, name, text, time.time()
+                    db.execute("INSERT INTO steps VALUES (?, ?, ?, ?, ?)", step)
+                    db.execute("UPDATE meta SET value = ? WHERE key = 'position'", (str(number),))
+            except OutputError:
+                with suppress(OutputError):
+                    self._write_policy(now.policy)
+                raise
         self._tell()
         return self.step
 
@@ -253,10 +261,19 @@ def create(root: Path, name: str, policy: Mapping[str, Any] | None = None) -> Pr
         raise OutputError(f'there is a project "{name}" already', hint="choose another name, or open it") from None
     except OSError as error:
         raise OutputError(f"the project cannot be made in {root}: {error.strerror}") from None
+    try:
+        return _filled(folder, dict(policy or {}))
+    except (OSError, sqlite3.Error, OutputError) as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        full = is_full(error) if isinstance(error, OSError) else "full" in str(error)
+        why = "the disk is full" if full else getattr(error, "strerror", None) or str(error)
+        raise OutputError(f"the project cannot be made in {root}: {why}") from None
+
+
+def _filled(folder: Path, tables: dict[str, Any]) -> Project:
     for part in (PRIVATE, RELEASES, HIERARCHIES):
         (folder / part).mkdir(mode=0o700)
     os.close(os.open(folder / STATE, os.O_CREAT | os.O_WRONLY, 0o600))
-    tables = dict(policy or {})
     with closing(sqlite3.connect(folder / STATE)) as db, db:
         db.execute("PRAGMA journal_mode=WAL")
         db.executescript(SCHEMA)
@@ -283,8 +300,15 @@ def opened(folder: Path) -> Project:
 
 def projects(root: Path) -> list[Path]:
     """The folders of the projects below a root, the one changed last first."""
-    found = [path for path in root.iterdir() if (path / STATE).is_file()] if root.is_dir() else []
-    return sorted(found, key=lambda path: (path / STATE).stat().st_mtime, reverse=True)
+    found: list[tuple[float, Path]] = []
+    try:
+        for path in root.iterdir() if root.is_dir() else ():
+            with suppress(OSError):  # one that is deleted meanwhile, or may not be read
+                if (path / STATE).is_file() and not path.is_symlink():
+                    found.append(((path / STATE).stat().st_mtime, path))
+    except OSError as error:
+        raise ReadError(f"the projects in {root} cannot be read: {error.strerror}") from None
+    return [path for _, path in sorted(found, reverse=True)]
 
 
 def find(root: Path, name: str) -> Project:
@@ -322,4 +346,7 @@ def delete(root: Path, name: str) -> None:
     found = find(root, name)
     with _opening:
         _open.pop(found.folder, None)
-    shutil.rmtree(found.folder)
+    try:
+        shutil.rmtree(found.folder)
+    except OSError as error:
+        raise OutputError(f"the project cannot be deleted: {error.strerror}") from None

@@ -97,10 +97,12 @@ def serve(
         import uvicorn
     except ImportError:
         raise MissingExtra("nicegui", "studio") from None
-    from sfumato.studio.gate import StudioGate
+    from sfumato.studio.gate import COOKIE, StudioGate
+    from sfumato.studio.log import keep_values_out
     from sfumato.studio.views import make_app
     from sfumato.studio.worker import Workers
 
+    keep_values_out()
     own = is_loopback(host)
     secure = certificate is not None and private_key is not None
     names: Mapping[str, str] = {} if users is None else read_users(users)
@@ -119,7 +121,7 @@ def serve(
         workers.warm()
         base = (project.resolve().parent if project is not None else root or default_root()).absolute()
         studio = Studio(base, workers, tuple(names), None if service is None else service_address(service))
-        gate = StudioGate(make_app(studio), hosts, secure, names)
+        gate = StudioGate(make_app(studio), hosts, secure, names, f"{COOKIE}_{taken}")
         config = uvicorn.Config(
             gate, access_log=False, log_level="warning", server_header=False, proxy_headers=False,
             ws="websockets-sansio", timeout_graceful_shutdown=2,  # an open tab keeps nobody waiting

@@ -30,7 +30,7 @@ def seen(paths: list[Path]) -> list[list[Any]]:
         try:
             state = path.stat()
             found.append([str(path), state.st_size, state.st_mtime_ns])
-        except OSError:
+        except (OSError, ValueError):
             found.append([str(path), None, None])
     return found
 

@@ -16,21 +16,20 @@ import pkgutil
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 from sfumato.errors import Cancelled, SfumatoError
+from sfumato.studio.log import FAULT, place_of
 
 Report = Callable[[str, float | None], None]
 GRACE = 2.0  # seconds that a cancelled task has to stop by itself
 OFTEN = 0.1  # seconds between reports of progress
 TURN = 0.2  # seconds between two looks of a call that waits for its turn, at whether it was cancelled
-SPARE = 1.0  # seconds of a long task after which another process is started, for short ones
+SPARE = 3.0  # seconds of a long task after which another process is started, for short ones
 IDLE = 60.0  # seconds after which a process that had nothing to do ends, if it is not the last
 SHARE = 2  # all workers together may use this part of the machine's memory: one half
 PACKAGE = "sfumato.studio.tasks"
@@ -333,6 +332,5 @@ def _done(pipe: Connection, task: str, arguments: tuple[Any, ...]) -> tuple[Any,
     except MemoryError:
         return "failed", "this needs more memory than the studio may use", "MemoryError", None
     except Exception as error:  # where it happened goes to the log, what it held goes nowhere
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        print(f"{type(error).__name__} in {Path(frame.filename).name}:{frame.lineno} of {task}", file=sys.stderr)
-        return "failed", "this did not work: a fault of Sfumato, noted in the log of the studio", "Fault", None
+        print(f"{place_of(error)} of {task}", file=sys.stderr)
+        return "failed", FAULT, "Fault", None

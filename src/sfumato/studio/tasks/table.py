@@ -13,6 +13,7 @@ import polars as pl
 
 from sfumato.cli.console import notes
 from sfumato.cli.inputs import Opened, opened
+from sfumato.core.parameters import path_of
 from sfumato.errors import PolicyError
 from sfumato.policyfile.file import Draft, PolicyFile, check
 from sfumato.policyfile.tables import Origin
@@ -64,6 +65,8 @@ def _origin(draft: Draft) -> Origin:
     origin = draft.source()
     if origin is None:
         raise PolicyError("no table is chosen yet", hint="name one on the page of data")
+    for path in origin.paths:
+        path_of(path)  # or why it is none
     return origin
 
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from fastapi import FastAPI, Request
-from nicegui import ui
+from nicegui import core, ui
 
 from sfumato.errors import SfumatoError
 from sfumato.studio import layout
@@ -36,6 +36,7 @@ PRELOAD = "(window.requestIdleCallback || setTimeout)(() => import('nicegui-echa
 def make_app(studio: Studio) -> FastAPI:
     """The application with all pages."""
     ui.echart  # noqa: B018 - so that pages know where it is
+    core.sio.on("log", lambda socket, message: None)  # what a browser complains of may quote cells
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
 
     def context(request: Request) -> PageContext:
@@ -114,6 +115,7 @@ async def show(context: PageContext, view: str, steps: dict[str, str] | None) ->
             missed = False
             content.refresh()
 
+    client.on_exception(context.complain)  # of what no view expects
     client.on_connect(back)
     client.on_delete(context.leave)
     with layout.page(context, view, steps or {}, OTHERS):

@@ -93,20 +93,21 @@ async def _opening(context: PageContext, made: Callable[[], Project]) -> None:
 
 def _row(context: PageContext, folder: Path) -> None:
     text, name = context.texts, folder.name
-    when = datetime.fromtimestamp((folder / STATE).stat().st_mtime).strftime("%Y-%m-%d %H:%M")
     with ui.element("li"), ui.row().classes("w-full items-center no-wrap"):
         with ui.column().classes("grow gap-0 min-w-0"):
             try:
                 project = opened(folder)
                 step, released = stands_at(project), len(project.releases())
-            except SfumatoError as error:
+                changed = datetime.fromtimestamp((folder / STATE).stat().st_mtime)
+            except (SfumatoError, OSError) as error:
                 ui.label(name).classes("text-lg")
-                ui.label(text.said(str(error))).classes("alarm")
+                why = str(error) if isinstance(error, SfumatoError) else str(error.strerror)
+                ui.label(text.said(why)).classes("alarm")
                 return
             ui.link(name, f"/project/{quote(name)}/{step}").classes("text-lg path")
             said = [text("projects.at", step=text(f"steps.{step}"))]
             said += [text("projects.released", count=released)] if released else []
-            ui.label(" · ".join([*said, text("projects.changed", time=when)])).classes("quiet")
+            ui.label(" · ".join([*said, text("projects.changed", time=f"{changed:%Y-%m-%d %H:%M}")])).classes("quiet")
         _icon("drive_file_rename_outline", f"{text('projects.rename')}: {name}", lambda: _rename(context, name))
         _icon("delete_outline", f"{text('studio.delete')}: {name}", lambda: _delete(context, name))
 
