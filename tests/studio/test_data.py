@@ -17,7 +17,7 @@ from sfumato.studio.context import PageContext
 from sfumato.studio.project import create
 from sfumato.studio.server import Studio
 from sfumato.studio.table_watch import files_of, seen
-from sfumato.studio.tasks import data
+from sfumato.studio.tasks import data, roles
 from sfumato.studio.texts import Texts
 from sfumato.studio.uploads import receive, safe_name
 from sfumato.studio.views.data import input_of
@@ -262,3 +262,16 @@ def test_a_workbook_made_to_fill_memory_is_refused(tmp_path):
     for task in (data.summary, data.dialect):
         with pytest.raises(ReadError, match=r"unpacks to 0\.3 GB"):
             task(asked(tmp_path, "bomb.xlsx"), quiet)
+
+
+def test_columns_are_inspected_once_whatever_roles_are_given(folder, monkeypatch):
+    from sfumato.verbs import inspect
+
+    calls, real = [], inspect.inspect
+    monkeypatch.setattr(inspect, "inspect", lambda frame: calls.append(1) or real(frame))
+    first = roles.inspected(asked(folder, "t.csv"), quiet)
+    given = asked(folder, "t.csv")
+    given["tables"] |= {"roles": {"quasi": ["age"]}}
+    assert roles.inspected(given, quiet) == first
+    assert [one["name"] for one in first["columns"]] == [MARKUP, "age", "born"]
+    assert len(calls) == 1

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nicegui import ui
+from nicegui import app, ui
 
 from sfumato.studio.context import PageContext, with_progress
 from sfumato.studio.layout import heading
 
 ROLES = ("identifying", "quasi", "sensitive", "insensitive")
+SHOWN = 100  # columns at a time
 
 
 async def draw(context: PageContext) -> None:
@@ -21,7 +22,11 @@ async def draw(context: PageContext) -> None:
         ui.link(text("studio.choose_table"), f"/project/{context.project.name}/data")  # type: ignore[union-attr]
         return
     area = ui.column().classes("w-full")
+    with area, ui.row().classes("items-center quiet"):
+        ui.spinner(size="1.2em").props("aria-hidden=true")
+        ui.label(text("data.reading")).props("role=status")
     found = await context.run("roles.inspected", context.asked(), slot=f"roles {ui.context.client.id}")
+    area.clear()
     if found is None:
         return
 
@@ -41,11 +46,44 @@ async def draw(context: PageContext) -> None:
             rows, share = text.said(worst["rows"]), text.said(worst["share"])
             said = text("roles.alone", rows=rows, share=share, columns=", ".join(worst["columns"]))
             ui.label(said).classes("alarm")
-        with ui.element("div").classes("studio-grid roles-grid"):
+        _columns(context, policy, found["columns"])
+
+
+def _columns(context: PageContext, policy: dict[str, Any], columns: list[dict[str, Any]]) -> None:
+    """The columns, some at a time where there are many; which ones stays while roles are changed."""
+    text = context.texts
+    looked = app.storage.client.setdefault("roles", {"page": 1, "find": ""})
+
+    def fill() -> None:
+        fits = [one for one in columns if looked["find"].casefold() in one["name"].casefold()]
+        pages = max(1, -(-len(fits) // SHOWN))
+        looked["page"] = min(looked["page"], pages)
+        grid.clear()
+        with grid:
             for head in ("column", "role", "why"):
                 ui.label(text(f"roles.{head}")).classes("quiet")
-            for one in found["columns"]:
+            for one in fits[(looked["page"] - 1) * SHOWN : looked["page"] * SHOWN]:
                 _row(context, policy, one)
+        if turn is not None:
+            turn.max = pages
+
+    def find(event: Any) -> None:
+        looked.update(find=event.value or "", page=1)
+        fill()
+
+    def go(event: Any) -> None:
+        looked["page"] = int(event.value)
+        fill()
+
+    turn: ui.pagination | None = None
+    if len(columns) > SHOWN:
+        with ui.row().classes("w-full items-center gap-4"):
+            asked = ui.input(text("data.find"), value=looked["find"], on_change=find).mark("find")
+            asked.props("outlined dense clearable debounce=300")
+            turn = ui.pagination(1, -(-len(columns) // SHOWN), value=looked["page"], direction_links=True, on_change=go)
+            turn.props("max-pages=6").props["aria-label"] = text("roles.pages")
+    grid = ui.element("div").classes("studio-grid roles-grid")
+    fill()
 
 
 def _row(context: PageContext, policy: dict[str, Any], column: Mapping[str, Any]) -> None:
