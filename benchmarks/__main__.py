@@ -21,6 +21,7 @@ from benchmarks import (
     private_tables,
     searches,
     studio,
+    studio_traces,
     synthesis,
     threads,
 )
@@ -41,6 +42,7 @@ GROUPS: dict[str, Callable[[], Sequence[Figure | Comparison | Agreement]]] = {
     "command line": command_line.run,
     "first use": first_use.run,
     studio.GROUP: studio.run,
+    studio_traces.GROUP: studio_traces.run,
     "peers": peers.run,
 }
 # they are whole only with the peers' interpreter
