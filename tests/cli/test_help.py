@@ -116,15 +116,21 @@ def test_help_is_quick_and_imports_nothing_heavy() -> None:
         "heavy = {'polars', 'numba', 'numpy', 'pydantic', 'narwhals'} & set(sys.modules); "
         "print(sorted(heavy)); sys.exit(code)"
     )
-    times = []
+    times: dict[str, list[float]] = {}
     for _ in range(5):  # processor time: the wall clock would count the tests that run beside this one
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.splitlines()[-1] == "[]"
-    assert min(times) < 0.4
+        for what in (
+            code,
+            "import typer.rich_utils; print([])",
+        ):  # what any help needs
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            done = subprocess.run([sys.executable, "-c", what], capture_output=True, text=True)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            times.setdefault(what, []).append(used)
+            assert done.returncode == 0, done.stderr
+            assert done.stdout.splitlines()[-1] == "[]"
+    ours, floor = (min(one) for one in times.values())
+    assert ours < max(0.4, 2.5 * floor)
 
 
 @pytest.mark.slow
