@@ -27,13 +27,15 @@ ESCAPED = {"&#36;": "$", "&#96;": "`", "&gt;": ">", "&lt;": "<", "&amp;": "&"}
 
 
 class StudioUser:
-    """One who has signed in, and has one page open at a time: `elements` are what it shows, by their numbers."""
+    """One who has signed in, and has one page open at a time: `elements` are what it shows, by their numbers, and
+    `told` what it said beside."""
 
     def __init__(self, home: str) -> None:
         self.home = home.rstrip("/")
         self.http = httpx.AsyncClient(base_url=self.home, timeout=60, follow_redirects=True)
         self.socket: socketio.AsyncClient | None = None
         self.elements: dict[int, Element] = {}
+        self.told: list[str] = []  # notifications
         self.client = ""
         self._news = asyncio.Event()
 
@@ -70,6 +72,7 @@ class StudioUser:
         self.client = asked["client_id"]
         self.socket = socketio.AsyncClient(reconnection=False)
         self.socket.on("update", self._update)
+        self.socket.on("notify", self._notify)
         asked |= {"tab_id": str(uuid.uuid4()), "document_id": str(uuid.uuid4())}
         await self.socket.connect(
             f"{self.home}?" + urlencode(asked).replace("True", "true"),
@@ -118,6 +121,10 @@ class StudioUser:
                 self.elements.pop(int(number), None)
             else:
                 self.elements[int(number)] = element
+        self._news.set()
+
+    def _notify(self, message: dict[str, Any]) -> None:
+        self.told.append(str(message.get("message", "")))
         self._news.set()
 
     def find(self, fits: Callable[[Element], bool]) -> int | None:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import socket
 import sqlite3
 import stat
+import threading
 import zipfile
+from contextlib import suppress
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -203,6 +208,53 @@ def test_a_table_of_postgresql_and_one_that_is_gone(postgres, tmp_path):
     nobody = re.sub(r":[0-9]+/", ":1/", postgres)
     with pytest.raises(ReadError, match="cannot be reached"):
         data.summary(asked(tmp_path, nobody, table="people"), quiet)
+
+
+class Wire:
+    """Between a client and a server on this machine, until it is cut, after so many bytes of answers."""
+
+    def __init__(self, port, after):
+        self.to, self.left, self.ends = port, after, []
+        self.server = socket.create_server(("127.0.0.1", 0))
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with suppress(OSError):
+            while True:
+                ends = self.server.accept()[0], socket.create_connection(("127.0.0.1", self.to))
+                self.ends += ends
+                threading.Thread(target=self.carry, args=(*ends, False), daemon=True).start()
+                threading.Thread(target=self.carry, args=(*ends[::-1], True), daemon=True).start()
+
+    def carry(self, come, go, answers):
+        with suppress(OSError):
+            while chunk := come.recv(1 << 16):
+                self.left -= len(chunk) if answers else 0
+                if self.left < 0:
+                    self.cut()
+                go.sendall(chunk)
+
+    def cut(self):
+        for end in (self.server, *self.ends):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("after", [2_000, 1_000_000])  # while it is looked at, and half-way through the rows
+def test_a_database_that_stops_is_told(postgres, tmp_path, monkeypatch, after):
+    rows = f"SELECT g AS n, '{SECRET}' || g AS name FROM generate_series(1, 90000) g"
+    run(postgres, f"CREATE TABLE IF NOT EXISTS halves AS {rows}")
+    password = Path(os.environ["PGPASSFILE"]).read_text().strip().rpartition(":")[2]
+    monkeypatch.setenv("PGPASSWORD", password)  # the file is for one port
+    port = int(re.search(r":([0-9]+)/", postgres)[1])
+    wire = Wire(port, after)
+    there = asked(tmp_path, postgres.replace(f":{port}/", f":{wire.server.getsockname()[1]}/"), table="halves")
+    for _ in range(2):
+        with pytest.raises(ReadError, match=r"cannot be (opened|reached)|the connection is lost") as refused:
+            data.summary(there, quiet)
+        assert SECRET not in str(refused.value)
 
 
 def test_users_of_a_shared_studio_name_no_files_of_its_machine(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import time
 
 import httpx
@@ -21,9 +22,13 @@ SECONDS = 60  # two on a machine that is quiet: `benchmarks/studio.py` measures 
 
 
 @pytest.fixture(scope="module")
-def studio(tmp_path_factory):
+def root(tmp_path_factory):
+    return tmp_path_factory.mktemp("users")
+
+
+@pytest.fixture(scope="module")
+def studio(root):
     """The address of a studio in which each user has a project of one name, and another of their own."""
-    root = tmp_path_factory.mktemp("users")
     hashed = hash_password("sesame")
     (root / "users.toml").write_text("".join(f'{name} = "{hashed}"\n' for name in USERS))
     for i, name in enumerate(USERS):
@@ -120,5 +125,25 @@ def test_without_a_cookie_or_from_elsewhere_no_socket_opens(studio):
                     ("GET", "/signing.pub"),
                 ):
                     assert (await nobody.request(method, path, headers=ours)).status_code == 401, path
+
+    asyncio.run(run())
+
+
+def test_what_no_page_expects_has_a_sentence(studio, root):
+    """A project that is deleted on the disk, and a browser that sends nonsense."""
+
+    async def run():
+        async with StudioUser(studio) as user:
+            await user.sign_in(USERS[2], "sesame")
+            await user.open("/project/Ward/promises")
+            await user.sees("promised: at least", SECONDS)
+            await user.enter("k", {"no": ["number"]})
+            await user.open(f"/project/Own of {USERS[2]}/promises")
+            await user.sees("promised: at least", SECONDS)
+            shutil.rmtree(root / "projects" / USERS[2] / f"Own of {USERS[2]}")
+            await user.enter("k", 5)
+            await user.until(lambda: any("cannot be used" in told for told in user.told), SECONDS)
+            await user.open(f"/project/Own of {USERS[2]}/promises")
+            await user.until(lambda: any("no such project" in told for told in user.told), SECONDS)
 
     asyncio.run(run())
