@@ -138,14 +138,11 @@ async def _recoding(context: PageContext) -> None:
     with ui.tabs().props("dense align=left no-caps").classes("w-full") as tabs:
         for name in ("find", "lattice", "picture"):
             ui.tab(name, label=text(f"search.{name}"))
+    drawn: set[str] = set()
+    areas = {}
     with ui.tab_panels(tabs, value="find", animated=False).classes("w-full studio-panels"):
         with ui.tab_panel("find"):
-            await _settings(context)
-            await _around(context)
-            area = ui.column().classes("w-full")
-            _run(context, area)
-        drawn: set[str] = set()
-        areas = {}
+            first = ui.column().classes("w-full")
         for name in ("lattice", "picture"):
             with ui.tab_panel(name):
                 areas[name] = ui.column().classes("w-full")
@@ -157,7 +154,11 @@ async def _recoding(context: PageContext) -> None:
             with areas[event.value]:
                 await view.draw(context)
 
-    tabs.on_value_change(opened)
+    tabs.on_value_change(opened)  # before the settings, which others may not wait for
+    with first:
+        await _settings(context)
+        await _around(context)
+        _run(context, ui.column().classes("w-full"))
 
 
 async def _around(context: PageContext) -> None:
