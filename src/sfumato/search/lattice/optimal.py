@@ -202,7 +202,7 @@ def descend(walk: LatticeState) -> None:
         if walk.best is None or walk.best == before:
             return
         here = np.array(walk.best[2], dtype=np.int64)
-        walk.report("searching the lattice", None)
+        walk.report("searching the lattice", 0.0)
 
 
 def sweep(walk: LatticeState) -> bool:

@@ -342,7 +342,7 @@ class Visitor:
             if walk.best == before:
                 break
             here = np.array(walk.best[2], dtype=np.int64)
-            walk.report("searching the lattice", None)
+            walk.report("searching the lattice", 0.0)
         return True
 
     def sweep(self) -> bool:
