@@ -133,14 +133,14 @@ def exact(value: Any, what: str, least: Decimal = Decimal(0), strict: bool = Tru
         known = False
     if not known:
         raise PolicyError(f"{what} must be a number", got=shown(value), allowed="such as 0.1")
-    if abs(found) >= 10**DECIMALS or found != round(found, DECIMALS):
-        text = f"{found}"
-        got = shown(text) if len(text) <= 60 else f"a number of {len(text)} digits"
-        raise PolicyError(f"{what} has too many digits", got=got, allowed=f"up to {DECIMALS} decimals")
     if found < least or (strict and found == least):
         raise PolicyError(
             f"{what} is out of range", got=shown(value), allowed=f"above {least}" if strict else f"{least} or more"
         )
+    if abs(found) >= 10**DECIMALS or found != round(found, DECIMALS):
+        text = f"{found}"
+        got = shown(text) if len(text) <= 60 else f"a number of {len(text)} digits"
+        raise PolicyError(f"{what} has too many digits", got=got, allowed=f"up to {DECIMALS} decimals")
     return EXACT.normalize(found) if found else Decimal(0)
 
 

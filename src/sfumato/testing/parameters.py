@@ -18,7 +18,7 @@ TYPES = (*PLAIN, "variant", "value")
 NAMED = {"path": "made.csv", "list": ("a", "b", "c", "d"), "lists": (("a", "b"),), "text": "a", "column": "a",
          "columns": ("a",)}  # fmt: skip
 NEAR = 1e-4  # to an open end, and still a number that is exact as a decimal
-WORDS = ("out of range", "unknown", "must")  # of a refusal of one value
+WORDS = ("out of range", "unknown", "must", "too many digits")  # of a refusal of one value
 Call = Callable[..., Any]
 
 
