@@ -122,6 +122,8 @@ def test_committed_results_agree(module) -> None:
         "private answers",
         "private tables",
         "threads",
+        "studio",
+        "traces",
     }
     assert {figure["group"] for figure in found["figures"]} == groups
     assert set(found["sort_1m_float64_ms"]) == {*groups, "peers"} == set(module("__main__").GROUPS)
