@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
@@ -111,3 +111,17 @@ def broken(criterion: Any, quasi: Sequence[str], note: str | None) -> Promise:
     parameters, sentence = criterion.parameters(), criterion.sentence()
     how = getattr(criterion, "how", PROVEN)
     return Promise(criterion.model, parameters, tuple(quasi), False, None, criterion.bound, sentence, note, how)
+
+
+def protected_by(require: Iterable[Any]) -> tuple[str, ...]:
+    """The columns that criteria are about: a column of wishes is needed, and nothing is promised about it.
+
+    >>> from sfumato.criteria import PersonalLDiversity
+    >>> protected_by([PersonalLDiversity("disease", "own l")])
+    ('disease',)
+    """
+    found = []
+    for c in require:
+        given = c.parameters()
+        found += [name for name in c.needs if name != given.get("wish") or name == given.get("attribute")]
+    return tuple(dict.fromkeys(found))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from sfumato.core.forms import make_variant
@@ -12,20 +12,6 @@ from sfumato.core.wording import from_flag, scalar
 from sfumato.errors import PolicyError
 
 KINDS = {"choice": "text", "column": "text", "path": "text", "columns": "list"}  # as the shell writes them
-
-
-def protected_by(require: Iterable[Any]) -> tuple[str, ...]:
-    """The columns that criteria are about: a column of wishes is needed, and nothing is promised about it.
-
-    >>> from sfumato.criteria import PersonalLDiversity
-    >>> protected_by([PersonalLDiversity("disease", "own l")])
-    ('disease',)
-    """
-    found = []
-    for c in require:
-        given = c.parameters()
-        found += [name for name in c.needs if name != given.get("wish") or name == given.get("attribute")]
-    return tuple(dict.fromkeys(found))
 
 
 def read_line(table: Mapping[str, Variant[Any]], text: str) -> Any:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Annotated
 
 import numpy as np
 
 from sfumato.core.exact import HELD, exact, show, steps_below
-from sfumato.core.hierarchy import Categories, Groups, Hierarchy, grow, leaves_of
-from sfumato.core.label_grammar import range_text
+from sfumato.core.hierarchy import Categories, Groups, Hierarchy, by_label, grow, leaves_of
+from sfumato.core.label_grammar import LONGEST_LIST, range_text, set_text
 from sfumato.core.parameters import OneOf, Whole
 from sfumato.hierarchies.dates import in_unit, moments_of
-from sfumato.hierarchies.texts import text_levels
+from sfumato.hierarchies.words import codes_of, prefix_levels, word_order
 
 GROUPS = Whole(2)
 TRIMMED = 0.025  # of the rows on either side, at least, which do not matter to the steps
@@ -28,6 +30,7 @@ FEW_WEEKS = 100  # days, up to which weeks say more than months
 MOST_CODES = 60  # whole numbers that may stand for something else
 OFTEN = 20  # rows per value, from which on gaps between few whole numbers are no accident
 DIGITS = ("numbers", "codes", "postcodes")  # what those of whole numbers are
+TEXT_LEVELS = 4  # between texts and root, where there are values enough
 WEEKS = ("week",)
 SHORT = ("month", "quarter", "year", "5 years")
 LONG = ("month", "year", "5 years", "decade", "20 years")
@@ -53,7 +56,7 @@ class Learned:
         """A few levels between values and root, each at most half as many groups as there are values."""
         leaves = leaves_of(categories)
         if categories.position is None or categories.kind == "boolean" or (self.codes and categories.kind == "integer"):
-            levels = text_levels(categories, leaves, self.groups, self.digits)
+            levels = _texts(categories, leaves, self.groups, self.digits)
         elif categories.kind in ("date", "datetime"):
             levels = _calendar(categories, leaves, self.trimmed)
         else:
@@ -193,3 +196,55 @@ def _spread(place: np.ndarray, count: np.ndarray, trimmed: float) -> float:
         line, rows = line[others], rows[others]
         some = rows.sum() * trimmed >= 1
     return spread
+
+
+def _texts(categories: Categories, leaves: Sequence[str], groups: int, digits: str = "numbers") -> list[Groups]:
+    """The levels of a column of texts, finest first; none where nothing tells what its values have in common.
+
+    Texts in an order in which neighbours are alike make nested groups of about even frequency. Each names its values;
+    a level with a group that would be too long for a cell is left out.
+    """
+    most = min(groups, (len(leaves) + 1) // 2)
+    if (found := codes_of(leaves, categories.count, digits)) is not None:
+        return [by_label(labels) for labels in prefix_levels(found, categories.count, most)]
+    order = range(len(leaves)) if categories.sequence in ("words", "similar") else word_order(leaves, digits)
+    if order is None:
+        return []
+    standing = np.array(order, np.int64)
+    weight = np.concatenate([[0.0], np.cumsum(np.maximum(categories.count[standing], 1.0))])
+    starts, levels = [0], list[Groups]()
+    for goal in sorted({round(most ** (step / TEXT_LEVELS)) for step in range(1, TEXT_LEVELS + 1)}):
+        starts = _even_groups(starts, goal, weight)
+        names = [set_text([leaves[i] for i in standing[a:b]], True) for a, b in pairwise([*starts, len(leaves)])]
+        if max(map(len, names)) <= LONGEST_LIST:
+            which = np.empty(len(leaves), np.int64)
+            which[standing] = np.searchsorted(starts, np.arange(len(leaves)), side="right") - 1
+            levels.append((which, names))
+    return levels[::-1]
+
+
+def _even_groups(starts: list[int], goal: int, weight: np.ndarray) -> list[int]:
+    """Where groups start, with more of them until there are `goal` of about even weight: the heaviest are split."""
+    pieces = list(pairwise([*starts, len(weight) - 1]))
+    shares = [1] * len(pieces)
+    heap = [(-float(weight[b] - weight[a]), i) for i, (a, b) in enumerate(pieces) if b - a > 1]
+    heapq.heapify(heap)
+    for _ in range(goal - len(pieces)):
+        if not heap:
+            break
+        _, i = heapq.heappop(heap)
+        shares[i] += 1
+        a, b = pieces[i]
+        if shares[i] < b - a:
+            heapq.heappush(heap, (-float(weight[b] - weight[a]) / shares[i], i))
+    found = set(starts)
+    for (a, b), share in zip(pieces, shares, strict=True):
+        lowest = a + 1
+        for part in range(1, share):
+            goal_weight = float(weight[a] + (weight[b] - weight[a]) * part / share)
+            near = int(np.searchsorted(weight, goal_weight))
+            near -= near > 0 and goal_weight - weight[near - 1] < weight[near] - goal_weight
+            near = min(max(near, lowest), b - share + part)  # every part has a value
+            found.add(near)
+            lowest = near + 1
+    return sorted(found)

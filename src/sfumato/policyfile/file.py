@@ -401,7 +401,7 @@ def _requirements(draft: Draft, faults: Faults, promising: bool = True) -> dict[
 
 def _protected(roles: Roles, require: Mapping[int, Any], columns: Sequence[str] | None, faults: Faults) -> Roles:
     """The roles with every column that a model protects among the sensitive ones."""
-    from sfumato.criteria.named import protected_by
+    from sfumato.criteria.model import protected_by
 
     free = []
     for i, name in [(i, name) for i, criterion in require.items() for name in criterion.needs]:

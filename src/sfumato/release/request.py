@@ -27,7 +27,7 @@ from sfumato.core.roles import REST, K, Roles, Undecided, check_roles, digits_of
 from sfumato.core.spelling import warn_of_spellings
 from sfumato.core.wording import count, gigabytes, quoted
 from sfumato.criteria import CRITERIA, criterion, parse
-from sfumato.criteria.named import protected_by
+from sfumato.criteria.model import protected_by
 from sfumato.criteria.of_labels import OfLabels
 from sfumato.engines.files.forms import ReadWarning
 from sfumato.engines.numbers import FORMS, NumberForms, canonical, number_forms

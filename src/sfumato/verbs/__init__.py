@@ -19,7 +19,7 @@ from sfumato.core.protocols import BY_CONSTRUCTION, PROVEN
 from sfumato.core.roles import Roles
 from sfumato.core.spelling import normalised
 from sfumato.criteria import KAnonymity
-from sfumato.criteria.named import protected_by
+from sfumato.criteria.model import protected_by
 from sfumato.engines.files.read import read
 from sfumato.engines.memory.table import enter
 from sfumato.engines.order import CANONICAL, order_of

@@ -19,7 +19,7 @@ from sfumato.core.protocols import Masker
 from sfumato.core.registry import variant_name
 from sfumato.core.roles import Roles, Undecided, reasons
 from sfumato.core.wording import quoted
-from sfumato.criteria.named import protected_by
+from sfumato.criteria.model import protected_by
 from sfumato.engines.order import CANONICAL, order_of
 from sfumato.engines.protocol import Engine
 from sfumato.engines.tables import engine_of, private_engine

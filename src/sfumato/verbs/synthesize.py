@@ -16,7 +16,7 @@ from sfumato.core.progress import Progress, cancellable, quiet
 from sfumato.core.protocols import Generator
 from sfumato.core.random_stream import stream_of
 from sfumato.core.registry import variant_name
-from sfumato.criteria.named import protected_by
+from sfumato.criteria.model import protected_by
 from sfumato.dp.account import Account
 from sfumato.engines.order import CANONICAL, order_of
 from sfumato.engines.protocol import Engine
