@@ -425,6 +425,10 @@ def test_few_files_lie_between_a_table_and_its_release(source: str, most: int, t
     assert way == [*thread, "release/pipeline.py", "search/mondrian/mondrian.py"]
 
 
+def test_the_order_of_steps_is_read_in_one_sitting() -> None:
+    assert len((PACKAGE / "release" / "pipeline.py").read_text("utf-8").splitlines()) <= 250
+
+
 def test_only_its_file_reads_a_manifest() -> None:
     allowed = {"release/manifest.py", "engines/documents.py"}
     found = []

@@ -8,10 +8,8 @@ verified before it is kept. Memory follows the number of tuples, not of rows. Ro
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,64 +17,34 @@ import polars as pl
 
 from sfumato.core import parameters
 from sfumato.core.cells import Cells
-from sfumato.core.fingerprint import key
 from sfumato.core.microdata import Attribute, Microdata, microdata
 from sfumato.core.printed import alike_as_one
-from sfumato.core.spelling import one_spelling, refuse_order, respelled
+from sfumato.core.spelling import one_spelling, refuse_order
 from sfumato.engines.atomic import PREFIX
-from sfumato.engines.labelled import labelled
 from sfumato.engines.order import numbered
 from sfumato.engines.protocol import COUNT, PIECE, Engine, Plan
-from sfumato.errors import BrokenPromise, EmptyTable, TooManyCells
+from sfumato.errors import EmptyTable, TooManyCells
 from sfumato.hierarchies.either import Either
-from sfumato.measures.table import TupleCounts
 from sfumato.release.dealing import Pieces, dealt, pieces_of, refuse_split, whole_cells
-from sfumato.release.destination import Folder, StagedOutput, Table, folder_of, refuse_row_order, stage_release
+from sfumato.release.destination import Folder, Table, folder_of, refuse_row_order, stage_release
 from sfumato.release.ends import loss_as_ranges, with_ends
-from sfumato.release.facts import Masking
-from sfumato.release.manifest import Shown
 from sfumato.release.recode import plan_of, recode
-from sfumato.release.recoded import Recoded
+from sfumato.release.recoded import Recoded, Recoding, prove
 from sfumato.release.request import (
     Request,
     check_size,
     check_solution,
     distribution,
-    hierarchies_of,
     in_forms,
     learned_without,
     look_before,
-    publishable,
-    refuse_changed,
     refuse_empty,
-    refuse_hidden,
-    refuse_overlap,
-    refuse_own_distribution,
 )
 from sfumato.release.sampled import sampled_recoding
-from sfumato.release.verify import RowTable, Verification, verify_table, with_facts
 from sfumato.report import report
 from sfumato.search import Automatic, Mondrian, refuse_trace
 from sfumato.search.alternatives import search_alternatives
 from sfumato.search.problem import Partition, Problem, Solution, apply_split, counted, deal
-
-
-@dataclass(frozen=True, eq=False)
-class Recoding:
-    """What a search decided: a plan, the engine that carries it out, and what verify and manifest need."""
-
-    request: Request
-    engine: Engine
-    plan: Plan
-    solution: Solution
-    microdata: Microdata
-    cell_codes: np.ndarray
-    overall: Mapping[str, Mapping[str, int]]  # distributions of the whole table that criteria look at
-    spelled: Mapping[str, pl.Series]  # columns of rows in memory that are released in one spelling per value
-    masking: Masking | None = None  # what steps did before and after
-    staged: StagedOutput | None = None  # what a cluster made in parts, and has verified
-    shown: Shown | None = None
-    verification: Verification | None = None
 
 
 def make_release(table: Engine, engine: Engine, request: Request, to: Folder | Table | None) -> Recoded:
@@ -89,7 +57,7 @@ def make_release(table: Engine, engine: Engine, request: Request, to: Folder | T
     place = None if engine.in_memory else to  # rows in memory are handed back, and saved too
     stage = stage_release(found.engine, found.plan, place, request.report_progress)
     with nullcontext(found.staged) if found.staged is not None and to is None else stage as staged:
-        release = _verified(table, engine, found, staged, folder_of(to))
+        release = prove(table, engine, found, staged, folder_of(to))
         if release.counts is not None:
             request.report_progress("counting what is not covered", None)
             folder = staged.publish(release.manifest, report(release.manifest, reach=release.reach))
@@ -243,70 +211,3 @@ def solve(request: Request, micro: Microdata, rows: pl.DataFrame | None) -> Sear
     solution = replace(solution, as_ranges=loss_as_ranges(problem, solution), seconds=solution.seconds + counting)
     keys = request.counted_by if jointly else policy.columns
     return SearchedCells(cells, of_entry, keys, attributes, solution, pieces)
-
-
-def _verified(table: Engine, engine: Engine, found: Recoding, staged: StagedOutput, path: Path | None) -> Recoded:
-    """The release as its rows, counted anew, prove it; a BrokenPromise where they do not."""
-    request, policy, overall = found.request, found.request.policy, dict(found.overall)
-    written = staged.written if table.in_memory else labelled(staged.written, found.plan.numbers)
-    hierarchies, suppressed = hierarchies_of(found.microdata, policy.needs), found.solution.verdict.suppressed
-    counted: pl.DataFrame | None = None
-    often, rows = None, None
-    if table.in_memory:
-        made: Any = written
-        entries, rows = made.frame, made.came_from
-        for name in (name for name in overall if name in found.spelled):
-            overall[name] = respelled(overall[name], found.spelled[name].gather(rows), entries.get_column(name))
-        request.report_progress("verifying", None)
-    elif found.verification is not None:  # made in parts, where the classes may be too many for one machine
-        entries = pl.DataFrame(schema={name: request.schema[name] for name in request.counted_by})
-    else:
-        counted = written.count(request.counted_by, request.report_progress)
-        entries, often = counted.drop(COUNT), counted.get_column(COUNT)
-    if found.verification is not None:
-        from sfumato.release.parts.search import verified_in_parts
-
-        verification = verified_in_parts(found, staged, overall, hierarchies)
-    else:
-        verification = verify_table(
-            entries, policy.quasi, policy.require,
-            row_counts=often, whole=overall, hierarchies=hierarchies, wildcard=request.wildcard,
-        )  # fmt: skip
-    refuse_overlap(policy, verification)
-    if not verification.holds or (verification.rows, tuple(written.schema())) != (found.plan.rows, request.released):
-        broken = ", ".join(promise.model for promise in verification.promises if not promise.holds)
-        what = f"keep {broken}" if broken else "have the rows and columns that it should have"
-        why = "This" if table.in_memory else "Either the table was changed while it was read, or this"
-        raise BrokenPromise(f"the release does not {what}, so it is not released. {why} is a fault of Sfumato")
-    if often is not None:
-        now = RowTable(entries, {}, {}, often)
-        refuse_changed(overall, {name: now.marginal(name) for name in overall})
-    refuse_own_distribution(policy, overall, suppressed)
-    masking = found.masking.without_rows() if found.masking is not None and suppressed else found.masking
-    if masking is not None:
-        assert rows is not None
-        rows = masking.rows[rows]
-        verification = with_facts(verification, masking, entries, suppressed)
-    release = Recoded(
-        make=staged.data,
-        solution=found.solution,
-        verification=verification,
-        request=request,
-        engine=table,
-        entries=entries,
-        row_counts=often,
-        microdata=found.microdata,
-        cell_codes=found.cell_codes,
-        whole=publishable(policy, overall, suppressed),
-        rows=rows,
-        path=path,
-        numbers=found.plan.numbers,
-        place={} if table.in_memory else staged.describe(),
-        fingerprint=None if table.in_memory else engine.fingerprint(key()),
-        told=found.shown,
-        masking=masking,
-        counts=None if staged.folder is None else TupleCounts(written, request.max_cells, known=counted),
-    )
-    if release.whole is None and not table.in_memory:
-        refuse_hidden(policy, release.shown.audit)
-    return release

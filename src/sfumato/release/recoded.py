@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,11 @@ from sfumato.core.progress import Progress
 from sfumato.core.protocols import Search
 from sfumato.core.registry import field_values
 from sfumato.core.roles import Roles
+from sfumato.core.spelling import respelled
 from sfumato.core.wording import count
+from sfumato.engines.labelled import labelled
 from sfumato.engines.order import RowOrder
-from sfumato.engines.protocol import COUNT
+from sfumato.engines.protocol import COUNT, Engine, Plan
 from sfumato.errors import BrokenPromise, PolicyError
 from sfumato.hierarchies.either import Either
 from sfumato.hierarchies.learned import Learned
@@ -30,15 +33,24 @@ from sfumato.hierarchies.spec import written
 from sfumato.losses import loss_name
 from sfumato.losses.released import Losses, ReleasedColumn, class_counts, released_column, released_loss
 from sfumato.measures.table import TupleCounts
+from sfumato.release.destination import StagedOutput
 from sfumato.release.facts import Masking
 from sfumato.release.manifest import Method, Shown, manifest
 from sfumato.release.privacy import without_original
 from sfumato.release.recode import global_labels, labels_naming, level_told, texts_of_labels
 from sfumato.release.release import Release
-from sfumato.release.request import Request, hierarchies_of, refuse_hidden
+from sfumato.release.request import (
+    Request,
+    hierarchies_of,
+    publishable,
+    refuse_changed,
+    refuse_hidden,
+    refuse_overlap,
+    refuse_own_distribution,
+)
 from sfumato.release.sampled import privacy_of
 from sfumato.release.value_map import ValueMap
-from sfumato.release.verify import Audit, Verification, verify_table
+from sfumato.release.verify import Audit, RowTable, Verification, verify_table, with_facts
 from sfumato.report import internal_report
 from sfumato.report.sections.headline import brief
 from sfumato.search import OLA, TupleSuppression, search_name
@@ -323,3 +335,88 @@ def _given(search: Any) -> dict[str, Any]:
         name: {"name": search_name(value), **_given(value)} if isinstance(value, Search) else value
         for name, value in given.items()
     }
+
+
+@dataclass(frozen=True, eq=False)
+class Recoding:
+    """What a search decided: a plan, the engine that carries it out, and what verify and manifest need."""
+
+    request: Request
+    engine: Engine
+    plan: Plan
+    solution: Solution
+    microdata: Microdata
+    cell_codes: np.ndarray
+    overall: Mapping[str, Mapping[str, int]]  # distributions of the whole table that criteria look at
+    spelled: Mapping[str, pl.Series]  # columns of rows in memory that are released in one spelling per value
+    masking: Masking | None = None  # what steps did before and after
+    staged: StagedOutput | None = None  # what a cluster made in parts, and has verified
+    shown: Shown | None = None
+    verification: Verification | None = None
+
+
+def prove(table: Engine, engine: Engine, found: Recoding, staged: StagedOutput, path: Path | None) -> Recoded:
+    """The release as its rows, counted anew, prove it; a BrokenPromise where they do not."""
+    request, policy, overall = found.request, found.request.policy, dict(found.overall)
+    written = staged.written if table.in_memory else labelled(staged.written, found.plan.numbers)
+    hierarchies, suppressed = hierarchies_of(found.microdata, policy.needs), found.solution.verdict.suppressed
+    counted: pl.DataFrame | None = None
+    often, rows = None, None
+    if table.in_memory:
+        made: Any = written
+        entries, rows = made.frame, made.came_from
+        for name in (name for name in overall if name in found.spelled):
+            overall[name] = respelled(overall[name], found.spelled[name].gather(rows), entries.get_column(name))
+        request.report_progress("verifying", None)
+    elif found.verification is not None:  # made in parts, where the classes may be too many for one machine
+        entries = pl.DataFrame(schema={name: request.schema[name] for name in request.counted_by})
+    else:
+        counted = written.count(request.counted_by, request.report_progress)
+        entries, often = counted.drop(COUNT), counted.get_column(COUNT)
+    if found.verification is not None:
+        from sfumato.release.parts.search import verified_in_parts
+
+        verification = verified_in_parts(found, staged, overall, hierarchies)
+    else:
+        verification = verify_table(
+            entries, policy.quasi, policy.require,
+            row_counts=often, whole=overall, hierarchies=hierarchies, wildcard=request.wildcard,
+        )  # fmt: skip
+    refuse_overlap(policy, verification)
+    if not verification.holds or (verification.rows, tuple(written.schema())) != (found.plan.rows, request.released):
+        broken = ", ".join(promise.model for promise in verification.promises if not promise.holds)
+        what = f"keep {broken}" if broken else "have the rows and columns that it should have"
+        why = "This" if table.in_memory else "Either the table was changed while it was read, or this"
+        raise BrokenPromise(f"the release does not {what}, so it is not released. {why} is a fault of Sfumato")
+    if often is not None:
+        now = RowTable(entries, {}, {}, often)
+        refuse_changed(overall, {name: now.marginal(name) for name in overall})
+    refuse_own_distribution(policy, overall, suppressed)
+    masking = found.masking.without_rows() if found.masking is not None and suppressed else found.masking
+    if masking is not None:
+        assert rows is not None
+        rows = masking.rows[rows]
+        verification = with_facts(verification, masking, entries, suppressed)
+    release = Recoded(
+        make=staged.data,
+        solution=found.solution,
+        verification=verification,
+        request=request,
+        engine=table,
+        entries=entries,
+        row_counts=often,
+        microdata=found.microdata,
+        cell_codes=found.cell_codes,
+        whole=publishable(policy, overall, suppressed),
+        rows=rows,
+        path=path,
+        numbers=found.plan.numbers,
+        place={} if table.in_memory else staged.describe(),
+        fingerprint=None if table.in_memory else engine.fingerprint(key()),
+        told=found.shown,
+        masking=masking,
+        counts=None if staged.folder is None else TupleCounts(written, request.max_cells, known=counted),
+    )
+    if release.whole is None and not table.in_memory:
+        refuse_hidden(policy, release.shown.audit)
+    return release

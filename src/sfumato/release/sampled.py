@@ -33,7 +33,7 @@ from sfumato.search.lattice.safepub import asked_privacy, label_numbers
 from sfumato.search.problem import Levels, Problem, Solution, counted, level_columns, measure
 
 if TYPE_CHECKING:
-    from sfumato.release.pipeline import Recoding
+    from sfumato.release.recoded import Recoding
 
 
 def check_private(request: Request, engine: Engine, given: Mapping[str, Any]) -> Request:
@@ -68,7 +68,7 @@ def check_private(request: Request, engine: Engine, given: Mapping[str, Any]) ->
 
 def sampled_recoding(engine: Engine, request: Request) -> Recoding:
     """Count, choose levels, sample the rows, and plan what becomes of them."""
-    from sfumato.release.pipeline import Recoding
+    from sfumato.release.recoded import Recoding
 
     policy, report_progress, asked = request.policy, request.report_progress, asked_privacy(request.policy.require)
     began, entries = time.perf_counter(), engine.sample(engine.rows())

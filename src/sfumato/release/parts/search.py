@@ -21,8 +21,7 @@ from sfumato.release.destination import StagedOutput
 from sfumato.release.manifest import Shown
 from sfumato.release.parts.mondrian import Distributed, distribute, spread
 from sfumato.release.parts.verify import MAX_VALUES, verify_on
-from sfumato.release.pipeline import Recoding
-from sfumato.release.recoded import paths_of, shown_columns
+from sfumato.release.recoded import Recoding, paths_of, shown_columns
 from sfumato.release.request import Request, publishable
 from sfumato.release.verify import Audit, Verification, verify_table
 from sfumato.search.problem import Partition, Solution
