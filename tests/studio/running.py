@@ -81,3 +81,26 @@ def browsing(chromium: str, url: str, **more: Any) -> Iterator[Watched]:
         page.goto(url)
         yield watched
         browser.close()
+
+
+def choose(page: Any, label: str, option: str) -> None:
+    """Take an option of a select; opened again, as a person would, where the page was drawn anew under it."""
+    from playwright.sync_api import TimeoutError
+
+    wanted = page.get_by_role("option", name=option, exact=True)
+    for _ in range(10):
+        page.get_by_label(label, exact=True).click()
+        try:
+            wanted.wait_for(timeout=5_000)
+        except TimeoutError as error:
+            missing = error
+            continue
+        wanted.click()
+        return
+    raise missing
+
+
+def counted(page: Any, selector: str, number: int) -> bool:
+    """Whether there are so many, once the last of them is there."""
+    page.locator(selector).nth(number - 1).wait_for()
+    return bool(page.locator(selector).count() == number)

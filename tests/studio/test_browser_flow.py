@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from sfumato.cli import main
-from tests.studio.running import browsing, running
+from tests.studio.running import browsing, choose, running
 
 pytestmark = pytest.mark.browser
 
@@ -57,12 +57,6 @@ def step(page, name):
     """Go to a step of the project."""
     page.get_by_role("navigation").get_by_role("link", name=name).click()
     page.locator(".studio-step.current", has_text=name).wait_for()
-
-
-def choose(page, label, option):
-    """Take an option of a select."""
-    page.get_by_label(label, exact=True).click()
-    page.get_by_role("option", name=option, exact=True).click()
 
 
 def released(page, folder):

@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.cli.register import write_demo_inputs
 from sfumato.studio.project import create, opened
-from tests.studio.running import browsing, running
+from tests.studio.running import browsing, choose, counted, running
 
 pytestmark = pytest.mark.browser
 
@@ -41,8 +41,7 @@ def test_from_promises_to_a_candidate(chromium, tmp_path, project):
         page.get_by_text("at least 20 rows").wait_for()
         assert page.evaluate("document.activeElement.value") == "20"  # the page was not drawn again under the cursor
         page.get_by_text("promised: at least 20").wait_for()
-        page.get_by_label("Promise", exact=True).click()
-        page.get_by_role("option", name="t-closeness").click()
+        choose(page, "Promise", "t-closeness")
         page.get_by_role("button", name="Add it").click()
         page.get_by_role("button", name="Remove this promise: t-closeness").click()
         page.get_by_role("button", name="Remove this promise: t-closeness").wait_for(state="detached")
@@ -59,8 +58,7 @@ def test_from_promises_to_a_candidate(chromium, tmp_path, project):
         page.locator(".progress-card").wait_for(state="detached")
         assert opened(project.folder).kept("search") is None
 
-        page.get_by_label("Method").click()
-        page.get_by_role("option", name="Optimal", exact=True).click()
+        choose(page, "Method", "Optimal")
         page.get_by_text("The level vector of least loss among all").wait_for()
         page.get_by_role("button", name="Search", exact=True).click()
         page.get_by_text("No other recoding of this kind loses less").wait_for()
@@ -81,7 +79,7 @@ def test_from_promises_to_a_candidate(chromium, tmp_path, project):
         page.get_by_text("None of the rows that were looked at").wait_for()
         page.locator(".node-list button").first.click()
         page.get_by_text("Some rows as these levels would release them").wait_for()
-        assert page.locator(".rows-grid tbody tr").count() == 8
+        assert counted(page, ".rows-grid tbody tr", 8)
         page.get_by_role("button", name="loss", exact=True).click()
         page.locator(".lattice-legend").get_by_text("Loss:").wait_for()
         page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
