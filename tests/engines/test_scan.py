@@ -94,7 +94,8 @@ def texts(number: int) -> list[bytes]:
             if rng.random() < 0.3:
                 lines.append(str(rng.choice(ODD if rng.random() < 0.3 else ["", "\r"])))
         end = "\r\n" if rng.random() < 0.2 else "\n"
-        found.append((end.join([str(rng.choice(["", end])) + "a,b,c", *lines]) + str(rng.choice(["", end]))).encode())
+        header = '"a", "b", "c"' if spaces == [" "] and rng.random() < 0.7 else "a,b,c"
+        found.append((end.join([str(rng.choice(["", end])) + header, *lines]) + str(rng.choice(["", end]))).encode())
     return found
 
 
@@ -116,6 +117,27 @@ def test_blank_lines_spaces_and_quotes_read_as_by_the_slow_way(monkeypatch):
     monkeypatch.setattr(module, "_by_scan", lambda *_: None)
     for one, rows in zip(asked, quick, strict=True):
         assert rows == found(*one), one
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("piece", [1, 30, 1000])
+def test_spaces_before_quotes_are_read_in_pieces_of_any_size(monkeypatch, piece, end):
+    cells = ["a", "b c", "", " d", "e, f", 'g"', '"', "h\n", '\n"', '"\n"', '"\n', "i,j", ", k", "\n\n"]
+    rng = np.random.default_rng(3)
+    rows = [tuple(cells[i] for i in rng.integers(len(cells), size=3)) for _ in range(60)]
+    # no cell has a space between a comma and a quote: the slow way would read it
+    text = end.join(", ".join('"' + cell.replace('"', '""') + '"' for cell in row) for row in [("x", "y", "z"), *rows])
+    monkeypatch.setattr(module, "PIECE", piece)
+    monkeypatch.setattr(module, "_by_python", None)  # the slow way is not needed
+    found = parse(text.encode(), TextDialect(",", '"', True, True, ("x", "y", "z")), "t.csv").rows()
+    assert found == [tuple(cell.lstrip(" ") or None for cell in row) for row in rows]
+
+
+def test_a_space_before_a_quote_inside_a_value_stays():
+    dialect = TextDialect(",", '"', True, True, ("x", "y"))
+    for cell in ('a, "b"', ', "', 'c, ""'):
+        text = '"x", "y"\n"1", "' + cell.replace('"', '""') + '"\n'
+        assert parse(text.encode(), dialect, "t.csv").rows() == [("1", cell)]
 
 
 def test_a_blank_line_among_rows_of_missing_values_is_read_slowly_and_right():

@@ -189,14 +189,14 @@ def coded(column: pl.Series) -> pl.Series:
     """
     if column.dtype != pl.String:
         return column
-    known = column.head(SEEN).unique().drop_nulls()
+    known = [text for text in column.head(SEEN).unique().to_list() if text is not None]
     if len(known) > min(FEW, MOST):
         return column
-    found = column.cast(pl.Enum(known.sort().to_list()), strict=False)  # the first values are often all that there are
+    found = column.cast(pl.Enum(sorted(known)), strict=False)  # the first values are often all that there are
     if found.null_count() == column.null_count():
         return found
-    known = pl.concat([known, column.filter(found.is_null()).unique().drop_nulls()])
-    return column if len(known) > MOST else column.cast(pl.Enum(known.sort().to_list()))
+    others = column.filter(found.is_null()).unique().drop_nulls()
+    return column if len(known) + len(others) > MOST else column.cast(pl.Enum(sorted([*known, *others.to_list()])))
 
 
 def categories(column: pl.Series) -> pl.Series | None:

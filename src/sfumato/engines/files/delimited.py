@@ -251,6 +251,7 @@ def _votes(first: Sequence[str], body: Sequence[Sequence[str]]) -> int:
 
 
 CHUNK = 1 << 16  # stays in the processor's cache
+PIECE = 1 << 22  # bytes whose copies need no new memory
 NEWLINE, RETURN, SPACE = 10, 13, 32
 
 
@@ -259,7 +260,7 @@ class Lines:
     """What a scan found: `regular` where every line has its fields, none is blank and all quotes are in place.
 
     `short` are the places of lines of one field, where all others are regular; `opened` is how many quotes open a field
-    after a separator.
+    after a separator and a space.
     """
 
     rows: int
@@ -272,7 +273,8 @@ def scan(text: bytes, separator: str, quote: str | None, columns: int, spaced: b
     """Check that every line of a text in UTF-8 has as many fields as there are columns.
 
     A line ends at a line feed outside quotes. Separator and quote are one ASCII character each; quote is None where
-    quotes have no meaning. With `spaced` one space stands between a separator and a quote that opens a field.
+    quotes have no meaning. With `spaced` one space stands between a separator and a quote that opens a field, and
+    nowhere else.
 
     >>> scan(b"a,b\\n1,2\\n3\\n", ",", None, 2).regular
     False
@@ -309,7 +311,7 @@ def _ends(text: bytes, separator: int) -> np.ndarray:
 
 def _ends_quoted(text: bytes, separator: int, quote: int, spaced: bool) -> tuple[np.ndarray, bool, int]:
     """The same outside quotes, whether a quote stands where it neither opens nor closes a field, and how many open one
-    after a separator."""
+    after a separator and a space."""
     buffer = np.frombuffer(text, np.uint8)
     found, inside, stray, opened = [], False, False, 0
     for low in range(0, buffer.size, CHUNK):
@@ -323,16 +325,18 @@ def _ends_quoted(text: bytes, separator: int, quote: int, spaced: bool) -> tuple
         closes = edge[3:] | (view[3:] == RETURN)
         after = (view[1:-2] == SPACE) & between[:-3] if spaced else between[1:-2]  # a separator
         opens = (newline | mark)[1:-2] | after
-        # one byte per structural character: 1 quote, 2 line feed, 4 a field may open here, 8 a field may close here,
-        # 16 a separator stands before it
+        if spaced:
+            led = after & mark[2:-1]
+            closes &= ~led  # else the space would be part of a value
+            opened += int(np.count_nonzero(led))
+        # one byte per structural character: 1 quote, 2 line feed, 4 a field may open here, 8 a field may close here
         code = mark.view(np.uint8)[2:-1] | (newline.view(np.uint8)[2:-1] << 1)
-        code |= (opens.view(np.uint8) << 2) | (closes.view(np.uint8) << 3) | (after.view(np.uint8) << 4)
+        code |= (opens.view(np.uint8) << 2) | (closes.view(np.uint8) << 3)
         code = code[edge[2:-1]]
         quotes = (code & 1).view(bool)
         state = np.logical_xor.accumulate(quotes) ^ inside  # inside quotes; a doubled quote closes and opens again
         allowed = code & (np.uint8(8) >> state.view(np.uint8))
         stray |= bool((quotes & (allowed == 0)).any())
-        opened += int(np.count_nonzero((code & 17 == 17) & state))
         found.append(((code & 2) > 0)[~(quotes | state)])
         inside = bool(state[-1]) if state.size else inside
     return np.concatenate(found), stray or inside, opened
@@ -443,12 +447,13 @@ def parse(text: bytes, dialect: TextDialect, name: str) -> pl.DataFrame:
     frame = None if quoted or single else _by_counts(body, dialect, name)
     if frame is not None and not dialect.skip_spaces:
         return frame
-    frame = _by_scan(body, dialect, name, quoted) if frame is None else frame
+    if frame is None:
+        frame = (_by_pieces if quoted and dialect.skip_spaces else _by_scan)(body, dialect, name)
     slowly = frame is None
     if frame is None:
         frame = _by_python(text, dialect, name)
-    if dialect.skip_spaces:
-        led = [column.name for column in frame.iter_columns() if column.str.starts_with(" ").any()]
+    if dialect.skip_spaces:  # texts are compared faster than looked at
+        led = [c.name for c in frame.iter_columns() if (c < "!").any() and c.str.starts_with(" ").any()]
         frame = frame.with_columns(pl.col(led).str.strip_chars_start(" "))
     if quoted or slowly or dialect.skip_spaces:
         frame = frame.with_columns(pl.when(pl.all() != "").then(pl.all()))
@@ -473,23 +478,70 @@ def _by_counts(text: bytes, dialect: TextDialect, name: str) -> pl.DataFrame | N
         return None
 
 
-def _by_scan(text: bytes, dialect: TextDialect, name: str, quoted: bool) -> pl.DataFrame | None:
+def _by_pieces(text: bytes, dialect: TextDialect, name: str) -> pl.DataFrame | None:
+    """The same of a text with spaces before quotes, which has to be changed: little of it at a time costs less."""
+    frames = []
+    for piece in _pieces(text, dialect.quote or ""):
+        frame = _by_scan(piece, dialect, name)
+        if frame is None:
+            return None
+        frames.append(frame)
+        dialect = replace(dialect, header=False)  # only the first piece has one
+    return pl.concat(frames)
+
+
+def _pieces(text: bytes, quote: str) -> Iterator[bytes]:
+    """The text in pieces that end outside quotes, where a line ends with a quote and the next begins with one."""
+    mark, buffer, low = quote.encode(), np.frombuffer(text, np.uint8), 0
+    between = re.compile(re.escape(mark) + b"\r?\n(?=" + re.escape(mark) + b")")
+    while len(text) - low > PIECE:
+        end, inside = low + PIECE, np.count_nonzero(buffer[low : low + PIECE] == ord(quote)) % 2
+        while found := between.search(text, end):
+            inside = (inside + text.count(mark, end, found.end())) % 2
+            end = found.end()
+            if not inside:
+                break
+        else:
+            break
+        yield text[low:end]
+        low = end
+    yield text[low:]
+
+
+def _by_scan(text: bytes, dialect: TextDialect, name: str) -> pl.DataFrame | None:
     """The table of a text every line of which has its fields or is blank, or None."""
-    spaced = quoted and dialect.skip_spaces
-    lines = scan(text, dialect.separator, dialect.quote, len(dialect.names), spaced)
+    width, quote = len(dialect.names), dialect.quote or ""
+    lines = scan(text, dialect.separator, dialect.quote, width, dialect.skip_spaces)
     if not (lines.regular or lines.short) or _unfit(text):
         return None
-    if spaced:
-        between, mark, before = dialect.separator.encode(), (dialect.quote or "").encode(), len(text)
-        text = text.replace(between + b" " + mark, between + mark)
-        if before - len(text) != lines.opened:  # a space that was taken out is part of a value
-            return None
-    frame = _by_polars(text, dialect, name, lines.rows - dialect.header)
+    given: bytes | io.BytesIO = text
+    every = lines.opened == (lines.rows - len(lines.short)) * (width - 1) > 0
+    if every:
+        given = _empty_between(text, ord(dialect.separator), ord(quote))
+    elif lines.opened:
+        given = text.replace(f"{dialect.separator} {quote}".encode(), f"{dialect.separator}{quote}".encode())
+    frame = _by_polars(given, dialect, name, lines.rows - dialect.header, every)
     blank = frame.select(pl.all_horizontal(pl.all().is_null())).to_series() if lines.short else None
     if blank is None:
         return frame
     at = np.flatnonzero(blank.to_numpy()) + dialect.header
     return frame.filter(~blank) if np.array_equal(at, lines.short) else None  # the slow way tells the line
+
+
+def _empty_between(text: bytes, separator: int, quote: int) -> io.BytesIO:
+    """The text with a separator in place of each space between a separator and a quote.
+
+    So each becomes an empty field, which costs less than to take it out.
+    """
+    copy = io.BytesIO(text)
+    with copy.getbuffer() as memory:
+        buffer = np.frombuffer(memory, np.uint8)
+        for low in range(0, buffer.size - 2, CHUNK):
+            view = buffer[low : low + CHUNK + 2]
+            space = (view[1:-1] == SPACE) & (view[:-2] == separator) & (view[2:] == quote)
+            view[1:-1] ^= space.view(np.uint8) * np.uint8(SPACE ^ separator)
+        del view, buffer  # or the memory could not be given back
+    return copy
 
 
 def _unfit(text: bytes) -> bool:
@@ -498,10 +550,14 @@ def _unfit(text: bytes) -> bool:
     return text.startswith((b"x\x01", b"\n", b"\r")) or (b"\r" in text and b"\r\r" in text)
 
 
-def _by_polars(text: bytes, dialect: TextDialect, name: str, rows: int) -> pl.DataFrame:
+def _by_polars(
+    text: bytes | io.BytesIO, dialect: TextDialect, name: str, rows: int, every_other: bool = False
+) -> pl.DataFrame:
+    """The table of a text whose lines are regular; with `every_other` the second, fourth and so on are empty fields."""
     try:
         frame = pl.read_csv(
             text,
+            columns=list(range(0, 2 * len(dialect.names), 2)) if every_other else None,
             has_header=dialect.header,
             separator=dialect.separator,
             quote_char=dialect.quote,
