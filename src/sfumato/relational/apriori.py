@@ -9,9 +9,8 @@ for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
+from heapq import heappop, heappush
 from time import perf_counter
 from typing import Annotated, ClassVar
 
@@ -108,21 +107,22 @@ def _mend(counted: CountTree, cut: _Cut, k: int) -> None:
 
 
 def _cheapest(rare: list[int], counted: CountTree, cut: _Cut, k: int) -> list[int]:
-    """The generalisation of a rare set that k baskets have and that loses least; ties go to the first in preorder."""
-    found = []
-    for nodes in _generalisations(rare, cut.tree):
+    """The generalisation of a rare set that k baskets have and that loses least.
+
+    Generalisations are looked at by what they lose, which never falls when a node is raised further: the first that is
+    frequent enough is the one. In the end all are the root, which no fewer than k baskets have.
+    """
+    first = tuple(sorted(rare))
+    seen, queue = {first}, [(cut.cost(rare), first)]
+    while True:
+        _, nodes = heappop(queue)
         # a set of fewer nodes was counted before, when all of these that some basket had were mended
-        if len(nodes) < len(rare) or counted.support_of(nodes) >= k:
-            found.append((cut.cost(nodes), nodes))
-    return min(found)[1]
-
-
-def _generalisations(rare: list[int], tree: ItemTree) -> Iterator[list[int]]:
-    """Every set of nodes, none above another, that a set of nodes generalises to."""
-    seen = set()
-    for nodes in product(*(tuple(tree.path(node)) for node in rare)):
-        kept = {node for node in nodes if not any(above in nodes for above in tree.path(int(tree.parent[node])))}
-        key = tuple(sorted(kept))
-        if key not in seen:
-            seen.add(key)
-            yield list(key)
+        if len(nodes) < len(rare) or counted.support_of(list(nodes)) >= k:
+            return list(nodes)
+        check_cancelled()
+        for node in nodes:
+            above = int(cut.tree.parent[node])
+            raised = tuple(sorted({above, *(v for v in nodes if not cut.tree.lies_below(v, above))}))
+            if above >= 0 and raised not in seen:
+                seen.add(raised)
+                heappush(queue, (cut.cost(list(raised)), raised))

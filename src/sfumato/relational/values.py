@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -104,11 +104,11 @@ class ItemTree:
             depth[node] = depth[self.parent[node]] + 1
         return int(depth.max(initial=0))
 
-    def path(self, node: int) -> Iterator[int]:
-        """A node and all above it."""
-        while node >= 0:
-            yield node
+    def lies_below(self, node: int, above: int) -> bool:
+        """Whether a node is another, or lies below it."""
+        while node > above:  # what lies above a node comes before it
             node = int(self.parent[node])
+        return node == above
 
     def below(self, node: int) -> np.ndarray:
         """The codes of the items below a node."""
