@@ -236,9 +236,41 @@ def test_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     assert [promise["model"] for promise in found["promises"]] == ["hkp-coherence"]
     assert main([*line, "--m", "2", "-o", "out"]) == 2
     assert main(line) == 2
-    assert "--basket, --item and -o" in capsys.readouterr().err
+    assert "path is missing; name a folder, or give -o" in capsys.readouterr().err
     assert main([*line, "--m", "2", "--search", "optimal-cut max_cuts=1", "-o", "other"]) == 2
     assert not Path("other").exists()
+
+
+POLICY = """
+[input]
+path = "sales.csv"
+[baskets]
+basket = "customer"
+item = "product"
+k = 2
+m = 2
+hierarchy = "items.csv"
+[output]
+path = "out"
+"""
+
+
+def test_policy_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Paths of the file start at its folder; flags are laid over it; all faults are told at once."""
+    ROWS.write_csv(tmp_path / "sales.csv")
+    (tmp_path / "items.csv").write_text("a,AB\nb,AB\nc,C\nd,C\nAB,*\nC,*\n", "utf-8")
+    policy = tmp_path / "policy.toml"
+    policy.write_text(POLICY, "utf-8")
+    assert main(["baskets", str(policy)]) == 0
+    assert sf.verify(tmp_path / "out").promises[1].parameters == {"k": 2, "m": 2}
+    assert main(["baskets", str(policy), "--k", "3", "-o", str(tmp_path / "other")]) == 0
+    assert sf.verify(tmp_path / "other").promises[1].parameters == {"k": 3, "m": 2}
+    capsys.readouterr()
+    policy.write_text(POLICY.replace("k = 2", "kk = 2\nm = 0\n[roles]\n#").replace('item = "product"\n', ""), "utf-8")
+    assert main(["baskets", str(policy)]) == 2
+    told = capsys.readouterr().err
+    for fault in ('unknown key "kk"', 'unknown table "roles"', "item is missing", "greater than or equal to 1"):
+        assert fault in told
 
 
 def test_messages_hold_no_items(tmp_path: Path) -> None:

@@ -7,8 +7,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from sfumato.cli import inputs, options
 from sfumato.cli.anonymize import say_promises
 from sfumato.cli.console import Progress, notes, say, say_command, say_json, say_written
@@ -17,7 +15,7 @@ from sfumato.core.wording import count, percent
 
 
 def baskets(
-    file: Annotated[Path, typer.Argument(help="The data: a row for each item of a basket.", metavar="FILE")],
+    source: options.Files = None,
     *,
     basket: Annotated[str | None, option("--basket", "Column that says whose item it is.", ROLES, "A")] = None,
     item: Annotated[str | None, option("--item", "Column of items.", ROLES, "A")] = None,
@@ -37,7 +35,7 @@ def baskets(
         str | None, option("--search", "apriori (default), optimal-cut or mole-suppression.", SEARCH, "NAME")
     ] = None,
     output: Annotated[Path | None, options.output("The folder of the release, which is made.", "FOLDER")] = None,
-    format: Annotated[str, option("--format", "csv (default), tsv, parquet or xlsx.", WRITING, "NAME")] = "csv",
+    format: Annotated[str | None, option("--format", "csv (default), tsv, parquet or xlsx.", WRITING, "NAME")] = None,
     overwrite: Annotated[bool, option("--overwrite", "Replace an earlier release.", WRITING)] = False,
     reading: options.ReadingOptions,
     as_json: options.Json = False,
@@ -46,28 +44,32 @@ def baskets(
 
     With --k and --m items are generalised: any M items of a basket are in at least K baskets, or in none. With --h, --k
     and --p public items are suppressed: any P of them are in at least K baskets, and no private item in more than a
-    share H of these. Other columns do not leave.
+    share H of these. Other columns do not leave. In a policy file the same stands in [baskets].
     """
     import sfumato as sf
     from sfumato.engines.atomic import check_target
-    from sfumato.errors import PolicyError
+    from sfumato.hierarchies import parse
+    from sfumato.policyfile.baskets import check_baskets
 
-    if basket is None or item is None or output is None:
-        hint = "sfumato baskets sales.csv --basket id --item product --k 5 --m 2 --hierarchy products.csv -o out/"
-        raise PolicyError("baskets needs the data, --basket, --item and -o", hint=hint)
-    check_target(output, overwrite)
+    recipe = None if hierarchy is None else parse(hierarchy)  # its path starts where the command is typed
+    own = {"basket": basket, "item": item, "k": k, "m": m, "h": h, "p": p, "private": options.joined(private),
+           "hierarchy": recipe, "search": search}  # fmt: skip
+    given: dict[tuple[str | int, ...], Any] = {("baskets", name): value for name, value in own.items()}
+    out = {"path": None if output is None else str(output.absolute()), "format": format, "overwrite": overwrite or None}
+    given |= {("output", name): value for name, value in out.items()}
+    data = inputs.named(source, reading, policies=True)
+    policy = check_baskets(options.draft(data, given, (), ()))
+    check_target(policy.output, policy.overwrite)
     with Progress("reading") as progress, notes():
-        data = inputs.table(file, reading.reader)
-        found = sf.anonymize_baskets(
-            data, item=item, basket=basket, k=k, m=m, h=h, p=p, private=options.joined(private) or (),
-            hierarchy=hierarchy, search=search, progress=progress,
-        )  # fmt: skip
-        found.save(output, format, overwrite=overwrite)
+        table = inputs.table(Path(policy.source.paths[0]), policy.source.reader, other=False)
+        found = sf.anonymize_baskets(table, **policy.keywords, progress=progress)
+        found.save(policy.output, policy.format, overwrite=policy.overwrite)
+    output = output or policy.output
     promises = [asdict(promise) for promise in found.verification.promises]
     solution = found.solution
     if as_json:
-        own: dict[str, Any] = {"loss": solution.loss, "optimal": solution.optimal, "manifest": found.manifest}
-        say_json({"folder": str(output), "promises": promises, **own})
+        how = {"loss": solution.loss, "optimal": solution.optimal, "manifest": found.manifest}
+        say_json({"folder": str(output), "promises": promises, **how})
         return 0
     say(f"{count(found.manifest['method']['baskets'], 'basket')} released, loss (NCP) {percent(solution.loss)}")
     say_promises(promises)
