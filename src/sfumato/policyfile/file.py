@@ -259,9 +259,7 @@ def check(
     )
 
 
-def checked_table(
-    draft: Draft, name: str, faults: Faults, model: type[PolicyTable] | None = None
-) -> tuple[PolicyTable, set[str]]:
+def checked_table(draft: Draft, name: str, faults: Faults, model: Any = None) -> tuple[PolicyTable, set[str]]:
     """One table through its model; its faulty keys are told and left out, so that the rest is checked as well."""
     written, model = draft.tables.get(name, {}), model or MODELS[name]
     if not isinstance(written, dict):

@@ -20,7 +20,7 @@ from sfumato.errors import PolicyError
 class Items(Declared):
     """Items as they print."""
 
-    type: ClassVar[str] = "items"
+    type: ClassVar[str] = "list"
 
     def __call__(self, value: Any, what: str) -> tuple[str, ...]:
         listed = [value] if isinstance(value, str) else list(value) if isinstance(value, list | tuple) else None
