@@ -204,6 +204,20 @@ def test_wishes_that_are_refused(given: dict[str, Any], message: str) -> None:
     assert message in str(error.value)
 
 
+@pytest.mark.parametrize("format", ["csv", "parquet", "xlsx"])
+def test_odd_items(format: str, tmp_path: Path) -> None:
+    """Formulas, quotes, line breaks and letters of other scripts come back as they left."""
+    odd = ["=1+1", "+x", '"', "a,b", "two\nlines", "'", "é", "\U0001f34e", "10", "9", "*", "NaN"]
+    bought = {"basket": [odd[i:] for i in range(len(odd))] * 2}
+    release = sf.anonymize_baskets(bought, item="basket", k=2, m=3)
+    assert set(release.data["basket"]) == set(odd)
+    assert list(release.data) == ["number", "basket"]
+    assert sf.verify(release.save(tmp_path / "out", format)).outcome == "holds"
+    unnamed = sf.Hierarchy("item", (("a", "b"), ("",)), np.array([[0, 1], [0, 0]], np.int32))
+    with pytest.raises(HierarchyError, match="is empty"):
+        sf.anonymize_baskets({"item": [["a", "b"]]}, item="item", k=1, m=1, hierarchy=unnamed)
+
+
 def test_a_large_m_is_fine() -> None:
     release = sf.anonymize_baskets(ROWS, **ASKED | {"m": 40})
     assert min(supports([frozenset(g["product"]) for g in release.data.partition_by("customer")], 4).values()) >= 2

@@ -16,7 +16,7 @@ from sfumato.core.progress import Progress
 from sfumato.core.registry import field_values
 from sfumato.core.wording import count, percent
 from sfumato.engines.memory.table import Kind, leave
-from sfumato.errors import ColumnError, EmptyTable, Infeasible, PolicyError
+from sfumato.errors import ColumnError, EmptyTable, HierarchyError, Infeasible, PolicyError
 from sfumato.hierarchies.spec import written
 from sfumato.relational import BASKET_SEARCHES
 from sfumato.relational.order import numbered
@@ -77,6 +77,8 @@ def release_baskets(
     items = tuple(text for text in categories.text if text is not None)
     hierarchy = _flat(table.item, items) if recipe is None else recipe.build(categories)
     tree = ItemTree.of(hierarchy, items)
+    if "" in tree.labels:
+        raise HierarchyError(f'a label of the hierarchy of "{table.item}" is empty, as a missing item is')
     _refuse_strange(promise, items, table.item)
     problem = BasketProblem(baskets, items, tree, promise, report_progress)
     solution = search(problem)

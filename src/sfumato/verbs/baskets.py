@@ -159,7 +159,7 @@ def _from_lists(data: Any, lists: list[Any], basket: str | None, item: str) -> B
     items = [one for cell in known for one in cell]
     if not items:
         raise EmptyTable("no basket has an item")
-    own = basket or BASKET
+    own = basket or (BASKET if item != BASKET else "number")
     owner = pl.Series(own, range(len(lists)), pl.Int64) if basket is None else _column(data, basket)
     if len(owner) != len(lists):
         raise ColumnError("the columns are not equally long")
