@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from benchmarks import (
+    baskets,
     command_line,
     dp,
     first_use,
@@ -37,6 +38,7 @@ GROUPS: dict[str, Callable[[], Sequence[Figure | Comparison | Agreement]]] = {
     "threads": threads.run,
     "masking": masking.run,
     "synthesis": synthesis.run,
+    baskets.GROUP: baskets.run,
     private_tables.GROUP: private_tables.run,
     "measures": measures.run,
     fragments.GROUP: fragments.run,

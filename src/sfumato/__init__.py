@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from sfumato.criteria import SampleUniqueness as SampleUniqueness
     from sfumato.criteria import TCloseness as TCloseness
     from sfumato.criteria.sets import SET_PROMISES as SET_PROMISES
+    from sfumato.criteria.sets import HKPCoherence as HKPCoherence
+    from sfumato.criteria.sets import KMAnonymity as KMAnonymity
     from sfumato.engines.files.forms import ReadWarning as ReadWarning
     from sfumato.engines.files.table import scan as scan
     from sfumato.engines.order import RowOrderWarning as RowOrderWarning
@@ -101,6 +103,11 @@ if TYPE_CHECKING:
     from sfumato.pseudonyms import KeyedTokens as KeyedTokens
     from sfumato.pseudonyms import RandomTokens as RandomTokens
     from sfumato.pseudonyms import Substitution as Substitution
+    from sfumato.relational import BASKET_SEARCHES as BASKET_SEARCHES
+    from sfumato.relational import Apriori as Apriori
+    from sfumato.relational import MoleSuppression as MoleSuppression
+    from sfumato.relational import OptimalCut as OptimalCut
+    from sfumato.relational.basket_release import BasketRelease as BasketRelease
     from sfumato.release.destination import Folder as Folder
     from sfumato.release.destination import Table as Table
     from sfumato.release.recoded import Recoded as Recoded
@@ -168,6 +175,7 @@ if TYPE_CHECKING:
     from sfumato.verbs import read as read
     from sfumato.verbs import verify as verify
     from sfumato.verbs.anonymizer import Anonymizer as Anonymizer
+    from sfumato.verbs.baskets import anonymize_baskets as anonymize_baskets
     from sfumato.verbs.choose import choose as choose
     from sfumato.verbs.compare import CompareWarning as CompareWarning
     from sfumato.verbs.compare import compare as compare
@@ -201,6 +209,7 @@ _HOMES = {
         "attack",
     ),
     "sfumato.verbs.anonymizer": ("Anonymizer",),
+    "sfumato.verbs.baskets": ("anonymize_baskets",),
     "sfumato.verbs.choose": ("choose",),
     "sfumato.verbs.inspect": ("inspect",),
     "sfumato.verbs.mask": ("mask",),
@@ -240,7 +249,11 @@ _HOMES = {
         "DifferentialPrivacy",
         "CRITERIA",
     ),
-    "sfumato.criteria.sets": ("SET_PROMISES",),
+    "sfumato.criteria.sets": (
+        "HKPCoherence",
+        "KMAnonymity",
+        "SET_PROMISES",
+    ),
     "sfumato.losses": (
         "LM",
         "NCP",
@@ -335,6 +348,13 @@ _HOMES = {
         "write_edges",
         "write_wide",
     ),
+    "sfumato.relational": (
+        "Apriori",
+        "BASKET_SEARCHES",
+        "MoleSuppression",
+        "OptimalCut",
+    ),
+    "sfumato.relational.basket_release": ("BasketRelease",),
     "sfumato.release.value_map": ("ValueMap",),
     "sfumato.release.release": ("Release",),
     "sfumato.release.release_set": ("ReleaseSet",),

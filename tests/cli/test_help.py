@@ -31,6 +31,7 @@ def test_the_commands() -> None:
         "mask",
         "synth",
         "pseudonyms",
+        "baskets",
         "verify",
         "sign",
         "report",

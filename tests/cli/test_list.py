@@ -14,6 +14,7 @@ TABLES = {
     "maskers": sf.MASKERS,
     "pseudonyms": sf.PSEUDONYMS,
     "generators": sf.GENERATORS,
+    "basket_searches": sf.BASKET_SEARCHES,
     "queries": sf.dp.QUERIES,
     "criteria": sf.CRITERIA,
     "losses": sf.LOSSES,

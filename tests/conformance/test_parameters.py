@@ -15,6 +15,7 @@ from sfumato.core.forms import fill, make_variant, parameters_of, read_text
 from sfumato.core.masked import MaskStep
 from sfumato.core.parameters import OneOf, Whole
 from sfumato.core.registry import Variant
+from sfumato.criteria.sets import SET_PROMISES
 from sfumato.errors import PolicyError, SfumatoError
 from sfumato.measures.attacks import ATTACKS
 from sfumato.measures.risk import RISKS
@@ -22,7 +23,8 @@ from sfumato.measures.utility import UTILITIES
 from sfumato.testing import check_variant_parameters
 from sfumato.testing.parameters import declaration_faults, refused_values
 
-TABLES = (sf.CRITERIA, sf.LOSSES, sf.SEARCHES, sf.HIERARCHIES, sf.MASKERS, sf.PSEUDONYMS, sf.GENERATORS, sf.dp.QUERIES)
+TABLES = (sf.CRITERIA, sf.LOSSES, sf.SEARCHES, sf.HIERARCHIES, sf.MASKERS, sf.PSEUDONYMS, sf.GENERATORS, sf.dp.QUERIES,
+          sf.BASKET_SEARCHES, SET_PROMISES)  # fmt: skip
 VARIANTS = {f"{table.kind}-{name}": table[name] for table in TABLES for name in table}
 
 

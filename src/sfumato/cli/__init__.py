@@ -10,6 +10,7 @@ import typer
 
 from sfumato.cli.anonymize import anonymize
 from sfumato.cli.attack import attack
+from sfumato.cli.baskets import baskets
 from sfumato.cli.choose import choose
 from sfumato.cli.compare import compare
 from sfumato.cli.demo import demo
@@ -47,6 +48,7 @@ for name, command in (
     ("mask", mask),
     ("synth", synth),
     ("pseudonyms", pseudonyms),
+    ("baskets", baskets),
     ("verify", verify),
     ("sign", sign),
     ("report", report),

@@ -26,6 +26,7 @@ class Kind(StrEnum):
     maskers = "maskers"
     pseudonyms = "pseudonyms"
     generators = "generators"
+    basket_searches = "basket_searches"
     queries = "queries"
     risks = "risks"
     utilities = "utilities"
@@ -67,6 +68,7 @@ def variant_tables() -> dict[str, Mapping[str, Variant[Any]]]:
     from sfumato.measures.risk import RISKS
     from sfumato.measures.utility import UTILITIES
     from sfumato.pseudonyms import PSEUDONYMS
+    from sfumato.relational import BASKET_SEARCHES
     from sfumato.search import SEARCHES
     from sfumato.synthetic import GENERATORS
 
@@ -78,6 +80,7 @@ def variant_tables() -> dict[str, Mapping[str, Variant[Any]]]:
         "maskers": MASKERS,
         "pseudonyms": PSEUDONYMS,
         "generators": GENERATORS,
+        "basket_searches": BASKET_SEARCHES,
         "queries": QUERIES,
         "risks": RISKS,
         "utilities": UTILITIES,

@@ -67,7 +67,7 @@ class Draft:
 
     def source(self) -> Origin | None:
         """Where the table is and how it is read, faulty keys left out; None where [input] has no path."""
-        table, bad = _table(self, "input", Faults(self.places))
+        table, bad = checked_table(self, "input", Faults(self.places))
         return None if "path" in bad or not isinstance(table, InputTable) else Origin.of(table, self.folder)
 
 
@@ -176,7 +176,7 @@ def check(
     needed, and a promise is not; "synthesis", it is for `synthesize`.
     """
     faults = Faults(draft.places, draft.faults)
-    read = {name: _table(draft, name, faults) for name in MODELS}
+    read = {name: checked_table(draft, name, faults) for name in MODELS}
     (_, (table, bad), (found, _), (drawing, _), (output, _)) = read.values()
     assert isinstance(table, RolesTable)
     assert isinstance(found, SearchTable)
@@ -259,9 +259,9 @@ def check(
     )
 
 
-def _table(draft: Draft, name: str, faults: Faults) -> tuple[PolicyTable, set[str]]:
+def checked_table(draft: Draft, name: str, faults: Faults, model: Any = None) -> tuple[PolicyTable, set[str]]:
     """One table through its model; its faulty keys are told and left out, so that the rest is checked as well."""
-    written, model = draft.tables.get(name, {}), MODELS[name]
+    written, model = draft.tables.get(name, {}), model or MODELS[name]
     if not isinstance(written, dict):
         faults.tell("must be a table", name)
         return model.model_construct(), set(model.model_fields)

@@ -12,8 +12,10 @@ from sfumato.core.forms import make_variant
 from sfumato.core.protocols import SetPromise
 from sfumato.core.registry import Registry, Variant
 from sfumato.criteria.sets.frequency_l_diversity import FrequencyLDiversity
+from sfumato.criteria.sets.hkp_coherence import HKPCoherence
+from sfumato.criteria.sets.km_anonymity import KMAnonymity
 
-__all__ = ["SET_PROMISES", "FrequencyLDiversity", "set_promise"]
+__all__ = ["SET_PROMISES", "FrequencyLDiversity", "HKPCoherence", "KMAnonymity", "set_promise"]
 
 _OURS: tuple[Variant[SetPromise], ...] = (
     Variant(
@@ -24,6 +26,25 @@ _OURS: tuple[Variant[SetPromise], ...] = (
         stops="Learning the sensitive value of a person whose row is found, from the group that it is in.",
         leaves="Rows stand as they are: that a person is in the table, and all else of the row, is known. Where values "
         "go with quasi-identifiers, a model learnt of both tables guesses better than 1/l (deFinetti attack).",
+    ),
+    Variant(
+        KMAnonymity,
+        example=KMAnonymity(5, 2),
+        cite="Terrovitis, Mamoulis and Kalnis 2008",
+        words="k^m-anonymity",
+        stops="Finding the basket of a person by a few of its items, and with it all others (linkage).",
+        leaves="Whoever knows more than m items, what is not in the basket or how many items are, may find it. Baskets "
+        "that fit may agree in further items, which are then known without finding one (homogeneity).",
+    ),
+    Variant(
+        HKPCoherence,
+        example=HKPCoherence(0.8, 5, 2),
+        cite="Xu, Wang, Fu and Yu 2008",
+        words="(h,k,p)-coherence",
+        stops="Finding the basket of a person by a few public items, and becoming sure of a private one (linkage, "
+        "homogeneity).",
+        leaves="Whoever knows more than p public items, or private ones, may find a basket. A share below h may still "
+        "be far above that among all baskets (skewness).",
     ),
 )
 SET_PROMISES = Registry("set_promises", "promise about several tables", (SetPromise,), {v.name: v for v in _OURS})
