@@ -48,6 +48,7 @@ def test_the_commands() -> None:
         "dp marginals",
         "dp collect",
         "dp bounds",
+        "views check",
     ]
 
 
