@@ -185,6 +185,7 @@ EXPORTED = [
     "read",
     "redact",
     "register",
+    "release_views",
     "risk",
     "scan",
     "sign",

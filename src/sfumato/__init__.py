@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from sfumato.fragments.views import TableView as TableView
     from sfumato.fragments.views import ViewsFinding as ViewsFinding
     from sfumato.fragments.views import check_views as check_views
+    from sfumato.fragments.views import release_views as release_views
     from sfumato.hierarchies import HIERARCHIES as HIERARCHIES
     from sfumato.hierarchies import dates as dates
     from sfumato.hierarchies import either as either
@@ -378,6 +379,7 @@ _HOMES = {
         "TableView",
         "ViewsFinding",
         "check_views",
+        "release_views",
     ),
     "sfumato.engines.files.table": ("scan",),
     "sfumato.engines.sql.table": ("Database",),

@@ -49,6 +49,7 @@ def test_the_commands() -> None:
         "dp collect",
         "dp bounds",
         "views check",
+        "views release",
     ]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
@@ -171,8 +171,25 @@ def cases(draw: st.DrawFn) -> tuple[list[tuple[Any, ...]], list[sf.TableView], l
     return rows, views, known, draw(st.booleans()) or size > 3, draw(st.integers(2, 3))
 
 
+@st.composite
+def registered(draw: st.DrawFn) -> tuple[list[tuple[Any, ...]], list[sf.TableView], list[Any], bool, int]:
+    """The same with a view of who there is: mostly of one row each, beside a view of their diseases."""
+    size = draw(st.integers(2, 4))
+    rows = [
+        (draw(st.sampled_from("AB")) if draw(st.integers(0, 9)) == 0 else "ABCD"[i], draw(st.integers(1, 2)), own)
+        for i, own in enumerate(draw(st.lists(st.sampled_from("fgh"), min_size=size, max_size=size)))
+    ]
+    shown = [["name", "x"], ["x", "disease"]] if draw(st.booleans()) else [["name"], ["disease", "x"]]
+    views = [sf.TableView(f"v{i}", columns, distinct=i > 0 and draw(st.booleans())) for i, columns in enumerate(shown)]
+    if draw(st.booleans()):
+        columns = draw(st.lists(st.sampled_from(COLUMNS), min_size=1, max_size=2, unique=True))
+        views.append(sf.TableView("more", columns, draw(st.sampled_from(CONDITIONS)), draw(st.booleans())))
+    known = [draw(st.sampled_from(DEPENDENCIES))] if draw(st.integers(0, 3)) == 0 else []
+    return rows, views, known, True, draw(st.integers(2, 3))
+
+
 @settings(max_examples=examples(400), deadline=None)
-@given(cases())
+@given(st.one_of(cases(), registered()))
 def test_every_table_that_there_can_be(case: Any) -> None:
     """The verdict, how many are below k and the least number are those of all tables, one after the other."""
     rows, views, known, size_known, k = case
@@ -398,3 +415,100 @@ def test_numbers_that_are_texts_have_an_order() -> None:
     for own in (PATIENTS, table):
         found = checked(own, views, rows=True)
         assert found.rows == (7,)  # Carol alone is older
+
+
+WOMEN = {name: [v for v, sex in zip(PATIENTS[name], PATIENTS["sex"], strict=True) if sex == "F"] for name in PATIENTS}
+
+
+def test_safe_views_are_released_and_proven_again(tmp_path: Path) -> None:
+    found = sf.release_views(WOMEN, [REGISTER, WARD], association=WHO, k=4)
+    assert {name: len(table) for name, table in found.tables.items()} == {"register": 7, "ward": 4}
+    folder = found.save(tmp_path / "out")
+    verified = sf.verify(folder)
+    assert verified.outcome == "holds"
+    assert [(p.model, p.measured) for p in verified.promises] == [("integrity", 0), ("view-k-anonymity", 4)]
+    text = (folder / "ward.csv").read_text("utf-8")
+    (folder / "ward.csv").write_text(text.replace("F,obesity\n", ""), "utf-8")
+    assert sf.verify(folder).outcome == "broken"
+
+
+def test_the_promise_is_checked_without_the_hash(tmp_path: Path) -> None:
+    """Whoever takes rows out and mends the manifest is still found out by the promise."""
+    from sfumato.engines.files.bytes import sha256
+
+    folder = sf.release_views(WOMEN, [REGISTER, WARD], association=WHO, k=4).save(tmp_path / "out")
+    ward, manifest = folder / "ward.csv", folder / "manifest.json"
+    before = sha256(ward)
+    ward.write_text(ward.read_text("utf-8").replace("F,obesity\n", ""), "utf-8")
+    told = json.loads(manifest.read_text("utf-8").replace(before, sha256(ward)))
+    told["tables"][1]["rows"] = 3
+    told["promises"][0]["measured"] = 3
+    manifest.write_text(json.dumps(told), "utf-8")
+    integrity, promise = sf.verify(folder).promises
+    assert integrity.holds
+    assert not promise.holds
+
+
+def test_selections_leave_with_their_rows_alone(tmp_path: Path) -> None:
+    table = pl.DataFrame(WOMEN).with_columns(pl.col("disease", "sex").cast(pl.Categorical))
+    views = [REGISTER, sf.TableView("old", ["age"], where="age > 30"), WARD]
+    found = sf.release_views(table, views, association=WHO, k=3)
+    assert sorted(found.tables["old"]["age"]) == [31, 33, 41, 61]
+    folder = found.save(tmp_path / "out", format="parquet")
+    assert sf.verify(folder).outcome == "holds"
+    assert "30" not in (folder / "old.parquet").read_bytes().decode("latin-1")
+
+
+def test_unsafe_views_are_not_released() -> None:
+    with pytest.raises(sf.errors.Infeasible, match=r"the views are unsafe.*2 people below k") as raised:
+        sf.release_views(PATIENTS, [REGISTER, WARD], association=WHO, k=4)
+    assert raised.value.closest.overall.below == 2
+    table, views = hard()
+    with pytest.raises(sf.errors.Infeasible, match="the views are unknown"):
+        sf.release_views(table, views, association=WHO, k=2, steps=0)
+
+
+def test_views_without_a_proof_of_their_own_are_not_released() -> None:
+    table, views = hard()  # safe, as the search of tables shows
+    with pytest.raises(sf.errors.Infeasible, match="does not prove it"):
+        sf.release_views(table, views, association=WHO, k=2)
+    distinct = sf.TableView("register", ["name", "sex"], distinct=True)
+    with pytest.raises(sf.errors.Infeasible, match="of all rows"):
+        sf.release_views(WOMEN, [distinct, WARD], association=WHO, k=2, size_known=False)
+
+
+@pytest.mark.parametrize("names", [("a/b", "c"), ("..", "c"), ("Ward", "ward"), (".a", "b")])
+def test_names_of_views_that_are_no_files(names: tuple[str, str]) -> None:
+    views = [sf.TableView(name, ["name", "sex"]) for name in names]
+    with pytest.raises(PolicyError, match="becomes a file"):
+        sf.release_views(WOMEN, views, association=WHO, k=2)
+
+
+@settings(max_examples=examples(150), deadline=None)
+@given(registered())
+def test_what_is_released_is_safe_in_every_table(case: Any) -> None:
+    rows, views, known, size_known, k = case
+    more = {"dependencies": [{"from": list(a), "to": b} for a, b in known], "size_known": size_known}
+    try:
+        found = sf.release_views(people(rows, "name x disease"), views, association=WHO, k=k, **more)
+    except (PolicyError, sf.errors.Infeasible):
+        event("refused")
+        return
+    event("released")
+    if found.verification.promises[0].measured is not None:
+        assert min(covers(rows, COLUMNS, views, WHO, known, size_known).values()) >= k
+
+
+def test_releasing_in_the_shell(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = file.with_name("out")
+    assert main(["views", "release", str(file), "-o", str(out)]) == 2  # unsafe
+    assert not out.exists()
+    assert "2 people below k" in capsys.readouterr().err
+    pl.DataFrame(WOMEN).write_csv(file.with_name("patients.csv"))
+    assert main(["views", "release", str(file), "-o", str(out)]) == 0
+    assert "keeps 4 possible values" in capsys.readouterr().out
+    assert main(["verify", str(out)]) == 0
+    capsys.readouterr()
+    assert main(["views", "release", str(file), "-o", str(out), "--overwrite", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["measured"] == 4
+    assert main(["views", "release", str(file)]) == 2

@@ -6,10 +6,11 @@ import typer
 
 from sfumato.cli.options import grouped, help_text
 from sfumato.cli.views.check import check
+from sfumato.cli.views.release import release
 
 HELP = {"help_option_names": ["-h", "--help"]}
 views = typer.Typer(help="Several views of one private table, published together.", context_settings=HELP)
-for name, command in (("check", check),):
+for name, command in (("check", check), ("release", release)):
     views.command(name, help=help_text(command.__doc__), context_settings=HELP)(grouped(command))
 
 

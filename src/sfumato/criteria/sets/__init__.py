@@ -12,8 +12,9 @@ from sfumato.core.forms import make_variant
 from sfumato.core.protocols import SetPromise
 from sfumato.core.registry import Registry, Variant
 from sfumato.criteria.sets.frequency_l_diversity import FrequencyLDiversity
+from sfumato.criteria.sets.view_k_anonymity import ViewKAnonymity
 
-__all__ = ["SET_PROMISES", "FrequencyLDiversity", "set_promise"]
+__all__ = ["SET_PROMISES", "FrequencyLDiversity", "ViewKAnonymity", "set_promise"]
 
 _OURS: tuple[Variant[SetPromise], ...] = (
     Variant(
@@ -24,6 +25,15 @@ _OURS: tuple[Variant[SetPromise], ...] = (
         stops="Learning the sensitive value of a person whose row is found, from the group that it is in.",
         leaves="Rows stand as they are: that a person is in the table, and all else of the row, is known. Where values "
         "go with quasi-identifiers, a model learnt of both tables guesses better than 1/l (deFinetti attack).",
+    ),
+    Variant(
+        ViewKAnonymity,
+        example=ViewKAnonymity("name", "disease", 3, distinct=("ward",), selected={"old": ("age",)}),
+        cite="Yao et al. 2005",
+        words="k-anonymity of views",
+        stops="Rebuilding who has which value by joining the tables, with the conditions that they were selected by.",
+        leaves="The k values need not be equally probable, and may mean much the same. Whoever knows single people, or "
+        "has another table about them, can rule some out.",
     ),
 )
 SET_PROMISES = Registry("set_promises", "promise about several tables", (SetPromise,), {v.name: v for v in _OURS})

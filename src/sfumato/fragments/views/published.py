@@ -105,8 +105,8 @@ def publish(
     used = [name for view in views for name in (*view.columns, *(one.column for one in view.conditions))]
     used += [*association, *(name for one in dependencies for name in (*one.columns, one.to))]
     names = {name: f"c{i}" for i, name in enumerate(dict.fromkeys(used))}
-    frame = _plain(frame.select(*names))
-    numbers = _plain(numbers)
+    frame = plain_frame(frame.select(*names))
+    numbers = plain_frame(numbers)
     table: dict[str, pl.Series] = {}
     domains: dict[str, pl.DataFrame] = {}
     for name, code in names.items():
@@ -162,7 +162,7 @@ def _projection(
     return Projection(columns, where, rows, view.distinct)
 
 
-def _plain(frame: pl.DataFrame) -> pl.DataFrame:
+def plain_frame(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.select([plain(name, dtype) for name, dtype in frame.schema.items()])
 
 
@@ -180,13 +180,13 @@ def check_columns(
         expression(view.conditions, numbers)
     known_columns(association, frame.columns, "the association: the table")
     for name in association:
-        missing = _plain(frame.select(name))[name].null_count()
+        missing = plain_frame(frame.select(name))[name].null_count()
         if missing:
             what = f'"{name}" of the association is missing in {count(missing, "row")}'
             raise ColumnError(what, hint="leave these rows out, or write a word in place of what is missing")
     for one in dependencies:
         known_columns([*one.columns, one.to], frame.columns, f'the dependency "{one}": the table')
-        rows = _plain(frame.select(*one.columns, one.to))
+        rows = plain_frame(frame.select(*one.columns, one.to))
         broken = rows.group_by(one.columns).agg(pl.col(one.to).n_unique()).filter(pl.col(one.to) > 1).height
         if broken:
             what = f'the rows break the dependency "{one}"'
