@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -289,6 +290,23 @@ def test_a_wrong_answer_of_the_solver_is_not_believed(monkeypatch: pytest.Monkey
     monkeypatch.setattr(optimize, "milp", wrong)
     finding = checked(*hard())
     assert finding.verdict == "unknown"
+
+
+def test_a_least_set_of_values_is_not_looked_for_for_ever() -> None:
+    sets = [frozenset({3 * i, 3 * i + 1, 3 * i + 2}) for i in range(30)]
+    with pytest.raises(worlds.TooLong) as raised:
+        worlds.smallest_hitting_set(sets, 29)
+    assert raised.value.size <= 30  # which it has
+    assert worlds.smallest_hitting_set([frozenset({i}) for i in range(900)], 899) is None
+    assert worlds.smallest_hitting_set([frozenset({1}), frozenset({1, 2}), frozenset({2, 3})], 2) in ({1, 2}, {1, 3})
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(st.lists(st.frozensets(st.integers(0, 4)), max_size=6), st.integers(0, 4))
+def test_least_sets_by_brute_force(family: list[frozenset[int]], most: int) -> None:
+    sizes = [n for n in range(6) for A in combinations(range(5), n) if all({*A} & one for one in family)]
+    found = worlds.smallest_hitting_set(family, most)
+    assert (None if found is None else len(found)) == (min(sizes) if sizes and min(sizes) <= most else None)
 
 
 def test_views_that_join_to_too_much_are_not_decided(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,16 @@ from sfumato.fragments.views.published import COUNT, PART, Projection, Published
 
 MOST_VARIABLES = 200_000
 NODES = 20_000  # of one search
-FOUND, NONE, LIMIT = 0, 2, 1  # how HiGHS ended
+NONE = 2  # how HiGHS ends where there is no solution
+TRIES, DEPTH = 100_000, 300  # of a least set of values
+
+
+class TooLong(Exception):
+    """A least set was not found within its tries; it has so many members, at least."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        super().__init__(size)
 
 
 @dataclass
@@ -177,13 +186,20 @@ class _Lines:
 
 
 def smallest_hitting_set(family: Sequence[frozenset[int]], most: int) -> frozenset[int] | None:
-    """The least set that has a member of each, up to a size; None where it would have to be larger.
+    """The least set that has a member of each, up to a size; None where it would have to be larger. TooLong, with the
+    size that it has at least, where that takes too many tries.
 
     >>> sorted(smallest_hitting_set([frozenset("ab"), frozenset("bc")], 2))
     ['b']
     """
+    tries = 0
+    forced = frozenset[int]().union(*(one for one in family if len(one) == 1))
 
     def hit(chosen: frozenset[int], left: int) -> frozenset[int] | None:
+        nonlocal tries
+        tries += 1
+        if tries > TRIES or left > DEPTH:
+            raise TooLong(size)
         missed = [one for one in family if not one & chosen]
         if not missed:
             return chosen
@@ -196,8 +212,8 @@ def smallest_hitting_set(family: Sequence[frozenset[int]], most: int) -> frozens
                 return found
         return None
 
-    for size in range(most + 1):
-        found = hit(frozenset(), size)
+    for size in range(len(forced), most + 1):
+        found = hit(forced, size - len(forced))
         if found is not None:
             return found
     return None
@@ -213,7 +229,11 @@ def least_cover(
     """
     family = [*known]
     while True:
-        chosen = smallest_hitting_set(family, most - 1)
+        try:
+            chosen = smallest_hitting_set(family, most - 1)
+        except TooLong as error:
+            budget.ended = True
+            return error.size, None
         if chosen is None:
             return most, None
         found = worlds.without(person, chosen, budget)
