@@ -76,7 +76,7 @@ def release_views(
         found = finding.overall
         what = f"the views are {found.verdict}, and are not released"
         got = f"{count(found.below, 'person', 'people')} below k, {number_of(found.undecided)} not decided"
-        raise Infeasible(what, got=got, hint="check_views looks for the least change", closest=finding)
+        raise Infeasible(what, got=got, hint="checking them looks for the least change", closest=finding)
     parts = [_part(engine.frame, view, linked) for view in own]
     selected = {view.name: tuple(dict.fromkeys(one.column for one in view.conditions)) for view in own}
     promise = ViewKAnonymity(

@@ -116,7 +116,9 @@ def views_of(given: Any) -> tuple[TableView, ...]:
         given = [given]
     if not isinstance(given, list | tuple) or not given:
         raise PolicyError(
-            "views must be a list of views", got=type(given).__name__, allowed="sf.TableView(name, columns)"
+            "views must be a list of views",
+            got=type(given).__name__,
+            allowed='{"name": "register", "columns": ["name", "sex"]}',
         )
     found = tuple(one if isinstance(one, TableView) else _made(one, TableView, "view") for one in given)
     names = [one.name for one in found]
