@@ -15,7 +15,7 @@ from sfumato.core.parameters import real_number, whole_number, yes_or_no
 from sfumato.core.progress import cancellable
 from sfumato.core.wording import count
 from sfumato.criteria.sets import ViewKAnonymity
-from sfumato.criteria.sets.published import Link, PublishedSet
+from sfumato.criteria.sets.published import PublishedSet, TableLink
 from sfumato.engines.memory.table import MemoryTable, forget_others
 from sfumato.errors import Infeasible, PolicyError
 from sfumato.fragments.views.check import check_views
@@ -86,7 +86,7 @@ def release_views(
         {name: columns for name, columns in selected.items() if columns} or None,
         [[*one.columns, one.to] for one in known],
     )
-    links = [Link("join", one.views, one.columns) for one in finding.joins]
+    links = [TableLink("join", one.views, one.columns) for one in finding.joins]
     _refuse_unproven(promise, parts, links, finding)
     return make_set(
         MADE_BY,
@@ -131,7 +131,9 @@ def _part(frame: pl.DataFrame, view: TableView, association: tuple[str, str]) ->
     return SetTable(view.name, in_order(rows), {name: roles[name] for name in view.columns})
 
 
-def _refuse_unproven(promise: ViewKAnonymity, parts: Sequence[SetTable], links: Sequence[Link], finding: Any) -> None:
+def _refuse_unproven(
+    promise: ViewKAnonymity, parts: Sequence[SetTable], links: Sequence[TableLink], finding: Any
+) -> None:
     """Refuse views that are safe, as the private table shows, where what is published does not show it."""
     what = "the views are safe, and what is published of them alone does not prove it: they are not released"
     hint = (
