@@ -33,7 +33,7 @@ class ViewKAnonymity(SetModel):
     the columns of the condition; `dependent`, lists of columns, one for each dependency that everybody knows.
 
     >>> ViewKAnonymity("name", "disease", 3).sentence()
-    'Whoever joins the tables keeps 3 possible values of "disease" for everybody named in "name".'
+    'However the tables are joined, everybody named in "name" keeps 3 possible values of "disease".'
     """
 
     identity: Annotated[str, Column("column")]
@@ -68,8 +68,8 @@ class ViewKAnonymity(SetModel):
 
     def sentence(self) -> str:
         """The promise in words."""
-        kept = f'keeps {self.k} possible values of "{self.attribute}"'
-        return f'Whoever joins the tables {kept} for everybody named in "{self.identity}".'
+        kept = f'everybody named in "{self.identity}" keeps {self.k} possible values of "{self.attribute}"'
+        return f"However the tables are joined, {kept}."
 
     def audit(self, published: PublishedSet) -> Finding:
         """What the tables say: the least number of values that somebody can be shown to keep."""
