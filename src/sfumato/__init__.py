@@ -51,6 +51,11 @@ if TYPE_CHECKING:
     from sfumato.engines.order import RowOrderWarning as RowOrderWarning
     from sfumato.engines.sql.table import Database as Database
     from sfumato.errors import Cancelled as Cancelled
+    from sfumato.fragments.views import Dependency as Dependency
+    from sfumato.fragments.views import TableView as TableView
+    from sfumato.fragments.views import ViewsFinding as ViewsFinding
+    from sfumato.fragments.views import check_views as check_views
+    from sfumato.fragments.views import release_views as release_views
     from sfumato.hierarchies import HIERARCHIES as HIERARCHIES
     from sfumato.hierarchies import dates as dates
     from sfumato.hierarchies import either as either
@@ -392,6 +397,13 @@ _HOMES = {
         "PSEUDONYMS",
         "RandomTokens",
         "Substitution",
+    ),
+    "sfumato.fragments.views": (
+        "Dependency",
+        "TableView",
+        "ViewsFinding",
+        "check_views",
+        "release_views",
     ),
     "sfumato.engines.files.table": ("scan",),
     "sfumato.engines.sql.table": ("Database",),

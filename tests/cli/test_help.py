@@ -49,6 +49,8 @@ def test_the_commands() -> None:
         "dp marginals",
         "dp collect",
         "dp bounds",
+        "views check",
+        "views release",
     ]
 
 

@@ -31,6 +31,7 @@ from sfumato.cli.synth import synth
 from sfumato.cli.utility import utility
 from sfumato.cli.variants import list_variants
 from sfumato.cli.verify import verify
+from sfumato.cli.views import views
 
 HELP = ["-h", "--help"]
 app = typer.Typer(
@@ -60,6 +61,7 @@ for name, command in (
     ("choose", choose),
     ("query", query),
     ("dp", dp),  # a group of commands
+    ("views", views),  # a group, too
     ("lattice", lattice),
     ("studio", studio),
     ("list", list_variants),

@@ -14,8 +14,9 @@ from sfumato.core.registry import Registry, Variant
 from sfumato.criteria.sets.frequency_l_diversity import FrequencyLDiversity
 from sfumato.criteria.sets.hkp_coherence import HKPCoherence
 from sfumato.criteria.sets.km_anonymity import KMAnonymity
+from sfumato.criteria.sets.view_k_anonymity import ViewKAnonymity
 
-__all__ = ["SET_PROMISES", "FrequencyLDiversity", "HKPCoherence", "KMAnonymity", "set_promise"]
+__all__ = ["SET_PROMISES", "FrequencyLDiversity", "HKPCoherence", "KMAnonymity", "ViewKAnonymity", "set_promise"]
 
 _OURS: tuple[Variant[SetPromise], ...] = (
     Variant(
@@ -45,6 +46,15 @@ _OURS: tuple[Variant[SetPromise], ...] = (
         "homogeneity).",
         leaves="Whoever knows more than p public items, or private ones, may find a basket. A share below h may still "
         "be far above that among all baskets (skewness).",
+    ),
+    Variant(
+        ViewKAnonymity,
+        example=ViewKAnonymity("name", "disease", 3, distinct=("ward",), selected={"old": ("age",)}),
+        cite="Yao et al. 2005",
+        words="k-anonymity of views",
+        stops="Rebuilding who has which value by joining the tables, with the conditions that they were selected by.",
+        leaves="The k values need not be equally probable, and may mean much the same. Whoever knows single people, or "
+        "has another table about them, can rule some out.",
     ),
 )
 SET_PROMISES = Registry("set_promises", "promise about several tables", (SetPromise,), {v.name: v for v in _OURS})

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from sfumato.core.parameters import Whole
+from sfumato.core.parameters import Whole, check_fields
 from sfumato.core.policy import Verdict
 from sfumato.core.protocols import Search
 from sfumato.core.random_stream import stream_of
@@ -38,6 +38,9 @@ class Anatomy(Search):
     fragments: ClassVar[bool] = True
     splits: ClassVar[bool] = True
     by_level: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_fields(self, "anatomy")
 
     def __call__(self, problem: Problem) -> Solution:
         """Group the rows of the problem."""
