@@ -28,12 +28,13 @@ from sfumato.engines.tables import engine_of, private_engine, store_of
 from sfumato.errors import PolicyError
 from sfumato.losses import loss as parse_loss
 from sfumato.measures.standards import profile_named
-from sfumato.measures.table import DEFAULT_MAX_CELLS
+from sfumato.measures.table import DEFAULT_MAX_CELLS, TupleCounts
 from sfumato.release.about import about_of
 from sfumato.release.destination import Table, destination
 from sfumato.release.ends import ends_named
 from sfumato.release.facts import Masking
 from sfumato.release.folder import verify_folder, verify_manifest
+from sfumato.release.people import refuse_uncounted, units_of, verify_people, whose
 from sfumato.release.pipeline import make_release
 from sfumato.release.recoded import Recoded
 from sfumato.release.request import (
@@ -305,6 +306,8 @@ def verify(
     wildcard: bool = False,
     manifest: str | Path | None = None,
     original: Any = None,
+    person: str | None = None,
+    household: str | None = None,
     signer: str | Path | None = None,
     max_cells: int = DEFAULT_MAX_CELLS,
     progress: Progress | None = None,
@@ -316,7 +319,8 @@ def verify(
     `wildcard`, missing quasi-identifiers match anything (k-anonymity and distinct l-diversity only). A masked release
     has `facts`; with its `original`, a table that its owner has, also those that compare the two. The result has the
     `signature` of a folder; with `signer`, the file of a public key, one that is absent, not valid or by another key is
-    broken. Of a table that is
+    broken. `person` is a column that says whose each row is: people are then counted and not rows, as `household`
+    counts households; with both, a promise has to hold for either. Of a table that is
     not in memory, at most `max_cells` different combinations of values are held. `progress` is as for `anonymize`.
 
     >>> import sfumato as sf
@@ -352,6 +356,13 @@ def verify(
     roles = roles_of(nothing, sets_named(quasi, asked), (), sensitive, (), None, needed)
     sets, promised = sets_required(roles.quasi, asked)
     recipes = recipes_of(nothing, hierarchies)
+    others = {role: own for role, own in roles.named() if role != "identifying"}
+    if units := units_of(person, household, nothing.columns, others):
+        refuse_uncounted(promised, units, wildcard)
+        looked = (*(name for names in sets for name in names), *needed, *(unit.column for unit in units))
+        counted = table.sample(table.rows()) if table.in_memory else TupleCounts(table, max_cells).entries(looked)[0]
+        people = [(unit, whose(counted.get_column(unit.column), unit)) for unit in units]
+        return replace(verify_people(counted, sets, promised, people), rows=table.rows())
     if table.in_memory:
         frame = table.sample(table.rows())
         built = {name: recipe.build(encode(frame.get_column(name))[0]) for name, recipe in recipes.items()}

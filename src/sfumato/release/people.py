@@ -1,0 +1,153 @@
+"""Promises that count people: whose each row is, how many rows a person has, and what is shown of it.
+
+A person may have many rows, so that a class of rows may be a single person. Criteria then count the people of a class,
+or its households. Who that is does not leave with the release: its rows show what follows for records, and the rest is
+shown against the table of its owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sfumato.core.parameters import column_name, known_columns
+from sfumato.core.printed import printed, told_apart
+from sfumato.core.protocols import PROVEN
+from sfumato.core.wording import count
+from sfumato.criteria.model import CONCENTRATED, Promise, examined
+from sfumato.criteria.people_groups import PeopleGroups
+from sfumato.errors import ColumnError, PolicyError
+from sfumato.release.verify import Verification, for_set, sets_checked, summary
+
+UNITS = ("person", "household")
+NOUNS = {"person": "people", "household": "households"}
+ALLOWED = "k-anonymity, distinct-l-diversity, entropy-l-diversity, recursive-cl-diversity, alpha-k"
+
+
+@dataclass(frozen=True)
+class PeopleColumn:
+    """What is counted: the persons, or the households, that a column names."""
+
+    kind: str  # one of UNITS
+    column: str
+
+    @property
+    def noun(self) -> str:
+        """What is counted, in words."""
+        return NOUNS[self.kind]
+
+
+def units_of(
+    person: Any, household: Any, columns: Collection[str], others: Mapping[str, Iterable[str]] | None = None
+) -> tuple[PeopleColumn, ...]:
+    """The columns of persons and of households that are given, checked against the table and the roles of `others`."""
+    given = [(kind, name) for kind, name in zip(UNITS, (person, household), strict=True) if name is not None]
+    found = tuple(PeopleColumn(kind, column_name(name, kind)) for kind, name in given)
+    known_columns((unit.column for unit in found), columns)
+    if len(found) == 2 and found[0].column == found[1].column:
+        raise ColumnError(f'column "{found[0].column}" cannot name persons and households at once')
+    for unit in found:
+        for role, names in (others or {}).items():
+            if unit.column in names:
+                what = f'column "{unit.column}" cannot be {role} and say whose a row is at once'
+                raise ColumnError(what, hint=f"name it as {unit.kind} alone: it is identifying")
+    return found
+
+
+def refuse_uncounted(require: Iterable[Any], units: Sequence[PeopleColumn], wildcard: bool = False) -> None:
+    """Raise a PolicyError for criteria that have no reading by people, and for the reading of missing values that would
+    count the people of a class more than once."""
+    if not units:
+        return
+    wrong = list(dict.fromkeys(c.model for c in require if getattr(c, "by_people", None) is None))
+    if wrong:
+        raise PolicyError(
+            f"{', '.join(wrong)} cannot count {units[0].noun}",
+            got=f"{units[0].kind} column",
+            allowed=ALLOWED,
+            hint=f"ask for one of these, or leave {units[0].kind} out and have one row per person",
+        )
+    if wildcard:
+        raise PolicyError(
+            f"{units[0].noun} cannot be counted where a missing value matches any value",
+            hint="leave wildcard out: a missing value is then a value of its own",
+        )
+
+
+def whose(column: pl.Series, unit: PeopleColumn) -> np.ndarray:
+    """A number for the person of each row; a ColumnError where some rows do not say whose they are.
+
+    >>> whose(pl.Series("id", ["b", "a", "b"]), PeopleColumn("person", "id")).tolist()
+    [1, 0, 1]
+    """
+    text = printed(column)
+    lacking = text.null_count() + int((text == "").sum())
+    if lacking:
+        what = f'column "{unit.column}" does not say whose {count(lacking, "row")} {"is" if lacking == 1 else "are"}'
+        raise ColumnError(what, got=f"{lacking} missing of {len(column)}", hint="give each a person, or leave them out")
+    return text.rank("dense").cast(pl.Int64).to_numpy() - 1
+
+
+def most_rows(people: np.ndarray) -> int:
+    """How many rows a person has at most."""
+    return int(np.bincount(people).max(initial=0))
+
+
+def promise_of(c: Any, names: Sequence[str], groups: PeopleGroups, unit: PeopleColumn, how: str = PROVEN) -> Promise:
+    """One criterion by people over one set of quasi-identifiers, as the rows keep or break it."""
+    groups = replace(groups, concentrated=c.by_people == CONCENTRATED)
+    found = examined(c, names, groups)
+    note = None if c.model == "alpha-k" else found.note  # which speaks of records
+    return replace(found, note=note, how=how, **worded(c, unit))
+
+
+def worded(c: Any, unit: PeopleColumn) -> dict[str, Any]:
+    """The parameters and the sentence of a criterion that counts people."""
+    told = c.sentence()
+    sentence = f'Counted in {unit.noun} ("{unit.column}"), not in records: {told[0].lower()}{told[1:]}'
+    return {"parameters": {**c.parameters(), unit.kind: unit.column}, "sentence": sentence}
+
+
+def people_groups(
+    released: pl.DataFrame, names: Sequence[str], attributes: Iterable[str], people: np.ndarray
+) -> PeopleGroups:
+    """The groups of released rows by these columns, whose people are counted."""
+    keys = pl.DataFrame([told_apart(released.get_column(name)) for name in names])
+    text = {name: printed(released.get_column(name)) for name in attributes}
+    return PeopleGroups(keys, text, people=pl.Series(people))
+
+
+def verify_people(
+    released: pl.DataFrame,
+    quasi: Sequence[Sequence[str]],
+    require: Sequence[Any],
+    people: Sequence[tuple[PeopleColumn, np.ndarray]],
+    how: str = PROVEN,
+) -> Verification:
+    """Check every criterion by the people of released rows, over every set of quasi-identifiers or the one it names.
+
+    `people` are the units, each with the number of whom each row belongs to. The class sizes of the result are those of
+    the first of them.
+
+    >>> from sfumato.criteria import KAnonymity
+    >>> rows = pl.DataFrame({"age": ["3*"] * 5})
+    >>> verify_people(rows, [["age"]], [KAnonymity(2)], [(PeopleColumn("person", "id"), np.zeros(5, int))]).holds
+    False
+    """
+    sets = sets_checked(quasi, require)
+    known_columns((name for names in sets for name in names), released.columns)
+    known_columns((name for c in require for name in c.needs), released.columns)
+    refuse_uncounted(require, [unit for unit, _ in people])
+    promises, classes = [], []
+    for names in sets:
+        mine = for_set(require, names)
+        for unit, codes in people:
+            groups = people_groups(released, names, dict.fromkeys(a for c in mine for a in c.needs), codes)
+            if unit is people[0][0]:
+                classes.append(summary(groups.sizes["size"], names))
+            promises += [promise_of(c, names, groups, unit, how) for c in mine]
+    return Verification(released.height, tuple(promises), tuple(classes))
