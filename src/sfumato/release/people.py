@@ -9,19 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.parameters import column_name, known_columns
 from sfumato.core.printed import printed, told_apart
-from sfumato.core.protocols import PROVEN
+from sfumato.core.protocols import AGAINST_ORIGINAL, PROVEN
 from sfumato.core.wording import count
 from sfumato.criteria.model import CONCENTRATED, Promise, examined
 from sfumato.criteria.people_groups import PeopleGroups
-from sfumato.errors import ColumnError, PolicyError
+from sfumato.errors import ColumnError, Infeasible, PolicyError
 from sfumato.release.verify import Verification, for_set, sets_checked, summary
+
+if TYPE_CHECKING:
+    from sfumato.engines.protocol import Engine
+    from sfumato.release.request import Request
 
 UNITS = ("person", "household")
 NOUNS = {"person": "people", "household": "households"}
@@ -58,6 +62,16 @@ def units_of(
     return found
 
 
+def owned(person: Any, household: Any, original: pl.DataFrame | None) -> dict[str, str]:
+    """The columns of an original that say whose its rows are, by their kind; a PolicyError where there is none."""
+    if original is None and (person is not None or household is not None):
+        what = "a release folder says itself whom it counts, and does not tell whose its rows are"
+        raise PolicyError(what, hint="pass the original too, to have it shown that promises hold for people")
+    return (
+        {} if original is None else {unit.kind: unit.column for unit in units_of(person, household, original.columns)}
+    )
+
+
 def refuse_uncounted(require: Iterable[Any], units: Sequence[PeopleColumn], wildcard: bool = False) -> None:
     """Raise a PolicyError for criteria that have no reading by people, and for the reading of missing values that would
     count the people of a class more than once."""
@@ -76,6 +90,15 @@ def refuse_uncounted(require: Iterable[Any], units: Sequence[PeopleColumn], wild
             f"{units[0].noun} cannot be counted where a missing value matches any value",
             hint="leave wildcard out: a missing value is then a value of its own",
         )
+
+
+def refuse_blurred(require: Iterable[Any], quasi: Iterable[Sequence[str]], units: Sequence[PeopleColumn]) -> None:
+    """Raise a PolicyError for a criterion about a quasi-identifier, whose labels would be counted."""
+    known = {name for names in quasi for name in names}
+    for c in require:
+        if blurred := known.intersection(c.needs):
+            what = f'{c.model} of "{min(blurred)}" cannot count {units[0].noun}: it is quasi-identifying too'
+            raise PolicyError(what, hint="name it as quasi or as sensitive, not as both")
 
 
 def whose(column: pl.Series, unit: PeopleColumn) -> np.ndarray:
@@ -151,3 +174,52 @@ def verify_people(
                 classes.append(summary(groups.sizes["size"], names))
             promises += [promise_of(c, names, groups, unit, how) for c in mine]
     return Verification(released.height, tuple(promises), tuple(classes))
+
+
+def people_of(request: Request, engine: Engine) -> list[tuple[PeopleColumn, np.ndarray]]:
+    """Whose each row of a table in memory is, by its owner's columns; an Infeasible where there are too few people.
+
+    Steps before the search may have given the columns pseudonyms: whose a row is, the table before them tells."""
+    masking = request.masking
+    frame = engine.sample(engine.rows()) if masking is None else masking.original[masking.rows.tolist()]
+    found = [(unit, whose(frame.get_column(unit.column), unit)) for unit in request.people]
+    for unit, codes in found:
+        there = int(codes.max(initial=-1)) + 1
+        for c in request.by_people:
+            if c.least_size > there:
+                raise Infeasible(
+                    f"{type(c).__name__} asks for classes of at least {c.least_size} {unit.noun}",
+                    got=f"a table of {there}",
+                    allowed=f"at most {there}",
+                    closest={"suppressed": engine.rows()},
+                )
+    return found
+
+
+def prove_people(
+    request: Request, engine: Engine, released: pl.DataFrame, rows: np.ndarray
+) -> tuple[tuple[Promise, ...], tuple[dict[str, Any], ...]]:
+    """The promises that count people, shown on the released rows by whose they are, and what is published beside them.
+
+    A column of people that leaves under pseudonyms, one for each person, is told: then its rows show them alone.
+    """
+    people = [(unit, codes[rows]) for unit, codes in people_of(request, engine)]
+    found = verify_people(released, request.policy.quasi, request.by_people, people, AGAINST_ORIGINAL)
+    told = []
+    for unit, codes in people:
+        leaves = unit.column in released.columns and one_to_one(codes, whose(released.get_column(unit.column), unit))
+        told.append(
+            {"unit": unit.kind, "column": unit.column, "people": len(np.unique(codes)), "most_rows": most_rows(codes)}
+            | {"released": bool(leaves)}
+        )
+    return found.promises, tuple(told)
+
+
+def one_to_one(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether rows have equal numbers in one where they have equal numbers in the other.
+
+    >>> one_to_one(np.array([0, 0, 1]), np.array([7, 7, 3])), one_to_one(np.array([0, 0, 1]), np.array([7, 8, 3]))
+    (True, False)
+    """
+    pairs = pl.DataFrame({"one": one, "other": other}).unique()
+    return pairs.height == pairs["one"].n_unique() == pairs["other"].n_unique()

@@ -34,7 +34,7 @@ from sfumato.release.destination import Table, destination
 from sfumato.release.ends import ends_named
 from sfumato.release.facts import Masking
 from sfumato.release.folder import verify_folder, verify_manifest
-from sfumato.release.people import refuse_uncounted, units_of, verify_people, whose
+from sfumato.release.people import PeopleColumn, owned, refuse_blurred, refuse_uncounted, units_of, verify_people, whose
 from sfumato.release.pipeline import make_release
 from sfumato.release.recoded import Recoded
 from sfumato.release.request import (
@@ -74,6 +74,8 @@ def anonymize(
     sensitive: Names = (),
     insensitive: Names = (),
     weight: str | None = None,
+    person: str | None = None,
+    household: str | None = None,
     rest: str = "refuse",
     normalise: bool | Names = False,
     drop_missing: bool | Names = False,
@@ -112,8 +114,10 @@ def anonymize(
         columns that it names, as `KAnonymity(10, quasi=["age", "zip"])`. Where all name one, quasi may be left out.
     identifying: columns to drop. sensitive: columns whose values are protected. insensitive: released as they are.
         weight: survey weights. unprotected: sensitive columns that no criterion looks at, on purpose; others draw an
-        `UnprotectedWarning`. rest: "refuse" columns without a role that look as if they told who somebody is, or
-        "release" them; those that look harmless are released as they are.
+        `UnprotectedWarning`. person: whose each row is, where a person may have several: criteria then count people and
+        not rows; the column is dropped, unless `mask` gives it pseudonyms. household: the same of households; with
+        both, criteria hold for either. rest: "refuse" columns without a role that look as if they told who somebody is,
+        or "release" them; those that look harmless are released as they are.
     normalise: sensitive columns, or True for all of them, whose values count as one and are released in one spelling
         where they differ only by case, blanks, Unicode form or as `1` and `1.0`.
     drop_missing: leave rows out that have a missing value in a quasi-identifier, or in one of the columns named.
@@ -178,9 +182,17 @@ def anonymize(
         nothing = pl.DataFrame(schema=schema)
         needed = [name for criterion in asked for name in criterion.needs]
         protected, named = protected_by(asked), sets_named(quasi, asked)
+        people = person is not None or household is not None
+        units = _counted(person, household, engine, chosen, private, asked) if people else ()
+        names = parameters.column_names(identifying, "identifying")
+        identifying = tuple(dict.fromkeys((*names, *(unit.column for unit in units))))
         roles = roles_of(
             nothing, named, identifying, sensitive, insensitive, weight, needed, unprotected, rest, protected
         )
+        by_people = sets_required(roles.quasi, asked)[1] if units else ()
+        if units:
+            refuse_blurred(by_people, roles.quasi, units)
+            asked = tuple(dict.fromkeys(c.of_records for c in asked))
         sets, promised = sets_required(roles.quasi, asked)
         roles = replace(roles, quasi=sets)
         released = tuple(name for name in schema if name not in roles.identifying)
@@ -211,7 +223,9 @@ def anonymize(
             search=method,
             schema=schema,
             released=released,
-            histogram_columns=find_histogram_columns(schema, method, policy, roles),
+            histogram_columns=find_histogram_columns(
+                schema, method, replace(policy, require=(*promised, *by_people)), roles
+            ),
             recipes=recipes,
             levels=parameters.levels_of(levels, policy.columns),
             normalised=normalised(normalise, nothing, roles, recipes),
@@ -224,6 +238,8 @@ def anonymize(
             numbers=forms,
             row_key=check_row_key(row_key, engine),
             masking=masking,
+            people=units,
+            by_people=by_people,
         )
         if private:
             unused = {"suppression": suppression, "mask": mask, "normalise": normalise, "numbers": forms != "text",
@@ -246,6 +262,26 @@ def _refuse_other_search(search: Any, private: bool, account: Any) -> None:
     if account is not None and not private:
         what = "an account is for private releases, and this one is none: it costs no budget"
         raise PolicyError(what, hint="leave account out, or require differential privacy")
+
+
+def _counted(
+    person: Any, household: Any, engine: Any, search: Any, private: bool, asked: Sequence[Any]
+) -> tuple[PeopleColumn, ...]:
+    """What is counted in the place of rows, where that can be."""
+    units = units_of(person, household, engine.schema())
+    if units and private:
+        what = (
+            "the rows of a private release are sampled one by one, so that it promises nothing of those who have many"
+        )
+        raise PolicyError(what, got=f"{units[0].kind} column", hint="have one row per person")
+    if units and not engine.in_memory:
+        raise PolicyError(
+            f"{units[0].noun} are counted in memory only: their counts in classes do not add up",
+            got=engine.called,
+            hint="read the table into memory, as in sf.read(path), or a sample of its people",
+        )
+    refuse_uncounted(asked, units, bool(search.wildcard))
+    return units
 
 
 def _charged(account: Any, request: Request) -> Any:
@@ -295,6 +331,11 @@ def _masked(
     return table, decided, left, masking
 
 
+def built_for(recipes: Mapping[str, Any], frame: pl.DataFrame) -> dict[str, Any]:
+    """Hierarchies, standing on the values of a table."""
+    return {name: recipe.build(encode(frame.get_column(name))[0]) for name, recipe in recipes.items()}
+
+
 @cancellable
 def verify(
     data: Any,
@@ -329,12 +370,14 @@ def verify(
     """
     (progress or quiet)("verifying", None)
     if isinstance(data, str | Path) and require is None and quasi is None and parameters.path_of(data).is_dir():
-        if wildcard or hierarchies or sensitive or manifest is not None:
+        if wildcard or (hierarchies and original is None) or sensitive or manifest is not None:
             raise PolicyError("a release folder says itself what to verify", hint="pass its path alone")
         before = (
             None if original is None else enter(read(original) if isinstance(original, str | Path) else original)[0]
         )
-        return signed(verify_folder(Path(data), original=before), Path(data), signer)
+        columns = owned(person, household, before)
+        trees = {} if before is None else built_for(recipes_of(before, hierarchies), before)
+        return signed(verify_folder(Path(data), original=before, people=columns, hierarchies=trees), Path(data), signer)
     if original is not None:
         raise PolicyError("original is for the folder of a masked or synthetic release", hint="pass the folder")
     if isinstance(data, str | Path):
@@ -357,7 +400,8 @@ def verify(
     sets, promised = sets_required(roles.quasi, asked)
     recipes = recipes_of(nothing, hierarchies)
     others = {role: own for role, own in roles.named() if role != "identifying"}
-    if units := units_of(person, household, nothing.columns, others):
+    units = units_of(person, household, nothing.columns, others)
+    if units:
         refuse_uncounted(promised, units, wildcard)
         looked = (*(name for names in sets for name in names), *needed, *(unit.column for unit in units))
         counted = table.sample(table.rows()) if table.in_memory else TupleCounts(table, max_cells).entries(looked)[0]
@@ -365,7 +409,7 @@ def verify(
         return replace(verify_people(counted, sets, promised, people), rows=table.rows())
     if table.in_memory:
         frame = table.sample(table.rows())
-        built = {name: recipe.build(encode(frame.get_column(name))[0]) for name, recipe in recipes.items()}
+        built = built_for(recipes, frame)
         found = verify_table(frame, sets, promised, hierarchies=built, wildcard=wildcard)
         warn_of_unmeasured(frame, sets, sensitive, promised)
         return found
