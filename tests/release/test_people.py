@@ -32,7 +32,7 @@ def test_a_class_of_one_patient_is_not_5_anonymous() -> None:
     found = sf.verify(table, quasi=["age"], require=sf.KAnonymity(2), person="patient")
     assert not found.holds
     assert found.promises[0].measured == 1
-    assert found.promises[0].sentence.startswith('Counted in people ("patient"), not in records: ')
+    assert found.promises[0].sentence.startswith('Counted in people ("patient"), not in records. ')
     assert found.classes[0]["smallest"] == 1
     assert found.rows == 5
 

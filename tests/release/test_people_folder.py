@@ -12,6 +12,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import PolicyError, ReadError
+from sfumato.report import report
+from sfumato.report.translation import Missing, translated_page
 
 RNG = np.random.default_rng(5)
 N = 200
@@ -43,8 +45,7 @@ def test_rows_alone_prove_what_follows_for_rows_and_state_the_rest(folder: Path)
     hows = [(one.model, one.how, one.holds) for one in found.promises]
     assert hows == [
         ("integrity", "proven", True),
-        ("k-anonymity", "proven", True),
-        ("k-anonymity", "proven", True),  # what (alpha, k) says of records
+        ("k-anonymity", "proven", True),  # (alpha, k) says nothing of records
         ("k-anonymity", "stated", True),
         ("alpha-k", "stated", True),
     ]
@@ -70,7 +71,7 @@ def test_no_person_is_named_in_what_leaves(folder: Path) -> None:
         text = file.read_bytes().decode("utf-8", "ignore")
         assert "zq0" not in text, file.name
     said = json.loads((folder / "manifest.json").read_text("utf-8"))
-    assert set(said["people"]["counted"][0]) == {"unit", "column", "people", "most_rows", "released"}
+    assert set(said["people"]["counted"][0]) == {"unit", "column", "people", "most_rows", "smallest", "released"}
     assert "patient" not in [column["name"] for column in said["data"]["columns"]]
     assert said["policy"]["identifying"] == ["patient"]
 
@@ -128,3 +129,9 @@ def test_pseudonyms_that_leave_show_it_themselves(tmp_path: Path) -> None:
     assert found.promises[-1].note is not None
     assert "pseudonyms" in found.promises[-1].note
     assert found.promises[-2].measured == release.verification.promises[0].measured
+
+
+def test_the_report_says_it_in_italian() -> None:
+    release, missing = made(), Missing()
+    translated_page(report(release.manifest, release.entries, release.reach, release.standards), "it", missing)
+    assert missing == []

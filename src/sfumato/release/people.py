@@ -20,7 +20,7 @@ from sfumato.core.protocols import AGAINST_ORIGINAL, PROVEN
 from sfumato.core.wording import count
 from sfumato.criteria.model import CONCENTRATED, Promise, examined
 from sfumato.criteria.people_groups import PeopleGroups
-from sfumato.errors import ColumnError, Infeasible, PolicyError
+from sfumato.errors import ColumnError, Infeasible, PolicyError, warn
 from sfumato.release.verify import Verification, for_set, sets_checked, summary
 
 if TYPE_CHECKING:
@@ -30,6 +30,27 @@ if TYPE_CHECKING:
 UNITS = ("person", "household")
 NOUNS = {"person": "people", "household": "households"}
 ALLOWED = "k-anonymity, distinct-l-diversity, entropy-l-diversity, recursive-cl-diversity, alpha-k"
+
+
+OFTEN = 0.2  # of the rows: where so many share a value of a column that names people, these have several rows
+
+
+class RepeatedPersonWarning(UserWarning):
+    """A column that tells who somebody is has values that many rows share, and nobody said that people are counted."""
+
+
+def warn_of_repeats(frame: pl.DataFrame, identifying: Iterable[str]) -> None:
+    """Name in a warning the identifying columns by which people seem to have several rows."""
+    found = []
+    for name in identifying:
+        times = frame.get_column(name).drop_nulls().value_counts(name="rows").get_column("rows")
+        several = int(times.filter(times > 1).sum())
+        if len(times) > 1 and several > OFTEN * frame.height:
+            found.append((name, int(times.max())))  # type: ignore[arg-type]
+    if found:
+        listed = ", ".join(f'"{name}" (up to {most} rows share a value)' for name, most in found)
+        what = f"people seem to have several rows, by {listed}. Classes are of rows, and may be fewer people"
+        warn(RepeatedPersonWarning(f'{what}: person="{found[0][0]}" counts people'))
 
 
 @dataclass(frozen=True)
@@ -92,6 +113,20 @@ def refuse_uncounted(require: Iterable[Any], units: Sequence[PeopleColumn], wild
         )
 
 
+def for_records(require: Sequence[Any]) -> tuple[Any, ...]:
+    """What follows for records where criteria hold for people; not what promises nothing, beside something."""
+    found = tuple(dict.fromkeys(c.of_records for c in require))
+    telling = tuple(c for c in found if c.least_size > 1 or c.quasi is not None)
+    return telling if any(c.quasi is None for c in telling) else found
+
+
+def refuse_people(policy: Any, command: str) -> None:
+    """Raise a PolicyError where a policy counts people, and what is to be done with it counts rows."""
+    if policy.person is not None or policy.household is not None:
+        what = f"{command} counts rows, and this policy counts people"
+        raise PolicyError(what, hint="run anonymize with it, or leave person and household out of [roles]")
+
+
 def refuse_blurred(require: Iterable[Any], quasi: Iterable[Sequence[str]], units: Sequence[PeopleColumn]) -> None:
     """Raise a PolicyError for a criterion about a quasi-identifier, whose labels would be counted."""
     known = {name for names in quasi for name in names}
@@ -130,8 +165,7 @@ def promise_of(c: Any, names: Sequence[str], groups: PeopleGroups, unit: PeopleC
 
 def worded(c: Any, unit: PeopleColumn) -> dict[str, Any]:
     """The parameters and the sentence of a criterion that counts people."""
-    told = c.sentence()
-    sentence = f'Counted in {unit.noun} ("{unit.column}"), not in records: {told[0].lower()}{told[1:]}'
+    sentence = f'Counted in {unit.noun} ("{unit.column}"), not in records. {c.sentence()}'
     return {"parameters": {**c.parameters(), unit.kind: unit.column}, "sentence": sentence}
 
 
@@ -206,13 +240,19 @@ def prove_people(
     people = [(unit, codes[rows]) for unit, codes in people_of(request, engine)]
     found = verify_people(released, request.policy.quasi, request.by_people, people, AGAINST_ORIGINAL)
     told = []
+    sets = sets_checked(request.policy.quasi, request.by_people)
     for unit, codes in people:
         leaves = unit.column in released.columns and one_to_one(codes, whose(released.get_column(unit.column), unit))
         told.append(
             {"unit": unit.kind, "column": unit.column, "people": len(np.unique(codes)), "most_rows": most_rows(codes)}
-            | {"released": bool(leaves)}
+            | {"smallest": min(smallest(released, names, codes) for names in sets), "released": bool(leaves)}
         )
     return found.promises, tuple(told)
+
+
+def smallest(released: pl.DataFrame, names: Sequence[str], people: np.ndarray) -> int:
+    """How many people the smallest class has."""
+    return int(people_groups(released, names, (), people).sizes["size"].min())  # type: ignore[arg-type]
 
 
 def one_to_one(one: np.ndarray, other: np.ndarray) -> bool:

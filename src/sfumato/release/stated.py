@@ -98,11 +98,11 @@ def _shown(
     classes = keys.unique().sort(list(names))
     of = keys.join(classes.with_row_index(CLASS), on=list(names), how="left", nulls_equal=True, maintain_order="left")
     counted = pl.Series(SIZE, np.ones(rows.height, np.int64) if often is None else often.to_numpy())
-    known = pl.DataFrame([printed(rows.get_column(n)) for n in beside]).with_columns(of.get_column(CLASS), counted)
+    known = pl.DataFrame([*(printed(rows.get_column(n)) for n in beside), of.get_column(CLASS), counted])
     covered = _covered(classes, original, names, hierarchies)
-    others = pl.DataFrame([printed(original.get_column(n)) for n in beside])
-    others = others[covered["row"].to_numpy()] if beside else others
-    may_be = others.with_columns(covered.get_column(CLASS), covered.get_column("row"))
+    row = covered["row"].to_numpy()
+    others = [printed(original.get_column(n)).gather(row) for n in beside]
+    may_be = pl.DataFrame([*others, covered.get_column(CLASS), covered.get_column("row")])
     there = known.group_by([CLASS, *beside]).agg(pl.col(SIZE).sum())
     fits = there.join(may_be, on=[CLASS, *beside], nulls_equal=True, how="inner")
     exact = fits.group_by([CLASS, *beside]).agg(pl.col(SIZE).first(), n=pl.len())

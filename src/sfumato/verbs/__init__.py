@@ -34,10 +34,21 @@ from sfumato.release.destination import Table, destination
 from sfumato.release.ends import ends_named
 from sfumato.release.facts import Masking
 from sfumato.release.folder import verify_folder, verify_manifest
-from sfumato.release.people import PeopleColumn, owned, refuse_blurred, refuse_uncounted, units_of, verify_people, whose
+from sfumato.release.people import (
+    PeopleColumn,
+    for_records,
+    owned,
+    refuse_blurred,
+    refuse_uncounted,
+    units_of,
+    verify_people,
+    warn_of_repeats,
+    whose,
+)
 from sfumato.release.pipeline import make_release
 from sfumato.release.recoded import Recoded
 from sfumato.release.request import (
+    LOOKED_AT,
     Request,
     adjusted,
     check_numbers,
@@ -185,6 +196,8 @@ def anonymize(
         people = person is not None or household is not None
         units = _counted(person, household, engine, chosen, private, asked) if people else ()
         names = parameters.column_names(identifying, "identifying")
+        if not people and names and not private and engine.in_memory:
+            warn_of_repeats(engine.sample(LOOKED_AT), [name for name in names if name in schema])
         identifying = tuple(dict.fromkeys((*names, *(unit.column for unit in units))))
         roles = roles_of(
             nothing, named, identifying, sensitive, insensitive, weight, needed, unprotected, rest, protected
@@ -192,7 +205,7 @@ def anonymize(
         by_people = sets_required(roles.quasi, asked)[1] if units else ()
         if units:
             refuse_blurred(by_people, roles.quasi, units)
-            asked = tuple(dict.fromkeys(c.of_records for c in asked))
+            asked = for_records(asked)
         sets, promised = sets_required(roles.quasi, asked)
         roles = replace(roles, quasi=sets)
         released = tuple(name for name in schema if name not in roles.identifying)
