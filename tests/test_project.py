@@ -154,6 +154,8 @@ EXPORTED = [
     "VMDAV",
     "ValueMap",
     "Variant",
+    "XYAnonymity",
+    "XYLinkability",
     "__version__",
     "anonymize",
     "attack",

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from sfumato.criteria import RecursiveCLDiversity as RecursiveCLDiversity
     from sfumato.criteria import SampleUniqueness as SampleUniqueness
     from sfumato.criteria import TCloseness as TCloseness
+    from sfumato.criteria import XYAnonymity as XYAnonymity
+    from sfumato.criteria import XYLinkability as XYLinkability
     from sfumato.engines.files.forms import ReadWarning as ReadWarning
     from sfumato.engines.files.table import scan as scan
     from sfumato.engines.order import RowOrderWarning as RowOrderWarning
@@ -231,6 +233,8 @@ _HOMES = {
         "KMap",
         "PersonalKAnonymity",
         "PersonalLDiversity",
+        "XYAnonymity",
+        "XYLinkability",
         "AverageRisk",
         "SampleUniqueness",
         "PopulationUniqueness",

@@ -33,6 +33,8 @@ PROMISED = {
     "population-uniqueness": (IDENTITY,),
     "differential-privacy": (IDENTITY, ATTRIBUTE, INFERENTIAL),
     "alpha-k": (IDENTITY, ATTRIBUTE),
+    "xy-anonymity": (IDENTITY, ATTRIBUTE),
+    "xy-linkability": (IDENTITY, ATTRIBUTE),
     "distinct-l-diversity": (ATTRIBUTE,),
     "entropy-l-diversity": (ATTRIBUTE,),
     "recursive-cl-diversity": (ATTRIBUTE,),
