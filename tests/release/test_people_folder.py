@@ -135,3 +135,26 @@ def test_the_report_says_it_in_italian() -> None:
     release, missing = made(), Missing()
     translated_page(report(release.manifest, release.entries, release.reach, release.standards), "it", missing)
     assert missing == []
+
+
+def test_risks_and_standards_are_not_those_of_rows() -> None:
+    release = made(profile="clinical")
+    people = release.manifest["people"]["counted"][0]["smallest"]
+    assert people < release.verification.classes[0]["smallest"]
+    assert [one.name for one in release.standards] in ([], ["hipaa"])  # the clinical thresholds count rows
+    text = str(sf.explain(release))
+    assert "People are counted, and not records." in text
+    assert f"at most 1 in {people} times" in text or f"({100 / people:.3g}%)" in text
+
+
+def test_a_manifest_alone_cannot_show_people(folder: Path) -> None:
+    with pytest.raises(PolicyError, match="people are shown of the folder"):
+        sf.verify(pl.read_csv(folder / "data.csv"), manifest=folder, person="patient")
+
+
+def test_a_fitted_anonymizer_counts_people_in_each_batch() -> None:
+    coarse = sf.Anonymizer(quasi=["age"], insensitive=["ill"], person="patient", k=4, unseen="generalise").fit(TABLE)
+    batch = TABLE.head(60)
+    found = coarse.transform(batch)
+    assert "patient" not in found.columns
+    assert found.height <= 60

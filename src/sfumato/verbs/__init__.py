@@ -399,6 +399,9 @@ def verify(
     if manifest is not None:
         if quasi is not None or require is not None:
             raise PolicyError("a manifest says itself what to verify", hint="leave quasi and require out")
+        if person is not None or household is not None:
+            what = "people are shown of the folder of a release, with its original"
+            raise PolicyError(what, hint="leave person and household out, or pass the folder and the original")
         place = parameters.path_of(manifest)
         return signed(verify_manifest(place, enter(data)[0] if store is None else store), place, signer)
     if signer is not None:
