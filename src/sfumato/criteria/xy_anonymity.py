@@ -30,7 +30,7 @@ class XYAnonymity(Model):
     'Every combination of quasi-identifiers is linked to at least 5 different values of "patient".'
     """
 
-    attribute: Annotated[str, Column("column that is linked")]
+    attribute: Annotated[str, Column("sensitive column")]
     k: Annotated[int, Whole(1)]
 
     monotonicity: ClassVar[Monotonicity] = "superset"

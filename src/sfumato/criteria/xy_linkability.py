@@ -32,7 +32,7 @@ class XYLinkability(Model):
     'Of the records of every combination of quasi-identifiers, no value of "disease" has a share above 50%.'
     """
 
-    attribute: Annotated[str, Column("column that is linked")]
+    attribute: Annotated[str, Column("sensitive column")]
     h: Annotated[float, Real(0, 1, above=True)]
 
     monotonicity: ClassVar[Monotonicity] = "merge"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 UNITS = ("person", "household")
 NOUNS = {"person": "people", "household": "households"}
-ALLOWED = "k-anonymity, distinct-l-diversity, entropy-l-diversity, recursive-cl-diversity, alpha-k"
+ALLOWED = "k-anonymity, distinct-l-diversity, entropy-l-diversity, recursive-cl-diversity, alpha-k, xy-anonymity, xy-linkability"
 
 
 OFTEN = 0.2  # of the rows: where so many share a value of a column that names people, these have several rows
