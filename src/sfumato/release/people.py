@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 UNITS = ("person", "household")
 NOUNS = {"person": "people", "household": "households"}
-ALLOWED = "k-anonymity, distinct-l-diversity, entropy-l-diversity, recursive-cl-diversity, alpha-k, xy-anonymity, xy-linkability"
+ALLOWED = (
+    "k-anonymity; distinct, entropy and recursive l-diversity; (alpha,k)-anonymity; (X,Y)-anonymity and linkability"
+)
 
 
 OFTEN = 0.2  # of the rows: where so many share a value of a column that names people, these have several rows
