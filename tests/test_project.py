@@ -167,6 +167,8 @@ EXPORTED = [
     "ValueMap",
     "Variant",
     "ViewsFinding",
+    "XYAnonymity",
+    "XYLinkability",
     "__version__",
     "anonymize",
     "anonymize_baskets",

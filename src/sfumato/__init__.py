@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from sfumato.criteria import RecursiveCLDiversity as RecursiveCLDiversity
     from sfumato.criteria import SampleUniqueness as SampleUniqueness
     from sfumato.criteria import TCloseness as TCloseness
+    from sfumato.criteria import XYAnonymity as XYAnonymity
+    from sfumato.criteria import XYLinkability as XYLinkability
     from sfumato.criteria.sets import SET_PROMISES as SET_PROMISES
     from sfumato.criteria.sets import HKPCoherence as HKPCoherence
     from sfumato.criteria.sets import KMAnonymity as KMAnonymity
@@ -248,6 +250,8 @@ _HOMES = {
         "KMap",
         "PersonalKAnonymity",
         "PersonalLDiversity",
+        "XYAnonymity",
+        "XYLinkability",
         "AverageRisk",
         "SampleUniqueness",
         "PopulationUniqueness",

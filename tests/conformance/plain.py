@@ -43,6 +43,10 @@ def class_holds(
             return n >= k and all(counts[v] / n <= own.get(v, alpha) + 1e-12 for v in counts)
         case sf.KAnonymity(k=k):
             return n >= k
+        case sf.XYAnonymity(k=k):
+            return len(counts) >= k
+        case sf.XYLinkability(h=h):
+            return max(counts.values()) / n <= h + 1e-12
         case sf.DistinctLDiversity(l=l):
             return len(counts) >= l
         case sf.EntropyLDiversity(l=l):

@@ -31,6 +31,8 @@ ASKED: list[Any] = [
     *(sf.RecursiveCLDiversity("s", c, l) for c, l in ((0.5, 1), (1, 2), (2, 2), (3.5, 3))),
     *(sf.TCloseness("s", t, d) for t in (0, 0.15, 0.5) for d in ("equal", "ordered", "hierarchical", "kl")),
     *(sf.AlphaK(alpha, 2, "s") for alpha in (0.3, 0.5, 1)),
+    *(sf.XYAnonymity("s", k) for k in (1, 2, 4)),
+    *(sf.XYLinkability("s", h) for h in (0.3, 0.5, 1)),
     sf.AlphaK(0.4, 1, "s", values=["a"]),
     sf.AlphaK(0.25, 2, "s", values=["a", "b"]),
     *(sf.BetaLikeness("s", beta, kind) for beta in (0.1, 0.5, 1, 3) for kind in ("basic", "enhanced")),

@@ -40,6 +40,8 @@ CRITERIA = {
     ),
     "personal-k-anonymity": sf.PersonalKAnonymity("s"),
     "personal-l-diversity": sf.PersonalLDiversity("s", "s"),
+    "xy-anonymity": sf.XYAnonymity("s", 2),
+    "xy-linkability": sf.XYLinkability("s", 0.6),
     "average-risk": sf.AverageRisk(0.25),
     "sample-uniqueness": sf.SampleUniqueness(0.1),
     "population-uniqueness": sf.PopulationUniqueness(0.1, 0.2),

@@ -126,6 +126,8 @@ def test_the_table_is_named_after_its_classes():
         "k-map": "KMap",
         "personal-k-anonymity": "PersonalKAnonymity",
         "personal-l-diversity": "PersonalLDiversity",
+        "xy-anonymity": "XYAnonymity",
+        "xy-linkability": "XYLinkability",
         "average-risk": "AverageRisk",
         "sample-uniqueness": "SampleUniqueness",
         "population-uniqueness": "PopulationUniqueness",

@@ -20,6 +20,7 @@ from sfumato.criteria import (
     KAnonymity,
     RecursiveCLDiversity,
     TCloseness,
+    XYLinkability,
 )
 from sfumato.criteria.search_distance import SEARCHED
 from sfumato.testing.classes import WORDS as TREE
@@ -83,7 +84,7 @@ def test_distances_are_as_defined(search, released, name, classes, suppressed):
 
 def test_what_is_closed_how():
     closed = {name: variant.example.monotonicity for name, variant in CRITERIA.items()}
-    by_size = {"k-anonymity", "distinct-l-diversity", "k-map", "differential-privacy"}
+    by_size = {"k-anonymity", "distinct-l-diversity", "xy-anonymity", "k-map", "differential-privacy"}
     assert {name for name, how in closed.items() if how == "superset"} == by_size
     assert {name for name, how in closed.items() if how == "none"} == {"population-uniqueness"}
     assert DeltaDisclosure("s", 1, "skipped").monotonicity == "none"
@@ -96,7 +97,7 @@ def test_a_skipped_value_keeps_delta_disclosure_from_merging(search):
     assert asked.holds(search([classes[0] + classes[1]], ["c"] * 6)).tolist() == [False]
 
 
-VACUOUS = [EntropyLDiversity("s", 1), AlphaK(1, 2, "s")]
+VACUOUS = [EntropyLDiversity("s", 1), AlphaK(1, 2, "s"), XYLinkability("s", 1)]
 
 
 @pytest.mark.parametrize("asked", [a for a in ASKED if a.monotonicity == "merge" and a not in VACUOUS], ids=str)

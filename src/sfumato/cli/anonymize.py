@@ -34,6 +34,8 @@ def anonymize(
         options.Texts, option("--unprotected", "Sensitive columns that nothing protects, on purpose.", ROLES, "A,B")
     ] = None,
     row_key: options.RowKey = None,
+    person: options.Person = None,
+    household: options.Household = None,
     promises: options.PromiseOptions,
     suppression: options.Suppression = None,
     search: Annotated[
@@ -89,6 +91,8 @@ def anonymize(
         **roles.keys(faults),
         ("roles", "unprotected"): options.joined(unprotected),
         ("roles", "row_key"): options.joined(row_key),
+        ("roles", "person"): person,
+        ("roles", "household"): household,
         ("search", "method"): options.named(search, "method", SEARCHES, "--search", faults),
         ("search", "keep"): keep,
         ("search", "labels"): labels,
@@ -203,12 +207,13 @@ def show(
     roles: Mapping[str, Any] | None = None,
 ) -> None:
     """What was done and what it promises; `roles` are those that were suggested and taken."""
+    from sfumato.report.manifest import by_people
     from sfumato.report.sections.headline import title
     from sfumato.report.sections.standards import held_to
 
     manifest = found.manifest
     held = held_to(manifest, found.standards)
-    solution, promises = manifest["solution"], manifest["promises"]
+    solution, promises = manifest["solution"], [*by_people(manifest), *manifest["promises"]]
     files = [] if folder is None else sorted(str(path) for path in folder.iterdir())
     if as_json:
         say_json(
@@ -351,8 +356,11 @@ def say_promises(promises: Iterable[Mapping[str, Any]], holds: str = "holds") ->
     for promise in promises:
         parameters = {name: value for name, value in promise["parameters"].items() if name != "quasi"}
         given = ", ".join(f"{name}={_parameter(value)}" for name, value in parameters.items())
-        by_construction = promise.get("how") == "by construction" and promise["holds"]
+        how = promise.get("how", "proven")
+        by_construction = how == "by construction" and promise["holds"]
         verdict = "by construction" if by_construction else holds if promise["holds"] else "FAILS"
+        if promise["holds"] and how in ("against the original", "stated"):  # never as what is proven
+            verdict = "stated" if how == "stated" else "holds against the original"
         about = (f" ({given})" if given else "") + (f" on {', '.join(promise['quasi'])}" if promise["quasi"] else "")
         say(f"  {verdict}  {promise['model']}{about}")
         if by_construction:
@@ -360,6 +368,9 @@ def say_promises(promises: Iterable[Mapping[str, Any]], holds: str = "holds") ->
             continue
         note = f"; {promise['note']}" if promise["note"] else ""
         measured, bound = apart(promise["measured"], promise["bound"])
+        if verdict == "stated":
+            say(f"         {promise['sentence']} Stated {measured}, bound {bound}{note}.")
+            continue
         say(f"         {promise['sentence']} Measured {measured}, bound {bound}{note}.")
 
 

@@ -214,7 +214,8 @@ def run(
             fewer = dropped_missing(every, every, base.roles, drop)[0]
             data = fewer.sample(fewer.rows())
         more = {**more, **_steps_of_file(verb, keywords.pop("mask"), more)}
-        for name in ("order", "row_key", "require", "unprotected", "profile", "tidy", "numbers", "about", "account"):
+        beside = ("order", "row_key", "require", "unprotected", "profile", "tidy", "numbers", "about", "account")
+        for name in (*beside, "person", "household"):
             keywords.pop(name)
         for name, key in (("method", "search"), ("loss", "loss"), ("suppression", "suppression")):
             rest = [getattr(other({("search", name): value}), key) for value in lists[name][1:]]

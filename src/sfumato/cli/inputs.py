@@ -132,10 +132,13 @@ def _read(path: str | Path, format: str | None = None, **given: Any) -> TableRea
 def checked(draft: Draft, command: str | None = None, made_by: str = "recoding") -> tuple[Opened, PolicyFile]:
     """The table and the checked policy, or all faults of both."""
     from sfumato.policyfile.file import check
+    from sfumato.release.people import refuse_people
 
     origin = draft.source()
     found = opened(origin, command)
     policy = check(draft, found.columns, found.unread, stored=found.stored, format=found.format, made_by=made_by)
+    if command is not None:
+        refuse_people(policy, command)
     if origin is not None and not origin.database and _is_private(policy, made_by):
         found = opened(replace(origin, reader=as_written(origin.reader)), command)
         if found.unread is not None:
@@ -380,20 +383,28 @@ def released(name: str, reading: ReadingOptions) -> tuple[Any, dict[str, Any]]:
 
 
 def verify(
-    folder: Path, reading: ReadingOptions, max_cells: int | None, signer: Path | None, original: Path | None = None
+    folder: Path,
+    reading: ReadingOptions,
+    max_cells: int | None,
+    signer: Path | None,
+    original: Path | None = None,
+    people: Mapping[str, str | None] | None = None,
 ) -> tuple[Verification, Reach]:
     """Which promises of a release hold, of its own file or of its table, who signed it, and how far they go."""
     from sfumato.engines.files.read import read
+    from sfumato.engines.memory.table import enter
     from sfumato.errors import ReadError
     from sfumato.release.folder import EVERY, verify_folder, verify_manifest
+    from sfumato.release.people import owned
     from sfumato.release.signature import signed
 
     if is_flat(folder):
         hint = "give --quasi and --k, or --require, to verify the files in it as one table"
         raise ReadError(f"{folder} is no release: there is no manifest.json in it", hint=hint)
     rows, most = rows_of(folder, reading), EVERY if max_cells is None else max_cells
-    before = None if original is None else read(original)
-    found = verify_folder(folder, most, before) if rows is folder else verify_manifest(folder, rows, most)
+    before = None if original is None else enter(read(original))[0]
+    columns = owned(**(people or {"person": None, "household": None}), original=before)
+    found = verify_folder(folder, most, before, columns) if rows is folder else verify_manifest(folder, rows, most)
     found = signed(found, folder, signer)
     return found, _reach(folder, rows, found)
 

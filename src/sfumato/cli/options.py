@@ -62,6 +62,8 @@ Seed = Annotated[int | None, option("--seed", "Of anything random.", SEARCH, "N"
 QUASI = option("--quasi", "Quasi-identifying columns; again for another set of them.", ROLES, "A,B")
 HIERARCHY = option("--hierarchy", "As age=intervals:5,10 or job=job.csv; may be repeated.", ROLES, "A=KIND")
 RowKey = Annotated[Texts, option("--row-key", "Columns that together tell rows apart.", ROLES, "A,B")]
+Person = Annotated[str | None, option("--person", "Whose each row is: people count, not rows.", ROLES, "A")]
+Household = Annotated[str | None, option("--household", "Column that names the household.", ROLES, "A")]
 WEIGHT = option("--weight", "Column of survey weights.", ROLES, "A")
 Ends = Annotated[str | None, option("--ends", "Of ranges: rounded to a step (default), or exact.", WRITING, "NAME")]
 MaxCells = Annotated[int | None, option("--max-cells", "Combinations of values that streaming may hold.", SEARCH, "N")]

@@ -10,6 +10,7 @@ PHRASES: dict[str, str] = {
     r"\bgive population, or take the prosecutor\b": "give --population, or leave --attacker out",
     r"\bleave search out\b": "leave --search out",
     r'\brow_key=\["id"\]': "--row-key id",
+    r'\bperson="((?:[^"\\]|\\.)*)" counts people': r'--person "\1" counts people',
     r'\bto="out/"': "-o out/",
     r"\bi_know=True": "--i-know",
     r'\bstate a delta for the session, and accounting="zcdp"': "give --budget-delta and --accounting zcdp",

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from sfumato.cli import inputs, options
 from sfumato.cli.console import Progress, notes, publish, refuse_existing, say, say_measures, say_table, tell
-from sfumato.cli.options import MEASURES, ROLES, option
+from sfumato.cli.options import MEASURES, option
 from sfumato.core.wording import number, percent, scalar
 
 SHOWN = 20  # subsets told to people; machines get all
@@ -19,7 +19,8 @@ def risk(
     *,
     columns: options.ColumnOptions,
     weight: Annotated[str | None, options.WEIGHT] = None,
-    household: Annotated[str | None, option("--household", "Column that names the household.", ROLES, "A")] = None,
+    household: options.Household = None,
+    person: options.Person = None,
     population: Annotated[
         str | None, option("--population", "A file of the population, or its size.", MEASURES, "FILE")
     ] = None,
@@ -73,6 +74,7 @@ def risk(
             sensitive=options.joined(columns.sensitive) or roles.get("sensitive"),
             weight=weight or roles.get("weight"),
             household=household,
+            person=person,
             hierarchies=columns.recipes(),
             population=people,
             sampling_fraction=sampling_fraction,

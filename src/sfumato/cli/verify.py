@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from sfumato.measures.reach import Reach
     from sfumato.release.verify import Verification
 
-EXIT = {"holds": 0, "broken": 1, "nothing promised": 0, "by construction": 0}
+EXIT = {"holds": 0, "broken": 1, "nothing promised": 0, "by construction": 0, "stated": 0}
 VERDICTS = {
     "holds": "every promise holds",
     "broken": "a promise does not hold",
     "nothing promised": "nothing is promised of them, so nothing is proven",  # never "holds"
+    "stated": "what its rows can show holds; what is promised of people is stated by the owner, and not proven",
     "by construction": "what is promised holds by construction, and cannot be proven from the rows",
 }
 
@@ -31,12 +32,14 @@ def verify(
     *,
     columns: options.ColumnOptions,
     promises: options.PromiseOptions,
+    person: options.Person = None,
+    household: options.Household = None,
     wildcard: Annotated[
         bool, option("--wildcard", "A missing value matches any value (k and distinct l only).", PROMISES)
     ] = False,
     original: Annotated[
         Path | None,
-        option("--original", "The original of a masked release: facts that compare both.", PROMISES, "FILE"),
+        option("--original", "The original: for facts of a masked release, and --person.", PROMISES, "FILE"),
     ] = None,
     signer: Annotated[
         Path | None, option("--signer", "A public key: the folder must be signed by it.", PROMISES, "FILE")
@@ -53,6 +56,9 @@ def verify(
 
     A signature is shown with the key that made it; --signer says whose it must be.
 
+    With --person people are counted and not rows. Of a folder whose promises count people, that is shown to who has the
+    --original too, and stated to others.
+
     Of a masked release, facts are checked that say what its steps did; they promise nothing of people.
 
     Exits 0 where every promise and fact holds, or nothing is promised, and 1 where one does not.
@@ -68,7 +74,9 @@ def verify(
             if asked:
                 hint = "name the data file inside to ask other questions of it"
                 raise PolicyError(f"a release folder says itself what to verify; got {', '.join(asked)}", hint=hint)
-            found, reach = inputs.verify(folder, reading, max_cells, signer, original)
+            found, reach = inputs.verify(
+                folder, reading, max_cells, signer, original, {"person": person, "household": household}
+            )
         else:
             if original is not None:
                 what = "--original is for the folder of a masked or synthetic release"
@@ -76,7 +84,10 @@ def verify(
             if signer is not None:
                 raise PolicyError("--signer is for the folder of a release", hint="name the folder")
             source = inputs.named(target, reading, what="TARGET")
-            found, reach = _verify(source, columns, promises, wildcard=wildcard, **options.most(max_cells))
+            found, reach = _verify(
+                source, columns, promises,
+                wildcard=wildcard, person=person, household=household, **options.most(max_cells),
+            )  # fmt: skip
     if as_json:
         say_json(found.to_dict() | {"reach": reach.to_dict() if found.holds else None})
     else:

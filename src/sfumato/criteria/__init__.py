@@ -30,6 +30,8 @@ from sfumato.criteria.population_uniqueness import PopulationUniqueness
 from sfumato.criteria.recursive_cl_diversity import RecursiveCLDiversity
 from sfumato.criteria.sample_uniqueness import SampleUniqueness
 from sfumato.criteria.t_closeness import TCloseness
+from sfumato.criteria.xy_anonymity import XYAnonymity
+from sfumato.criteria.xy_linkability import XYLinkability
 
 LINKAGE = "Finding the record of a person by what is known of them (linkage)."
 HOMOGENEITY = "A group whose records agree in a sensitive column gives it away (homogeneity)."
@@ -123,6 +125,22 @@ _OURS: tuple[Variant[Criterion], ...] = (
         leaves=SPREAD,
     ),
     Variant(
+        XYAnonymity,
+        example=XYAnonymity("patient", 5),
+        cite="Wang, Fung 2006",
+        words="(X,Y)-anonymity",
+        stops="Finding a person, or what a column says, where few are behind the many records of a group (linkage).",
+        leaves="A value that is much more frequent than the others is guessed: promise (X,Y)-linkability beside it.",
+    ),
+    Variant(
+        XYLinkability,
+        example=XYLinkability("disease", 0.5),
+        cite="Wang, Fung 2006",
+        words="(X,Y)-linkability",
+        stops="Guessing whose records they are, or what a column says, because most that fit agree in it (linkage).",
+        leaves=SPREAD,
+    ),
+    Variant(
         AverageRisk,
         example=AverageRisk(0.05),
         cite="El Emam 2013",
@@ -194,6 +212,8 @@ __all__ = [
     "RecursiveCLDiversity",
     "SampleUniqueness",
     "TCloseness",
+    "XYAnonymity",
+    "XYLinkability",
     "criterion",
     "parse",
 ]

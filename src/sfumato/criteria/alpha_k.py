@@ -14,7 +14,8 @@ from sfumato.core.protocols import ClassesView, Criterion, Flags, HistogramView,
 from sfumato.core.wording import count
 from sfumato.criteria.audit import SLACK, Finding, Groups, bounds_frame, rounded
 from sfumato.criteria.by_value import ByValue, bounds_of, check_per, values_in
-from sfumato.criteria.model import TOLERANCE, Model
+from sfumato.criteria.k_anonymity import KAnonymity
+from sfumato.criteria.model import SHARES, TOLERANCE, Model
 from sfumato.criteria.of_labels import OfLabels
 from sfumato.criteria.search_distance import most_rows, run_maxima, run_of
 from sfumato.errors import PolicyError
@@ -59,6 +60,16 @@ class AlphaK(Model):
                 hint="leave values out to guard every value",
             )
         self._settle("values", tuple(str(value) for value in listed))
+
+    @property
+    def by_people(self) -> str | None:
+        """The share of the people of a class who have a value; with `per` not defined."""
+        return SHARES if self.per is None else None
+
+    @property
+    def of_records(self) -> Criterion:
+        """k records; of the records of a class a value may have any share."""
+        return KAnonymity(self.k, quasi=self.quasi)
 
     @property
     def named_values(self) -> tuple[str, ...]:

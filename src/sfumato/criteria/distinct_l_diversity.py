@@ -12,7 +12,7 @@ from sfumato.core.parameters import Column, Whole, Written
 from sfumato.core.protocols import ClassesView, Criterion, Flags, Monotonicity, Side
 from sfumato.criteria.audit import Finding, Groups
 from sfumato.criteria.by_value import ASKS_MORE, ByValue, bounds_of, check_per, values_in
-from sfumato.criteria.model import Model
+from sfumato.criteria.model import CONCENTRATED, Model
 from sfumato.criteria.of_labels import OfLabels
 from sfumato.criteria.search_distance import run_maxima
 
@@ -46,6 +46,11 @@ class DistinctLDiversity(Model):
     def monotonicity(self) -> Monotonicity:
         """A record whose value asks for more may break a class; a union has the values of all that ask."""
         return "superset" if self.per is None else "merge"
+
+    @property
+    def by_people(self) -> str | None:
+        """Concentrated, as its values are; with `per` not defined."""
+        return CONCENTRATED if self.per is None else None
 
     @property
     def wildcard(self) -> bool:

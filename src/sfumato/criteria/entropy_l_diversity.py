@@ -13,7 +13,8 @@ from sfumato.core.parameters import LARGEST, Column, Real, Written
 from sfumato.core.protocols import ClassesView, Criterion, Flags, Monotonicity, Side
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
 from sfumato.criteria.by_value import ASKS_MORE, ByValue, bounds_of, check_per, values_in
-from sfumato.criteria.model import TOLERANCE, Model
+from sfumato.criteria.distinct_l_diversity import DistinctLDiversity
+from sfumato.criteria.model import CONCENTRATED, TOLERANCE, Model
 from sfumato.criteria.of_labels import OfLabels
 from sfumato.criteria.search_distance import run_maxima, run_sums
 
@@ -49,6 +50,16 @@ class EntropyLDiversity(Model):
     def monotonicity(self) -> Monotonicity:
         """The entropy of a union is at least the lesser of its parts; what it is asked for is the greater."""
         return "merge" if self.per is None else "none"
+
+    @property
+    def by_people(self) -> str | None:
+        """Concentrated, as its values are; with `per` not defined."""
+        return CONCENTRATED if self.per is None else None
+
+    @property
+    def of_records(self) -> Criterion:
+        """Records have as many different values, which may be less evenly spread."""
+        return DistinctLDiversity(self.attribute, self.least_size, quasi=self.quasi)
 
     @property
     def named_values(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from sfumato.core.parameters import Whole
 from sfumato.core.protocols import ClassesView, Flags, Monotonicity, Side
 from sfumato.core.wording import count
 from sfumato.criteria.audit import Finding, Groups
-from sfumato.criteria.model import Model
+from sfumato.criteria.model import SIZES, Model
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class KAnonymity(Model):
     bounded_by: ClassVar[str] = "k"
     side: ClassVar[Side] = "at least"
     wildcard: ClassVar[bool] = True
+    by_people: ClassVar[str] = SIZES
 
     @property
     def least_size(self) -> int:

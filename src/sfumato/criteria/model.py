@@ -18,6 +18,8 @@ from sfumato.criteria.audit import Finding, Groups
 Flags = NDArray[np.bool_]
 Monotonicity = Literal["superset", "merge", "none"]
 
+SIZES, SHARES, CONCENTRATED = "sizes", "shares", "concentrated"  # what a criterion looks at where people count
+
 SMALLEST_FRACTION = 1e-12  # of a population: less than one of all people
 TOLERANCE = 1e-12  # of the search side; the released side has its own, wider one
 
@@ -37,6 +39,18 @@ class Model(Criterion):
 
     def __post_init__(self) -> None:
         check_fields(self, self.model)
+
+    @property
+    def by_people(self) -> str | None:
+        """What it looks at where people count and not records: the "sizes" of classes, the "shares" of people who have
+        each value, or these where each person counts with one value alone, as "concentrated" as can be. None: it has no
+        such reading."""
+        return None
+
+    @property
+    def of_records(self) -> Criterion:
+        """What follows of records where it holds for people: that can be shown without knowing whose each record is."""
+        return self
 
     @property
     def model(self) -> str:

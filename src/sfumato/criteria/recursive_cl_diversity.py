@@ -12,7 +12,8 @@ import polars as pl
 from sfumato.core.parameters import Column, Real, Whole
 from sfumato.core.protocols import ClassesView, Criterion, Flags, HistogramView, Monotonicity, Side
 from sfumato.criteria.audit import Finding, Groups, rounded
-from sfumato.criteria.model import TOLERANCE, Model
+from sfumato.criteria.distinct_l_diversity import DistinctLDiversity
+from sfumato.criteria.model import CONCENTRATED, TOLERANCE, Model
 from sfumato.criteria.of_labels import OfLabels
 from sfumato.criteria.search_distance import ROUNDING, run_maxima, run_of, run_sums
 
@@ -38,6 +39,12 @@ class RecursiveCLDiversity(Model):
     monotonicity: ClassVar[Monotonicity] = "merge"
     bounded_by: ClassVar[str] = "c"
     side: ClassVar[Side] = "below"
+    by_people: ClassVar[str] = CONCENTRATED
+
+    @property
+    def of_records(self) -> Criterion:
+        """Records have l different values, which may be less evenly spread."""
+        return DistinctLDiversity(self.attribute, self.l, quasi=self.quasi)
 
     @property
     def on_labels(self) -> Criterion:

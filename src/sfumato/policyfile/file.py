@@ -48,8 +48,9 @@ from sfumato.release.destination import Folder
 from sfumato.release.destination import Table as NewTable
 from sfumato.release.manifest import RECODING, SYNTHESIS
 
+PEOPLE = ("person", "household")  # columns that say whose each row is
 ASKED = ("require", "search", "loss", "suppression", "hierarchies", "levels", "ends", "numbers", "tidy", "seed",
-         "order", "normalise", "drop_missing", "row_key", "profile", "about", "mask", "account")  # fmt: skip
+         "order", "normalise", "drop_missing", "row_key", *PEOPLE, "profile", "about", "mask", "account")  # fmt: skip
 MASKED = ("require", "hierarchies", "row_key", "seed", "order", "about", "account")  # of these, what `mask` is asked
 DRAWN = ("require", "hierarchies", "seed", "order", "about")  # and what `synthesize` is
 OF_A_SEARCH = ("method", "loss", "suppression", "tidy")
@@ -104,6 +105,8 @@ class PolicyFile:
     about: dict[str, Any] = field(default_factory=dict)  # what it is about, in its owner's words
     mask: tuple[tuple[str, Any], ...] = ()  # steps, each "before" or "after" the search
     drawing: dict[str, Any] = field(default_factory=dict)  # what [synthesis] says
+    person: str | None = None  # the column that says whose each row is, and that of households:
+    household: str | None = None
     account: Any = None  # that a private release of rows is charged to
 
     def asked_of(self, made_by: str) -> dict[str, Any]:
@@ -196,9 +199,11 @@ def check(
     steps = _steps(draft, columns, faults, made_by == "masking" and not elsewhere)
     promising = (searching and not elsewhere) or bool(draft.tables.get("require"))
     roles = _roles(table, bad, columns, faults, *_of_models(draft), promising)
-    for name in table.row_key:
-        if columns is not None and name not in columns:
-            faults.meant(f'the table has no column "{name}"', name, columns, "roles", "row_key")
+    for name, key in [*((name, "row_key") for name in table.row_key), *((getattr(table, k), k) for k in PEOPLE)]:
+        if columns is not None and name not in (None, *columns):
+            faults.meant(f'the table has no column "{name}"', name, columns, "roles", key)
+        if key in PEOPLE and name is not None and not searching:
+            faults.tell("counts people in what a search promises, and there is none", "roles", key)
     require = _requirements(draft, faults, promising)
     for key in () if searching else OF_A_SEARCH:
         if key in draft.tables.get("search", {}):
@@ -245,9 +250,7 @@ def check(
         loss=loss,
         hierarchies=hierarchies,
         levels=levels,
-        normalise=table.normalise,
-        drop_missing=table.drop_missing,
-        row_key=table.row_key,
+        **table.model_dump(include={"normalise", "drop_missing", "row_key", *PEOPLE}),
         about=about,
         mask=steps,
         drawing={**drawing.model_dump(), "generator": generator, "account": account},
@@ -480,8 +483,7 @@ def _account(table: str, given: Mapping[str, Any] | None, folder: Path, faults: 
     if given is None:
         return None
     known = {field.name for field in fields(Account)}
-    unknown, lacking = {*given} - known, {"ledger", "epsilon"} - {*given}
-    if unknown or lacking:
+    if {*given} - known or {"ledger", "epsilon"} - {*given}:
         what = 'account is a table such as { ledger = "ledger.sqlite", epsilon = 3, delta = 1e-6 }'
         faults.tell(f"{what}; its keys are {', '.join(sorted(known))}", table, "account")
         return None
@@ -498,8 +500,7 @@ def _not_drawn(draft: Draft, roles: RolesTable, faults: Faults) -> None:
     if draft.tables.get("mask"):
         faults.tell("steps change the rows of a table, and a synthetic table has rows of its own", "mask")
     if roles.weight is not None:
-        what = "a synthetic table draws weights as it draws every column; call it insensitive"
-        faults.tell(what, "roles", "weight")
+        faults.tell("a synthetic table draws weights as it draws every column; call it insensitive", "roles", "weight")
     if roles.row_key:
         faults.tell("rows that are drawn from a model have no keys", "roles", "row_key")
 
@@ -529,8 +530,7 @@ def _levels(draft: Draft, roles: Roles, sure: bool, faults: Faults) -> dict[str,
         if isinstance(pair, list) and len(pair) == 2 and all(map(is_whole, pair)) and 0 <= pair[0] <= pair[1]:
             found[name] = (pair[0], pair[1])
         else:
-            what = "must be two whole numbers, the least and the greatest level, as in [1, 3]"
-            faults.tell(what, "levels", name)
+            faults.tell("must be two whole numbers, the least and the greatest level, as in [1, 3]", "levels", name)
     return found
 
 

@@ -107,6 +107,8 @@ class RolesTable(PolicyTable):
     insensitive: list[str] = []
     unprotected: list[str] = []
     weight: str | None = None
+    person: str | None = None
+    household: str | None = None
     rest: Literal["refuse", "release"] = "refuse"
     normalise: bool | list[str] = False
     drop_missing: bool | list[str] = False

@@ -27,10 +27,11 @@ from sfumato.errors import InputError, PolicyError, ReadError
 from sfumato.measures.table import Counting, TupleCounts
 from sfumato.release.data_files import has_several
 from sfumato.release.facts import FactFinding, check_private, check_public, is_private, unchecked
-from sfumato.release.manifest import SYNTHESIS, Claim, Manifest, read_manifest, wanted
+from sfumato.release.manifest import SYNTHESIS, Claim, Manifest, counted, read_manifest, wanted
 from sfumato.release.marginals import holds_marginals, verify_marginals
 from sfumato.release.privacy import DIFFERENTIAL_PRIVACY, privacy_promise
 from sfumato.release.set_folder import verify_set
+from sfumato.release.stated import stated
 from sfumato.release.verify import (
     INTEGRITY,
     CountedTable,
@@ -52,15 +53,23 @@ MANY = 20_000_000  # cells of a Parquet file, whose bytes tell little, above whi
 STREAMED = ("parquet", "csv", "tsv")
 
 
-def verify_folder(path: str | Path, most: int = EVERY, original: pl.DataFrame | None = None) -> Verification:
+def verify_folder(
+    path: str | Path,
+    most: int = EVERY,
+    original: pl.DataFrame | None = None,
+    people: Mapping[str, str] | None = None,
+    hierarchies: Mapping[str, Any] | None = None,
+) -> Verification:
     """Check a release folder from its files alone: the data file against the manifest, and every promise on its rows.
 
     The first promise, "integrity", is that the file is the one that the manifest describes: same bytes, rows, columns,
     class sizes and order of rows, and no identifying column. The others are those of the manifest; one whose measured
     value is not what the rows say does not hold. Distances compare with the distribution in the manifest (`whole`)
     where it has one, else with the released rows, and the note says so. Facts of a masked table are checked on its
-    rows, and those that compare it with its `original` where that is given. Of large data at most `most` different
-    tuples are held.
+    rows, and those that compare it with its `original` where that is given. What is promised of people, who do not
+    leave with the rows, is stated; with the `original`, and the column of it that names the "person" or "household" of
+    each row in `people`, it is shown, reading labels by `hierarchies`. Of large data at most `most` different tuples
+    are held.
 
     Raises
     ------
@@ -83,19 +92,20 @@ def verify_folder(path: str | Path, most: int = EVERY, original: pl.DataFrame | 
     streams = is_streamed(place, data.format, data.guarded)
     found, runs = (sha256(place), None) if streams else hashed_runs(place, data.format)
     faults = [] if found == data.sha256.removeprefix("sha256:").lower() else ["its sha256 is another"]
-    whole, hierarchies = manifest.whole or {}, manifest.sensitive_hierarchies or {}
+    whole, paths = manifest.whole or {}, manifest.sensitive_hierarchies or {}
+    owner = original, people, hierarchies
     try:
         if streams:
             streamed = Streamed(place, data.format, data.forms)
             faults += streamed.faults()
             faults += [] if data.order != CANONICAL or streamed.is_canonical(_quasi(manifest)) else [UNSORTED]
             counts = TupleCounts(labelled(streamed, data.forms), most)
-            released: Released = CountedTable(counts, whole, hierarchies)
-            return _checked(manifest, released, faults, "data file", original)
+            released: Released = CountedTable(counts, whole, paths)
+            return _checked(manifest, released, faults, "data file", *owner)
         table, often = read_runs(place, data.format, data.guarded, runs)
         faults += data.forms.faults(table)
         table = data.forms.read(table)
-        released = RowTable(table, whole, hierarchies, often, apart=not manifest.policy.wildcard)
+        released = RowTable(table, whole, paths, often, apart=not manifest.policy.wildcard)
         if data.order == CANONICAL and not is_canonical(table, sorted_by(table.columns, _quasi(manifest))):
             faults.append(UNSORTED)
     except InputError:
@@ -104,8 +114,9 @@ def verify_folder(path: str | Path, most: int = EVERY, original: pl.DataFrame | 
         # the bytes were changed until they are no table any more: that is an answer, not an error
         lost = [broken(c, names, "the data file cannot be read as a table") for c, names in wanted(manifest)]
         lost += _constructed(manifest)
+        lost += [broken(c, names, "the data file cannot be read as a table") for c, names, _, _ in counted(manifest)]
         return Verification(0, (_integrity([*faults, "it cannot be read as a table"], "data file"), *lost), ())
-    return _checked(manifest, released, faults, "data file", original)
+    return _checked(manifest, released, faults, "data file", *owner)
 
 
 def verify_manifest(path: str | Path, table: Counting | TupleCounts | pl.DataFrame, most: int = EVERY) -> Verification:
@@ -136,7 +147,13 @@ def verify_manifest(path: str | Path, table: Counting | TupleCounts | pl.DataFra
 
 
 def _checked(
-    manifest: Manifest, released: Released, faults: Sequence[str], what: str, original: pl.DataFrame | None = None
+    manifest: Manifest,
+    released: Released,
+    faults: Sequence[str],
+    what: str,
+    original: pl.DataFrame | None = None,
+    people: Mapping[str, str] | None = None,
+    hierarchies: Mapping[str, Any] | None = None,
 ) -> Verification:
     """Integrity, every promise and every fact of a manifest, on released rows."""
     asked = wanted(manifest)
@@ -166,6 +183,8 @@ def _checked(
     texts = {column.name for column in manifest.data.columns if column.kind == "text"}
     facts = tuple(_fact(asdict(fact), released, original, manifest.changed, texts) for fact in manifest.facts)
     promises += _constructed(manifest)
+    if manifest.people is not None:
+        promises += stated(manifest, released, original, people, hierarchies)
     return Verification(released.rows, (_integrity(found, what), *promises), tuple(classes), facts)
 
 

@@ -286,6 +286,26 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class ManifestUnit:
+    """Whom promises count: the persons or households that a column of the original names.
+
+    `released` says whether the column leaves, with one pseudonym for each of them."""
+
+    unit: Literal["person", "household"]
+    column: str
+    released: bool = False
+    most_rows: int | None = None
+
+
+@dataclass(frozen=True)
+class ManifestPeople:
+    """What is promised of people and not of rows."""
+
+    counted: list[ManifestUnit]
+    promises: list[Claim]
+
+
+@dataclass(frozen=True)
 class StatedFact:
     """A fact of a masked table, which `release.facts` checks."""
 
@@ -341,6 +361,7 @@ class Manifest:
     measured: list[dict[str, Any]] = field(default_factory=list)
     whole: dict[str, dict[str, int]] | None = None
     sensitive_hierarchies: dict[str, list[list[str]]] | None = None
+    people: ManifestPeople | None = None  # whom promises count, where a person may have several rows
     privacy: dict[str, Any] | None = None  # of a differentially private release: its cost, and what it is made of
 
 
@@ -544,6 +565,27 @@ def _tree_fault(name: str, rows: Sequence[Sequence[str]]) -> str | None:
         if len({(row[level], row[level + 1]) for row in rows}) > len({row[level] for row in rows}):
             return f"{where} is not nested: labels that are equal at level {level} differ at level {level + 1}"
     return None
+
+
+def counted(manifest: Manifest) -> list[tuple[Model, tuple[str, ...], ManifestUnit, Claim]]:
+    """Every promise that counts people: its criterion, set of quasi-identifiers, whom it counts, what is claimed."""
+    if manifest.people is None:
+        return []
+    units = {one.unit: one for one in manifest.people.counted}
+    found = []
+    for i, claim in enumerate(manifest.people.promises):
+        kinds = [kind for kind in units if claim.parameters.get(kind) == units[kind].column]
+        own = {key: value for key, value in claim.parameters.items() if key not in units}
+        if len(kinds) != 1 or claim.model not in CRITERIA or not claim.quasi:
+            raise ReadError(f"manifest.json: people.promises.{i} does not say what is counted, or of what model")
+        try:
+            made: Any = criterion(claim.model, **own)
+        except PolicyError as error:
+            raise ReadError(f"manifest.json: people.promises.{i} makes no sense: {error.what[:300]}") from None
+        if made.by_people is None:
+            raise ReadError(f"manifest.json: people.promises.{i} is of a model that does not count people")
+        found.append((made, tuple(dict.fromkeys(claim.quasi)), units[kinds[0]], claim))
+    return found
 
 
 def wanted(manifest: Manifest) -> dict[tuple[Model, tuple[str, ...]], Claim | None]:

@@ -8,6 +8,7 @@ verified before it is kept. Memory follows the number of tuples, not of rows. Ro
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,6 +30,7 @@ from sfumato.release.dealing import Pieces, dealt, pieces_of, refuse_split, whol
 from sfumato.release.destination import Folder, Table, folder_of, refuse_row_order, stage_release
 from sfumato.release.ends import loss_as_ranges, with_ends
 from sfumato.release.fragmented import make_fragments
+from sfumato.release.people import PeopleColumn, people_of
 from sfumato.release.recode import plan_of, recode
 from sfumato.release.recoded import Recoded, Recoding, prove
 from sfumato.release.release_set import ReleaseSet
@@ -46,6 +48,7 @@ from sfumato.release.sampled import sampled_recoding
 from sfumato.report import report
 from sfumato.search import Automatic, Mondrian, refuse_trace
 from sfumato.search.alternatives import search_alternatives
+from sfumato.search.people import counting_people
 from sfumato.search.problem import Partition, Problem, Solution, apply_split, counted, deal
 
 
@@ -116,7 +119,7 @@ def _recoding(engine: Engine, request: Request, to: Folder | Table | None) -> Re
     refuse_order(request.normalised, micro, policy.require)
     apart = {*policy.columns, *request.roles.identifying}  # by name: a column may be called "*"
     others = pl.DataFrame([c for c in entries if c.name not in apart]) if engine.in_memory else None
-    found = solve(request, micro, others)
+    found = solve(request, micro, others, people_of(request, engine) if request.people else ())
     check_solution(solution := found.solution, request.search, policy, rows)
     chosen = {a.name: a for a in found.attributes}  # each with the one of its hierarchies that was chosen
     micro = replace(micro, schema=tuple(chosen.get(a.name, a) for a in micro.schema))
@@ -168,14 +171,23 @@ class SearchedCells:
     pieces: Pieces | None = None
 
 
-def solve(request: Request, micro: Microdata, rows: pl.DataFrame | None) -> SearchedCells:
-    """Count cells from the entries and search.
+def solve(
+    request: Request,
+    micro: Microdata,
+    rows: pl.DataFrame | None,
+    people: Sequence[tuple[PeopleColumn, np.ndarray]] = (),
+) -> SearchedCells:
+    """Count cells from the entries and search; with `people`, classes are held to those who are behind their rows.
 
     `rows` are the released columns of a table in memory, whose rows are dealt to several classes by what else is
     released of them; those of other tables are by their row key.
     """
     method, policy, histogram_columns = request.search, request.policy, request.histogram_columns
     began = time.perf_counter()
+    if people:
+        named = [(unit.column, codes) for unit, codes in people]
+        micro, policy = counting_people(micro, policy, request.by_people, named)
+        histogram_columns = tuple(dict.fromkeys((*histogram_columns, *policy.as_they_are)))
     whole = rows is None and not request.row_key  # rows of a cell cannot be told apart
     picks = isinstance(method, Automatic) and whole
     jointly = bool(histogram_columns) and method.splits and not picks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from sfumato.core.microdata import Attribute, Microdata, encode
 from sfumato.core.policy import Policy
 from sfumato.core.printed import released_types
 from sfumato.core.progress import Progress
-from sfumato.core.protocols import Search
+from sfumato.core.protocols import AGAINST_ORIGINAL, Search
 from sfumato.core.registry import field_values
 from sfumato.core.roles import Roles
 from sfumato.core.spelling import respelled
@@ -36,6 +36,7 @@ from sfumato.measures.table import TupleCounts
 from sfumato.release.destination import StagedOutput
 from sfumato.release.facts import Masking
 from sfumato.release.manifest import Method, Shown, manifest
+from sfumato.release.people import prove_people
 from sfumato.release.privacy import without_original
 from sfumato.release.recode import global_labels, labels_naming, level_told, texts_of_labels
 from sfumato.release.release import Release
@@ -71,6 +72,7 @@ class Recoded(Release):
     whole: Mapping[str, Mapping[str, int]] | None  # distributions that may be published
     told: Shown | None = None  # what the released rows show, where only a cluster can tell
     masking: Masking | None = None  # what steps did before and after the search
+    people: tuple[Mapping[str, Any], ...] = ()  # what is published of whom promises count
 
     @property
     def policy(self) -> Policy:
@@ -137,6 +139,8 @@ class Recoded(Release):
         entries, often, policy, recipes = self.entries, self.row_counts, self.policy, self.request.recipes
         columns = shown_columns(entries, often, policy, recipes, self.microdata.schema, self.request.wildcard)
         paths, found = paths_of(policy, recipes, columns), self.verification
+        if self.people:  # which are told apart from what the rows show
+            found = replace(found, promises=tuple(p for p in found.promises if p.how != AGAINST_ORIGINAL))
         columns = {n: c for n, c in columns.items() if self.numbers.form.get(n) != "midpoint"}  # which is no label
         if any(c.uses_overall_distribution for c in policy.require):  # then it looked at what is not published
             found = verify_table(
@@ -195,6 +199,9 @@ class Recoded(Release):
         )
         if self.search.private:
             return {**without_original(found), "privacy": privacy_of(asked)}
+        if self.people:
+            counted = [asdict(p) for p in self.verification.promises if p.how == AGAINST_ORIGINAL]
+            found |= {"people": {"counted": [dict(one) for one in self.people], "promises": counted}}
         if self.masking is None:
             return found
         facts = [{"fact": f.fact, "columns": list(f.columns), "parameters": f.parameters, "step": f.step}
@@ -383,6 +390,11 @@ def prove(table: Engine, engine: Engine, found: Recoding, staged: StagedOutput, 
             row_counts=often, whole=overall, hierarchies=hierarchies, wildcard=request.wildcard,
         )  # fmt: skip
     refuse_overlap(policy, verification)
+    people: tuple[Mapping[str, Any], ...] = ()
+    if request.people:
+        assert rows is not None
+        by_people, people = prove_people(request, engine, entries, rows)
+        verification = replace(verification, promises=(*by_people, *verification.promises))
     if not verification.holds or (verification.rows, tuple(written.schema())) != (found.plan.rows, request.released):
         broken = ", ".join(promise.model for promise in verification.promises if not promise.holds)
         what = f"keep {broken}" if broken else "have the rows and columns that it should have"
@@ -415,6 +427,7 @@ def prove(table: Engine, engine: Engine, found: Recoding, staged: StagedOutput, 
         fingerprint=None if table.in_memory else engine.fingerprint(key()),
         told=found.shown,
         masking=masking,
+        people=people,
         counts=None if staged.folder is None else TupleCounts(written, request.max_cells, known=counted),
     )
     if release.whole is None and not table.in_memory:

@@ -56,6 +56,7 @@ from sfumato.search.events import Trace
 from sfumato.search.problem import Solution
 
 if TYPE_CHECKING:
+    from sfumato.release.people import PeopleColumn
     from sfumato.release.verify import Verification
 
 SHOWN = 12  # columns that a warning lists
@@ -118,6 +119,8 @@ class Request:
     numbers: str | Mapping[str, str] = "text"  # what ranges are written as
     row_key: tuple[str, ...] = ()  # columns that tell the rows of an out-of-core table apart
     masking: Masking | None = None  # steps before and after the search
+    people: tuple[PeopleColumn, ...] = ()  # who is counted and not rows
+    by_people: tuple[Any, ...] = ()  # for these criteria; the policy has what follows for rows
     charge: Callable[[], AbstractContextManager[None]] | None = None  # pays for what is drawn of a private release
 
     @property
@@ -128,8 +131,7 @@ class Request:
     @cached_property
     def row_order(self) -> RowOrder:
         """The order of the released rows."""
-        secret = secret_seed(self.seed) if self.order == RANDOM else None
-        return RowOrder(self.order, self.policy.columns, secret)
+        return RowOrder(self.order, self.policy.columns, secret_seed(self.seed) if self.order == RANDOM else None)
 
     @property
     def wildcard(self) -> bool:
@@ -538,7 +540,7 @@ def look_before(engine: Engine, request: Request) -> bool:
     sample = engine.sample(SAMPLE)
     refuse_undecided(sample, roles, policy.require, None if engine.in_memory else engine.rows())
     warn_of_spellings(sample, [name for name in roles.sensitive if name not in request.normalised])
-    warn_of_unprotected(roles, protected_by(policy.require))
+    warn_of_unprotected(roles, protected_by((*policy.require, *request.by_people)))
     cells = 0 if engine.in_memory else estimate(sample, request.counted_by, request.schema, engine.rows())
     if not engine.in_parts:
         refuse_size(sample, request.counted_by, cells, request.max_cells)

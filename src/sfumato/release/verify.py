@@ -12,7 +12,7 @@ import polars as pl
 from sfumato.core.hierarchy import kind_of
 from sfumato.core.microdata import microdata
 from sfumato.core.printed import categories, new_rows, printed, printed_frame, told_apart
-from sfumato.core.protocols import BY_CONSTRUCTION
+from sfumato.core.protocols import AGAINST_ORIGINAL, BY_CONSTRUCTION, STATED
 from sfumato.core.wording import Described, apart, count
 from sfumato.criteria.audit import Counts as Whole
 from sfumato.criteria.audit import Groups, Wide, WildcardGroups
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 STANDS = {True: "checked", False: "NOT SO", None: "not checked"}  # of facts: they hold nothing for anybody
 INTEGRITY = "integrity"  # that the data are those of the manifest: no promise about people
-Outcome = Literal["holds", "broken", "nothing promised", "by construction"]
+Outcome = Literal["holds", "broken", "nothing promised", "by construction", "stated"]
 # a record's risk is 1/n: it is strictly above the threshold where its class has fewer than so many records
 THRESHOLDS = {"0.05": 20, "0.1": 10, "0.2": 5}
 
@@ -48,7 +48,8 @@ class Verification(Described):
     @property
     def outcome(self) -> Outcome:
         """Every promise holds, one is broken, or there is none: a table that promises nothing never "holds". Where all
-        that is promised is so by construction, nothing is proven, and that is what it says.
+        that is promised is so by construction, nothing is proven, and that is what it says. Where something is stated
+        by the owner and cannot be shown from the rows, as whose they are, the outcome is "stated", whatever else holds.
 
         A fact that is not so, or a signature that is not valid, is a broken promise too.
         """
@@ -58,6 +59,8 @@ class Verification(Described):
             return "broken"
         if not (asked := [promise for promise in self.promises if promise.model != INTEGRITY]):
             return "nothing promised"
+        if any(promise.how == STATED for promise in asked) and self.rows > 0:
+            return "stated"
         if all(promise.how == BY_CONSTRUCTION for promise in asked) and self.rows > 0:
             return "by construction"
         return "holds" if self.rows > 0 else "broken"
@@ -79,10 +82,14 @@ class Verification(Described):
             if promise.how == BY_CONSTRUCTION and promise.holds:
                 facts.append((promise.model, f"{BY_CONSTRUCTION}: {promise.sentence}"))
                 continue
+            if promise.how == STATED and promise.holds:
+                facts.append((promise.model, f"{STATED}, not proven: {promise.sentence}"))
+                continue
             measured, bound = apart(promise.measured, promise.bound)
             over = f"over {', '.join(promise.quasi)}" if len(self.classes) > 1 and promise.quasi else None
             about = " ".join(filter(None, (promise.model, promise.parameters.get("attribute"), over)))
             word = self.word(promise.holds)
+            word = f"{word} {AGAINST_ORIGINAL}" if promise.how == AGAINST_ORIGINAL else word
             facts.append((about, f"{word}, measured {measured}, bound {bound}"))
         facts += [(fact.fact, f"{STANDS[fact.holds]}: {fact.sentence}") for fact in self.facts]
         return f"{count(self.rows, 'row')}: {self.outcome}", facts

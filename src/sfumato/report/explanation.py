@@ -22,6 +22,7 @@ from sfumato.report.manifest import (
     Manifest,
     constructed,
     copies,
+    fewest_people,
     is_drawn,
     is_masked,
     is_synthetic,
@@ -36,6 +37,7 @@ from sfumato.report.manifest import (
 )
 from sfumato.report.sections.attacks import described
 from sfumato.report.sections.evidence import counted
+from sfumato.report.sections.headline import people_lines, plain
 from sfumato.report.sections.masking import as_checked
 from sfumato.report.sections.synthesis import is_constructed, left_open, said_of_copies
 from sfumato.report.translation import translated
@@ -97,6 +99,7 @@ def explanation(
     if kept:
         found.append(("As it was", f"{_named(kept)} {'stands' if len(kept) == 1 else 'stand'} there as before."))
     found += _promised(manifest, checked)
+    found += [(term, plain(said)) for term, said in people_lines(manifest)]
     found += [(CONSTRUCTED, str(promise.get("sentence") or "")) for promise in constructed(manifest)]
     if made := _constructed(manifest):
         found.append((CONSTRUCTED, made))
@@ -141,7 +144,7 @@ def _masked(
     nothing = "nothing of people." if is_drawn(manifest) else "nothing of the people in it."
     built = [(CONSTRUCTED, str(promise.get("sentence") or "")) for promise in constructed(manifest)]
     found += _promised(manifest, checked) if promises(manifest) else [] if built else [("Promised", nothing)]
-    found += built
+    found += built + [(term, plain(said)) for term, said in people_lines(manifest)]
     facts = as_checked(manifest, released)["facts"]
     here, away = sum(fact["holds"] is True for fact in facts), sum(fact["private"] for fact in facts)
     if here or away:
@@ -298,6 +301,8 @@ def _risk(manifest: Manifest, reach: Reach) -> str:
         (risk for one in measured(manifest) if (risk := look(one, "risk", "highest")) is not None), default=None
     )
     said = []
+    if (people := fewest_people(manifest)) is not None and highest is not None:
+        highest = max(highest, 1 / people)  # several rows may be of one person
     if highest is not None:
         said.append(f"a search for one person picks the right row at most {one_in(highest)} times ({percent(highest)})")
     if reach.with_known is not None and reach.with_known.rows:

@@ -67,6 +67,22 @@ def constructed(manifest: Manifest) -> list[Manifest]:
     return [promise for promise in every if promise.get("how") == BY_CONSTRUCTION and promise.get("holds", True)]
 
 
+def by_people(manifest: Manifest) -> list[Manifest]:
+    """The promises that count people: released rows do not show them, unless pseudonyms of people are released."""
+    return [promise for promise in rows(manifest, "people", "promises") if isinstance(promise, Mapping)]
+
+
+def counted(manifest: Manifest) -> list[Manifest]:
+    """Whom promises count: persons or households, and how many rows one of them has at most."""
+    return [unit for unit in rows(manifest, "people", "counted") if isinstance(unit, Mapping)]
+
+
+def fewest_people(manifest: Manifest) -> int | None:
+    """How few people or households a class has at least; None where promises count rows."""
+    found = [look(unit, "smallest") for unit in counted(manifest)]
+    return min((n for n in found if isinstance(n, int)), default=None)
+
+
 def measured(manifest: Manifest) -> list[Manifest]:
     """What was measured, one entry per set of quasi-identifiers."""
     return [entry for entry in rows(manifest, "measured") if isinstance(entry, Mapping)]

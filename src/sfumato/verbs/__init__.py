@@ -28,15 +28,27 @@ from sfumato.engines.tables import engine_of, private_engine, store_of
 from sfumato.errors import PolicyError
 from sfumato.losses import loss as parse_loss
 from sfumato.measures.standards import profile_named
-from sfumato.measures.table import DEFAULT_MAX_CELLS
+from sfumato.measures.table import DEFAULT_MAX_CELLS, TupleCounts
 from sfumato.release.about import about_of
 from sfumato.release.destination import Table, destination
 from sfumato.release.ends import ends_named
 from sfumato.release.facts import Masking
 from sfumato.release.folder import verify_folder, verify_manifest
+from sfumato.release.people import (
+    PeopleColumn,
+    for_records,
+    owned,
+    refuse_blurred,
+    refuse_uncounted,
+    units_of,
+    verify_people,
+    warn_of_repeats,
+    whose,
+)
 from sfumato.release.pipeline import make_release
 from sfumato.release.recoded import Recoded
 from sfumato.release.request import (
+    LOOKED_AT,
     Request,
     adjusted,
     check_numbers,
@@ -73,6 +85,8 @@ def anonymize(
     sensitive: Names = (),
     insensitive: Names = (),
     weight: str | None = None,
+    person: str | None = None,
+    household: str | None = None,
     rest: str = "refuse",
     normalise: bool | Names = False,
     drop_missing: bool | Names = False,
@@ -111,8 +125,10 @@ def anonymize(
         columns that it names, as `KAnonymity(10, quasi=["age", "zip"])`. Where all name one, quasi may be left out.
     identifying: columns to drop. sensitive: columns whose values are protected. insensitive: released as they are.
         weight: survey weights. unprotected: sensitive columns that no criterion looks at, on purpose; others draw an
-        `UnprotectedWarning`. rest: "refuse" columns without a role that look as if they told who somebody is, or
-        "release" them; those that look harmless are released as they are.
+        `UnprotectedWarning`. person: whose each row is, where a person may have several: criteria then count people and
+        not rows; the column is dropped, unless `mask` gives it pseudonyms. household: the same of households; with
+        both, criteria hold for either. rest: "refuse" columns without a role that look as if they told who somebody is,
+        or "release" them; those that look harmless are released as they are.
     normalise: sensitive columns, or True for all of them, whose values count as one and are released in one spelling
         where they differ only by case, blanks, Unicode form or as `1` and `1.0`.
     drop_missing: leave rows out that have a missing value in a quasi-identifier, or in one of the columns named.
@@ -178,9 +194,19 @@ def anonymize(
         nothing = pl.DataFrame(schema=schema)
         needed = [name for criterion in asked for name in criterion.needs]
         protected, named = protected_by(asked), sets_named(quasi, asked)
+        people = person is not None or household is not None
+        units = _counted(person, household, engine, chosen, private, asked) if people else ()
+        names = parameters.column_names(identifying, "identifying")
+        if not people and names and not private and engine.in_memory:
+            warn_of_repeats(engine.sample(LOOKED_AT), [name for name in names if name in schema])
+        identifying = tuple(dict.fromkeys((*names, *(unit.column for unit in units))))
         roles = roles_of(
             nothing, named, identifying, sensitive, insensitive, weight, needed, unprotected, rest, protected
         )
+        by_people = sets_required(roles.quasi, asked)[1] if units else ()
+        if units:
+            refuse_blurred(by_people, roles.quasi, units)
+            asked = for_records(asked)
         sets, promised = sets_required(roles.quasi, asked)
         roles = replace(roles, quasi=sets)
         released = tuple(name for name in schema if name not in roles.identifying)
@@ -211,7 +237,9 @@ def anonymize(
             search=method,
             schema=schema,
             released=released,
-            histogram_columns=find_histogram_columns(schema, method, policy, roles),
+            histogram_columns=find_histogram_columns(
+                schema, method, replace(policy, require=(*promised, *by_people)), roles
+            ),
             recipes=recipes,
             levels=parameters.levels_of(levels, policy.columns),
             normalised=normalised(normalise, nothing, roles, recipes),
@@ -224,6 +252,8 @@ def anonymize(
             numbers=forms,
             row_key=check_row_key(row_key, engine),
             masking=masking,
+            people=units,
+            by_people=by_people,
         )
         if private:
             unused = {"suppression": suppression, "mask": mask, "normalise": normalise, "numbers": forms != "text",
@@ -247,6 +277,26 @@ def _refuse_other_search(search: Any, private: bool, account: Any) -> None:
     if account is not None and not private:
         what = "an account is for private releases, and this one is none: it costs no budget"
         raise PolicyError(what, hint="leave account out, or require differential privacy")
+
+
+def _counted(
+    person: Any, household: Any, engine: Any, search: Any, private: bool, asked: Sequence[Any]
+) -> tuple[PeopleColumn, ...]:
+    """What is counted in the place of rows, where that can be."""
+    units = units_of(person, household, engine.schema())
+    if units and private:
+        what = (
+            "the rows of a private release are sampled one by one, so that it promises nothing of those who have many"
+        )
+        raise PolicyError(what, got=f"{units[0].kind} column", hint="have one row per person")
+    if units and not engine.in_memory:
+        raise PolicyError(
+            f"{units[0].noun} are counted in memory only: their counts in classes do not add up",
+            got=engine.called,
+            hint="read the table into memory, as in sf.read(path), or a sample of its people",
+        )
+    refuse_uncounted(asked, units, bool(search.wildcard))
+    return units
 
 
 def _charged(account: Any, request: Request) -> Any:
@@ -296,6 +346,11 @@ def _masked(
     return table, decided, left, masking
 
 
+def built_for(recipes: Mapping[str, Any], frame: pl.DataFrame) -> dict[str, Any]:
+    """Hierarchies, standing on the values of a table."""
+    return {name: recipe.build(encode(frame.get_column(name))[0]) for name, recipe in recipes.items()}
+
+
 @cancellable
 def verify(
     data: Any,
@@ -307,6 +362,8 @@ def verify(
     wildcard: bool = False,
     manifest: str | Path | None = None,
     original: Any = None,
+    person: str | None = None,
+    household: str | None = None,
     signer: str | Path | None = None,
     max_cells: int = DEFAULT_MAX_CELLS,
     progress: Progress | None = None,
@@ -318,7 +375,8 @@ def verify(
     `wildcard`, missing quasi-identifiers match anything (k-anonymity and distinct l-diversity only). A masked release
     has `facts`; with its `original`, a table that its owner has, also those that compare the two. The result has the
     `signature` of a folder; with `signer`, the file of a public key, one that is absent, not valid or by another key is
-    broken. Of a table that is
+    broken. `person` is a column that says whose each row is: people are then counted and not rows, as `household`
+    counts households; with both, a promise has to hold for either. Of a table that is
     not in memory, at most `max_cells` different combinations of values are held. `progress` is as for `anonymize`.
 
     >>> import sfumato as sf
@@ -327,12 +385,14 @@ def verify(
     """
     (progress or quiet)("verifying", None)
     if isinstance(data, str | Path) and require is None and quasi is None and parameters.path_of(data).is_dir():
-        if wildcard or hierarchies or sensitive or manifest is not None:
+        if wildcard or (hierarchies and original is None) or sensitive or manifest is not None:
             raise PolicyError("a release folder says itself what to verify", hint="pass its path alone")
         before = (
             None if original is None else enter(read(original) if isinstance(original, str | Path) else original)[0]
         )
-        return signed(verify_folder(Path(data), original=before), Path(data), signer)
+        columns = owned(person, household, before)
+        trees = {} if before is None else built_for(recipes_of(before, hierarchies), before)
+        return signed(verify_folder(Path(data), original=before, people=columns, hierarchies=trees), Path(data), signer)
     if original is not None:
         raise PolicyError("original is for the folder of a masked or synthetic release", hint="pass the folder")
     if isinstance(data, str | Path):
@@ -341,6 +401,9 @@ def verify(
     if manifest is not None:
         if quasi is not None or require is not None:
             raise PolicyError("a manifest says itself what to verify", hint="leave quasi and require out")
+        if person is not None or household is not None:
+            what = "people are shown of the folder of a release, with its original"
+            raise PolicyError(what, hint="leave person and household out, or pass the folder and the original")
         place = parameters.path_of(manifest)
         return signed(verify_manifest(place, enter(data)[0] if store is None else store), place, signer)
     if signer is not None:
@@ -354,9 +417,17 @@ def verify(
     roles = roles_of(nothing, sets_named(quasi, asked), (), sensitive, (), None, needed)
     sets, promised = sets_required(roles.quasi, asked)
     recipes = recipes_of(nothing, hierarchies)
+    others = {role: own for role, own in roles.named() if role != "identifying"}
+    units = units_of(person, household, nothing.columns, others)
+    if units:
+        refuse_uncounted(promised, units, wildcard)
+        looked = (*(name for names in sets for name in names), *needed, *(unit.column for unit in units))
+        counted = table.sample(table.rows()) if table.in_memory else TupleCounts(table, max_cells).entries(looked)[0]
+        people = [(unit, whose(counted.get_column(unit.column), unit)) for unit in units]
+        return replace(verify_people(counted, sets, promised, people), rows=table.rows())
     if table.in_memory:
         frame = table.sample(table.rows())
-        built = {name: recipe.build(encode(frame.get_column(name))[0]) for name, recipe in recipes.items()}
+        built = built_for(recipes, frame)
         found = verify_table(frame, sets, promised, hierarchies=built, wildcard=wildcard)
         warn_of_unmeasured(frame, sets, sensitive, promised)
         return found

@@ -21,12 +21,14 @@ from sfumato.errors import EmptyTable
 from sfumato.hierarchies.learned import DOUBLED, FEW_WEEKS, MOST_CODES, have_gaps, widths_of
 from sfumato.hierarchies.templates.fitting import fitting
 from sfumato.hierarchies.words import word_order
+from sfumato.release.people import OFTEN
 from sfumato.release.request import LOOKED_AT
 
 if TYPE_CHECKING:
     from sfumato.core.hierarchy import Categories
 
 FIGURES = re.compile(r"\d+% of the rows")
+PEOPLE_REPEAT = "several rows share a value: named as person, people are counted and not rows"
 MOST_PAIRED = 10  # columns tried in pairs: 45 counts at most, the columns with most values first
 
 
@@ -125,7 +127,9 @@ def inspect(data: Any) -> Inspection:
     for suggestion in suggest_together(frame):
         categories, code = encode(frame.get_column(suggestion.column))
         unique = int((categories.count == 1).sum())
-        quasi = suggestion.role == "quasi"
+        quasi, why = suggestion.role == "quasi", suggestion.why
+        if suggestion.role == "identifying" and len(categories) > 1 and unique < (1 - OFTEN) * frame.height:
+            why = f"{why}; {PEOPLE_REPEAT}"
         if quasi:
             codes[suggestion.column] = code
             alone.append(Uniqueness((suggestion.column,), unique, unique / frame.height))
@@ -137,7 +141,7 @@ def inspect(data: Any) -> Inspection:
                 int(categories.count[-1]) if categories.missing else 0,
                 unique / frame.height,
                 suggestion.role,
-                suggestion.why,
+                why,
                 suggest_hierarchy(categories) if quasi else None,
             )
         )

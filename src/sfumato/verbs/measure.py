@@ -58,6 +58,7 @@ def risk(
     sampling_fraction: float | None = None,
     weight: str | None = None,
     household: str | None = None,
+    person: str | None = None,
     threshold: float = 0.2,
     wildcard: bool | None = None,
     sensitive: Names | None = None,
@@ -79,7 +80,8 @@ def risk(
     quasi: the columns that others may know, or several sets of them.
     population: a table of the population that the people were drawn from, or its size. sampling_fraction: the share of
         it that is in the table; it follows from a population or from weights.
-    weight, household: columns of survey weights and of households.
+    weight, household: columns of survey weights and of households. person: a column that says whose each row is: people
+        are then counted and not rows, and a person with rows in several classes counts in each.
     threshold: records strictly above it are at risk. wildcard: whether a missing value (and "*") matches any value; by
         default as the release was made, else not.
     sensitive, hierarchies: columns whose l, t, alpha, beta and delta are measured, and their hierarchies.
@@ -111,6 +113,9 @@ def risk(
 
     (progress or quiet)("measuring", None)
     source = declared(_source(data, max_cells), synthetic)
+    if person is not None:
+        _refuse_by_people({"suda": suda, "subsets": subsets, "profile": profile, "original": original})
+        quasi = source.sets(quasi, "risk")
     if isinstance(source.table, TupleCounts):
         refuse_risks(household, profile, original)
     built = _hierarchies(source, hierarchies)
@@ -123,6 +128,7 @@ def risk(
         "sampling_fraction": sampling_fraction,
         "weight": source.weight if weight is None else weight,
         "household": household,
+        "person": person,
         "threshold": threshold,
         "wildcard": source.wildcard if wildcard is None else wildcard,
         "hierarchies": built,
@@ -144,7 +150,7 @@ def risk(
             only = with_compared(only, compared(source, before, holdout, OF_PEOPLE, (), known))
         return Summary(only)
     found = []
-    _warn(source, source.sets(quasi, "risk"), sensitive, options["weight"], household)
+    _warn(source, source.sets(quasi, "risk"), sensitive, options["weight"], household, person)
     sets = _with_blurred(source, source.sets(quasi, "risk"), sensitive)
     for names in sets:
         secrets = _secrets(source, sensitive, names, sets)
@@ -176,6 +182,13 @@ def risk(
 NO_CLASSES = "the risk by classes of equal rows is not meaningful, for {was} perturbed"
 OF_VALUES = "{was} perturbed: the classes are those of the released values, as the promises count them"
 LINKED = 20_000  # people who are looked for in a masked release
+
+
+def _refuse_by_people(given: Mapping[str, Any]) -> None:
+    """Raise a PolicyError for what looks at rows where people are counted."""
+    if found := [name for name, value in given.items() if value is not None and value is not False]:
+        what = f"{found[0]} looks at each row by itself, and several rows may be one person's"
+        raise PolicyError(what, got="person", hint=f"leave {found[0]} out, or person")
 
 
 def _blind(source: MeasuredTable, names: Names) -> str | None:

@@ -127,7 +127,7 @@ def _recursive_c(histogram: Histogram, distinct: int) -> dict[str, float]:
     found = {}
     for l in range(2, min(distinct, MOST_L) + 1):
         tail = run_sums(np.where(rank >= l - 1, falling, 0), start)
-        found[str(l)] = _above(float((first / tail).max()))
+        found[str(l)] = above(float((first / tail).max()))
     return found
 
 
@@ -142,7 +142,7 @@ def _gains(size: np.ndarray, histogram: Histogram) -> dict[str, float | None]:
     q = (histogram.overall / histogram.overall.sum())[histogram.value]
     gain = (p - q) / q
     beta = max(0.0, float(gain.max()))
-    present = _above(float(np.abs(np.log2(p / q)).max()))
+    present = above(float(np.abs(np.log2(p / q)).max()))
     complete = bool((np.diff(histogram.start) == np.count_nonzero(histogram.overall)).all())
     return {
         "alpha": float(p.max()),
@@ -153,7 +153,7 @@ def _gains(size: np.ndarray, histogram: Histogram) -> dict[str, float | None]:
     }
 
 
-def _above(bound: float) -> float:
+def above(bound: float) -> float:
     """A little more than a bound that must not be reached."""
     return float(f"{bound * (1 + 1e-11) + 1e-12:.14g}")
 

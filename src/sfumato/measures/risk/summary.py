@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.core.parameters import column_name, mapping, share_of
+from sfumato.core.parameters import column_name, column_names, mapping, share_of
 from sfumato.core.wording import count, percent
 from sfumato.errors import PolicyError
 from sfumato.measures.measure import Measure
@@ -18,6 +18,7 @@ from sfumato.measures.risk.attackers import figures, journalist_figures, markete
 from sfumato.measures.risk.individual_risk import cell_risks, household_risks, weights
 from sfumato.measures.risk.keys import Keys, fraction_of, is_size, keys_of
 from sfumato.measures.risk.log_linear_risk import TOLERANCE, log_linear_figures
+from sfumato.measures.risk.people import achieved_by_people, household_risks_of, of_people, people_table
 from sfumato.measures.risk.uniqueness import MODELS, population_measure, sample_measure, table_figures
 from sfumato.measures.table import Table, refuse, table_of
 
@@ -230,6 +231,7 @@ def risk_summary(
     sampling_fraction: float | None = None,
     weight: str | None = None,
     household: str | None = None,
+    person: str | None = None,
     threshold: float = 0.2,
     wildcard: bool = False,
     sensitive: Sequence[str] = (),
@@ -242,7 +244,8 @@ def risk_summary(
     frame, quasi: any table, and its quasi-identifiers.
     population: a table of the population that holds the sample, or its size.
     sampling_fraction: the share of the population that is in the table; follows from a population or from weights.
-    weight, household: columns of survey weights and of households.
+    weight, household: columns of survey weights and of households. person: a column that says whose each row is: of
+        several rows of a person in a class, one counts.
     threshold: records strictly above it are at risk. wildcard: whether a missing value (and "*") matches any value.
     sensitive, hierarchies: columns whose l, t, alpha, beta and delta are measured, and their hierarchies.
 
@@ -264,6 +267,7 @@ def risk_summary(
         sampling_fraction=sampling_fraction,
         weight=weight,
         household=household,
+        person=person,
         threshold=threshold,
         wildcard=wildcard,
         sensitive=sensitive,
@@ -280,6 +284,7 @@ def assessed(
     sampling_fraction: float | None = None,
     weight: str | None = None,
     household: str | None = None,
+    person: str | None = None,
     threshold: float = 0.2,
     wildcard: bool = False,
     sensitive: Sequence[str] = (),
@@ -292,6 +297,14 @@ def assessed(
     others = None if population is None or sized else table_of(population)
     if household is not None and not isinstance(table, pl.DataFrame):
         refuse("household risk")
+    people = None
+    if person is not None:
+        if wildcard:
+            what = "people cannot be counted where a missing value matches any value"
+            raise PolicyError(what, hint="leave wildcard out, or person")
+        secrets = tuple(dict.fromkeys(column_names(sensitive, "sensitive")))
+        people = people_table(table, quasi, person, weight, household, secrets)
+        table = people.frame
     keys = keys_of(table, quasi, others, wildcard, mapping(hierarchies, "hierarchies"))
     weighed = None if weight is None else _weighed(table, keys, weight)
     size = float(population) if sized else None if keys.population is None else float(keys.population.sum())
@@ -315,14 +328,24 @@ def assessed(
             found["individual"] = _expected(risks, by.sample, limit)
             measures += expected_measures("individual", found["individual"])
         if household is not None:
-            homes = household_risks(by.frame, household, risks[by.cell_of_row])
+            of_row = risks[by.cell_of_row]
+            if people is None:
+                homes = household_risks(by.frame, household, of_row)
+            else:
+                homes = household_risks_of(people, household, of_row)
             found["household"] = _expected(homes, np.ones(len(homes), np.int64), limit)
             measures += expected_measures("household", found["household"])
     if fraction is not None and fraction < 1:
         found["log_linear"] = log_linear_figures(keys, fraction, SMALL_TABLE)
         measures += log_linear_measures(found["log_linear"])
-    found["achieved"] = achieved_figures(table, keys, sensitive, hierarchies)
+    if people is None:
+        found["achieved"] = achieved_figures(table, keys, sensitive, hierarchies)
+    else:
+        found["achieved"] = achieved_by_people(people, keys.cells.names, secrets)
     measures += achieved_measures(found["achieved"])
+    if people is not None:
+        found |= {"rows": people.rows, "people": people.people, "most_rows": people.most}
+        measures = [of_people(measure) for measure in measures]
     return found, tuple(measures)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from sfumato.core.wording import number, one_in
 from sfumato.engines.order import INPUT
 from sfumato.measures.reach import Reach
-from sfumato.report.manifest import Manifest, constructed, look, measured, model, rows, table
+from sfumato.report.manifest import Manifest, constructed, fewest_people, look, measured, model, rows, table
 from sfumato.report.markup import Markup, join, name, names, section, tag
 from sfumato.report.markup import table as html_table
 from sfumato.report.sections.about import said
@@ -33,6 +33,8 @@ PROMISED = {
     "population-uniqueness": (IDENTITY,),
     "differential-privacy": (IDENTITY, ATTRIBUTE, INFERENTIAL),
     "alpha-k": (IDENTITY, ATTRIBUTE),
+    "xy-anonymity": (IDENTITY, ATTRIBUTE),
+    "xy-linkability": (IDENTITY, ATTRIBUTE),
     "distinct-l-diversity": (ATTRIBUTE,),
     "entropy-l-diversity": (ATTRIBUTE,),
     "recursive-cl-diversity": (ATTRIBUTE,),
@@ -98,6 +100,8 @@ def _remains(manifest: Manifest, reach: Reach, kind: str) -> list[Markup]:
         known = [(high, mean) for high, mean in risks if high is not None and mean is not None]
         if known:
             high, mean = max(high for high, _ in known), max(mean for _, mean in known)
+            if (people := fewest_people(manifest)) is not None:  # several records may be of one person
+                high = max(high, 1 / people)
             told = f"The right record is picked at most {one_in(high)} times, and {one_in(mean)} times on average."
             said.append(join([told]))
         said += [marked(parts) for term, parts in lines(reach) if term in FINDS]

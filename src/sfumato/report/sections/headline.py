@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from sfumato.core.protocols import AGAINST_ORIGINAL, STATED
 from sfumato.core.wording import NOT_RECORDED, count, number, one_in, percent
 from sfumato.engines.order import INPUT
 from sfumato.losses import LOSSES
@@ -16,9 +17,12 @@ from sfumato.measures.standards.finding import Check, Objection, Profile
 from sfumato.release.manifest import COPY
 from sfumato.report.manifest import (
     Manifest,
+    by_people,
     called,
     constructed,
     copies,
+    counted,
+    fewest_people,
     first_copy,
     is_masked,
     is_synthetic,
@@ -68,11 +72,12 @@ def reach_from(manifest: Manifest, released: pl.DataFrame | TupleCounts | None) 
     hidden = [*veiled(manifest), *([COPY] if several else [])]
     roles = {name: role for name, role in roles_of(manifest, released).items() if name not in hidden}
     sets = [[name for name in names if name in roles] for names in quasi(manifest) if not {*names} & {*hidden}]
+    mine = any(one.get("how") in NOT_OF_ROWS for one in promises(manifest))  # which were verified just now
     found = reach_of(
         released,
         roles=roles,
         quasi=[names for names in sets if names],
-        promises=promises(manifest),
+        promises=[*(one for one in by_people(manifest) if not mine), *promises(manifest)],
         accepted=[str(name) for name in rows(manifest, "policy", "unprotected")],
         rows=look(manifest, "data", "rows"),
         order=look(manifest, "data", "order"),
@@ -81,6 +86,7 @@ def reach_from(manifest: Manifest, released: pl.DataFrame | TupleCounts | None) 
     return replace(found, masked=steps, synthetic=is_synthetic(manifest), tables=tables)
 
 
+NOT_OF_ROWS = (AGAINST_ORIGINAL, STATED)  # how promises are known that the released rows do not show
 ALTERED = "The data are not those that the manifest describes"
 
 
@@ -121,6 +127,10 @@ def title(reach: Reach, held: HeldTo | None = None, manifest: Manifest | None = 
 
 MASKED_TOO = (
     "This table was recoded, and masked too; what it promises of the people in it is proven from the released rows."
+)
+COUNTED = (
+    "This table was recoded. What it promises of records is proven from the released rows; what it promises of people, "
+    "who may have several, its owner has shown against the original."
 )
 RECODED = "This table was recoded, and what it promises of the people in it is proven from the released rows."
 PRIVATE = (
@@ -194,7 +204,9 @@ def lines(reach: Reach, held: HeldTo | None = None) -> list[tuple[str, Parts]]:
     """
     found = [] if held is None else [standard(held)]
     kept = dict.fromkeys(
-        model(promise) for promise in reach.promises if promise.get("holds") and promise.get("model") != "integrity"
+        model(promise)
+        for promise in reach.promises
+        if promise.get("holds") and promise.get("model") != "integrity" and promise.get("how") not in NOT_OF_ROWS
     )
     if kept:
         found.append(("Proven", ("; ".join(kept), ", derived again from the released rows alone.")))
@@ -332,6 +344,7 @@ def head(manifest: Manifest, reach: Reach, standards: Sequence[Profile] = (), st
     proven = reach.promises and not broken and not masked and not look(manifest, "foreign")
     over = tag("p", "Release report", class_="over")
     how = MASKED_TOO if rows(manifest, "steps") else PRIVATE if constructed(manifest) else RECODED
+    how = COUNTED if counted(manifest) else how
     kind = tag("p", how, class_="kind") if proven else None
     rest = beyond(reach, standard)
     but = tag("span", marked(rest), class_="but" if rest[0].startswith(",") else None) if rest else None
@@ -340,7 +353,7 @@ def head(manifest: Manifest, reach: Reach, standards: Sequence[Profile] = (), st
     warning = tag("p", f"Broken: {broken}. Do not publish this table.", class_="lead alarm") if broken else None
     told: list[tuple[object, object]] = [
         (tag("span", term, class_="alarm") if term in ALARMING else term, marked(said))
-        for term, said in [*masked_lines(manifest), *_built(manifest), *lines(reach, standard)]
+        for term, said in [*masked_lines(manifest), *people_lines(manifest), *_built(manifest), *lines(reach, standard)]
     ]
     if others := [one for one in standards if standard is None or one.name != standard.name]:
         told.append(("Standards" if standard is None else "Other standards", in_short(others, standard)))
@@ -350,6 +363,25 @@ def head(manifest: Manifest, reach: Reach, standards: Sequence[Profile] = (), st
         shown_first = [_figure(*one) for one in synthesis.figures(manifest)]
         lead, figures = tag("p", synthesis.lead(manifest), class_="lead"), tag("dl", *shown_first, class_="figures")
     return tag("header", over, kind, heading, warning, lead, figures, shown)
+
+
+NOUNS = {"person": ("People", "a person"), "household": ("Households", "a household")}
+
+
+def people_lines(manifest: Manifest) -> list[tuple[str, Parts]]:
+    """Whom the promises count, how many rows one of them has at most, and how that is known."""
+    found: list[tuple[str, Parts]] = []
+    for unit in counted(manifest):
+        kind = str(unit.get("unit"))
+        term, one = NOUNS.get(kind, NOUNS["person"])
+        kept = [model(p) for p in by_people(manifest) if p.get("holds") and look(p, "parameters", kind) is not None]
+        most = count(unit.get("most_rows"), "row")
+        first = f"{term} are counted, and not records. Of these {one} has up to {most}. Promised: {'; '.join(kept)}. "
+        how = "Shown by the owner against the original; the released rows alone do not prove it."
+        if unit.get("released"):
+            how = "The released pseudonyms, one for each, show it, and put the records of each together."
+        found.append((f"{term} counted", (first, how)))
+    return found
 
 
 def _built(manifest: Manifest) -> list[tuple[str, Parts]]:
@@ -418,12 +450,15 @@ def _figures(manifest: Manifest) -> Markup:
     limit = look(manifest, "solution", "suppression_limit")
     smallest = min(_known(manifest, "smallest"), default=None)
     risk = max(_known(manifest, "risk", "highest"), default=None)
+    alike, people = "records alike", fewest_people(manifest)
+    if people is not None and smallest is not None:  # of whom a class may have fewer than records
+        smallest, alike, risk = people, "people alike", max(risk or 0, 1 / people)
     share = f"of {number(before)}" if before is not None else None
     suppressed, loss = look(manifest, "solution", "suppressed"), look(manifest, "solution", "loss")
     told = [
         ("Rows released", number(released), share),
         ("Rows suppressed", number(suppressed), f"{number(limit)} allowed" if limit is not None else None),
-        ("Smallest class", number(smallest), "records alike" if smallest is not None else None),
+        ("Smallest class", number(smallest), alike if smallest is not None else None),
         ("Highest risk", percent(risk), one_in(risk) if risk is not None else None),
         ("Information lost", number(loss), _scale(manifest)),
     ]

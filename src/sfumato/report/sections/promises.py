@@ -10,7 +10,9 @@ from sfumato.criteria import CRITERIA
 from sfumato.report.charts.svg import bar, bins, histogram, mark
 from sfumato.report.manifest import (
     Manifest,
+    by_people,
     constructed,
+    fewest_people,
     is_synthetic,
     look,
     measured,
@@ -30,6 +32,7 @@ def promised(manifest: Manifest) -> Markup:
     """The section of promises."""
     several = len(quasi(manifest)) > 1
     items = [_item(promise, several) for promise in promises(manifest)]
+    items += [_of_people(promise, several) for promise in by_people(manifest)]
     built = [_built(promise) for promise in constructed(manifest)]
     if built and not items:
         told = tag("p", BUILT, class_="quiet")
@@ -54,9 +57,17 @@ def _built(promise: Manifest) -> Markup:
     return tag("li", tag("header", tag("h3", model(promise)), word), told, class_="built")
 
 
-def _item(promise: Manifest, several: bool) -> Markup:
+OF_PEOPLE = "The released rows do not tell whose they are: its owner has shown this against the original."
+
+
+def _of_people(promise: Manifest, several: bool) -> Markup:
+    """A promise that counts people, never as proven."""
+    return _item(promise, several, "Shown against the original", OF_PEOPLE)
+
+
+def _item(promise: Manifest, several: bool, said: str = "Holds", how: str | None = None) -> Markup:
     holds = bool(promise.get("holds"))
-    word = tag("span", mark(holds), "Holds" if holds else "Does not hold", class_="verdict")
+    word = tag("span", mark(holds) if how is None else None, said if holds else "Does not hold", class_="verdict")
     measured, bound = apart(promise.get("measured"), promise.get("bound"))
     name = str(promise.get("model"))
     side = f"{CRITERIA[name].example.side} ".lstrip() if name in CRITERIA else ""
@@ -71,9 +82,10 @@ def _item(promise: Manifest, several: bool) -> Markup:
         tag("p", promise["sentence"]) if promise.get("sentence") else None,
         facts(pairs),
         tag("p", "For those who know ", names(columns), ".", class_="quiet") if several and columns else None,
+        tag("p", how, class_="quiet") if how is not None else None,
         _reference(promise),
         tag("p", "Note: ", promise["note"], class_="quiet") if promise.get("note") else None,
-        class_=None if holds else "broken",
+        class_="broken" if not holds else None if how is None else "built",
     )
 
 
@@ -118,6 +130,11 @@ def risks(manifest: Manifest, before: Sequence[Manifest] = ()) -> Markup:
         note += (
             " The promises of this release are about another reading, in which a missing value matches any value: to "
             "an attacker who has to count every record that may fit, the risk is lower than it stands here."
+        )
+    if (people := fewest_people(manifest)) is not None:
+        note += (
+            " Several records may be of one person: of people, or households where these are counted, the smallest "
+            f"class has {number(people)}, so that the highest risk of one is {percent(1 / people)}."
         )
     parts = [*parts, tag("p", note, class_="quiet")] if parts else [_nothing()]
     return section("risk", "Risk before and after" if before else "Risk of the release", *parts)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from sfumato.release.people import refuse_people
 from sfumato.studio.tasks.table import checked, draft_of, rows_of
 from sfumato.studio.tasks.trial import Trial, tried
 
@@ -234,6 +235,7 @@ def mapped(
     draft.tables.clear()
     draft.tables.update(kept | {"output": {"path": "release"}, "require": [{"model": "k-anonymity", "k": 2}, *others]})
     _, policy = checked(draft)
+    refuse_people(policy, "compare")
     keywords = {name: value for name, value in policy.keywords().items() if name in COMPARED}
     beside = [one for one in policy.require if one.model != "k-anonymity"]
     frame, seed = rows_of(draft).frame, int(given.get("search", {}).get("seed", 0))

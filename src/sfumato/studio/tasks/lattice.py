@@ -18,6 +18,7 @@ from sfumato.core.printed import printed
 from sfumato.core.progress import interruptible
 from sfumato.core.wording import number as worded
 from sfumato.errors import PolicyError
+from sfumato.release.people import refuse_people
 from sfumato.search.lattice.minimal import Minimal, all_losses, heights, minimal_nodes
 from sfumato.search.problem import Problem, group_labels, judge, level_columns
 from sfumato.studio.tasks.search import ASKED
@@ -116,6 +117,7 @@ def enumerated(asked: Mapping[str, Any], progress: Any) -> Enumerated:
         progress("reading", None)
         draft.tables["search"] = {**known["search"], "method": "optimal"}
         opened, policy = checked(draft)
+        refuse_people(policy, "lattice")
         if opened.stored:
             raise PolicyError("a lattice needs the table in memory", hint=INSTEAD["lattice"])
         problem, frame = problem_of(opened.data, policy, progress), opened.data

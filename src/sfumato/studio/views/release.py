@@ -22,8 +22,10 @@ from sfumato.studio.views.steps import as_sentence
 
 ROLES = ("identifying", "quasi", "sensitive", "insensitive", "weight", "")  # in the order in which they are told
 BECOMING = ("drawn", "changed", *ROLES)  # what becomes of columns
-KNOWN = {"proven": "verified", "by construction": "foundation", "measured": "straighten"}  # how, and its icon
-OUTCOMES = {"holds": "check_circle", "broken": "error", "by construction": "foundation", "nothing promised": "info"}
+KNOWN = {"proven": "verified", "by construction": "foundation", "measured": "straighten",
+         "against the original": "compare", "stated": "edit_note"}  # how, and its icon  # fmt: skip
+OUTCOMES = {"holds": "check_circle", "broken": "error", "by construction": "foundation", "nothing promised": "info",
+            "stated": "edit_note"}  # fmt: skip
 VERBS = {"recoding": "anonymize", "masking": "mask", "synthesis": "synth"}
 SAID = ("Proven", "By construction", "Check it")  # lines of an explanation that stand here in a form of their own
 
