@@ -36,6 +36,7 @@ EXPORTED = [
     "AdditiveNoise",
     "AlphaK",
     "AlphaKLocal",
+    "Anatomy",
     "Annealing",
     "Anonymizer",
     "AttributeSuppression",

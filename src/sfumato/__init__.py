@@ -114,6 +114,7 @@ if TYPE_CHECKING:
     from sfumato.search import SEARCHES as SEARCHES
     from sfumato.search import TDS as TDS
     from sfumato.search import AlphaKLocal as AlphaKLocal
+    from sfumato.search import Anatomy as Anatomy
     from sfumato.search import Annealing as Annealing
     from sfumato.search import AttributeSuppression as AttributeSuppression
     from sfumato.search import Automatic as Automatic
@@ -259,6 +260,7 @@ _HOMES = {
         "TDS",
         "KOptimize",
         "Genetic",
+        "Anatomy",
         "Annealing",
         "ForestSuppression",
         "GreedySuppression",

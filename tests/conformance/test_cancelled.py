@@ -73,6 +73,11 @@ def searched(name: str, rows: int, progress: Progress) -> Any:
         trees = HIERARCHIES | {"zip": "flat"}
         require = "differential-privacy 1 1e-6"
         return sf.anonymize(people(rows).select(QUASI), require=require, hierarchies=trees, **asked)
+    if search.fragments:
+        return sf.anonymize(
+            people(rows), quasi=QUASI, search=search, sensitive=["disease"], rest="release", suppression=0.5,
+            require=sf.DistinctLDiversity("disease", 2), progress=progress,
+        )  # fmt: skip
     if name == "alpha-k-local":
         asked["require"] = sf.AlphaK(0.9, 5, "disease", ["gout"])
     else:

@@ -82,7 +82,11 @@ def proven(release: Any, require: list[Any], table: dict[str, list[Any]]) -> Non
 @pytest.mark.parametrize(
     "search",
     slow_but(
-        [n for n in SEARCHES if n not in ONE_SET and not SEARCHES[n].example.private],
+        [
+            n
+            for n in SEARCHES
+            if n not in ONE_SET and not SEARCHES[n].example.private and not SEARCHES[n].example.fragments
+        ],
         "optimal",
         "incognito",
         "mondrian",

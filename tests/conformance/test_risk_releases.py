@@ -24,6 +24,7 @@ from .test_searches import brief, loss_for
 pytestmark = pytest.mark.slow
 
 OF_TABLE = [sf.AverageRisk(0.3), sf.SampleUniqueness(0.1), sf.PopulationUniqueness(0.05, 0.2)]
+OTHERS = {"tuple-suppression", "safepub", "anatomy"}  # that do not take k-anonymity, or not alone
 PRUNING = {"samarati", "incognito", "ola"}
 asked = st.one_of(
     st.builds(sf.BetaLikeness, st.just("s"), st.sampled_from([0.2, 1, 4, 1e9]), st.sampled_from(["basic", "enhanced"])),
@@ -65,7 +66,7 @@ def test_verified_or_refused_whatever_the_table(
     assert not alone or sf.verify(found.table, quasi=names, require=alone).holds
 
 
-@pytest.mark.parametrize("name", [n for n in sf.SEARCHES if n not in {"k-optimize", "tuple-suppression", "safepub"}])
+@pytest.mark.parametrize("name", [n for n in sf.SEARCHES if n not in {*OTHERS, "k-optimize"}])
 def test_who_respects_a_promise_about_the_table(name: str) -> None:
     """All but k-optimize; those that prune take what merging keeps, where nothing may be suppressed."""
     search = brief(sf.SEARCHES[name].example)
@@ -80,7 +81,7 @@ def test_who_respects_a_promise_about_the_table(name: str) -> None:
                 release(table, search, [criterion], 0.2, "lm")
 
 
-@pytest.mark.parametrize("name", [n for n in sf.SEARCHES if n not in {"tuple-suppression", "safepub"}])
+@pytest.mark.parametrize("name", [n for n in sf.SEARCHES if n not in OTHERS])
 def test_every_search_respects_k_map(name: str) -> None:
     """It is k-anonymity with the least size of a class, which all of them reach."""
     search, least = brief(sf.SEARCHES[name].example), sf.KMap(5, 0.2).least_size

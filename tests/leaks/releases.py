@@ -35,7 +35,8 @@ QUICK = {
     "annealing": sf.Annealing(seconds=None, evaluations=100),
     "genetic": sf.Genetic(seconds=None, evaluations=300, population=20),
 }
-PROVEN = [name for name, one in SEARCHES.items() if not one.example.private]  # others: tests/release/test_sampled.py
+# others: tests/release/test_sampled.py, tests/search/fragments
+PROVEN = [name for name, one in SEARCHES.items() if not one.example.private and not one.example.fragments]
 KINDS: dict[str, Any] = {name: QUICK.get(name, name) for name in PROVEN} | {
     "mondrian, labels": sf.Mondrian(labels="hierarchy"),
     "mondrian, random": sf.Mondrian(dimension="random", seed=3),

@@ -406,12 +406,12 @@ def _reach(folder: Path, rows: Any, found: Verification) -> Reach:
     from sfumato.engines.labelled import labelled
     from sfumato.engines.numbers import forms_written
     from sfumato.measures.table import TupleCounts
+    from sfumato.release.data_files import has_several
     from sfumato.release.folder import Streamed, data_place, is_streamed
     from sfumato.release.manifest import data_of
-    from sfumato.release.marginals import holds_marginals
     from sfumato.report.sections.headline import reach_from
 
-    if holds_marginals(folder):  # of counts, no row stands alone
+    if has_several(folder):  # each of its promises says what it covers
         return reach_from({}, None)
     manifest = manifest_of(folder) | {"promises": [asdict(promise) for promise in found.promises]}
     if not all(promise.holds for promise in found.promises):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sfumato.core.microdata import Attribute
     from sfumato.core.policy import ClassStatistics
     from sfumato.criteria.audit import Finding, Groups
+    from sfumato.criteria.sets.published import PublishedSet
     from sfumato.search.events import Event
     from sfumato.search.problem import Problem, Solution
     from sfumato.synthetic.generator import FitContext
@@ -158,6 +159,12 @@ class Criterion(Protocol):
         return None
 
     @property
+    def enough_values(self) -> int | None:
+        """A group of at least so many records, all with different sensitive values, satisfies it though each of them
+        can be told from the others; None where no number is enough."""
+        return None
+
+    @property
     def about_table(self) -> bool:
         """Whether it is a promise about the table as a whole: then it is a `TableCriterion`."""
         return False
@@ -215,6 +222,48 @@ class TableCriterion(Criterion, Protocol):
     @abstractmethod
     def holds_table(self, sizes: np.ndarray) -> bool:
         """Whether a table of classes of these sizes satisfies it."""
+
+
+class SetPromise(Protocol):
+    """A promise about several tables that are published together, checked on what is published alone.
+    `criteria.sets.SetModel` has the defaults."""
+
+    @property
+    @abstractmethod
+    def model(self) -> str:
+        """Its name in the table of these promises."""
+
+    @property
+    @abstractmethod
+    def bound(self) -> float | int:
+        """What the measured value is compared with."""
+
+    @property
+    @abstractmethod
+    def bounded_by(self) -> str:
+        """The parameter that holds the bound."""
+
+    @property
+    def side(self) -> Side:
+        """On which side of the bound what is measured has to be."""
+        return "at most"
+
+    @property
+    def how(self) -> str:
+        """How it is known to hold: "proven" from the published tables, or "by construction"."""
+        return PROVEN
+
+    @abstractmethod
+    def audit(self, published: PublishedSet) -> Finding:
+        """What the published tables say of it."""
+
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """Its parameters as plain values: the class makes an equal value of them."""
+
+    @abstractmethod
+    def sentence(self) -> str:
+        """The promise in words."""
 
 
 class Loss(Protocol):
@@ -328,6 +377,11 @@ class Search(Protocol):
     @property
     def private(self) -> bool:
         """Whether what it finds is differentially private: it then needs a criterion that says how much."""
+        return False
+
+    @property
+    def fragments(self) -> bool:
+        """Whether its release is several tables, with values as they are: its recoding is `Fragments`."""
         return False
 
     @property

@@ -63,6 +63,11 @@ class DistinctLDiversity(Model):
         return OfLabels(self, quasi=self.quasi) if self.per is None else None
 
     @property
+    def enough_values(self) -> int | None:
+        """l records, of l values."""
+        return self.l if self.per is None else None
+
+    @property
     def least_size(self) -> int:
         """l records, for l values."""
         return self.l

@@ -61,6 +61,11 @@ class EntropyLDiversity(Model):
         return OfLabels(self, quasi=self.quasi) if self.per is None else None
 
     @property
+    def enough_values(self) -> int | None:
+        """The entropy of n equally frequent values is ln n."""
+        return self.least_size if self.per is None else None
+
+    @property
     def least_size(self) -> int:
         """l records, rounded up: the entropy of n records is at most ln n."""
         return max(1, math.ceil(self.l * (1 - 2 * TOLERANCE)))

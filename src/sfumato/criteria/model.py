@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sfumato.core.parameters import ColumnSet, check_fields
 from sfumato.core.protocols import PROVEN, Criterion
 from sfumato.core.registry import field_values, variant_name
-from sfumato.criteria.audit import Groups
+from sfumato.criteria.audit import Finding, Groups
 
 Flags = NDArray[np.bool_]
 Monotonicity = Literal["superset", "merge", "none"]
@@ -94,7 +94,11 @@ def examined(criterion: Any, quasi: Sequence[str], groups: Groups) -> Promise:
     """The promise as the rows keep or break it."""
     if groups.keys.height == 0:
         return broken(criterion, quasi, "the released table has no rows, and a release without rows is refused")
-    found = criterion.audit(groups)
+    return settled(broken(criterion, quasi, None), criterion.audit(groups), f"of {groups.sizes.height} classes")
+
+
+def settled(promise: Promise, found: Finding, units: str) -> Promise:
+    """A promise with what was found of it; `units` are what may fail, as in "3 of 12 classes fail"."""
     notes = [found.note] if found.note else []
     measured = found.measured
     if measured is not None and math.isinf(measured):  # JSON has no infinity
@@ -102,8 +106,8 @@ def examined(criterion: Any, quasi: Sequence[str], groups: Groups) -> Promise:
         notes.insert(0, "the measured value is infinite")
     if found.failing_classes:
         verb = "fails" if found.failing_classes == 1 else "fail"
-        notes.insert(0, f"{found.failing_classes} of {groups.sizes.height} classes {verb}")
-    return replace(broken(criterion, quasi, "; ".join(notes) or None), holds=found.holds, measured=measured)
+        notes.insert(0, f"{found.failing_classes} {units} {verb}")
+    return replace(promise, note="; ".join(notes) or None, holds=found.holds, measured=measured)
 
 
 def broken(criterion: Any, quasi: Sequence[str], note: str | None) -> Promise:

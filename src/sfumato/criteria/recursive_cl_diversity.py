@@ -45,6 +45,11 @@ class RecursiveCLDiversity(Model):
         return OfLabels(self, quasi=self.quasi)
 
     @property
+    def enough_values(self) -> int | None:
+        """The n - l + 1 rarest of n values, one record each, come to more than 1/c."""
+        return self.l + int(1 / self.c)
+
+    @property
     def least_size(self) -> int:
         """l records, for l values."""
         return self.l

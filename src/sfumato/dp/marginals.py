@@ -44,8 +44,8 @@ from sfumato.engines.files.bytes import GUARDED, atomic_folder, sha256, write_ta
 from sfumato.engines.tables import private_engine
 from sfumato.errors import BrokenPromise, ColumnError, PolicyError
 from sfumato.hierarchies import parse as parse_hierarchy
-from sfumato.release.manifest import FORMAT, MARGINALS, write_manifest
-from sfumato.release.marginals import COUNT, MOST_TABLES, WHOLE, verify_marginals
+from sfumato.release.manifest import FORMAT, MARGINALS, MOST_TABLES, write_manifest
+from sfumato.release.marginals import COUNT, WHOLE, verify_marginals
 from sfumato.release.privacy import privacy_promise, privacy_section
 
 FITTED = "non-negative least squares over the table of all columns that hang together"

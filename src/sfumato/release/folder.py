@@ -25,10 +25,12 @@ from sfumato.engines.order import CANONICAL, is_canonical, sorted_by
 from sfumato.engines.protocol import COUNT, refuse_many
 from sfumato.errors import InputError, PolicyError, ReadError
 from sfumato.measures.table import Counting, TupleCounts
+from sfumato.release.data_files import has_several
 from sfumato.release.facts import FactFinding, check_private, check_public, is_private, unchecked
 from sfumato.release.manifest import SYNTHESIS, Claim, Manifest, read_manifest, wanted
 from sfumato.release.marginals import holds_marginals, verify_marginals
 from sfumato.release.privacy import DIFFERENTIAL_PRIVACY, privacy_promise
+from sfumato.release.set_folder import verify_set
 from sfumato.release.verify import (
     INTEGRITY,
     CountedTable,
@@ -68,8 +70,8 @@ def verify_folder(path: str | Path, most: int = EVERY, original: pl.DataFrame | 
     from sfumato.engines.files.bytes import hashed_runs, read_runs, sha256
 
     folder = Path(path)
-    if holds_marginals(folder):
-        return verify_marginals(folder)
+    if has_several(folder):
+        return verify_marginals(folder) if holds_marginals(folder) else verify_set(folder)
     manifest = read_manifest(folder)
     data = manifest.data
     if data.file is None:

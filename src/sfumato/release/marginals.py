@@ -19,18 +19,16 @@ import polars as pl
 
 from sfumato.core.wording import quoted
 from sfumato.criteria.model import Promise
-from sfumato.engines.documents import canonical
-from sfumato.engines.files.bytes import read_back, sha256
-from sfumato.errors import InputError, ReadError
+from sfumato.errors import ReadError
+from sfumato.release.data_files import read_files
 from sfumato.release.facts import FactFinding
-from sfumato.release.manifest import MARGINALS, NAME, READ, DataFile, load_manifest
+from sfumato.release.manifest import MARGINALS, MOST_TABLES, NAME, DataFile, load_manifest, validated
 from sfumato.release.privacy import privacy_promise
 from sfumato.release.verify import INTEGRITY, Verification
 
 COUNT = "count"  # the last column of each table
 WHOLE = "whole"
 CLOSE = 1e-6  # of counts that are no whole numbers, relative to the total
-MOST_TABLES = 1000
 SENTENCES = {
     "non-negative": "No count is negative.",
     "whole": "All counts are whole numbers.",
@@ -71,17 +69,8 @@ def holds_marginals(folder: Path) -> bool:
 
 def read_marginals(folder: Path) -> MarginManifest:
     """The manifest of marginal tables, or a ReadError that says what is wrong with it."""
-    from pydantic import TypeAdapter, ValidationError
-
     file = folder / NAME
-    try:
-        found = TypeAdapter(MarginManifest).validate_json(canonical(load_manifest(folder)), strict=True)
-    except ValidationError as error:
-        faults = [f"{'.'.join(map(str, e['loc'][:2]))}: {e['msg']}" for e in error.errors(include_input=False)[:5]]
-        raise ReadError(f'"{file}" is no manifest of marginal tables: {"; ".join(faults)}') from None
-    if found.format not in READ:
-        allowed = ", ".join(map(str, READ))
-        raise ReadError(f'"{file}" has a format that this version does not know', got=found.format, allowed=allowed)
+    found: MarginManifest = validated(MarginManifest, load_manifest(folder), file, "marginal tables")
     if fault := _fault(found):
         raise ReadError(f'"{file}" is no manifest of marginal tables: {fault}')
     return found
@@ -123,20 +112,12 @@ def verify_marginals(path: str | Path) -> Verification:
     manifest = read_marginals(folder)
     faults: list[str] = []
     tables: list[_Table] = []
-    for said, file in zip(manifest.tables, manifest.files, strict=True):
-        place = folder / file.file
-        if not _inside(place, file.file):
-            raise ReadError(f'a table that "{folder / NAME}" names is not in the folder')
-        if sha256(place) != file.sha256.removeprefix("sha256:").lower():
-            faults.append(f"the sha256 of {file.file} is another")
-        try:
-            found = _Table.of(read_back(place, file.format, file.guarded), said, manifest.values)
-        except InputError:
-            if not faults:
-                raise
-            found = None
+    for said, read in zip(manifest.tables, read_files(folder, manifest.files), strict=True):
+        found = None if read.table is None else _Table.of(read.table, said, manifest.values)
+        if read.fault is not None:
+            faults.append(read.fault)
         if found is None:
-            faults.append(f"{file.file} does not have a count for each combination of its values")
+            faults.append(f"{read.file.file} does not have a count for each combination of its values")
         else:
             tables.append(found)
     facts = () if len(tables) < len(manifest.tables) else _facts(manifest, tables)
@@ -144,14 +125,6 @@ def verify_marginals(path: str | Path) -> Verification:
     integrity = Promise(INTEGRITY, {}, (), not faults, len(faults), 0, sentence, "; ".join(faults) or None)
     cells = sum(table.counts.size for table in tables)
     return Verification(cells, (integrity, _private(manifest)), (), facts)
-
-
-def _inside(place: Path, name: str) -> bool:
-    """Whether a file lies in the folder itself, under its own name, no link."""
-    try:
-        return Path(name).name == name and not place.is_symlink() and place.is_file()
-    except (OSError, ValueError):  # a name that no file can have
-        return False
 
 
 def _private(manifest: MarginManifest) -> Promise:

@@ -28,8 +28,10 @@ from sfumato.hierarchies.either import Either
 from sfumato.release.dealing import Pieces, dealt, pieces_of, refuse_split, whole_cells
 from sfumato.release.destination import Folder, Table, folder_of, refuse_row_order, stage_release
 from sfumato.release.ends import loss_as_ranges, with_ends
+from sfumato.release.fragmented import make_fragments
 from sfumato.release.recode import plan_of, recode
 from sfumato.release.recoded import Recoded, Recoding, prove
+from sfumato.release.release_set import ReleaseSet
 from sfumato.release.request import (
     Request,
     check_size,
@@ -47,11 +49,14 @@ from sfumato.search.alternatives import search_alternatives
 from sfumato.search.problem import Partition, Problem, Solution, apply_split, counted, deal
 
 
-def make_release(table: Engine, engine: Engine, request: Request, to: Folder | Table | None) -> Recoded:
+def make_release(table: Engine, engine: Engine, request: Request, to: Folder | Table | None) -> Recoded | ReleaseSet:
     """Blur a table until it satisfies the request, write it, and prove it from what was written.
 
     `engine` has the table as it is now, and `table` is what the user gave. `to` is None for a frame.
     """
+    if request.search.fragments:
+        look_before(engine, request)
+        return make_fragments(engine, request, to)
     refuse_row_order(request.order, engine, to)
     found = find_recoding(engine, request, to, look_before(engine, request))
     place = None if engine.in_memory else to  # rows in memory are handed back, and saved too

@@ -27,9 +27,9 @@ from sfumato.engines.files.bytes import sha256
 from sfumato.engines.memory.table import enter
 from sfumato.engines.tables import store_of
 from sfumato.errors import BrokenPromise, MissingExtra, OutputError, PolicyError, ReadError
+from sfumato.release.data_files import data_files
 from sfumato.release.folder import verify_folder, verify_manifest
-from sfumato.release.manifest import load_manifest, read_manifest
-from sfumato.release.marginals import holds_marginals, read_marginals
+from sfumato.release.manifest import load_manifest
 from sfumato.release.verify import Verification
 
 if TYPE_CHECKING:
@@ -98,11 +98,7 @@ def sign(
     """
     place = path_of(folder)
     told = {"name": _text("name", name), "statement": _text("statement", statement), "date": _day(date)}
-    own = (
-        {one.file for one in read_marginals(place).files}
-        if holds_marginals(place)
-        else {read_manifest(place).data.file}
-    )
+    own = data_files(load_manifest(place))
     if (place / FILE).is_symlink() or ((place / FILE).exists() and not overwrite):
         raise OutputError(f"{place} is signed already", hint="overwrite the signature, or leave it")
     clean(place)  # of what a killed run left

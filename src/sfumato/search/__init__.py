@@ -21,6 +21,7 @@ from sfumato.search.cuts.annealing import Annealing
 from sfumato.search.cuts.genetic import Genetic
 from sfumato.search.cuts.k_optimize import KOptimize
 from sfumato.search.cuts.tds import TDS
+from sfumato.search.fragments.anatomy import Anatomy
 from sfumato.search.iterated.iterated import Iterated
 from sfumato.search.lattice.datafly import Datafly
 from sfumato.search.lattice.incognito import Incognito
@@ -46,6 +47,7 @@ __all__ = [
     "SEARCHES",
     "TDS",
     "AlphaKLocal",
+    "Anatomy",
     "Annealing",
     "AttributeSuppression",
     "Automatic",
@@ -114,6 +116,7 @@ _OURS: dict[str, Variant[Search]] = {
     "refined-microaggregation": Variant(
         RefinedMicroaggregation, example=RefinedMicroaggregation(), cite="Kirkpatrick et al. 1983"
     ),
+    "anatomy": Variant(Anatomy, example=Anatomy(), cite="Xiao and Tao 2006"),
 }
 SEARCHES = Registry("searches", "search", (Search,), _OURS)
 

@@ -82,6 +82,11 @@ class Partition:
     split: CellSplit | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Fragments(Partition):
+    """Classes whose values stay as they are, without labels: they are published apart, joined by the class only."""
+
+
 @dataclass(frozen=True)
 class Choice:
     """A search that was picked, why, and the runner-up: its name and what it would give."""

@@ -1,0 +1,174 @@
+"""Values as they are in one table, sensitive values by groups in another: what a search that `fragments` decided."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from itertools import count
+
+import numpy as np
+import polars as pl
+
+from sfumato.core.fingerprint import key
+from sfumato.core.microdata import Microdata, microdata
+from sfumato.core.printed import with_texts
+from sfumato.criteria.sets import FrequencyLDiversity
+from sfumato.criteria.sets.published import Link
+from sfumato.engines.memory.table import MemoryTable, forget_others, leave
+from sfumato.engines.order import CANONICAL, arrangement, numbered
+from sfumato.engines.protocol import Engine
+from sfumato.errors import EmptyTable, PolicyError
+from sfumato.release.destination import Folder, Table
+from sfumato.release.release_set import ReleaseSet, SetTable, in_order, make_set
+from sfumato.release.request import Request, check_size, refuse_empty
+from sfumato.search import search_name
+from sfumato.search.problem import Fragments, Problem, Solution, counted, deal
+
+QUASI, SENSITIVE = "quasi", "sensitive"  # the tables
+MADE_BY = "fragments"
+FIRST = 2  # the least l that promises something
+
+
+def make_fragments(engine: Engine, request: Request, to: Folder | Table | None) -> ReleaseSet:
+    """Count, search, and take the table apart, verify what would be published, and write it where a folder is named."""
+    _refuse(engine, request)
+    report_progress, policy = request.report_progress, request.policy
+    rows = engine.sample(engine.rows())
+    if not rows.height:
+        raise EmptyTable("the table has no rows")
+    refuse_empty(rows, (*policy.columns, *policy.needs))
+    check_size(policy, rows.height)
+    report_progress("reading the columns", None)
+    wanted = dict.fromkeys(policy.columns, "quasi") | dict.fromkeys(policy.needs, "sensitive")
+    micro = microdata(rows, wanted, {}, coded=engine.coded)
+    solution, group = _solve(request, micro, rows)
+    (attribute,) = policy.needs
+    report_progress("taking the table apart", None)
+    kept = np.flatnonzero(group >= 0)
+    frames, number = _taken_apart(rows, request, micro, attribute, group, kept)
+    report_progress("verifying", None)
+    l = max(FIRST, *(int(c.enough_values or 0) for c in policy.require))
+    assert isinstance(engine, MemoryTable)
+    found = make_set(
+        MADE_BY,
+        [_native(engine, *one) for one in frames],
+        [Link("join", (QUASI, SENSITIVE), (number,))],
+        [FrequencyLDiversity(attribute, l)],
+        policy={
+            "identifying": list(request.roles.identifying),
+            "quasi": list(policy.columns),
+            "sensitive": [attribute],
+            "insensitive": [n for n in request.released if n not in policy.columns and n != attribute],
+            "require": [{"model": c.model, **c.parameters()} for c in policy.require],
+            "suppression": policy.suppression,
+        },
+        method={
+            "search": search_name(request.search),
+            "groups": int(group.max()) + 1,
+            "suppressed": solution.verdict.suppressed,
+            "suppression_limit": policy.limit(rows.height),
+            "reproducible": solution.reproducible,
+        },
+        before=rows.height,
+        seed=getattr(request.search, "seed", None),
+        fingerprint=engine.fingerprint(key()),
+        reading=engine.reading,
+        about=request.about,
+        solution=solution,
+    )
+    if isinstance(to, Folder):
+        found.save(to.path, to.format, to.overwrite)
+    return found
+
+
+def _solve(request: Request, micro: Microdata, rows: pl.DataFrame) -> tuple[Solution, np.ndarray]:
+    """What was decided, and the group of each row, -1 for those that are suppressed."""
+    policy = request.policy
+    cells, cell_of_row = counted(micro, policy.columns, policy.needs, jointly=True)
+    attributes = tuple(micro.attribute(name) for name in policy.columns)
+    request.report_progress("searching", None)
+    problem = Problem(attributes, cells, policy, micro.rows, request.levels, request.report_progress)
+    solution: Solution = request.search(problem)
+    assert isinstance(solution.recoding, Fragments)
+    assert solution.recoding.split is not None
+    others = [name for name in request.released if name not in policy.columns and name not in policy.needs]
+    alike = numbered(rows, others) if others else np.zeros(rows.height, np.int64)
+    piece = deal(cell_of_row, solution.recoding.split, alike)
+    return solution, solution.recoding.class_of_cell[piece]
+
+
+def _taken_apart(
+    rows: pl.DataFrame, request: Request, micro: Microdata, attribute: str, group: np.ndarray, kept: np.ndarray
+) -> tuple[list[tuple[str, pl.DataFrame, dict[str, str], np.ndarray | None]], str]:
+    """Both tables with the roles of their columns and the rows of the input that they show, and the column of groups.
+
+    Groups have numbers of one length, so that they stand in order as texts, too.
+    """
+    number = _unused("group", rows.columns)
+    often = _unused("count", [*rows.columns, number])
+    groups, first = int(group.max()) + 1, 1
+    while groups > 9 * first:
+        first *= 10
+    numbers = pl.Series(number, group[kept] + first)
+    beside = [name for name in request.released if name != attribute]
+    quasi = forget_others(pl.DataFrame([numbers, *(rows.get_column(name).gather(kept) for name in beside)]))
+    places = arrangement(quasi, quasi.columns)
+    code = pl.Series("code", micro.codes[attribute][kept])
+    listed = pl.DataFrame({"group": numbers, "code": code, "value": rows.get_column(attribute).gather(kept)})
+    values = listed.group_by("group", "code").agg(pl.col("value").first(), pl.len().cast(pl.Int64).alias("count"))
+    sensitive = values.select(
+        pl.col("group").alias(number), pl.col("value").alias(attribute), pl.col("count").alias(often)
+    )
+    role = dict.fromkeys(beside, "insensitive") | dict.fromkeys(request.policy.columns, "quasi")
+    return [
+        (QUASI, quasi[places], {number: "group", **{name: role[name] for name in beside}}, kept[places]),
+        (
+            SENSITIVE,
+            in_order(forget_others(sensitive)),
+            {number: "group", attribute: "sensitive", often: "count"},
+            None,
+        ),
+    ], number
+
+
+def _unused(name: str, taken: Collection[str]) -> str:
+    """A name for a column that no other has.
+
+    >>> _unused("group", ["age"]), _unused("group", ["group", "group_2"])
+    ('group', 'group_3')
+    """
+    tried = (name if i == 1 else f"{name}_{i}" for i in count(1))
+    return next(one for one in tried if one not in taken)
+
+
+def _native(
+    engine: MemoryTable, name: str, frame: pl.DataFrame, roles: dict[str, str], rows: np.ndarray | None
+) -> SetTable:
+    """A table of the set, handed back as the kind of frame that came in."""
+    original = engine.data
+    own = [n for n in frame.columns if n in engine.frame.columns] if rows is not None else []
+    plain = with_texts(frame, engine.schema())
+    return SetTable(name, plain, roles, lambda: leave(plain, original, engine.kind, rows, own))
+
+
+def _refuse(engine: Engine, request: Request) -> None:
+    """Raise a PolicyError for what makes no sense where values stay as they are, or needs rows at hand."""
+    name, policy = search_name(request.search), request.policy
+    if not engine.in_memory:
+        what = f"{name} takes the rows of a table in memory apart"
+        raise PolicyError(what, got=engine.called, hint="read it with sf.read, or take a search that generalises")
+    apart = [n for n in request.roles.sensitive if n not in policy.needs]
+    asked = {
+        f'more sensitive columns than one: "{apart[0] if apart else ""}" too': bool(apart),
+        f'"{policy.both[0] if policy.both else ""}" both quasi-identifying and sensitive': bool(policy.both),
+        "mask, steps before or after the search": request.masking is not None,
+        "numbers, another form of labels": request.numbers != "text",
+        "levels of hierarchies": bool(request.levels),
+        "an order of rows other than the canonical one": request.order != CANONICAL,
+        "normalise": bool(request.normalised),
+        "survey weights": request.roles.weight is not None,
+        "trace": request.trace is not None,
+        "a profile": policy.profile is not None,
+    }
+    if wrong := [what for what, there in asked.items() if there]:
+        hint = "leave it out, or take a search that generalises"
+        raise PolicyError(f"{name} publishes values as they are, in two tables", got=wrong[0], hint=hint)

@@ -1,0 +1,107 @@
+"""The report of tables that are published together: what is promised of all of them, how they join, and their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from sfumato.core.printed import printed
+from sfumato.core.protocols import PROVEN
+from sfumato.core.wording import count, number, quoted
+from sfumato.criteria.sets import SET_PROMISES
+from sfumato.report.markup import Markup, join, name, names, table, tag
+from sfumato.report.page import html, style_of
+
+SHOWN = 20  # rows of a table
+KNOWN = {
+    PROVEN: "Proven from the published tables alone; sfumato verify does it again.",
+    "by construction": "Holds by construction: it follows from how the tables were made, and no table shows it.",
+}
+
+
+def set_report(manifest: Mapping[str, Any], tables: Mapping[str, pl.DataFrame]) -> str:
+    """The page of HTML: all it says comes from the manifest and the tables, so it may be published with them."""
+    promises = manifest["promises"]
+    holds = all(promise["holds"] for promise in promises)
+    promised = count(len(promises), "promise")
+    first = f"{promised}: {'kept' if holds else 'NOT KEPT'}" if promises else "Nothing is promised of these tables"
+    called = f"{count(len(tables), 'table')} published together: release report"
+    body = [
+        tag("header", tag("h1", first), tag("p", called.split(":")[0], ".")),
+        tag(
+            "main",
+            *map(_promise, promises),
+            _method(manifest),
+            _links(manifest),
+            *(_rows(one, tables[one["name"]]) for one in manifest["tables"]),
+        ),
+        tag("footer", f"Made by Sfumato {manifest['sfumato']} from the manifest and the tables."),
+    ]
+    return html(called, style_of("page.css", "evidence.css"), body)
+
+
+def _promise(promise: Mapping[str, Any]) -> Markup:
+    """A promise, how it is known, the attack that it stops, and what it leaves open."""
+    known = SET_PROMISES.get(promise["model"])
+    title = promise["model"] if known is None or not known.words else known.words
+    facts = [tag("p", promise["sentence"]), tag("p", KNOWN.get(promise["how"], promise["how"]))]
+    if promise["measured"] is not None and promise["how"] == PROVEN:
+        measured = f"Measured {number(promise['measured'])}, asked {number(promise['bound'])}."
+        facts.append(tag("p", measured, "" if promise["holds"] else " It does not hold."))
+    if known is not None and known.stops:
+        facts.append(tag("p", tag("strong", "It stops: "), known.stops))
+    if known is not None and known.leaves:
+        facts.append(tag("p", tag("strong", "It leaves open: "), known.leaves))
+    return tag("section", tag("h2", title), *facts)
+
+
+def _method(manifest: Mapping[str, Any]) -> Markup:
+    """How the tables were made, and of which columns."""
+    policy, method, before = manifest["policy"], manifest["method"], manifest["input"]["rows"]
+    rows = [[what.replace("_", " "), join([_value(value)])] for what, value in method.items() if value is not None]
+    if before is not None:
+        rows.append(["rows of the input", number(before)])
+    roles = [
+        [role, names(policy[role])] for role in ("identifying", "quasi", "sensitive", "insensitive") if policy.get(role)
+    ]
+    return tag(
+        "section",
+        tag("h2", "How they were made"),
+        table(["what", "value"], rows, "How the tables were made"),
+        table(["role", "columns"], roles, "Roles of the columns") if roles else None,
+    )
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return number(value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_value(one)}" for key, one in value.items())
+    return quoted(value) if isinstance(value, list | tuple) else str(value)
+
+
+def _links(manifest: Mapping[str, Any]) -> Markup | None:
+    """What joins the tables."""
+    rows = []
+    for link in manifest["links"]:
+        by = names(link["columns"]) if link["columns"] else ""
+        rows.append([link["kind"], names(link["tables"]), by])
+    if not rows:
+        return None
+    return tag("section", tag("h2", "What joins them"), table(["link", "tables", "by"], rows, "Links"))
+
+
+def _rows(said: Mapping[str, Any], frame: pl.DataFrame) -> Markup:
+    """The first rows of a table."""
+    first = frame.head(SHOWN)
+    head = [tag("span", name(one["name"]), f" ({one['role']})") for one in said["columns"]]
+    texts = [printed(first.get_column(column)).fill_null("").to_list() for column in first.columns]
+    cells = [[tag("bdi", cell) for cell in row] for row in zip(*texts, strict=True)]
+    left = frame.height - first.height
+    more = tag("p", f"and {number(left)} more in its file") if left else None
+    found = tag("div", table(head, cells, "First rows", "counted"), class_="wide")
+    return tag("section", tag("h2", name(said["name"]), f": {count(frame.height, 'row')}"), join([found, more]))
