@@ -82,10 +82,10 @@ def next_release(
     points = np.stack([_scaled(a)[codes[a.name]] for a in attributes], axis=1)
     groups = groups_of(points, code, signature, signatures, len(known), m, rng)
     _hold(groups, code, signature, m)
-    names = rng.permutation(len(groups.start)) + 1
+    names = _numbers(len(groups.start), rng)
     tables = _tables(groups, names, attributes, codes, known, sensitive)
     roles = {
-        DATA: {**dict.fromkeys(quasi, "quasi"), GROUP: "group", sensitive: "sensitive"},
+        DATA: {GROUP: "group", **dict.fromkeys(quasi, "quasi"), sensitive: "sensitive"},
         COUNTERFEITS: {GROUP: "group", COUNTERFEITS: "count"},
     }
     group = np.empty(frame.height, np.int64)
@@ -191,6 +191,14 @@ def _hold(groups: Groups, code: np.ndarray, signature: np.ndarray, m: int) -> No
         raise BrokenPromise("the groups are not m-invariant. Nothing is released; this is a fault of Sfumato")
 
 
+def _numbers(groups: int, rng: np.random.Generator) -> np.ndarray:
+    """Numbers of groups by chance, of one length, so that they stand in order as texts, too."""
+    first = 1
+    while groups > 9 * first:
+        first *= 10
+    return rng.permutation(groups) + first
+
+
 def _signature_of(groups: Groups) -> np.ndarray:
     """The signature of each group: that of all people in it."""
     real = groups.row >= 0
@@ -212,15 +220,13 @@ def _tables(
     real = groups.row >= 0
     row, group = groups.row[real], groups.group[real]
     starts = np.flatnonzero(np.diff(group, prepend=-1))
-    columns = []
+    columns = [pl.Series(GROUP, names[groups.group])]
     for a in attributes:
         labels = _labels(a, codes[a.name][row].astype(np.int64), starts)
         columns.append(pl.Series(a.name, labels.text, dtype=pl.String).gather(labels.of[groups.group]))
-    columns.append(pl.Series(GROUP, names[groups.group]))
     columns.append(pl.Series(sensitive, known, dtype=pl.String).gather(groups.value))
-    data = pl.DataFrame(columns).sort(GROUP, sensitive)
-    counts = pl.DataFrame({GROUP: names, COUNTERFEITS: groups.counterfeits}).sort(GROUP)
-    return {DATA: data, COUNTERFEITS: counts}
+    counts = pl.DataFrame({GROUP: names, COUNTERFEITS: groups.counterfeits})
+    return {DATA: pl.DataFrame(columns).sort(GROUP, sensitive), COUNTERFEITS: counts.sort(GROUP)}
 
 
 def _labels(attribute: Attribute, codes: np.ndarray, starts: np.ndarray) -> Labels:

@@ -27,6 +27,7 @@ from sfumato.core.printed import printed
 from sfumato.core.private import private_file, refuse_open
 from sfumato.engines.atomic import atomic_file, hold
 from sfumato.errors import MissingExtra, OutputError, PolicyError, ReadError
+from sfumato.release.manifest import load_manifest
 from sfumato.series.m_invariance import Signatures
 
 MAGIC = b"sfumato state 1\n"
@@ -205,13 +206,13 @@ def read(place: Path, secret: Secret) -> State | None:
     found, waits = _read(place, secret), _read(beside(place), secret)
     if waits is None:
         return found
-    told = None if waits.target is None else manifest_hash(Path(waits.target))
-    if told is None or told not in waits.manifests or waits.before != (None if found is None else found.serial):
-        with suppress(FileNotFoundError):
-            beside(place).unlink()
-        return found
-    found = replace(waits, target=None)  # its release is in place, and only this was left to do
-    write(place, found, secret)
+    folder = None if waits.target is None else Path(waits.target)
+    follows = waits.before is None if found is None else found.serial in (waits.before, waits.serial)
+    if folder is not None and follows and serial_in(folder) == waits.serial:
+        digest = manifest_hash(folder)  # its release is in place, and only this was left to do
+        assert digest is not None
+        found = replace(waits, target=None, manifests=tuple(dict.fromkeys((*waits.manifests, digest))))
+        write(place, found, secret)
     with suppress(FileNotFoundError):
         beside(place).unlink()
     return found
@@ -231,6 +232,14 @@ def manifest_hash(folder: Path) -> str | None:
     try:
         return hashlib.sha256((folder / "manifest.json").read_bytes()).hexdigest()
     except OSError:
+        return None
+
+
+def serial_in(folder: Path) -> str | None:
+    """The serial of the release in a folder, None where there is none."""
+    try:
+        return str(load_manifest(folder)["method"]["series"])
+    except (ReadError, KeyError, TypeError):
         return None
 
 

@@ -12,8 +12,10 @@ from sfumato.core.forms import make_variant
 from sfumato.core.protocols import SetPromise
 from sfumato.core.registry import Registry, Variant
 from sfumato.criteria.sets.frequency_l_diversity import FrequencyLDiversity
+from sfumato.criteria.sets.m_invariance import MInvariance
+from sfumato.criteria.sets.m_uniqueness import MUniqueness
 
-__all__ = ["SET_PROMISES", "FrequencyLDiversity", "set_promise"]
+__all__ = ["SET_PROMISES", "FrequencyLDiversity", "MInvariance", "MUniqueness", "set_promise"]
 
 _OURS: tuple[Variant[SetPromise], ...] = (
     Variant(
@@ -24,6 +26,24 @@ _OURS: tuple[Variant[SetPromise], ...] = (
         stops="Learning the sensitive value of a person whose row is found, from the group that it is in.",
         leaves="Rows stand as they are: that a person is in the table, and all else of the row, is known. Where values "
         "go with quasi-identifiers, a model learnt of both tables guesses better than 1/l (deFinetti attack).",
+    ),
+    Variant(
+        MUniqueness,
+        example=MUniqueness("disease", 3),
+        cite="Xiao and Tao 2007",
+        words="m-uniqueness of groups",
+        stops="Learning the sensitive value of a person whose group is known, from this release alone.",
+        leaves="That a person is in the table, and the range of their quasi-identifiers, is known. Values that are "
+        "alike, as two kinds of cancer are, count as different.",
+    ),
+    Variant(
+        MInvariance,
+        example=MInvariance("disease", 3),
+        cite="Xiao and Tao 2007",
+        words="m-invariance over releases",
+        stops="Learning the sensitive value of a person by intersecting the groups that they are in over releases.",
+        leaves="Who knows the values of others in a group learns more of the rest. A value that nobody had before is "
+        "that of somebody who arrived, unless counterfeits may have it.",
     ),
 )
 SET_PROMISES = Registry("set_promises", "promise about several tables", (SetPromise,), {v.name: v for v in _OURS})
