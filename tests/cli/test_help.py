@@ -31,6 +31,7 @@ def test_the_commands() -> None:
         "mask",
         "synth",
         "pseudonyms",
+        "republish",
         "verify",
         "sign",
         "report",

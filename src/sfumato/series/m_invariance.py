@@ -67,7 +67,7 @@ class Signatures:
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class InvariantGroups:
     """The rows that are published: `row` of the table, -1 for a counterfeit, its value and its group.
 
     Rows are ordered by group; `signature` is of each row of the table, among `signatures`.
@@ -107,7 +107,7 @@ def groups_of(
     values: int,
     m: int,
     rng: np.random.Generator,
-) -> Groups:
+) -> InvariantGroups:
     """The groups of the next release.
 
     Division: who has a signature stays under it. Balancing: what its bucket lacks of a value is filled with arriving
@@ -187,7 +187,7 @@ def _forged(left: np.ndarray, m: int, rng: np.random.Generator) -> np.ndarray:
 
 def _split(
     points: np.ndarray, units: np.ndarray, slots: np.ndarray, every: Signatures, rng: np.random.Generator, rows: int
-) -> Groups:
+) -> InvariantGroups:
     """Cut each bucket into groups; a counterfeit stands where somebody of its bucket, drawn by chance, stands."""
     order = rng.permutation(len(units))
     order = order[np.argsort(slots[order], kind="stable")]
@@ -211,4 +211,4 @@ def _split(
     nth = (np.arange(len(units)) - at[of_unit]) % height[of_unit]
     group = (np.cumsum(height) - height)[of_unit] + nth
     order = np.argsort(group, kind="stable")
-    return Groups(units[places][order], every.values[slots][order], group[order], signature, every)
+    return InvariantGroups(units[places][order], every.values[slots][order], group[order], signature, every)

@@ -14,7 +14,7 @@ from sfumato.core.microdata import Attribute, microdata
 from sfumato.core.printed import printed
 from sfumato.core.wording import count, quoted
 from sfumato.errors import BrokenPromise, ColumnError, EmptyTable, Infeasible
-from sfumato.series.m_invariance import Groups, Signatures, eligible, groups_of
+from sfumato.series.m_invariance import InvariantGroups, Signatures, eligible, groups_of
 from sfumato.series.state import PEOPLE, PERSON, Secret, State
 from sfumato.series.values import COUNTERFEITS, DATA, GROUP, Published, Turnover
 
@@ -169,7 +169,7 @@ def _scaled(attribute: Attribute) -> np.ndarray:
     return place
 
 
-def _hold(groups: Groups, code: np.ndarray, signature: np.ndarray, m: int) -> None:
+def _hold(groups: InvariantGroups, code: np.ndarray, signature: np.ndarray, m: int) -> None:
     """Nothing goes out but groups of m different values or more, under the signatures that people had."""
     start, size = groups.start, np.diff(np.append(groups.start, len(groups.row)))
     real = groups.row >= 0
@@ -199,7 +199,7 @@ def _numbers(groups: int, rng: np.random.Generator) -> np.ndarray:
     return rng.permutation(groups) + first
 
 
-def _signature_of(groups: Groups) -> np.ndarray:
+def _signature_of(groups: InvariantGroups) -> np.ndarray:
     """The signature of each group: that of all people in it."""
     real = groups.row >= 0
     least, most = np.full(len(groups.start), np.iinfo(np.int64).max), np.full(len(groups.start), -1)
@@ -209,7 +209,7 @@ def _signature_of(groups: Groups) -> np.ndarray:
 
 
 def _tables(
-    groups: Groups,
+    groups: InvariantGroups,
     names: np.ndarray,
     attributes: Sequence[Attribute],
     codes: Mapping[str, np.ndarray],

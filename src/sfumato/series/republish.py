@@ -230,8 +230,10 @@ def _listed(values: Any) -> list[Any]:
 
 def _before(previous: Any, place: Path, secret: Secret) -> tuple[State | None, str | None]:
     """The state of the release before, and the hash of its manifest where it was saved; None for the first."""
-    with states.alone(place):
-        kept = states.read(place, secret)
+    kept = None
+    if place.parent.exists():
+        with states.alone(place):
+            kept = states.read(place, secret)
     if previous is None:
         if kept is not None:
             what = f'the state "{place}" belongs to release {kept.number} of a series'

@@ -27,7 +27,7 @@ from sfumato.core.printed import printed
 from sfumato.core.private import private_file, refuse_open
 from sfumato.engines.atomic import atomic_file, hold
 from sfumato.errors import MissingExtra, OutputError, PolicyError, ReadError
-from sfumato.release.manifest import load_manifest
+from sfumato.release.manifest import NAME, load_manifest
 from sfumato.series.m_invariance import Signatures
 
 MAGIC = b"sfumato state 1\n"
@@ -230,7 +230,7 @@ def _read(place: Path, secret: Secret) -> State | None:
 def manifest_hash(folder: Path) -> str | None:
     """SHA-256 of the manifest of a folder, None where there is none."""
     try:
-        return hashlib.sha256((folder / "manifest.json").read_bytes()).hexdigest()
+        return hashlib.sha256((folder / NAME).read_bytes()).hexdigest()
     except OSError:
         return None
 
