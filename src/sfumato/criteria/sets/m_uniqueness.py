@@ -44,11 +44,13 @@ class MUniqueness(SetModel):
         data, counts = tables_of(published, self.attribute)
         group, quasi = data.column("group"), data.columns("quasi")
         keys = data.texts.get_column(group).cast(pl.String)
-        columns = {f"q{i}": data.texts.get_column(name).cast(pl.String) for i, name in enumerate(quasi)}
-        rows = pl.DataFrame({"group": keys, "value": data.texts.get_column(self.attribute).cast(pl.String), **columns})
-        groups = rows.group_by("group").agg(
-            pl.len().alias("rows"), pl.col("value").n_unique().alias("values"), *(pl.col(n).n_unique() for n in columns)
+        rows = pl.DataFrame({"group": keys, "value": data.texts.get_column(self.attribute).cast(pl.String)})
+        labels = pl.DataFrame(
+            [keys.alias("group"), *(data.texts.get_column(name).alias(f"q {name}") for name in quasi)]
         )
+        groups = rows.group_by("group").agg(pl.len().alias("rows"), pl.col("value").n_unique().alias("values"))
+        looks = labels.unique().group_by("group").agg(pl.len().alias("looks"))
+        groups = groups.join(looks, on="group", nulls_equal=True)
         often = counts.numbers(counts.column("count"))
         if often is None:
             raise PolicyError(f'a count of the table "{counts.name}" is no whole number')
@@ -63,9 +65,7 @@ class MUniqueness(SetModel):
             raise PolicyError("the tables do not speak of the same groups", got=f"{apart} that one of them lacks")
         twice = both["values"] < both["rows"]
         few, nobody = both["values"] < self.m, both["counterfeits"] >= both["rows"]
-        unlike = pl.Series([False]).new_from_index(0, both.height)
-        for name in columns:
-            unlike = unlike | (both[name] > 1)
+        unlike = both["looks"] > 1
         told = {"with a value twice": twice, "of counterfeits alone": nobody, "whose rows do not look alike": unlike}
         notes = [f"{int(wrong.sum())} {what}" for what, wrong in told.items() if wrong.any()]
         failing = int((twice | few | nobody | unlike).sum())
