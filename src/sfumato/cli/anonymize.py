@@ -12,6 +12,7 @@ import typer
 from sfumato.cli import guide, inputs, options
 from sfumato.cli.console import Progress, complain, notes, say, say_command, say_json, say_written, tell
 from sfumato.cli.options import PROMISES, ROLES, SEARCH, WRITING, option
+from sfumato.cli.release_set import show_set, without_internal
 from sfumato.core.wording import apart, as_flag, count, number, percent, scalar
 
 if TYPE_CHECKING:
@@ -124,7 +125,10 @@ def anonymize(
         raise SystemExit(_interrupted(draft, as_json)) from None
     except UndecidedColumns as error:
         raise error.told_in("shell" if data.policy is None else "file") from None
-    show(*made, as_json, _suggested(made[0]) if suggest else None, None if found is None else found.to_dict())
+    if made[1].search.fragments:
+        show_set(made[0], made[2], made[3], as_json)
+    else:
+        show(*made, as_json, _suggested(made[0]) if suggest else None, None if found is None else found.to_dict())
     return 0
 
 
@@ -155,11 +159,15 @@ def release(draft: Draft, words: str = "shell") -> tuple[Any, PolicyFile, Path |
             kept = sf.anonymize(opened.data, **policy.keywords(), **policy.stored(), progress=progress)
             return kept, policy, kept.path, told
         reports = reports_of(draft)
+        if policy.search.fragments:
+            without_internal(reports)
         check_reports(reports["internal_report"], policy.output, policy.overwrite, reports["pdf"])
         table = MemoryTable(opened.data, reading=opened.reading)
         found = sf.anonymize(table, **policy.keywords(), progress=progress)
         progress("writing", None)
         assert policy.output is not None
+        if policy.search.fragments:
+            reports = without_internal(reports)
         folder = found.save(policy.output, format=policy.format, overwrite=policy.overwrite, **reports)
     return found, policy, Path(folder), told
 

@@ -203,6 +203,10 @@ class Engine(Protocol):
         """Raise an OutputError where a release cannot be made under that name: asked before any work."""
         raise OutputError(f"a release of {self.called} cannot be kept there")
 
+    def as_given(self, released: pl.DataFrame, rows: np.ndarray | None = None) -> Any:
+        """A frame of the kind that came in, where rows are in memory; `rows` are those of the table that it shows."""
+        raise ReadError(f"{self.called} has no frame to hand back")
+
     def kept(self, data: Any) -> Engine:
         """A release that was kept there, by its name or its frame."""
         raise OutputError(f"a release of {self.called} cannot be kept there")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from itertools import count
 
 import numpy as np
@@ -12,26 +13,28 @@ from sfumato.core.fingerprint import key
 from sfumato.core.microdata import Microdata, microdata
 from sfumato.core.printed import with_texts
 from sfumato.criteria.sets import FrequencyLDiversity
-from sfumato.criteria.sets.published import Link
-from sfumato.engines.memory.table import MemoryTable, forget_others, leave
+from sfumato.criteria.sets.published import TableLink
+from sfumato.engines.memory.table import forget_others
 from sfumato.engines.order import CANONICAL, arrangement, numbered
-from sfumato.engines.protocol import Engine
+from sfumato.engines.protocol import RESERVED_PREFIX, Engine
 from sfumato.errors import EmptyTable, PolicyError
 from sfumato.release.destination import Folder, Table
 from sfumato.release.release_set import ReleaseSet, SetTable, in_order, make_set
 from sfumato.release.request import Request, check_size, refuse_empty
 from sfumato.search import search_name
+from sfumato.search.fragments.anatomy import asked_of
 from sfumato.search.problem import Fragments, Problem, Solution, counted, deal
 
 QUASI, SENSITIVE = "quasi", "sensitive"  # the tables
 MADE_BY = "fragments"
-FIRST = 2  # the least l that promises something
+DRAWN = f"{RESERVED_PREFIX}drawn"
 
 
 def make_fragments(engine: Engine, request: Request, to: Folder | Table | None) -> ReleaseSet:
     """Count, search, and take the table apart, verify what would be published, and write it where a folder is named."""
-    _refuse(engine, request)
     report_progress, policy = request.report_progress, request.policy
+    attribute, l = asked_of(policy.require)
+    _refuse(engine, request)
     rows = engine.sample(engine.rows())
     if not rows.height:
         raise EmptyTable("the table has no rows")
@@ -40,18 +43,16 @@ def make_fragments(engine: Engine, request: Request, to: Folder | Table | None) 
     report_progress("reading the columns", None)
     wanted = dict.fromkeys(policy.columns, "quasi") | dict.fromkeys(policy.needs, "sensitive")
     micro = microdata(rows, wanted, {}, coded=engine.coded)
-    solution, group = _solve(request, micro, rows)
-    (attribute,) = policy.needs
+    search = request.search if request.search.seed is not None else replace(request.search, seed=request.seed)
+    solution, group = _solve(replace(request, search=search), micro, rows)
     report_progress("taking the table apart", None)
     kept = np.flatnonzero(group >= 0)
     frames, number = _taken_apart(rows, request, micro, attribute, group, kept)
     report_progress("verifying", None)
-    l = max(FIRST, *(int(c.enough_values or 0) for c in policy.require))
-    assert isinstance(engine, MemoryTable)
     found = make_set(
         MADE_BY,
         [_native(engine, *one) for one in frames],
-        [Link("join", (QUASI, SENSITIVE), (number,))],
+        [TableLink("join", (QUASI, SENSITIVE), (number,))],
         [FrequencyLDiversity(attribute, l)],
         policy={
             "identifying": list(request.roles.identifying),
@@ -69,11 +70,12 @@ def make_fragments(engine: Engine, request: Request, to: Folder | Table | None) 
             "reproducible": solution.reproducible,
         },
         before=rows.height,
-        seed=getattr(request.search, "seed", None),
+        seed=search.seed,
         fingerprint=engine.fingerprint(key()),
         reading=engine.reading,
         about=request.about,
         solution=solution,
+        rows=frames[0][3],
     )
     if isinstance(to, Folder):
         found.save(to.path, to.format, to.overwrite)
@@ -130,6 +132,22 @@ def _taken_apart(
     ], number
 
 
+def rejoined(release: ReleaseSet, seed: int) -> pl.DataFrame:
+    """The rows with a sensitive value each, dealt at random within their group: all that the tables tell of who has
+    which; rows stand as in the first table."""
+    quasi, sensitive = (part.frame for part in release.parts)
+    number, attribute, often = sensitive.columns
+    values = sensitive.select(pl.col(attribute).repeat_by(often).explode(), pl.col(number).repeat_by(often).explode())
+    drawn = np.random.default_rng(seed).random(values.height)
+    values = values.with_columns(pl.Series(DRAWN, drawn)).sort(
+        number, DRAWN
+    )  # both tables stand by the number of the group
+    order = quasi.get_column(number).arg_sort().to_numpy()
+    dealt = np.empty(len(order), np.int64)
+    dealt[order] = np.arange(len(order))
+    return quasi.drop(number).with_columns(values.get_column(attribute).gather(dealt))
+
+
 def _unused(name: str, taken: Collection[str]) -> str:
     """A name for a column that no other has.
 
@@ -140,14 +158,10 @@ def _unused(name: str, taken: Collection[str]) -> str:
     return next(one for one in tried if one not in taken)
 
 
-def _native(
-    engine: MemoryTable, name: str, frame: pl.DataFrame, roles: dict[str, str], rows: np.ndarray | None
-) -> SetTable:
+def _native(engine: Engine, name: str, frame: pl.DataFrame, roles: dict[str, str], rows: np.ndarray | None) -> SetTable:
     """A table of the set, handed back as the kind of frame that came in."""
-    original = engine.data
-    own = [n for n in frame.columns if n in engine.frame.columns] if rows is not None else []
     plain = with_texts(frame, engine.schema())
-    return SetTable(name, plain, roles, lambda: leave(plain, original, engine.kind, rows, own))
+    return SetTable(name, plain, roles, lambda: engine.as_given(plain, rows))
 
 
 def _refuse(engine: Engine, request: Request) -> None:

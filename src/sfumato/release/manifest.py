@@ -25,7 +25,7 @@ from sfumato.core.hierarchy import Recipe, kind_of
 from sfumato.core.protocols import BY_CONSTRUCTION, PROVEN
 from sfumato.criteria import CRITERIA, Model, criterion
 from sfumato.criteria.audit import Wide
-from sfumato.criteria.sets.published import LINKS, Link
+from sfumato.criteria.sets.published import LINKS, TableLink
 from sfumato.engines.documents import canonical, read_document
 from sfumato.engines.numbers import NumberForms, forms_written
 from sfumato.errors import PolicyError, ReadError
@@ -117,7 +117,7 @@ def _common(
 
 
 def set_manifest(
-    made_by: str, tables: Sequence[Mapping[str, Any]], links: Sequence[Link], policy: Mapping[str, Any],
+    made_by: str, tables: Sequence[Mapping[str, Any]], links: Sequence[TableLink], policy: Mapping[str, Any],
     method: Mapping[str, Any], promises: Sequence[Promise], before: int | None, seed: int | None,
     fingerprint: str | None, reading: Mapping[str, Any], about: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:  # fmt: skip

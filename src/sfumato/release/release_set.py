@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from sfumato.core.hierarchy import kind_of
@@ -15,13 +16,14 @@ from sfumato.core.parameters import path_of
 from sfumato.core.printed import printed_frame
 from sfumato.core.progress import Progress, cancellable, quiet
 from sfumato.core.wording import Described, count
-from sfumato.criteria.sets.published import Link, PublishedSet, PublishedTable
+from sfumato.criteria.sets.published import PublishedSet, PublishedTable, TableLink
 from sfumato.engines.files.bytes import FORMATS, GUARDED, atomic_folder, sha256, write_table
 from sfumato.engines.order import arrangement
 from sfumato.errors import BrokenPromise, OutputError, did_you_mean
 from sfumato.release.manifest import in_files, set_manifest, write_manifest
 from sfumato.release.set_folder import verify_published, verify_set
 from sfumato.release.verify import Verification
+from sfumato.report.page import pdf_of
 from sfumato.report.release_set import set_report
 
 
@@ -69,12 +71,12 @@ class ReleaseSet(Described):
     """
 
     parts: tuple[SetTable, ...]
-    links: tuple[Link, ...]
+    links: tuple[TableLink, ...]
     promises: tuple[Any, ...]
     verification: Verification
     manifest: dict[str, Any]
     solution: Any = None
-    path: Path | None = None
+    rows: np.ndarray | None = None  # where its first table has rows of the original, which they are
 
     @cached_property
     def tables(self) -> dict[str, Any]:
@@ -97,11 +99,12 @@ class ReleaseSet(Described):
         path: str | Path,
         format: str | None = None,
         overwrite: bool = False,
+        pdf: bool = False,
         *,
         progress: Progress | None = None,
     ) -> Path:
         """Write a folder with a file for each table, manifest.json and report.html: all of it, verified from the files,
-        or none. `format` is csv without one."""
+        or none. `format` is csv without one; with `pdf` the report is printed beside itself, by Chromium."""
         format = "csv" if format is None else format
         if format not in FORMATS:
             raise OutputError("unknown output format", got=repr(format), allowed=", ".join(FORMATS),
@@ -118,7 +121,10 @@ class ReleaseSet(Described):
             manifest = in_files(self.manifest, files)
             write_manifest(folder, manifest)
             frames = {part.name: part.frame for part in self.parts}
-            (folder / "report.html").write_text(set_report(manifest, frames), encoding="utf-8")
+            page = set_report(manifest, frames)
+            (folder / "report.html").write_text(page, encoding="utf-8")
+            if pdf:
+                (folder / "report.pdf").write_bytes(pdf_of(page))
             found = verify_set(folder)
             if found.outcome != self.verification.outcome or found.outcome == "broken":
                 broken = "; ".join(promise.model for promise in found.promises if not promise.holds)
@@ -130,7 +136,7 @@ class ReleaseSet(Described):
 def make_set(
     made_by: str,
     parts: Sequence[SetTable],
-    links: Sequence[Link],
+    links: Sequence[TableLink],
     promises: Sequence[Any],
     *,
     policy: Mapping[str, Any],
@@ -141,6 +147,7 @@ def make_set(
     reading: Mapping[str, Any] | None = None,
     about: Mapping[str, Any] | None = None,
     solution: Any = None,
+    rows: np.ndarray | None = None,
 ) -> ReleaseSet:
     """A release of several tables, once every promise was shown on what is published of them; a BrokenPromise else.
 
@@ -158,5 +165,5 @@ def make_set(
     )  # fmt: skip
     return ReleaseSet(
         parts=tuple(parts), links=tuple(links), promises=tuple(promises), verification=found, manifest=manifest,
-        solution=solution,
+        solution=solution, rows=rows,
     )  # fmt: skip

@@ -14,7 +14,7 @@ from sfumato.core.wording import quoted
 from sfumato.criteria.model import Promise
 from sfumato.criteria.sets import SET_PROMISES, set_promise
 from sfumato.criteria.sets.model import examined_set, unkept
-from sfumato.criteria.sets.published import ROLES, Link, PublishedSet, PublishedTable
+from sfumato.criteria.sets.published import ROLES, PublishedSet, PublishedTable, TableLink
 from sfumato.engines.order import is_canonical
 from sfumato.errors import PolicyError, ReadError
 from sfumato.release.data_files import read_files
@@ -49,7 +49,7 @@ def verify_set(path: str | Path) -> Verification:
         roles = {column.name: column.role for column in said.columns}
         tables[said.name] = PublishedTable(said.name, read.table, roles)
         faults += _shape_faults(said, read.table, manifest)
-    links = [Link(one.kind, tuple(one.tables), tuple(one.columns), one.sha256) for one in manifest.links]
+    links = [TableLink(one.kind, tuple(one.tables), tuple(one.columns), one.sha256) for one in manifest.links]
     faults += _link_faults(links, tables)
     published = PublishedSet(tables, links)
     whole = len(tables) == len(manifest.tables)
@@ -105,7 +105,7 @@ def _shape_faults(said: ManifestTable, table: pl.DataFrame, manifest: SetManifes
     return faults
 
 
-def _link_faults(links: Sequence[Link], tables: Mapping[str, PublishedTable]) -> list[str]:
+def _link_faults(links: Sequence[TableLink], tables: Mapping[str, PublishedTable]) -> list[str]:
     faults = []
     for link in links:
         for name in link.tables:

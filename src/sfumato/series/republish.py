@@ -31,7 +31,7 @@ from sfumato.core.parameters import (
 from sfumato.core.progress import Progress, cancellable, quiet
 from sfumato.core.wording import quoted
 from sfumato.criteria.sets import MInvariance, MUniqueness
-from sfumato.criteria.sets.published import Link
+from sfumato.criteria.sets.published import TableLink
 from sfumato.engines.files.bytes import sha256
 from sfumato.engines.memory.table import MemoryTable, leave
 from sfumato.errors import InputError, OutputError, PolicyError, ReadError
@@ -79,6 +79,7 @@ class Republished(ReleaseSet):
         path: str | Path,
         format: str | None = None,
         overwrite: bool = False,
+        pdf: bool = False,
         *,
         progress: Progress | None = None,
     ) -> Path:
@@ -107,7 +108,7 @@ class Republished(ReleaseSet):
                 raise OutputError(what, hint="each release follows the one that was saved last; save them in turn")
             known = before.manifests if again and before is not None else ()
             states.write(states.beside(place), replace(state, manifests=known, target=str(target.resolve())), secret)
-            super().save(target, format, overwrite, progress=progress)
+            super().save(target, format, overwrite, pdf, progress=progress)
             digest = states.manifest_hash(target)
             assert digest is not None
             states.write(place, replace(state, manifests=tuple(dict.fromkeys((*known, digest)))), secret)
@@ -191,9 +192,9 @@ def republish(
     report_progress("verifying", None)
     tables = {name: in_order(frame) for name, frame in made.tables.items()}
     parts = [_part(name, frame, made.roles[name], table) for name, frame in tables.items()]
-    links = [Link("join", (DATA, COUNTERFEITS), (GROUP,))]
+    links = [TableLink("join", (DATA, COUNTERFEITS), (GROUP,))]
     if link is not None:
-        links.append(Link("earlier release", (DATA,), (), link))
+        links.append(TableLink("earlier release", (DATA,), (), link))
     found = make_set(
         MADE_BY,
         parts,

@@ -64,7 +64,9 @@ from sfumato.masking.run import with_columns
 from sfumato.measures.risk.keys import keys_of
 from sfumato.release.changed import ChangedRelease
 from sfumato.release.ends import ends_named
+from sfumato.release.fragmented import rejoined
 from sfumato.release.recoded import Recoded, losses
+from sfumato.release.release_set import ReleaseSet
 from sfumato.release.request import recipes_of, roles_of, warn_of_undecided
 from sfumato.verbs import Names, anonymize
 from sfumato.verbs.mask import mask as mask_table
@@ -313,7 +315,7 @@ class _Task:
         """The figures of a release by a search."""
         r = self.roles
         bare = set(r.sensitive) - {name for criterion in point.criteria for name in criterion.needs}
-        release = anonymize(
+        release: Recoded | ReleaseSet = anonymize(
             self.frame, quasi=r.quasi, identifying=r.identifying, sensitive=r.sensitive,
             insensitive=(*r.insensitive, *self.free), weight=r.weight, unprotected=sorted(bare),
             require=point.criteria, search=point.search,
@@ -322,6 +324,8 @@ class _Task:
         )  # fmt: skip
         assert release.rows is not None  # the table is in memory
         check_cancelled()
+        if isinstance(release, ReleaseSet):
+            return self.taken_apart(release)
         verdict = release.solution.verdict
         asked = replace(release.request, recipes=self.recipes)  # a tree that was built has all values as leaves
         told = partial(_told, replace(release, request=asked))
@@ -331,6 +335,23 @@ class _Task:
             "loss": told(point.loss),
             "suppressed": verdict.suppressed,
             "classes": len(keys_of(release.table, list(case.columns)).classes),
+            "seconds": round(release.solution.seconds, 3),
+        }
+
+    def taken_apart(self, release: ReleaseSet) -> Row:
+        """The figures of a release in two tables, as readers put them together: to a row any value of its group."""
+        rows = release.rows
+        table = rejoined(release, self.seed or 0).select(
+            n for n in self.frame.columns if n not in self.roles.identifying
+        )
+        held = tuple(self.roles.sensitive)
+        case = replace(self.case(table, rows), perturbed=held, sampled=table.height < self.frame.height)
+        verdict = release.solution.verdict
+        return {
+            **self.measured(case),
+            "loss": None,
+            "suppressed": verdict.suppressed,
+            "classes": len(keys_of(table, list(case.columns)).classes),
             "seconds": round(release.solution.seconds, 3),
         }
 

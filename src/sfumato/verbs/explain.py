@@ -8,14 +8,18 @@ from typing import Any
 import polars as pl
 
 from sfumato.core.parameters import path_of
+from sfumato.core.protocols import PROVEN
+from sfumato.core.wording import count, listed
+from sfumato.criteria.sets import SET_PROMISES
 from sfumato.engines.files.bytes import read_back
 from sfumato.engines.labelled import labelled
 from sfumato.errors import PolicyError
 from sfumato.measures.table import TupleCounts
+from sfumato.release.data_files import has_several
 from sfumato.release.folder import Streamed, data_place, is_streamed, verify_folder, verify_manifest
 from sfumato.release.manifest import load_manifest, read_manifest
 from sfumato.release.release import Release
-from sfumato.release.verify import Verification
+from sfumato.release.verify import INTEGRITY, Verification
 from sfumato.report.explanation import Explanation, explanation
 from sfumato.report.files import as_verified
 from sfumato.report.manifest import spoken
@@ -64,6 +68,8 @@ def explain_folder(
 
     `table` has the rows, where they are a table of a database; without it those are not looked at, and verify is None.
     """
+    if has_several(folder):
+        return _explain_set(folder)
     data = read_manifest(folder).data
     manifest: dict[str, Any] = load_manifest(folder)
     chosen = spoken(manifest) if language is None else language_of(language)
@@ -84,3 +90,20 @@ def explain_folder(
             rows = data.forms.read(read_back(file, data.format, data.guarded))
     reach = reach_from(manifest, rows)
     return explanation(manifest, rows, reach, checked=True, where=str(folder), language=chosen), found
+
+
+def _explain_set(folder: Path) -> tuple[Explanation, Verification]:
+    """The same of tables that are published together, in English: what is promised of all of them is what counts."""
+    found, manifest = verify_folder(folder), load_manifest(folder)
+    names = [str(one.get("name") or one["file"]) for one in manifest["tables"]]
+    lines = [("What it is", f"{count(len(names), 'table')} published together: {listed(names)}.")]
+    for promise in found.promises:
+        if promise.model == INTEGRITY:
+            continue
+        known = "Proven" if promise.how == PROVEN else "By construction"
+        lines.append((known if promise.holds else "NOT KEPT", promise.sentence))
+        if promise.holds and promise.model in SET_PROMISES:
+            variant = SET_PROMISES[promise.model]
+            lines += [("It stops", variant.stops), ("It leaves open", variant.leaves)]
+    lines.append(("To check it", f"sfumato verify {folder}"))
+    return Explanation(tuple(lines)), found

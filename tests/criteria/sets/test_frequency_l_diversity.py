@@ -10,7 +10,7 @@ import pytest
 import sfumato as sf
 from sfumato.criteria.sets import SET_PROMISES, FrequencyLDiversity, set_promise
 from sfumato.criteria.sets.model import examined_set
-from sfumato.criteria.sets.published import Link, PublishedSet, PublishedTable
+from sfumato.criteria.sets.published import PublishedSet, PublishedTable, TableLink
 
 ROLES = {"group": "group", "disease": "sensitive", "count": "count"}
 
@@ -24,7 +24,7 @@ def published(groups: list[str | None], values: list[tuple[Any, Any, Any]]) -> P
             "quasi": PublishedTable("quasi", people, {"group": "group", "age": "quasi"}),
             "sensitive": PublishedTable("sensitive", counted, ROLES),
         },
-        [Link("join", ("quasi", "sensitive"), ("group",))],
+        [TableLink("join", ("quasi", "sensitive"), ("group",))],
     )  # fmt: skip
 
 

@@ -42,7 +42,7 @@ class PublishedTable:
 
 
 @dataclass(frozen=True)
-class Link:
+class TableLink:
     """What joins tables: columns that all of them have, the same people in all of them, or an earlier release, whose
     manifest has the hash `sha256`."""
 
@@ -57,7 +57,7 @@ class PublishedSet:
     """Tables that are published together, by name, and the links between them."""
 
     tables: Mapping[str, PublishedTable]
-    links: Sequence[Link] = field(default=())
+    links: Sequence[TableLink] = field(default=())
 
     def table(self, name: str) -> PublishedTable:
         """A table by its name; a PolicyError where it is not among them."""

@@ -192,6 +192,11 @@ class MemoryTable(Engine):
         places = plan.order.places(table)
         return table[places], rows[places]
 
+    def as_given(self, released: pl.DataFrame, rows: np.ndarray | None = None) -> Any:
+        """A frame of the kind that came in."""
+        own = [name for name in released.columns if name in self.frame.columns] if rows is not None else []
+        return leave(released, self.data, self.kind, rows, own)
+
     def kept(self, data: Any) -> MemoryTable:
         """A released frame."""
         return MemoryTable(data)

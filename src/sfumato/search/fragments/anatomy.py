@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -41,7 +42,7 @@ class Anatomy(Search):
     def __call__(self, problem: Problem) -> Solution:
         """Group the rows of the problem."""
         began = time.perf_counter()
-        attribute, l = asked_of(problem)
+        attribute, l = asked_of(problem.policy.require)
         cells = problem.cells
         histogram = cells.histograms[attribute]
         value = histogram.value[histogram.start[:-1]]  # rows of a cell have one: see `counted(..., jointly=True)`
@@ -71,9 +72,9 @@ class Anatomy(Search):
         return Solution(recoding, verdict, kept, False, groups, seconds, reproducible=self.seed is not None)
 
 
-def asked_of(problem: Problem) -> tuple[str, int]:
-    """The sensitive attribute, and how many different values every group needs."""
-    found = [(c.needs[0] if len(c.needs) == 1 else None, c.enough_values, c.model) for c in problem.policy.require]
+def asked_of(require: Iterable[Any]) -> tuple[str, int]:
+    """The sensitive attribute, and how many different values every group needs, two at least."""
+    found = [(c.needs[0] if len(c.needs) == 1 else None, c.enough_values, c.model) for c in require]
     if wrong := [model for attribute, enough, model in found if attribute is None or enough is None]:
         raise PolicyError(
             f"groups of rows whose quasi-identifiers are published as they are cannot keep {wrong[0]}",

@@ -208,7 +208,7 @@ def choices(progress: Any) -> dict[str, list[Any]]:
     from sfumato.search import SEARCHES
 
     return {
-        "searches": list(SEARCHES),
+        "searches": [name for name, one in SEARCHES.items() if not one.example.fragments],
         "thresholds": [[one.limit, one.use] for one in THRESHOLDS],
     }
 

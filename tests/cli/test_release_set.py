@@ -1,0 +1,112 @@
+"""Several tables from the shell: taken apart, verified, explained, signed, compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import sfumato as sf
+from sfumato.release.fragmented import rejoined
+from tests.cli.conftest import Run
+
+pytestmark = pytest.mark.slow
+
+ASKED = ("--quasi", "age,zip,sex", "--identifying", "name", "--sensitive", "disease", "--search", "anatomy seed=1")
+TWO = ("--require", "distinct-l-diversity disease 2", "--suppression", "0.5")
+
+
+def test_taken_apart_and_verified(run: Run, patients: Path, tmp_path: Path) -> None:
+    done = run("anonymize", patients, *ASKED, *TWO, "-o", "out")
+    assert done.code == 0, done.err
+    assert "2 tables: quasi with" in done.out
+    assert "holds  frequency-l-diversity (attribute=disease, l=2)" in done.out
+    assert "sfumato verify out" in done.out
+    assert {p.name for p in (tmp_path / "out").iterdir()} == {
+        "quasi.csv",
+        "sensitive.csv",
+        "manifest.json",
+        "report.html",
+    }
+    assert "disease" not in (tmp_path / "out" / "quasi.csv").read_text().splitlines()[0]
+    told = run("verify", "out")
+    assert (told.code, "every promise holds" in told.out) == (0, True)
+    assert "It leaves open: Rows stand as they are" in " ".join(run("explain", "out").out.split())
+    refused = run("risk", "out")
+    assert (refused.code, "holds several tables" in refused.err) == (2, True)
+    assert run("risk", "out/quasi.csv", "--quasi", "age,zip,sex").code == 0
+    lines = (tmp_path / "out" / "sensitive.csv").read_text().splitlines()
+    (tmp_path / "out" / "sensitive.csv").write_text("\n".join(lines[:-1]) + "\n")
+    assert run("verify", "out").code == 1
+
+
+def test_as_json_by_a_policy_file_and_the_same_again(run: Run, patients: Path, tmp_path: Path) -> None:
+    policy = f"""
+[input]
+path = "{patients}"
+[roles]
+identifying = ["name"]
+quasi = ["age", "zip", "sex"]
+sensitive = ["disease"]
+[[require]]
+model = "entropy-l-diversity"
+attribute = "disease"
+l = 1.5
+[search]
+method = "anatomy"
+seed = 3
+suppression = 0.5
+[output]
+path = "one"
+"""
+    (tmp_path / "policy.toml").write_text(policy)
+    done = run("anonymize", "policy.toml", "--json")
+    assert done.json["tables"].keys() == {"quasi", "sensitive"}
+    assert done.json["promises"][0]["how"] == "proven"
+    assert run("anonymize", "policy.toml", "-o", "two").code == 0
+    for name in ("quasi.csv", "sensitive.csv", "manifest.json", "report.html"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--k", "3"), "cannot keep k-anonymity"),
+        (("--require", "distinct-l-diversity disease 40"), "ask for l ="),
+        ((*TWO, "--numbers", "bounds"), "another form of labels"),
+        ((*TWO, "--internal-report", "mine.html"), "compares rows with the original"),
+    ],
+)
+def test_what_makes_no_sense_writes_nothing(
+    run: Run, patients: Path, tmp_path: Path, more: tuple[str], said: str
+) -> None:
+    done = run("anonymize", patients, *ASKED, *more, "-o", "out")
+    assert (done.code, said in done.err) == (2, True), done.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_signed(run: Run, patients: Path) -> None:
+    pytest.importorskip("cryptography")
+    assert run("anonymize", patients, *ASKED, *TWO, "-o", "out").code == 0
+    sf.new_key("steward.pem", passphrase=None)
+    assert sf.sign("out", key="steward.pem", name="Ann").valid
+    assert sf.verify("out").signature.valid  # type: ignore[union-attr]
+    Path("out", "quasi.csv").write_text("group\n1\n")
+    assert sf.verify("out").signature.valid is False  # type: ignore[union-attr]
+
+
+def test_compared_as_readers_put_it_together() -> None:
+    table = pl.DataFrame({"age": range(20, 60), "sex": ["F", "M"] * 20, "disease": ["a", "b", "c", "a", "d"] * 8})
+    asked = {"quasi": ["age", "sex"], "sensitive": ["disease"], "require": "distinct-l-diversity disease 2"}
+    found = sf.compare(table, search=["anatomy", "mondrian"], **asked)
+    one, other = (found.filter(pl.col("search") == name).to_dicts()[0] for name in ("anatomy", "mondrian"))
+    assert (one["status"], one["risk"], one["suppressed"]) == ("done", 1.0, 0)  # each row stands as it is
+    assert other["risk"] < 1
+    release = sf.anonymize(table, search=sf.Anatomy(seed=1), **asked)
+    again = rejoined(release, 1)
+    assert again.select("age", "sex").sort("age").equals(table.select("age", "sex"))
+    assert again["disease"].sort().equals(table["disease"].sort())
+    both = again.with_columns(group=release.tables["quasi"]["group"]).group_by("group", "disease").len("count")
+    counted = release.tables["sensitive"].with_columns(pl.col("count").cast(pl.UInt32))
+    assert both.sort("group", "disease").equals(counted.sort("group", "disease"))
