@@ -15,7 +15,7 @@ from sfumato.core.label_grammar import read_range
 from sfumato.errors import BrokenPromise, ColumnError, EmptyTable, Infeasible
 from sfumato.series import release as making
 from sfumato.series.kernels import take_signatures
-from sfumato.series.m_invariance import Signatures, eligible, groups_of
+from sfumato.series.m_invariance import Signatures, _forged, eligible, groups_of
 from sfumato.series.release import next_release
 from sfumato.series.state import Secret
 from tests.fuzz import FUZZ, examples
@@ -324,6 +324,21 @@ def test_tables_that_cannot_be_published(frame, error, match):
     with pytest.raises(error, match=match) as caught:
         next_release(frame, "id", ["age"], "disease", 2, None, SECRET)
     assert not any(f'"{value}"' in str(caught.value) for value in ("a", "b", "x"))
+
+
+def test_ids_of_another_kind_are_refused_for_nobody_would_be_known_again():
+    frame = _frame(id=[1, 2, 3])
+    _, state, _ = next_release(frame, "id", ["age"], "disease", 2, None, SECRET)
+    for ids in ([1.0, 2.0, 3.0], ["1", "2", "3"]):
+        with pytest.raises(ColumnError, match="another kind"):
+            next_release(frame.with_columns(id=pl.Series(ids)), "id", ["age"], "disease", 2, state, SECRET)
+
+
+def test_one_value_too_frequent_among_many_that_might_be():
+    left = np.zeros(2000, np.int64)
+    left[7] = 1_000_000
+    forged = _forged(left, 3, np.random.default_rng(1))
+    assert (forged[7], forged.sum(), forged.max() < 1_000_000) == (0, 2_000_000, True)
 
 
 def test_a_column_called_group_is_refused():

@@ -11,6 +11,8 @@ import numpy as np
 
 from sfumato.series.kernels import split_buckets, take_signatures
 
+MOST_DRAWN = 10**9 - 1  # that numpy draws from without putting back
+
 
 @dataclass(frozen=True, eq=False)
 class Signatures:
@@ -182,7 +184,8 @@ def _forged(left: np.ndarray, m: int, rng: np.random.Generator) -> np.ndarray:
     most, total = int(left.max(initial=0)), int(left.sum())
     if m * most <= total:
         return np.zeros_like(left)
-    return rng.multivariate_hypergeometric(most - left, m * most - total, method="marginals").astype(np.int64)
+    room = np.minimum(most - left, MOST_DRAWN // len(left))
+    return rng.multivariate_hypergeometric(room, m * most - total, method="marginals").astype(np.int64)
 
 
 def _split(

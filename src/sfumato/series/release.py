@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+from sfumato.core.hierarchy import kind_of
 from sfumato.core.labels import Labels, of_nodes, of_ranges
 from sfumato.core.microdata import Attribute, microdata
 from sfumato.core.printed import printed
@@ -61,6 +62,10 @@ def next_release(
     `values` are values that counterfeits may have beside those that were seen.
     """
     check_rows(frame, person, quasi, sensitive)
+    kind = kind_of(frame.schema[person])
+    if state is not None and kind != state.kind:
+        what = f'"{person}" is of another kind than in the release before, so that nobody would be known again'
+        raise ColumnError(what, got=kind, allowed=state.kind, hint="give the column the type that it had")
     number = 1 if state is None else state.number + 1
     rng = secret.generator(seed, number)
     people, frame, rows = _people(frame, person, secret, state)
@@ -92,7 +97,7 @@ def next_release(
     real = groups.row >= 0
     group[groups.row[real]] = names[groups.group[real]]
     after = _remembered(state, people, rows, groups.signature, code, group, number)
-    kept = State(number, m, person, tuple(quasi), sensitive, tuple(known), groups.signatures, after)
+    kept = State(number, m, person, kind, tuple(quasi), sensitive, tuple(known), groups.signatures, after)
     last = people.get_column("last").fill_null(-1).to_numpy()
     before = 0 if state is None else int((state.people.get_column("last") == number - 1).sum())
     stayed = int((last == number - 1).sum()) if number > 1 else 0

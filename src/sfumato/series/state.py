@@ -56,6 +56,7 @@ class State:
     number: int  # releases so far
     m: int
     person: str
+    kind: str  # of the ids: 7, 7.0 and "007" would be three people
     quasi: tuple[str, ...]
     sensitive: str
     values: tuple[str, ...]  # the text of each code
@@ -146,6 +147,7 @@ def pack(state: State, secret: Secret) -> bytes:
             "number": state.number,
             "m": state.m,
             "person": state.person,
+            "kind": state.kind,
             "quasi": list(state.quasi),
             "sensitive": state.sensitive,
             "values": list(state.values),
