@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from sfumato.criteria import RecursiveCLDiversity as RecursiveCLDiversity
     from sfumato.criteria import SampleUniqueness as SampleUniqueness
     from sfumato.criteria import TCloseness as TCloseness
+    from sfumato.criteria.sets import SET_PROMISES as SET_PROMISES
     from sfumato.engines.files.forms import ReadWarning as ReadWarning
     from sfumato.engines.files.table import scan as scan
     from sfumato.engines.order import RowOrderWarning as RowOrderWarning
@@ -104,6 +105,7 @@ if TYPE_CHECKING:
     from sfumato.release.destination import Table as Table
     from sfumato.release.recoded import Recoded as Recoded
     from sfumato.release.release import Release as Release
+    from sfumato.release.release_set import ReleaseSet as ReleaseSet
     from sfumato.release.request import RoleWarning as RoleWarning
     from sfumato.release.request import UnprotectedWarning as UnprotectedWarning
     from sfumato.release.signature import new_key as new_key
@@ -240,6 +242,7 @@ _HOMES = {
         "DifferentialPrivacy",
         "CRITERIA",
     ),
+    "sfumato.criteria.sets": ("SET_PROMISES",),
     "sfumato.losses": (
         "LM",
         "NCP",
@@ -336,6 +339,7 @@ _HOMES = {
     ),
     "sfumato.release.value_map": ("ValueMap",),
     "sfumato.release.release": ("Release",),
+    "sfumato.release.release_set": ("ReleaseSet",),
     "sfumato.release.recoded": ("Recoded",),
     "sfumato.masking.masked_release": ("MaskedRelease",),
     "sfumato.synthetic.synthesized_release": ("SynthesizedRelease",),
