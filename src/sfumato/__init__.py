@@ -163,6 +163,8 @@ if TYPE_CHECKING:
     from sfumato.search.microaggregation import IndividualRanking as IndividualRanking
     from sfumato.search.microaggregation import RefinedMicroaggregation as RefinedMicroaggregation
     from sfumato.search.microaggregation import RobustMicroaggregation as RobustMicroaggregation
+    from sfumato.series.republish import Republished as Republished
+    from sfumato.series.republish import republish as republish
     from sfumato.synthetic import AIM as AIM
     from sfumato.synthetic import GENERATORS as GENERATORS
     from sfumato.synthetic import MST as MST
@@ -385,6 +387,10 @@ _HOMES = {
         "PrivBayes",
         "SequentialTrees",
         "load_model",
+    ),
+    "sfumato.series.republish": (
+        "Republished",
+        "republish",
     ),
     "sfumato.masking": (
         "Rounding",

@@ -32,6 +32,7 @@ def test_the_commands() -> None:
         "synth",
         "pseudonyms",
         "baskets",
+        "republish",
         "verify",
         "sign",
         "report",

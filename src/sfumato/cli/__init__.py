@@ -24,6 +24,7 @@ from sfumato.cli.options import grouped, help_text
 from sfumato.cli.pseudonyms import pseudonyms
 from sfumato.cli.query import query
 from sfumato.cli.report import report
+from sfumato.cli.republish import republish
 from sfumato.cli.risk import risk
 from sfumato.cli.sign import sign
 from sfumato.cli.studio import studio
@@ -50,6 +51,7 @@ for name, command in (
     ("synth", synth),
     ("pseudonyms", pseudonyms),
     ("baskets", baskets),
+    ("republish", republish),
     ("verify", verify),
     ("sign", sign),
     ("report", report),

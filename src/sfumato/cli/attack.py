@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from sfumato.cli import inputs, options
 from sfumato.cli.console import Progress, notes, publish, refuse_existing, say
@@ -29,13 +30,22 @@ def attack(
     external: Annotated[
         Path | None, option("--external", "A table of people an attacker knows.", ATTACKS, "FILE")
     ] = None,
-    original: Annotated[Path | None, option("--original", "The table behind the release.", ATTACKS, "FILE")] = None,
+    original: Annotated[
+        list[Path] | None, option("--original", "The table behind the release; of a series, one each.", ATTACKS, "FILE")
+    ] = None,
     holdout: Annotated[
         Path | None, option("--holdout", "People like those, who are not in it.", ATTACKS, "FILE")
     ] = None,
     releases: Annotated[
         list[Path] | None, option("--release", "Another release about the same people; repeatable.", ATTACKS, "TARGET")
     ] = None,
+    series: Annotated[
+        str | None, option("--releases", "A series: this release, and the TARGETs after it.", ATTACKS, "TARGET")
+    ] = None,
+    person: Annotated[
+        str | None, option("--person", "Of a series: who is who in the tables of --original.", ATTACKS, "A")
+    ] = None,
+    m: Annotated[int, option("--m", "Of a series: values that should be left: 2 (default).", ATTACKS, "N")] = 2,
     key: Annotated[str | None, option("--key", "Column that tells who is who, in both; or A=B.", ATTACKS, "A")] = None,
     columns: options.ColumnOptions,
     wildcard: Annotated[bool, option("--wildcard", "A missing value matches any value.", ATTACKS)] = False,
@@ -58,13 +68,18 @@ def attack(
     from sfumato.core import compiled as kernels
     from sfumato.errors import PolicyError
 
+    if series is not None or person is not None:
+        return _attack_series([*([] if series is None else [series]), *(target or ())], locals())
     if key is not None and external is None:
         raise PolicyError("--key tells who is who in the table of --external, and there is none")
+    if original is not None and len(original) > 1:
+        raise PolicyError("several tables of --original are those behind the --releases of a series")
     path = inputs.in_memory("attack", target, reading)
     refuse_existing(document.output, document.overwrite)
     with Progress("reading") as progress, notes() as told:
         data = inputs.table(path, reading.reader, other=False)
-        people, known, others = (inputs.table(file, reading.reader) for file in (original, external, holdout))
+        before = original[0] if original else None
+        people, known, others = (inputs.table(file, reading.reader) for file in (before, external, holdout))
         kernels.warn_of_compiling(progress)
         found = sf.attack(
             data,
@@ -86,6 +101,51 @@ def attack(
         )
     publish(found, document, told, as_json, lambda: _show(found, external is not None))
     return 0
+
+
+def _attack_series(releases: list[str], asked: Mapping[str, Any]) -> int:
+    """The attack on a series: the intersection of its releases, by who was in which."""
+    import sfumato as sf
+    from sfumato.errors import PolicyError
+
+    others = {"--external": "external", "--holdout": "holdout", "--release": "releases", "--key": "key"}
+    if given := [flag for flag, name in others.items() if asked[name]]:
+        raise PolicyError(f"{given[0]} is for the attacks on one release", hint="leave it out for a series")
+    if asked["person"] is None or not asked["original"]:
+        hint = "--person id --original january.csv --original february.csv"
+        raise PolicyError("an attack on a series needs the tables behind the releases, and who is who", hint=hint)
+    document, columns, reading = asked["document"], asked["columns"], asked["reading"]
+    refuse_existing(document.output, document.overwrite)
+    with Progress("reading") as progress, notes() as told:
+        known = options.names(columns.quasi)
+        found = sf.attack(
+            None,
+            None,
+            [inputs.table(file, reading.reader) for file in asked["original"]],
+            quasi=None if known is None else [n for part in known for n in ([part] if isinstance(part, str) else part)],
+            sensitive=options.joined(columns.sensitive),
+            releases=[inputs.table(Path(one), reading.reader) for one in releases],
+            person=asked["person"],
+            m=asked["m"],
+            hierarchies=columns.recipes(),
+            wildcard=asked["wildcard"] or None,
+            seed=asked["seed"],
+            trials=asked["trials"],
+            most=asked["most"],
+            progress=progress,
+        )
+    publish(found, document, told, asked["as_json"], lambda: _show_series(found))
+    return 0
+
+
+def _show_series(found: AttackResults) -> None:
+    for name, tried in found.items():
+        low, high = map(percent, tried["interval"])
+        say(f"{name}: {percent(tried['success'])} pinned, {percent(tried['baseline'])} by guessing")
+        say(f"  95% interval {low} to {high}; {number(tried['trials'])} people tried")
+        say(f"  {tried['sentence']}")
+        if tried["exposed"]:
+            say(f"  most exposed rows of the last original: {', '.join(map(str, tried['exposed']))}")
 
 
 def _show(found: AttackResults, external: bool) -> None:

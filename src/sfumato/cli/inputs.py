@@ -31,6 +31,7 @@ INSTEAD = {  # of commands that need the table in memory
     "compare": "compare on one file of it, or on a sample, then anonymize all of it in the way that does best",
     "choose": "choose on one file of it, or on a sample, then anonymize all of it with that k",
     "lattice": "look at the lattice of one file of it, or of a sample",
+    "republish": "who stays and who leaves is found out in memory: publish a sample, or fewer columns",
     "report": "sfumato anonymize writes report.html beside a release, and sfumato verify and risk measure any table",
 }
 

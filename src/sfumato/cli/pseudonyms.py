@@ -156,9 +156,9 @@ def _read(place: Path, steps: list[Masker]) -> pl.DataFrame:
 
 def _write(frame: pl.DataFrame, target: Path, overwrite: bool) -> None:
     """A table that names people, or new pseudonyms, in a file that its owner alone may read."""
+    from sfumato.core.private import private_file
     from sfumato.engines.atomic import atomic_file
     from sfumato.engines.files.bytes import FORMATS, write_table
-    from sfumato.pseudonyms.key_file import private_file
 
     place = private_file(target, "a table that leads back to people")
     suffix = target.suffix.removeprefix(".").lower()

@@ -11,8 +11,10 @@ import numpy as np
 
 from sfumato.core.exact import EPOCH, zoned
 from sfumato.core.hierarchy import Categories
-from sfumato.core.label_grammar import LONGEST_LIST, STAR, range_text, read_decade, read_range
+from sfumato.core.label_grammar import LONGEST_LIST, LONGEST_SET, STAR, range_text, read_decade, read_range
 from sfumato.core.microdata import Attribute
+
+FEW = 2 * LONGEST_SET  # values of a set that are looked at whether they are all printed
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +57,10 @@ class Labels:
                 words.append(STAR)
             elif ordered:
                 words.append(range_text(text[lo], text[hi]))
-            else:
-                words.append(self.attribute.categories.set_text(text[lo : hi + 1]))
+            else:  # of a long set the first and the last are printed, unless all are
+                few = hi - lo < FEW or self.attribute.categories.sequence in ("words", "similar")
+                values = text[lo : hi + 1] if few else (*text[lo : lo + FEW], text[hi])
+                words.append(self.attribute.categories.set_text(values))
         return tuple(words)
 
     @cached_property

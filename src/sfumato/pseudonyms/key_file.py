@@ -16,6 +16,7 @@ import numpy as np
 
 from sfumato.core.fingerprint import key as owners_key
 from sfumato.core.parameters import path_of, whole_number
+from sfumato.core.private import private_file, refuse_open
 from sfumato.engines.atomic import atomic_file
 from sfumato.engines.documents import read_document
 from sfumato.errors import OutputError, PolicyError, ReadError
@@ -41,21 +42,6 @@ class KeyFile:
                 allowed=f"1 to {len(self.keys)}",
             )
         return self.keys[wanted - 1]
-
-
-def private_file(path: Any, what: str) -> Path:
-    """The place of a file that must never be published: ~ is the home, and no folder above it may be a release."""
-    place = path_of(path).expanduser()
-    for folder in {*place.absolute().parents, *place.resolve().parents}:
-        if (folder / "manifest.json").exists():
-            raise OutputError(f"{folder} is a release, and {what} must not be published", hint="keep it elsewhere")
-    return place
-
-
-def refuse_open(place: Path, what: str) -> None:
-    """Refuse a private file that others may read."""
-    if os.name != "nt" and place.stat().st_mode & 0o077:
-        raise ReadError(f'{what} "{place}" can be read by others', hint=f"chmod 600 {place}")
 
 
 def new(path: str | Path) -> KeyFile:

@@ -10,6 +10,7 @@ import polars as pl
 
 from sfumato.core.masked import Context
 from sfumato.core.parameters import known_columns
+from sfumato.core.private import private_file
 from sfumato.core.protocols import Masker
 from sfumato.core.random_stream import RandomStream
 from sfumato.core.registry import variant_name
@@ -42,7 +43,7 @@ def rotate(path: str | Path) -> dict[str, int]:
 
     Gives the latest generation, of a vault by domain, of a key file under "key". Steps use it from now on.
     """
-    place = key_file.private_file(path, "a key or a vault")
+    place = private_file(path, "a key or a vault")
     if place.is_file() and _begins(place) == SQLITE:
         return vault.add_generation(place)
     return {"key": len(key_file.add_generation(place).keys)}

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from sfumato.core.private import private_file, refuse_open
 from sfumato.errors import OutputError, PolicyError, ReadError
-from sfumato.pseudonyms.key_file import private_file, refuse_open
 from sfumato.pseudonyms.keyed_tokens import spelled
 
 ID = 0x5F0A7017  # in the header of the file: it is a vault

@@ -24,6 +24,7 @@ from sfumato.release.recoded import Recoded
 from sfumato.release.release import Release
 from sfumato.release.request import warn_of_unmeasured
 from sfumato.synthetic.synthesized_release import SynthesizedRelease
+from sfumato.verbs.attack_series import attack_series
 from sfumato.verbs.out_of_core import NO_NUMBERS, fitting, in_memory, refuse_risks, utility_of_counts
 from sfumato.verbs.synthetic_measures import (
     OF_PEOPLE,
@@ -380,7 +381,7 @@ def utility(
 
 @cancellable
 def attack(
-    released: Any,
+    released: Any = None,
     external: Any = None,
     original: Any = None,
     *,
@@ -389,6 +390,8 @@ def attack(
     truth: Any = None,
     holdout: Any = None,
     releases: Sequence[Any] = (),
+    person: str | None = None,
+    m: int = 2,
     hierarchies: Mapping[str, Any] | None = None,
     wildcard: bool | None = None,
     seed: int = 0,
@@ -408,6 +411,9 @@ def attack(
         equally long table whose records fit those in the same place, and not known otherwise.
     original: the table behind the release. holdout: people like those in it who are not. releases: other releases about
         the same people. hierarchies: column to the hierarchy that explains its labels.
+    person: of a table that was released again and again, the column that says who is who in `original`, which is then a
+        list of the tables behind `releases`, one each. Only the intersection of all of them is tried; `m` is how many
+        values should be left of everybody at least.
     wildcard: whether a missing released value matches any value. seed, trials, most: the seed of what is drawn, how
         many records each attack tries, and how many row numbers it names. upper, lower: the match probabilities from
         which on probabilistic linkage calls a pair a link, and one for review. progress: as for `anonymize`.
@@ -429,6 +435,15 @@ def attack(
     from sfumato.measures.attacks.summary import ON_CLASSES, AttackResults, listed_releases
 
     (progress or quiet)("attacking", None)
+    if person is not None:
+        series = [*([] if released is None else [released]), *listed_releases(releases)]
+        return attack_series(
+            series, original, person, _source, m=m, quasi=quasi, sensitive=sensitive, hierarchies=hierarchies,
+            wildcard=bool(wildcard), seed=seed, trials=trials, most=most,
+        )  # fmt: skip
+    if released is None:
+        hint = 'of a series, name also the tables behind: original=[...], person="id"'
+        raise PolicyError("there is no release to attack", hint=hint)
     source = _source(released)
     table = source.frame("the success of attacks")
     people = source.original if original is None else enter(in_memory(original, "the success of attacks"))[0]

@@ -140,3 +140,44 @@ def test_texts_and_numbers_say_the_same_of_members_and_of_several_releases(seed:
     known = [[values for values in sets if values] for sets in left]
     pinned = [bool(sets) and set.intersection(*sets) == {s} for sets, (_, _, s) in zip(known, some.rows(), strict=True)]
     assert whose == {"numbers": np.mean(pinned), "texts": np.mean(pinned)}
+
+
+FIRST = {"age": ["30-39", "30-39"], "disease": ["flu", "ulcer"]}
+NAIVE = {"age": ["30-49", "30-49"], "disease": ["flu", "cold"]}
+INVARIANT = {"age": ["30", "30", "40", "40"], "disease": ["flu", "ulcer", "cold", "ulcer"]}
+MONTHS = [
+    {"id": ["Ann", "Bob"], "age": [30, 32], "disease": ["flu", "ulcer"]},
+    {"id": ["Ann", "Cid"], "age": [30, 40], "disease": ["flu", "cold"]},
+]
+
+
+def test_ann_is_pinned_by_who_was_in_which_release() -> None:
+    found = intersection([FIRST, NAIVE], MONTHS, ["age"], "disease", person="id")
+    assert (found.success, found.exposed, found.trials) == (pytest.approx(1 / 3), (0,), 3)
+    assert found.details["alone"] == [0, 0]
+    assert found.details["fewer values than m"] == {"m": 2, "people": 1, "share": pytest.approx(1 / 3)}
+    safe = intersection([FIRST, INVARIANT], MONTHS, ["age"], "disease", person="id")
+    assert safe.success == 0
+    assert safe.details["fewer values than m"]["people"] == 0
+    assert safe.details["average values left"] == 2
+
+
+def test_publishers_of_other_columns_pin_people_together() -> None:
+    """Two hospitals release the same person by other quasi-identifiers."""
+    one = {"age": ["30-39", "30-39"], "disease": ["flu", "ulcer"]}
+    other = {"zip": ["1*", "1*"], "disease": ["flu", "cold"]}
+    people = [
+        {"id": ["Ann", "Bob"], "age": [30, 32], "zip": ["10", "20"], "disease": ["flu", "ulcer"]},
+        {"id": ["Eve", "Ann"], "age": [50, 30], "zip": ["11", "10"], "disease": ["cold", "flu"]},
+    ]
+    found = intersection([one, other], people, ["age", "zip"], "disease", person="id")
+    assert (found.success, found.exposed) == (pytest.approx(1 / 3), (1,))  # Ann, who is row 1 of the last table
+
+
+def test_the_tables_behind_a_series_are_as_many_as_its_releases() -> None:
+    with pytest.raises(errors.PolicyError, match="behind each release"):
+        intersection([FIRST, NAIVE], MONTHS[:1], ["age"], "disease", person="id")
+    twice = {**MONTHS[0], "id": ["Ann", "Ann"]}
+    with pytest.raises(errors.ColumnError, match="somebody else in every row") as caught:
+        intersection([FIRST, NAIVE], [twice, MONTHS[1]], ["age"], "disease", person="id")
+    assert "Ann" not in str(caught.value)

@@ -14,9 +14,20 @@ from sfumato.core.registry import Registry, Variant
 from sfumato.criteria.sets.frequency_l_diversity import FrequencyLDiversity
 from sfumato.criteria.sets.hkp_coherence import HKPCoherence
 from sfumato.criteria.sets.km_anonymity import KMAnonymity
+from sfumato.criteria.sets.m_invariance import MInvariance
+from sfumato.criteria.sets.m_uniqueness import MUniqueness
 from sfumato.criteria.sets.view_k_anonymity import ViewKAnonymity
 
-__all__ = ["SET_PROMISES", "FrequencyLDiversity", "HKPCoherence", "KMAnonymity", "ViewKAnonymity", "set_promise"]
+__all__ = [
+    "SET_PROMISES",
+    "FrequencyLDiversity",
+    "HKPCoherence",
+    "KMAnonymity",
+    "MInvariance",
+    "MUniqueness",
+    "ViewKAnonymity",
+    "set_promise",
+]
 
 _OURS: tuple[Variant[SetPromise], ...] = (
     Variant(
@@ -55,6 +66,24 @@ _OURS: tuple[Variant[SetPromise], ...] = (
         stops="Rebuilding who has which value by joining the tables, with the conditions that they were selected by.",
         leaves="The k values need not be equally probable, and may mean much the same. Whoever knows single people, or "
         "has another table about them, can rule some out.",
+    ),
+    Variant(
+        MUniqueness,
+        example=MUniqueness("disease", 3),
+        cite="Xiao and Tao 2007",
+        words="m-uniqueness of groups",
+        stops="Learning the sensitive value of a person whose group is known, from this release alone.",
+        leaves="That a person is in the table, and the range of their quasi-identifiers, is known. Values that are "
+        "alike, as two kinds of cancer are, count as different.",
+    ),
+    Variant(
+        MInvariance,
+        example=MInvariance("disease", 3),
+        cite="Xiao and Tao 2007",
+        words="m-invariance over releases",
+        stops="Learning the sensitive value of a person by intersecting the groups that they are in over releases.",
+        leaves="Who knows the values of others in a group learns more of the rest. A value that nobody had before is "
+        "that of somebody who arrived, unless counterfeits may have it.",
     ),
 )
 SET_PROMISES = Registry("set_promises", "promise about several tables", (SetPromise,), {v.name: v for v in _OURS})

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.cells import count_histogram
-from sfumato.core.parameters import Written, checked, column_names, known_columns
+from sfumato.core.parameters import Whole, Written, checked, column_names, known_columns
 from sfumato.core.printed import printed
 from sfumato.core.wording import percent
 from sfumato.engines.memory.table import enter
@@ -29,6 +29,8 @@ def intersection(
     sensitive: Annotated[str, SENSITIVE],
     *,
     key: Annotated[str | None, COLUMN] = None,
+    person: Annotated[str | None, COLUMN] = None,
+    m: Annotated[int, Whole(2, help="how many values should be left at least")] = 2,
     hierarchies: Annotated[Mapping[str, Any] | None, HIERARCHIES] = None,
     wildcard: Annotated[bool, WILDCARD] = False,
     trials: Annotated[int, ATTEMPTS] = TRIALS,
@@ -48,12 +50,18 @@ def intersection(
         Two releases or more. Each is matched on those of the quasi-identifiers that it has; one without the sensitive
         column says nothing of it.
     original
-        The people, with their quasi-identifiers and, where known, the sensitive value.
+        The people, with their quasi-identifiers and, where known, the sensitive value. Of a table that was released
+        again and again, the list of what it was each time, and `person`: the attacker then knows who was in it when.
     quasi, sensitive
         The quasi-identifying columns, and the sensitive one.
     key
         A column of the original and of every release that says which record is whose: the attacker then finds the
         class of a person even where labels overlap, and knows in which releases the person is.
+    person
+        The column of the originals that says who is who; the releases do not have it. The value of a person is the
+        first that they had.
+    m
+        With `person`, for how many people fewer values than this are left is counted too.
     hierarchies
         Column to the hierarchy that explains its labels.
     wildcard
@@ -79,41 +87,99 @@ def intersection(
     """
     if isinstance(releases, str | Path) or not isinstance(releases, Sequence) or not releases:
         raise PolicyError("releases must be a list of tables", got=type(releases).__name__)
-    tables, people = [enter(release)[0] for release in releases], enter(original)[0]
+    tables = [enter(release)[0] for release in releases]
     names = tuple(dict.fromkeys(column_names(quasi, "quasi")))
-    known_columns((*names, *([] if key is None else [key])), people.columns, "the original")
-    telling = [table for table in tables if sensitive in table.columns]
+    telling = [i for i, table in enumerate(tables) if sensitive in table.columns]
     if not telling:
         raise ColumnError(f'no release has the column "{sensitive}"')
     trials, rng = drawing(trials, seed)
-    rows = sample(rng, people.height, trials)
     number: dict[str | None, int] = {}
     encoded = Encoded()
-    every = [
-        _candidates(table, people, rows, names, sensitive, key, hierarchies, wildcard, number, encoded)
-        for table in telling
-    ]
-    truth = _truth(people, rows, sensitive, number, encoded)
+    common = (sensitive, key, hierarchies, wildcard, number, encoded)
+    every: list[list[np.ndarray | None]] = []
+    if person is None:
+        people = enter(original)[0]
+        known_columns((*names, *([] if key is None else [key])), people.columns, "the original")
+        rows = sample(rng, people.height, trials)
+        every = [_candidates(tables[i], people, rows, names, *common) for i in telling]
+        truth = _truth(people, rows, sensitive, number, encoded)
+    else:
+        if key is not None:
+            raise PolicyError("key is a column of the releases, and person one of the originals", hint="name one")
+        originals = _originals(original, len(tables), person, names)
+        where = _rows_of_people(originals, person)
+        rows = sample(rng, len(where), trials)
+        truth = np.full(len(rows), -1)
+        for i in telling:
+            place = where[rows, i]
+            there = np.flatnonzero(place >= 0)
+            found = _candidates(tables[i], originals[i], place[there], names, *common)
+            listed: list[np.ndarray | None] = [None] * len(rows)
+            for at, values in zip(there.tolist(), found, strict=True):
+                listed[at] = values
+            every.append(listed)
+        knows = all(sensitive in table.columns for table in originals)
+        for i in reversed(range(len(originals)) if knows else ()):  # the first value that they had stays
+            there = np.flatnonzero(where[rows, i] >= 0)
+            own = _truth(originals[i], where[rows[there], i], sensitive, number, encoded)
+            assert own is not None
+            truth[there] = own
+        truth = truth if knows else None
     left = [_common([found[i] for found in every]) for i in range(len(rows))]
     hit = _pinned(left, truth)
     alone = [float(_pinned([f if f is not None else np.empty(0) for f in found], truth).mean()) for found in every]
-    whole = _common([np.array(sorted({number[t] for t in encoded(table, sensitive)[0].text})) for table in telling])
+    whole = _common([np.array(sorted({number[t] for t in encoded(tables[i], sensitive)[0].text})) for i in telling])
     baseline = float(_pinned([whole] * len(rows), truth).mean())
     successes = int(hit.sum())
+    below = int(sum(0 < len(values) < m for values in left))
     sentence = (
         f'The {len(telling)} releases together leave one value of "{sensitive}" for {records(successes, len(rows))}; '
         f"the most telling of them alone does for {percent(max(alone))}."
     )
-    details = {
+    if person is not None:
+        sentence += f" Fewer than {m} values are left for {records(below, len(rows))}."
+    details: dict[str, Any] = {
         "column": sensitive,
         "releases": len(telling),
         "alone": alone,
         "average values left": float(np.mean([len(values) for values in left])),
     }
-    exposed = worst(np.zeros(len(rows)), hit, most, rows)
+    if person is None:
+        exposed = worst(np.zeros(len(rows)), hit, most, rows)
+    else:
+        details["fewer values than m"] = {"m": m, "people": below, "share": below / len(rows)}
+        # rows of the last original: those of the people who are in it
+        last = where[rows, -1]
+        exposed = worst(np.zeros(len(rows)), hit & (last >= 0), most, last)
     return outcome(
         "intersection", successes, len(rows), baseline, exposed, sentence, seed=seed, of="original", details=details
     )
+
+
+def _originals(given: Any, releases: int, person: str, quasi: Sequence[str]) -> list[pl.DataFrame]:
+    """The table behind each release, with who is who."""
+    if isinstance(given, str | Path) or not isinstance(given, Sequence) or len(given) != releases:
+        got = f"{len(given)} tables" if isinstance(given, list | tuple) else type(given).__name__
+        what = "with person, the original is a list of the table behind each release"
+        raise PolicyError(what, got=got, allowed=f"{releases} tables")
+    found = [enter(one)[0] for one in given]
+    for table in found:
+        known_columns((person, *quasi), table.columns, "an original")
+        ids = printed(table.get_column(person))
+        if ids.null_count() or ids.n_unique() < table.height:
+            raise ColumnError(f'"{person}" must name somebody else in every row of an original')
+    return found
+
+
+def _rows_of_people(originals: Sequence[pl.DataFrame], person: str) -> np.ndarray:
+    """The row of everybody in each of the tables, -1 where they are not in it; in the order in which they came."""
+    ids = [printed(table.get_column(person)).alias("id").to_frame() for table in originals]
+    everybody = pl.concat(ids).unique(maintain_order=True)
+    found = [
+        everybody.join(one.with_row_index("row"), on="id", how="left", maintain_order="left").get_column("row")
+        for one in ids
+    ]
+    return np.stack([row.cast(pl.Int64).fill_null(-1).to_numpy() for row in found], axis=1)
 
 
 def _candidates(

@@ -1,0 +1,217 @@
+"""m-invariance: groups of a table that is published again, so that no series of releases tells a value apart.
+
+Xiao and Tao, "m-Invariance: towards privacy preserving re-publication of dynamic datasets", SIGMOD 2007.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.series.kernels import split_buckets, take_signatures
+
+MOST_DRAWN = 10**9 - 1  # that numpy draws from without putting back
+
+
+@dataclass(frozen=True, eq=False)
+class Signatures:
+    """Sets of sensitive values: those of set s are `values[start[s]:start[s + 1]]`, as codes, sorted; no set twice.
+
+    A slot is one value of one set: its number is its index in `values`.
+    """
+
+    start: np.ndarray
+    values: np.ndarray
+
+    @classmethod
+    def none(cls) -> Signatures:
+        """No sets."""
+        return cls(np.zeros(1, np.int64), np.zeros(0, np.int64))
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    @property
+    def size(self) -> np.ndarray:
+        """How many values each set has."""
+        return np.diff(self.start)
+
+    @property
+    def of_slot(self) -> np.ndarray:
+        """The set of each slot."""
+        return np.repeat(np.arange(len(self)), self.size)
+
+    def slots(self, sets: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """The slot of each pair of a set and a value, -1 where the set lacks the value."""
+        if not len(self.values):
+            return np.full(len(sets), -1, np.int64)
+        base = int(max(self.values.max(), values.max(initial=0))) + 1
+        keys, asked = self.of_slot * base + self.values, sets * base + values
+        found = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
+        return np.where(keys[found] == asked, found, -1)
+
+    def joined(self, others: Signatures) -> tuple[Signatures, np.ndarray]:
+        """These and others, none twice, and the number that each of the others has among them."""
+        start = np.concatenate([self.start, others.start[1:] + self.start[-1]])
+        values, size = np.concatenate([self.values, others.values]), np.diff(start)
+        first = np.arange(len(size))  # the first of the sets that are equal to each
+        for wide in np.unique(size):
+            alike = np.flatnonzero(size == wide)
+            table = np.sort(values[start[alike][:, None] + np.arange(wide)], axis=1)
+            values[start[alike][:, None] + np.arange(wide)] = table
+            _, at, of = np.unique(table, axis=0, return_index=True, return_inverse=True)
+            first[alike] = alike[at[of.reshape(-1)]]
+        kept = first == np.arange(len(size))
+        number = np.cumsum(kept) - 1
+        found = Signatures(np.concatenate([[0], np.cumsum(size[kept])]), values[np.repeat(kept, size)])
+        return found, number[first][len(self) :]
+
+
+@dataclass(frozen=True, eq=False)
+class InvariantGroups:
+    """The rows that are published: `row` of the table, -1 for a counterfeit, its value and its group.
+
+    Rows are ordered by group; `signature` is of each row of the table, among `signatures`.
+    """
+
+    row: np.ndarray
+    value: np.ndarray
+    group: np.ndarray
+    signature: np.ndarray
+    signatures: Signatures
+
+    @property
+    def start(self) -> np.ndarray:
+        """The first row of each group."""
+        return np.flatnonzero(np.diff(self.group, prepend=-1))
+
+    @property
+    def counterfeits(self) -> np.ndarray:
+        """How many rows of each group stand for nobody."""
+        return np.add.reduceat((self.row < 0).astype(np.int64), self.start) if len(self.row) else np.zeros(0, np.int64)
+
+
+def eligible(counts: np.ndarray, m: int) -> bool:
+    """Whether no value has more than an m-th of the rows.
+
+    >>> eligible(np.array([3, 2, 1]), 2), eligible(np.array([4, 2, 1]), 2)
+    (True, False)
+    """
+    return bool(m * counts.max(initial=0) <= counts.sum())
+
+
+def groups_of(
+    points: np.ndarray,
+    value: np.ndarray,
+    signature: np.ndarray,
+    signatures: Signatures,
+    values: int,
+    m: int,
+    rng: np.random.Generator,
+) -> InvariantGroups:
+    """The groups of the next release.
+
+    Division: who has a signature stays under it. Balancing: what its bucket lacks of a value is filled with arriving
+    people who have it, then with counterfeits. Assignment: the other arriving people take the signatures of the most
+    frequent values, filled up with counterfeits of values drawn by chance where one value is too frequent. Split: each
+    bucket is cut into groups of one row per value that are neighbours.
+
+    Parameters
+    ----------
+    points
+        Where each row stands on each quasi-identifier, scaled alike.
+    value
+        The code of the value that each row is published with, below `values`.
+    signature
+        The number of each row's signature, which has its value, or -1 for who arrives.
+    signatures
+        The sets that were used so far.
+    values
+        How many values there are; counterfeits have any of them.
+    m
+        The fewest values of a new signature.
+    rng
+        What is drawn by chance is drawn from it, and must stay secret.
+    """
+    stays, arrives = np.flatnonzero(signature >= 0), np.flatnonzero(signature < 0)
+    slot = signatures.slots(signature[stays], value[stays])
+    # balancing
+    there = np.bincount(slot, minlength=len(signatures.values))
+    height = np.maximum.reduceat(there, signatures.start[:-1]) if len(signatures) else np.zeros(0, np.int64)
+    lacking = np.repeat(height, signatures.size) - there
+    arrives = rng.permutation(arrives)
+    arrives = arrives[np.argsort(value[arrives], kind="stable")]
+    coming = np.bincount(value[arrives], minlength=values)
+    filled = _filled(lacking, signatures.values, coming, rng)
+    used = np.bincount(signatures.values, weights=filled, minlength=values).astype(np.int64)
+    nth = np.arange(len(arrives)) - np.repeat(np.cumsum(coming) - coming, coming)
+    fills, rest = arrives[nth < used[value[arrives]]], arrives[nth >= used[value[arrives]]]
+    by_value = np.argsort(signatures.values, kind="stable")
+    # assignment
+    left = coming - used
+    forged = _forged(left, m, rng)
+    start, taken, often = take_signatures(left + forged, rng.permutation(values), m)
+    new = Signatures(start, taken) if len(start) else Signatures.none()
+    every, number = signatures.joined(new)
+    entry = every.slots(np.repeat(number, new.size), taken)
+    order = np.argsort(taken, kind="stable")
+    of_rest = np.repeat(entry[order], np.repeat(often, new.size)[order])
+    rest = rng.permutation(np.concatenate([rest, -1 - np.repeat(np.arange(values), forged)]))
+    rest = rest[np.argsort(np.where(rest < 0, -1 - rest, value[np.maximum(rest, 0)]), kind="stable")]
+    # the sets that were there keep their numbers, so their slots too
+    units = np.concatenate([stays, fills, np.full(int((lacking - filled).sum()), -1), np.maximum(rest, -1)])
+    slots = np.concatenate(
+        [slot, np.repeat(by_value, filled[by_value]), np.repeat(np.arange(len(lacking)), lacking - filled), of_rest]
+    )
+    return _split(points, units, slots, every, rng, len(value))
+
+
+def _filled(lacking: np.ndarray, values: np.ndarray, coming: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """How many of the rows that each slot lacks are filled by arriving people: all while there are some."""
+    order = rng.permutation(len(values))
+    order = order[np.argsort(values[order], kind="stable")]
+    before = np.cumsum(lacking[order]) - lacking[order]
+    first = np.flatnonzero(np.diff(values[order], prepend=-1))
+    before -= np.repeat(before[first], np.diff(np.append(first, len(order))))
+    filled = np.empty_like(lacking)
+    filled[order] = np.clip(coming[values[order]] - before, 0, lacking[order])
+    return filled
+
+
+def _forged(left: np.ndarray, m: int, rng: np.random.Generator) -> np.ndarray:
+    """How many counterfeits of each value make arrivals eligible: as few as do, of values drawn by chance."""
+    most, total = int(left.max(initial=0)), int(left.sum())
+    if m * most <= total:
+        return np.zeros_like(left)
+    room = np.minimum(most - left, MOST_DRAWN // len(left))
+    return rng.multivariate_hypergeometric(room, m * most - total, method="marginals").astype(np.int64)
+
+
+def _split(
+    points: np.ndarray, units: np.ndarray, slots: np.ndarray, every: Signatures, rng: np.random.Generator, rows: int
+) -> InvariantGroups:
+    """Cut each bucket into groups; a counterfeit stands where somebody of its bucket, drawn by chance, stands."""
+    order = rng.permutation(len(units))
+    order = order[np.argsort(slots[order], kind="stable")]
+    units, slots = units[order], slots[order]
+    of_slot = every.of_slot
+    signature = np.full(rows, -1, np.int64)
+    real = units >= 0
+    signature[units[real]] = of_slot[slots[real]]
+    bucket, at, many = np.unique(of_slot[slots], return_index=True, return_counts=True)
+    width = every.size[bucket]
+    height = many // width
+    of_unit = np.repeat(np.arange(len(bucket)), many)
+    people = np.bincount(of_unit[real], minlength=len(bucket))
+    stand_in = units.copy()
+    lone = of_unit[~real]
+    drawn = (np.cumsum(people) - people)[lone] + (rng.random(len(lone)) * people[lone]).astype(np.int64)
+    stand_in[~real] = units[real][drawn]
+    places = np.arange(len(units))
+    split_buckets(places, points[stand_in], at, width, height)
+    # the i-th unit of every value of a bucket is in its i-th group
+    nth = (np.arange(len(units)) - at[of_unit]) % height[of_unit]
+    group = (np.cumsum(height) - height)[of_unit] + nth
+    order = np.argsort(group, kind="stable")
+    return InvariantGroups(units[places][order], every.values[slots][order], group[order], signature, every)
