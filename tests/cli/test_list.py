@@ -14,6 +14,7 @@ TABLES = {
     "maskers": sf.MASKERS,
     "pseudonyms": sf.PSEUDONYMS,
     "generators": sf.GENERATORS,
+    "streams": sf.STREAMS,
     "queries": sf.dp.QUERIES,
     "criteria": sf.CRITERIA,
     "losses": sf.LOSSES,

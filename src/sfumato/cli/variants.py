@@ -26,6 +26,7 @@ class Kind(StrEnum):
     maskers = "maskers"
     pseudonyms = "pseudonyms"
     generators = "generators"
+    streams = "streams"
     queries = "queries"
     risks = "risks"
     utilities = "utilities"
@@ -68,6 +69,7 @@ def variant_tables() -> dict[str, Mapping[str, Variant[Any]]]:
     from sfumato.measures.utility import UTILITIES
     from sfumato.pseudonyms import PSEUDONYMS
     from sfumato.search import SEARCHES
+    from sfumato.series.streams import STREAMS
     from sfumato.synthetic import GENERATORS
 
     return {
@@ -78,6 +80,7 @@ def variant_tables() -> dict[str, Mapping[str, Variant[Any]]]:
         "maskers": MASKERS,
         "pseudonyms": PSEUDONYMS,
         "generators": GENERATORS,
+        "streams": STREAMS,
         "queries": QUERIES,
         "risks": RISKS,
         "utilities": UTILITIES,

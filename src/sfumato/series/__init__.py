@@ -1,0 +1,1 @@
+"""Releases over time: streams that are released while they arrive."""
