@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from sfumato.core.parameters import path_of
+from sfumato.errors import PolicyError
 from sfumato.series.streams import STREAMS
+from sfumato.series.streams.folder import FolderStream
 from sfumato.series.streams.request import asked_of
 from sfumato.series.streams.stream import Stream
 
@@ -28,13 +32,20 @@ def stream(
     ends: str = "rounded",
     time: str | None = None,
     seed: int | None = None,
+    to: Any = None,
+    state: Any = None,
+    once: bool = False,
+    finish: bool = False,
+    format: str = "csv",
+    poll: float = 1.0,
 ) -> Stream:
     """Release the rows of a stream while they arrive, none of them later than a delay.
 
-    `source` is an iterator of frames of pandas, Polars or PyArrow; the result is an iterator of released frames of that
-    kind. A row is released, or suppressed, with the batch in which the last of `delay` rows came that begin with it.
-    Every released class has k different people, by the `person` column; without one, each row is taken for a person of
-    its own. `require` is k-anonymity, and distinct l-diversity if wanted: l values that different people hold.
+    `source` is an iterator of frames of pandas, Polars or PyArrow, or a folder in which files arrive; the result is an
+    iterator of released frames of that kind. A row is released, or suppressed, with the batch in which the last of
+    `delay` rows came that begin with it. Every released class has k different people, by the `person` column; without
+    one, each row is taken for a person of its own. `require` is k-anonymity, and distinct l-diversity if wanted: l
+    values that different people hold.
 
     Parameters
     ----------
@@ -51,6 +62,11 @@ def stream(
         "rounded": ranges end at round numbers. "exact": at the values of the people in them, as in the papers.
     time
         The column of times, for an algorithm that counts by time.
+    to, state, once, finish, format, poll
+        For a `source` that is a folder in which files arrive: the folder that batches are written to, as "csv" or
+        "parquet"; a private file from which a run goes on that was ended or killed; whether to stop when all files are
+        taken, and whether to release what then waits, which is done without a `state` anyway; and how many seconds to
+        wait for files.
 
     Examples
     --------
@@ -66,4 +82,8 @@ def stream(
         algorithm, person=person, quasi=quasi, sensitive=sensitive, insensitive=insensitive, identifying=identifying,
         require=require, delay=delay, hierarchies=hierarchies, domains=domains, ends=ends, seed=seed, time=time,
     )  # fmt: skip
+    if isinstance(source, str | Path):
+        return FolderStream(path_of(source), asked, to, state, once, finish, format, poll)
+    if to is not None or state is not None or once or finish:
+        raise PolicyError("to, state, once and finish are for a folder in which files arrive", got="frames")
     return Stream(source, asked)

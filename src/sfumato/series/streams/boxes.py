@@ -54,7 +54,7 @@ def losses(lo, hi, which, many, lo2, hi2, at, shape, found):  # type: ignore[no-
             b = int(low)
             for i in range(many):
                 a = int(lo[which[i], j])
-                found[i] += cost[a if a == b else meet(a, b, parent, depth)]
+                found[i] += cost[a if a == b or depth[a] == 0 else meet(a, b, parent, depth)]
         else:
             span = shape.span[j]
             for i in range(many):

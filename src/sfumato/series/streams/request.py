@@ -10,11 +10,12 @@ import polars as pl
 
 from sfumato.core import parameters
 from sfumato.core.fingerprint import secret_seed
-from sfumato.core.parameters import column_name, column_names, whole_number
+from sfumato.core.parameters import column_name, column_names, mapping, whole_number
 from sfumato.core.roles import Roles, check_roles
 from sfumato.core.wording import quoted
 from sfumato.criteria import DistinctLDiversity, KAnonymity
 from sfumato.errors import ColumnError, PolicyError
+from sfumato.hierarchies.spec import parse
 from sfumato.release.ends import ends_named
 from sfumato.release.request import criteria, recipes_of, warn_of_unprotected
 from sfumato.series.streams.columns import domains_of
@@ -69,6 +70,22 @@ class StreamSpec:
     ends: str
     seed: int
     time: str | None
+
+    def plain(self) -> dict[str, Any]:
+        """What is asked, in plain values: a run that goes on is asked for the same."""
+        given = mapping(self.hierarchies, "hierarchies")
+        return {
+            "search": {"name": self.algorithm.name, **self.algorithm.parameters()},
+            "roles": [[role, list(names)] for role, names in self.roles.named()],
+            "person": self.person,
+            "time": self.time,
+            "k": self.k,
+            "l": dict(self.l),
+            "delay": self.delay,
+            "hierarchies": {name: parse(spec).describe() for name, spec in given.items()},
+            "domains": {name: [str(one) for one in pair] for name, pair in self.domains.items()},
+            "ends": self.ends,
+        }
 
     def bind(self, frame: pl.DataFrame) -> StreamRequest:
         """The request for a stream whose first batch has these columns."""

@@ -18,11 +18,12 @@ class Stream(Iterator[Any]):
     Its numbers are for the owner: what is suppressed is not published while the stream runs.
     """
 
-    def __init__(self, source: Iterable[Any], asked: StreamSpec) -> None:
+    def __init__(self, source: Iterable[Any], spec: StreamSpec) -> None:
         if not isinstance(source, Iterable):
             what = "a stream is an iterator of frames, or a folder in which files arrive"
             raise PolicyError(what, got=type(source).__name__)
-        self._source, self._asked = iter(source), asked
+        self._source: Iterator[Any] = iter(source)
+        self._spec = spec
         self._run: StreamRun | None = None
         self._like: Any = None
         self._kind: Kind = "polars"
@@ -49,7 +50,7 @@ class Stream(Iterator[Any]):
                 frame, self._kind = enter(data)
                 self._like = data
                 if self._run is None:
-                    self._run = self._asked.algorithm.run(self._asked.bind(frame))
+                    self._run = self._spec.algorithm.run(self._spec.bind(frame))
                 found = self._run.take(frame)
             if found is not None:
                 return leave(found, self._like, self._kind, None, ())
