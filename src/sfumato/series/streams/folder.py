@@ -92,7 +92,7 @@ class FolderStream(Stream):
                 hint = "name its state" if self._place is None else "is its state elsewhere?"
                 raise OutputError(f"{self._to} is not empty, and no state tells how to go on", hint=hint)
             return
-        if state.asked != json.loads(json.dumps(self._spec.plain())):
+        if state.asked != json.dumps(self._spec.plain(), sort_keys=True):
             raise PolicyError("the state is of a stream of which something else was asked", hint="ask for the same")
         self._taken, self._batches = list(state.taken), [dict(one) for one in state.batches]
         for aside in self._to.glob(".batch-*"):
@@ -158,7 +158,7 @@ class FolderStream(Stream):
                 tables = {**tables, "schema": self._schema}
             run = plain if self._run is not None else None
             batches = tuple(self._batches)
-            asked = self._spec.plain()
+            asked = json.dumps(self._spec.plain(), sort_keys=True)
             save_state(self._place, StreamState(asked, tuple(self._taken), batches, finished, run, arrays, tables))
         if aside is not None:
             os.replace(aside, self._to / name)

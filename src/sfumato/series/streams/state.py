@@ -23,6 +23,7 @@ from sfumato.core.fingerprint import key
 from sfumato.core.parameters import path_of
 from sfumato.engines.atomic import atomic_file
 from sfumato.errors import OutputError, PolicyError, ReadError
+from sfumato.release.manifest import NAME
 
 MAGIC = b"sfumato stream state 1\n"
 
@@ -31,7 +32,7 @@ MAGIC = b"sfumato stream state 1\n"
 class StreamState:
     """Where a run stands: what was asked, the files that were taken, the batches that left, and the run itself."""
 
-    asked: Mapping[str, Any]
+    asked: str
     taken: tuple[str, ...] = ()
     batches: tuple[Mapping[str, Any], ...] = ()  # file, rows, sha256
     finished: bool = False
@@ -44,7 +45,7 @@ def state_place(given: Any, *published: Path) -> Path:
     """The place of a state, which is in no folder of the stream."""
     place = path_of(given).expanduser()
     for folder in {*place.absolute().parents, *place.resolve().parents}:
-        if folder in {one.resolve() for one in published} or (folder / "manifest.json").exists():
+        if folder in {one.resolve() for one in published} or (folder / NAME).exists():
             what = f"{folder} is a folder of the stream, and the state holds rows that wait"
             raise OutputError(what, hint="keep it elsewhere")
     return place
