@@ -165,6 +165,11 @@ if TYPE_CHECKING:
     from sfumato.search.microaggregation import RobustMicroaggregation as RobustMicroaggregation
     from sfumato.series.republish import Republished as Republished
     from sfumato.series.republish import republish as republish
+    from sfumato.series.streams import CASTLE as CASTLE
+    from sfumato.series.streams import FADS as FADS
+    from sfumato.series.streams import STREAMS as STREAMS
+    from sfumato.series.streams import BCastle as BCastle
+    from sfumato.series.streams import ZAnonymity as ZAnonymity
     from sfumato.synthetic import AIM as AIM
     from sfumato.synthetic import GENERATORS as GENERATORS
     from sfumato.synthetic import MST as MST
@@ -195,6 +200,7 @@ if TYPE_CHECKING:
     from sfumato.verbs.measure import risk as risk
     from sfumato.verbs.measure import utility as utility
     from sfumato.verbs.register import register as register
+    from sfumato.verbs.stream import stream as stream
     from sfumato.verbs.suggest import suggest as suggest
     from sfumato.verbs.synthesize import synthesize as synthesize
 
@@ -224,6 +230,14 @@ _HOMES = {
     "sfumato.verbs.mask": ("mask",),
     "sfumato.verbs.synthesize": ("synthesize",),
     "sfumato.verbs.register": ("register",),
+    "sfumato.verbs.stream": ("stream",),
+    "sfumato.series.streams": (
+        "STREAMS",
+        "CASTLE",
+        "BCastle",
+        "FADS",
+        "ZAnonymity",
+    ),
     "sfumato.core.registry": ("Variant",),
     "sfumato.errors": ("Cancelled",),
     "sfumato.verbs.explain": ("explain",),

@@ -30,6 +30,7 @@ def test_the_commands() -> None:
         "anonymize",
         "mask",
         "synth",
+        "stream",
         "pseudonyms",
         "baskets",
         "republish",

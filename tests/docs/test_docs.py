@@ -234,6 +234,7 @@ def test_every_public_name_is_in_the_reference() -> None:
         "MASKERS",
         "SEARCHES",
         "SET_PROMISES",
+        "STREAMS",
         "PSEUDONYMS",
         "dp",
         "hierarchies",

@@ -27,6 +27,7 @@ from sfumato.cli.report import report
 from sfumato.cli.republish import republish
 from sfumato.cli.risk import risk
 from sfumato.cli.sign import sign
+from sfumato.cli.stream import stream
 from sfumato.cli.studio import studio
 from sfumato.cli.synth import synth
 from sfumato.cli.utility import utility
@@ -49,6 +50,7 @@ for name, command in (
     ("anonymize", anonymize),
     ("mask", mask),
     ("synth", synth),
+    ("stream", stream),
     ("pseudonyms", pseudonyms),
     ("baskets", baskets),
     ("republish", republish),
@@ -97,9 +99,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     as_json = "--json" in arguments
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal that knows fewer letters is no reason to fail
+    for printed in (sys.stdout, sys.stderr):
+        if hasattr(printed, "reconfigure"):
+            printed.reconfigure(errors="replace")  # a terminal that knows fewer letters is no reason to fail
     with interrupts() as pressed:
         code, error = _ended(arguments)
     if error is not None and pressed.is_set():

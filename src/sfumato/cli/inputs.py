@@ -398,10 +398,14 @@ def verify(
     from sfumato.release.folder import EVERY, verify_folder, verify_manifest
     from sfumato.release.people import owned
     from sfumato.release.signature import signed
+    from sfumato.report.sections.headline import reach_from
+    from sfumato.series.streams.verify import holds_stream, verify_stream
 
     if is_flat(folder):
         hint = "give --quasi and --k, or --require, to verify the files in it as one table"
         raise ReadError(f"{folder} is no release: there is no manifest.json in it", hint=hint)
+    if holds_stream(folder):
+        return signed(verify_stream(folder), folder, signer), reach_from({}, None)
     rows, most = rows_of(folder, reading), EVERY if max_cells is None else max_cells
     before = None if original is None else enter(read(original))[0]
     columns = owned(**(people or {"person": None, "household": None}), original=before)

@@ -27,6 +27,7 @@ class Kind(StrEnum):
     pseudonyms = "pseudonyms"
     generators = "generators"
     basket_searches = "basket_searches"
+    streams = "streams"
     queries = "queries"
     risks = "risks"
     utilities = "utilities"
@@ -70,6 +71,7 @@ def variant_tables() -> dict[str, Mapping[str, Variant[Any]]]:
     from sfumato.pseudonyms import PSEUDONYMS
     from sfumato.relational import BASKET_SEARCHES
     from sfumato.search import SEARCHES
+    from sfumato.series.streams import STREAMS
     from sfumato.synthetic import GENERATORS
 
     return {
@@ -81,6 +83,7 @@ def variant_tables() -> dict[str, Mapping[str, Variant[Any]]]:
         "pseudonyms": PSEUDONYMS,
         "generators": GENERATORS,
         "basket_searches": BASKET_SEARCHES,
+        "streams": STREAMS,
         "queries": QUERIES,
         "risks": RISKS,
         "utilities": UTILITIES,

@@ -1,1 +1,1 @@
-"""Releases over time: one after the other about a table that changes, and records as they come."""
+"""Releases over time: a table published again and again, and rows that never end."""

@@ -70,6 +70,7 @@ from sfumato.search import Automatic, SafePub, search_name
 from sfumato.search import search as parse_search
 from sfumato.search.events import Trace
 from sfumato.search.lattice.safepub import asked_privacy
+from sfumato.series.streams.verify import holds_stream, verify_stream
 
 __all__ = ["anonymize", "read", "verify"]
 
@@ -387,6 +388,8 @@ def verify(
     if isinstance(data, str | Path) and require is None and quasi is None and parameters.path_of(data).is_dir():
         if wildcard or (hierarchies and original is None) or sensitive or manifest is not None:
             raise PolicyError("a release folder says itself what to verify", hint="pass its path alone")
+        if holds_stream(Path(data)):
+            return signed(verify_stream(Path(data)), Path(data), signer)
         before = (
             None if original is None else enter(read(original) if isinstance(original, str | Path) else original)[0]
         )

@@ -1,0 +1,110 @@
+"""What the files of a released stream prove: rows and values per class. It shares no code with what made them.
+
+Who stands behind the rows is not released: that they are of different people, and how long each waited, holds by
+construction.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from sfumato.core.protocols import BY_CONSTRUCTION
+from sfumato.criteria.model import Promise
+from sfumato.engines.documents import read_document
+from sfumato.engines.files.read import read
+from sfumato.errors import ReadError
+from sfumato.release.verify import INTEGRITY, Verification
+
+MANIFEST = "manifest.json"
+
+
+def holds_stream(folder: Path) -> bool:
+    """Whether a folder is that of a released stream."""
+    try:
+        found = read_document(folder / MANIFEST)
+    except ReadError:
+        return False
+    return isinstance(found, dict) and "stream" in found
+
+
+def verify_stream(folder: Path) -> Verification:
+    """Check the files of a released stream against its manifest, and the promises on their rows.
+
+    A class is what prints alike in one file; where published ranges are used again, in all files up to it.
+    """
+    document = read_document(folder / MANIFEST)
+    try:
+        quasi, files = [str(one) for one in document["quasi"]], list(document["files"])
+        columns = {*quasi, *document["sensitive"], *document["insensitive"]}
+        k, l, search = document["k"], dict(document["l"]), document["search"]
+        reuse = int(search.get("reuse", 0))
+        if document["stream"] != 1 or not all({"file", "rows", "sha256"} <= {*one} for one in files):
+            raise ValueError
+        if not all(isinstance(one["file"], str) and Path(one["file"]).name == one["file"] for one in files):
+            raise ValueError
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise ReadError(f'"{folder / MANIFEST}" is no manifest of a stream') from None
+    faults, rows, least, values = [], 0, None, dict[str, int]()
+    before: list[pl.DataFrame] = []
+    for one in files:
+        place = folder / one["file"]
+        if not place.is_file() or _sha256(place) != one["sha256"]:
+            faults.append(f"{one['file']} is missing or another file")
+            continue
+        table = read(place, verbatim=True)
+        rows += table.height
+        if {*table.columns} != columns or table.height != one["rows"]:
+            faults.append(f"{one['file']} has other columns or rows than the manifest says")
+            continue
+        if k is None:
+            continue
+        shown = table.select(*quasi, *l)
+        before = [*before, shown] if reuse else [shown]
+        sizes = _sizes(pl.concat(before, how="vertical_relaxed"), shown.select(quasi).unique(), quasi, list(l))
+        smallest = int(sizes.get_column("rows").min())  # type: ignore[arg-type]
+        least = smallest if least is None else min(least, smallest)
+        for i, name in enumerate(l):
+            fewest = int(sizes.get_column(f"values {i}").min())  # type: ignore[arg-type]
+            values[name] = min(values.get(name, fewest), fewest)
+    strange = {one.name for one in folder.iterdir()} - {one["file"] for one in files} - {MANIFEST}
+    faults += [f"{name} is no file of the stream" for name in sorted(strange) if not name.startswith(".")]
+    sentence = "The files are those that the manifest describes."
+    promises = [Promise(INTEGRITY, {}, (), not faults, len(faults), 0, sentence, "; ".join(faults) or None)]
+    promises += _promises(document, quasi, k, l, least, values)
+    return Verification(rows, tuple(promises), ())
+
+
+def _sizes(table: pl.DataFrame, classes: pl.DataFrame, quasi: list[str], held: list[str]) -> pl.DataFrame:
+    """Rows and different values of each of some classes."""
+    found = table.join(classes, on=quasi, how="semi", nulls_equal=True)
+    counted = (pl.col(name).n_unique().alias(f"values {i}") for i, name in enumerate(held))
+    return found.group_by(quasi).agg(pl.len().alias("rows"), *counted)
+
+
+def _promises(
+    document: Any, quasi: list[str], k: int | None, l: dict[str, int], least: int | None, values: dict[str, int]
+) -> list[Promise]:
+    names = tuple(quasi)
+    if k is None:
+        z = document["search"]["z"]
+        sentence = f"At least {z} people, the one in question among them, showed each value within the last dt."
+        return [Promise("z-anonymity", {"z": z}, names, True, None, z, sentence, how=BY_CONSTRUCTION)]
+    people = "" if document["counts"] != "people" else " That they are of different people holds by construction."
+    sentence = f"At least {k} released rows share each combination of labels when one is released.{people}"
+    found = [Promise("k-anonymity", {"k": k}, names, (least or 0) >= k, least, k, sentence)]
+    for name, bound in l.items():
+        fewest = values.get(name)
+        sentence = f'In every group of rows that look alike, "{name}" takes at least {bound} different values.'
+        parameters = {"attribute": name, "l": bound}
+        found.append(
+            Promise("distinct-l-diversity", parameters, names, (fewest or 0) >= bound, fewest, bound, sentence)
+        )
+    return found
+
+
+def _sha256(place: Path) -> str:
+    return hashlib.sha256(place.read_bytes()).hexdigest()

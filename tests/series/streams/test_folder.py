@@ -1,0 +1,184 @@
+"""Streams of files: killed at every step, a run goes on without losing or repeating a row."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import sfumato as sf
+from sfumato.cli import main
+from sfumato.errors import OutputError, PolicyError, ReadError
+from sfumato.series.streams import folder as folder_module
+
+ASKED: dict[str, Any] = {
+    "quasi": ["age", "sex"], "sensitive": "disease", "insensitive": "row", "person": "who", "delay": 20, "seed": 3,
+    "require": [sf.KAnonymity(3), sf.DistinctLDiversity("disease", 2)],
+}  # fmt: skip
+STEPS = ("write_table", "save_state", "replace")
+
+
+@pytest.fixture
+def arriving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SFUMATO_KEY", "a key for tests")
+    rng = np.random.default_rng(1)
+    n = 90
+    frame = pl.DataFrame(
+        {
+            "who": [f"p{i}" for i in rng.integers(0, 40, n)],
+            "age": rng.integers(20, 60, n),
+            "sex": rng.choice(["f", "m"], n),
+            "disease": rng.choice(["flu", "cold", "ulcer"], n),
+            "row": np.arange(n),
+        }
+    )
+    place = tmp_path / "in"
+    place.mkdir()
+    for i in range(6):
+        frame[i * 15 : (i + 1) * 15].write_csv(place / f"{i}.csv")
+    (place / "_half").write_text("who,age\n1", encoding="utf-8")
+    return place
+
+
+def batches(out: Path) -> list[pl.DataFrame]:
+    return [pl.read_csv(one) for one in sorted(out.glob("batch-*.csv"))]
+
+
+def test_a_folder_is_released_and_verified(arriving: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    stream = sf.stream(arriving, to=out, once=True, **ASKED)
+    yielded = list(stream)
+    assert [one.height for one in batches(out)] == [one.height for one in yielded]
+    rows = pl.concat(batches(out))["row"].to_list()
+    assert len({*rows}) == len(rows) == 90 - stream.suppressed
+    found = sf.verify(out)
+    assert found.outcome == "holds"
+    assert [promise.model for promise in found.promises] == ["integrity", "k-anonymity", "distinct-l-diversity"]
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["finished"]
+    assert manifest["known"]["rows per class"] == "proven"
+    assert manifest["known"]["different people"] == "by construction"
+    assert '"who"' not in json.dumps(manifest)
+    first = out / "batch-000001.csv"
+    first.write_text(first.read_text().replace("f", "m", 1))
+    assert sf.verify(out).outcome == "broken"
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_killed_at_every_step(arriving: Path, tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = tmp_path / "whole"
+    for _ in sf.stream(arriving, to=whole, state=tmp_path / "w.state", finish=True, **ASKED):
+        pass
+    asked = {**ASKED, "to": tmp_path / "out", "state": tmp_path / "s.state", "finish": True}
+
+    class Killed(Exception):
+        pass
+
+    owner = os if step == "replace" else folder_module
+    real, calls = getattr(owner, step), 0
+    for kill in range(1, 4):
+        calls = 0
+
+        def dying(*given: Any, kill: int = kill, **more: Any) -> Any:
+            nonlocal calls
+            if step != "replace" or ".batch-" in Path(given[0]).name:
+                calls += 1
+                if calls == kill:
+                    raise Killed
+            return real(*given, **more)
+
+        monkeypatch.setattr(owner, step, dying)
+        stream = sf.stream(arriving, **asked)
+        try:
+            for _ in stream:
+                pass
+        except Killed:
+            pass
+        stream.close()
+        monkeypatch.setattr(owner, step, real)
+    for _ in sf.stream(arriving, **asked):
+        pass
+    assert [one.rows() for one in batches(tmp_path / "out")] == [one.rows() for one in batches(whole)]
+    assert sf.verify(tmp_path / "out").outcome == "holds"
+    assert not [*(tmp_path / "out").glob(".batch-*")]
+    assert (tmp_path / "out" / "manifest.json").read_text() == (whole / "manifest.json").read_text()
+
+
+@pytest.mark.parametrize("search", ["castle", "fads", sf.CASTLE(reuse=30)], ids=str)
+def test_stopped_between_files_is_as_if_not(arriving: Path, tmp_path: Path, search: Any) -> None:
+    asked = {**ASKED, "search": search}
+    for _ in sf.stream(arriving, to=tmp_path / "whole", **{**asked, "once": True}):
+        pass
+    later = [(one, one.with_name(f"_{one.name}")) for one in sorted(arriving.glob("[0-9].csv"))]
+    for name, hidden in later:
+        name.rename(hidden)
+    for name, hidden in later:
+        hidden.rename(name)
+        for _ in sf.stream(arriving, to=tmp_path / "out", state=tmp_path / "s", once=True, **asked):
+            pass
+    assert os.stat(tmp_path / "s").st_mode & 0o077 == 0
+    for _ in sf.stream(arriving, to=tmp_path / "out", state=tmp_path / "s", finish=True, **asked):
+        pass
+    assert [one.rows() for one in batches(tmp_path / "out")] == [one.rows() for one in batches(tmp_path / "whole")]
+
+
+def test_z_anonymity_goes_on(arriving: Path, tmp_path: Path) -> None:
+    asked: dict[str, Any] = {
+        "quasi": "disease", "insensitive": ["row"], "identifying": ["age", "sex"], "person": "who",
+        "search": sf.ZAnonymity(12, 25),
+    }  # fmt: skip
+    whole = sf.stream(arriving, to=tmp_path / "whole", once=True, **asked)
+    assert sum(one.height for one in whole) == whole.released > 0
+    (arriving / "5.csv").rename(arriving / "_5")
+    for _ in sf.stream(arriving, to=tmp_path / "out", state=tmp_path / "s", once=True, **asked):
+        pass
+    (arriving / "_5").rename(arriving / "5.csv")
+    for _ in sf.stream(arriving, to=tmp_path / "out", state=tmp_path / "s", finish=True, **asked):
+        pass
+    assert [one.rows() for one in batches(tmp_path / "out")] == [one.rows() for one in batches(tmp_path / "whole")]
+    assert sf.verify(tmp_path / "out").outcome == "by construction"
+
+
+def test_refusals(arriving: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, state = tmp_path / "out", tmp_path / "s"
+    with pytest.raises(OutputError, match="holds rows that wait"):
+        sf.stream(arriving, to=out, state=out / "s", **ASKED)
+    with pytest.raises(PolicyError, match="not said where"):
+        sf.stream(arriving, **ASKED)
+    with pytest.raises(ReadError, match="no folder"):
+        sf.stream(tmp_path / "nowhere", to=out, **ASKED)
+    with pytest.raises(PolicyError, match="for a folder"):
+        sf.stream([], to=out, **ASKED)
+    for _ in sf.stream(arriving, to=out, state=state, once=True, **ASKED):
+        pass
+    with pytest.raises(OutputError, match="not empty"):
+        sf.stream(arriving, to=out, **ASKED)
+    with pytest.raises(PolicyError, match="something else was asked"):
+        sf.stream(arriving, to=out, state=state, **{**ASKED, "delay": 30})
+    held = sf.stream(arriving, to=out, state=state, **ASKED)
+    with pytest.raises(OutputError, match="another run"):
+        sf.stream(arriving, to=out, state=state, **ASKED)
+    held.close()
+    state.chmod(0o644)
+    with pytest.raises(ReadError, match="read by others"):
+        sf.stream(arriving, to=out, state=state, **ASKED)
+    state.chmod(0o600)
+    monkeypatch.setenv("SFUMATO_KEY", "another")
+    with pytest.raises(ReadError, match="under this key"):
+        sf.stream(arriving, to=out, state=state, **ASKED)
+
+
+def test_in_the_shell(arriving: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    flags = "--quasi age,sex --sensitive disease --insensitive row --person who --k 3 --delay 20 --once --json"
+    require = ["--require", "distinct-l-diversity disease 2"]
+    assert main(["stream", str(arriving), "-o", str(out), *flags.split(), *require]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["arrived"] == 90
+    assert told["waiting"] == 0
+    assert main(["verify", str(out)]) == 0
