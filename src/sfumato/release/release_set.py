@@ -20,8 +20,9 @@ from sfumato.criteria.sets.published import PublishedSet, PublishedTable, TableL
 from sfumato.engines.files.bytes import FORMATS, GUARDED, atomic_folder, sha256, write_table
 from sfumato.engines.order import arrangement
 from sfumato.errors import BrokenPromise, OutputError, did_you_mean
-from sfumato.release.manifest import in_files, set_manifest, write_manifest
+from sfumato.release.manifest import write_manifest
 from sfumato.release.set_folder import verify_published, verify_set
+from sfumato.release.set_manifest import in_files, set_manifest
 from sfumato.release.verify import Verification
 from sfumato.report.page import pdf_of
 from sfumato.report.release_set import set_report

@@ -18,7 +18,7 @@ from sfumato.criteria.sets.published import ROLES, PublishedSet, PublishedTable,
 from sfumato.engines.order import is_canonical
 from sfumato.errors import PolicyError, ReadError
 from sfumato.release.data_files import read_files
-from sfumato.release.manifest import ManifestTable, SetClaim, SetManifest, read_set
+from sfumato.release.set_manifest import ManifestTable, SetClaim, SetManifest, read_set
 from sfumato.release.verify import INTEGRITY, Verification
 
 SENTENCE = "The tables are those that the manifest describes, and have no identifying column."

@@ -17,7 +17,7 @@ from sfumato.core.wording import count, quoted
 from sfumato.errors import BrokenPromise, ColumnError, EmptyTable, Infeasible
 from sfumato.series.m_invariance import InvariantGroups, Signatures, eligible, groups_of
 from sfumato.series.state import PEOPLE, PERSON, Secret, State
-from sfumato.series.values import COUNTERFEITS, DATA, GROUP, Published, Turnover
+from sfumato.series.values import COUNTERFEITS, DATA, GROUP, GroupedTables, Turnover
 
 Changed = Literal["keep", "leave"]
 KEEP: Changed = "keep"
@@ -55,7 +55,7 @@ def next_release(
     values: Sequence[str] = (),
     changed: Changed = KEEP,
     seed: int | None = None,
-) -> tuple[Published, State, Turnover]:
+) -> tuple[GroupedTables, State, Turnover]:
     """The tables of the next release, the state that goes with it, and who came and went.
 
     `frame` is the whole table as it is now, one row a person; `state` that of the release before, None for the first.
@@ -112,7 +112,7 @@ def next_release(
         len(names),
         int((~real).sum()),
     )
-    return Published(tables, roles), replace(kept, before=None if state is None else state.serial), turnover
+    return GroupedTables(tables, roles), replace(kept, before=None if state is None else state.serial), turnover
 
 
 def _people(

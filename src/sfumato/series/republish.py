@@ -36,9 +36,9 @@ from sfumato.engines.files.bytes import sha256
 from sfumato.engines.memory.table import MemoryTable, leave
 from sfumato.errors import InputError, OutputError, PolicyError, ReadError
 from sfumato.release.about import about_of
-from sfumato.release.manifest import read_set
 from sfumato.release.release_set import ReleaseSet, SetTable, in_order, make_set
 from sfumato.release.request import recipes_of
+from sfumato.release.set_manifest import read_set
 from sfumato.series import state as states
 from sfumato.series.release import KEEP, LEAVE, next_release
 from sfumato.series.state import Secret, State

@@ -32,7 +32,7 @@ class Turnover:
 
 
 @dataclass(frozen=True, eq=False)
-class Published:
+class GroupedTables:
     """The tables of a release, as they leave: `tables["data"]` and `tables["counterfeits"]`; roles by column."""
 
     tables: Mapping[str, pl.DataFrame]

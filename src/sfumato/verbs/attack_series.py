@@ -16,8 +16,9 @@ from sfumato.measures.attacks.intersection import intersection
 from sfumato.measures.attacks.summary import AttackResults
 from sfumato.measures.source import MeasuredTable
 from sfumato.release.data_files import has_several, read_files
-from sfumato.release.manifest import NAME, read_set
+from sfumato.release.manifest import NAME
 from sfumato.release.release_set import ReleaseSet
+from sfumato.release.set_manifest import read_set
 
 SENTENCE = "the success of attacks"
 

@@ -15,7 +15,8 @@ import polars as pl
 
 from sfumato.core.printed import FieldTexts, new_rows, printed_frame, refuse_unprintable
 from sfumato.engines.atomic import HINT, atomic_file, atomic_folder, check_target, is_full, no_space
-from sfumato.engines.files.delimited import TextDialect, decode, load, parse, records
+from sfumato.engines.files.delimited import TextDialect, parse, records
+from sfumato.engines.files.encoding import decode, load
 from sfumato.engines.files.read import read_parquet, read_xlsx, write_xlsx
 from sfumato.engines.guard import guard_names, guarded_text, unguard_names, unguarded_frame
 from sfumato.errors import EmptyTable, OutputError, ReadError, did_you_mean

@@ -19,7 +19,8 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from sfumato.engines.callbacks import called
-from sfumato.engines.files.delimited import BOMS, HEAD, TextDialect, check_skip, parse, records, skip_lines, sniff
+from sfumato.engines.files.delimited import TextDialect, check_skip, parse, records, skip_lines, sniff
+from sfumato.engines.files.encoding import BOMS, HEAD
 from sfumato.engines.files.forms import ColumnForm, Forms, FormsFound, parse_block, read_forms
 from sfumato.engines.guard import unguard, unguard_names
 from sfumato.engines.protocol import refuse_names
