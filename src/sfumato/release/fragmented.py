@@ -180,6 +180,7 @@ def _refuse(engine: Engine, request: Request) -> None:
         "an order of rows other than the canonical one": request.order != CANONICAL,
         "normalise": bool(request.normalised),
         "survey weights": request.roles.weight is not None,
+        "person, as rows are counted here": bool(request.people),
         "trace": request.trace is not None,
         "a profile": policy.profile is not None,
     }

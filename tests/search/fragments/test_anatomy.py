@@ -266,6 +266,9 @@ def test_what_it_cannot_keep_is_refused(tmp_path: Path) -> None:
     for more in ({"numbers": "bounds"}, {"order": "random"}, {"profile": "hipaa"}, {"normalise": True}):
         with pytest.raises(sf.errors.PolicyError):
             sf.anonymize(table, **asked, require=two, insensitive=["ward"], **more)
+    people = table.with_columns(patient=pl.col("age") // 2)
+    with pytest.raises(sf.errors.PolicyError, match="as rows are counted here"):
+        sf.anonymize(people, **asked, require=two, insensitive=["ward"], person="patient")
     table.write_parquet(tmp_path / "t.parquet")
     asked |= {"require": two, "insensitive": ["ward"], "to": tmp_path / "out"}
     with pytest.raises(sf.errors.PolicyError, match="in memory apart"):
