@@ -58,7 +58,13 @@ def test_a_folder_is_released_and_verified(arriving: Path, tmp_path: Path) -> No
     assert len({*rows}) == len(rows) == 90 - stream.suppressed
     found = sf.verify(out)
     assert found.outcome == "holds"
-    assert [promise.model for promise in found.promises] == ["integrity", "k-anonymity", "distinct-l-diversity"]
+    told = [(promise.model, promise.how) for promise in found.promises]
+    assert told == [
+        ("integrity", "proven"),
+        ("k-anonymity", "proven"),  # of rows
+        ("k-anonymity", "by construction"),  # of people, who are not released
+        ("distinct-l-diversity", "proven"),
+    ]
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["finished"]
     assert manifest["known"]["rows per class"] == "proven"

@@ -93,9 +93,13 @@ def _promises(
         z = document["search"]["z"]
         sentence = f"At least {z} people, the one in question among them, showed each value within the last dt."
         return [Promise("z-anonymity", {"z": z}, names, True, None, z, sentence, how=BY_CONSTRUCTION)]
-    people = "" if document["counts"] != "people" else " That they are of different people holds by construction."
-    sentence = f"At least {k} released rows share each combination of labels when one is released.{people}"
+    earlier = ", those of earlier files counted in" if document["search"].get("reuse") else ""
+    sentence = f"At least {k} released rows share each combination of labels when one is released{earlier}."
     found = [Promise("k-anonymity", {"k": k}, names, (least or 0) >= k, least, k, sentence)]
+    if document["counts"] == "people":
+        sentence = f"The rows that share labels when one is released are of at least {k} different people."
+        given = {"k": k, "counts": "people"}
+        found.append(Promise("k-anonymity", given, names, True, None, k, sentence, how=BY_CONSTRUCTION))
     for name, bound in l.items():
         fewest = values.get(name)
         sentence = f'In every group of rows that look alike, "{name}" takes at least {bound} different values.'
