@@ -104,6 +104,7 @@ def test_compared_as_readers_put_it_together() -> None:
     assert (one["status"], one["risk"], one["suppressed"]) == ("done", 1.0, 0)  # each row stands as it is
     assert other["risk"] < 1
     release = sf.anonymize(table, search=sf.Anatomy(seed=1), **asked)
+    assert "It stops" in str(sf.explain(release))
     again = rejoined(release, 1)
     assert again.select("age", "sex").sort("age").equals(table.select("age", "sex"))
     assert again["disease"].sort().equals(table["disease"].sort())

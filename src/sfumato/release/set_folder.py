@@ -21,7 +21,7 @@ from sfumato.release.data_files import read_files
 from sfumato.release.set_manifest import ManifestTable, SetClaim, SetManifest, read_set
 from sfumato.release.verify import INTEGRITY, Verification
 
-SENTENCE = "The tables are those that the manifest describes, and have no identifying column."
+SENTENCE = "The tables are those that the manifest describes"
 
 
 def verify_set(path: str | Path) -> Verification:
@@ -57,7 +57,8 @@ def verify_set(path: str | Path) -> Verification:
         _against(claim, examined_set(made, published) if whole else unkept(made, "a table cannot be read"))
         for claim, made in zip(manifest.promises, promises, strict=True)
     ]
-    integrity = Promise(INTEGRITY, {}, (), not faults, len(faults), 0, SENTENCE, "; ".join(faults) or None)
+    sentence = f"{SENTENCE}, and have no identifying column." if manifest.policy.identifying else f"{SENTENCE}."
+    integrity = Promise(INTEGRITY, {}, (), not faults, len(faults), 0, sentence, "; ".join(faults) or None)
     return Verification(sum(t.texts.height for t in tables.values()), (integrity, *found), ())
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from sfumato.release.data_files import has_several
 from sfumato.release.folder import Streamed, data_place, is_streamed, verify_folder, verify_manifest
 from sfumato.release.manifest import load_manifest, read_manifest
 from sfumato.release.release import Release
+from sfumato.release.release_set import ReleaseSet
 from sfumato.release.verify import INTEGRITY, Verification
 from sfumato.report.explanation import Explanation, explanation
 from sfumato.report.files import as_verified
@@ -55,6 +58,8 @@ def explain(release: Any, *, language: str | None = None) -> Explanation:
         where = None if release.path is None else str(release.path)
         said = chosen or spoken(manifest)
         return explanation(manifest, rows, release.reach, checked=True, where=where, language=said)
+    if isinstance(release, ReleaseSet):
+        return _explained(release.verification, release.manifest, None)
     if not isinstance(release, str | Path):
         hint = "pass what anonymize, mask or synthesize gives, or the folder of a release"
         raise PolicyError("explain looks at a release", got=type(release).__name__, hint=hint)
@@ -69,7 +74,8 @@ def explain_folder(
     `table` has the rows, where they are a table of a database; without it those are not looked at, and verify is None.
     """
     if has_several(folder):
-        return _explain_set(folder)
+        found = verify_folder(folder)
+        return _explained(found, load_manifest(folder), str(folder)), found
     data = read_manifest(folder).data
     manifest: dict[str, Any] = load_manifest(folder)
     chosen = spoken(manifest) if language is None else language_of(language)
@@ -92,18 +98,18 @@ def explain_folder(
     return explanation(manifest, rows, reach, checked=True, where=str(folder), language=chosen), found
 
 
-def _explain_set(folder: Path) -> tuple[Explanation, Verification]:
+def _explained(found: Verification, manifest: Mapping[str, Any], where: str | None) -> Explanation:
     """The same of tables that are published together, in English: what is promised of all of them is what counts."""
-    found, manifest = verify_folder(folder), load_manifest(folder)
     names = [str(one.get("name") or one["file"]) for one in manifest["tables"]]
     lines = [("What it is", f"{count(len(names), 'table')} published together: {listed(names)}.")]
     for promise in found.promises:
         if promise.model == INTEGRITY:
             continue
-        known = "Proven" if promise.how == PROVEN else "By construction"
+        known = PROVEN.capitalize() if promise.how == PROVEN else promise.how.capitalize()
         lines.append((known if promise.holds else "NOT KEPT", promise.sentence))
         if promise.holds and promise.model in SET_PROMISES:
             variant = SET_PROMISES[promise.model]
             lines += [("It stops", variant.stops), ("It leaves open", variant.leaves)]
-    lines.append(("To check it", f"sfumato verify {folder}"))
-    return Explanation(tuple(lines)), found
+    if where is not None:
+        lines.append(("To check it", f"sfumato verify {shlex.quote(where)}"))
+    return Explanation(tuple(lines))
