@@ -113,6 +113,7 @@ def test_a_studio_behind_nginx_as_the_docs_set_it_up(chromium, tmp_path):
         assert page.url == f"{address}/"
         page.get_by_label("Name of the project").fill("Ward")
         page.get_by_role("button", name="Create").click()
+        page.get_by_text("Tables are uploaded here").wait_for()  # the page before takes files, too
         page.locator("input[type=file]").set_input_files(tmp_path / "ward.csv")
         page.get_by_text("200,000 rows, 2 columns").wait_for()
         assert sockets
