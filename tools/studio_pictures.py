@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from PIL import Image
-from tests.studio.running import Watched, browsing, running
+from tests.studio.running import Watched, browsing, running, still
 from tools.pictures import CHROMIUM
 
 from sfumato.cli.register import write_demo_inputs
@@ -158,14 +158,17 @@ def settled(page: Any) -> None:
     page.locator(".progress-card, .q-spinner").first.wait_for(state="detached")
     page.mouse.move(0, 0)
     page.wait_for_timeout(250)
+    still(page)
 
 
 def photograph(page: Any, tallest: int = TALLEST) -> Image.Image:
     """A picture of the whole page, cut below `tallest`."""
+    still(page)
     height = page.evaluate("Math.max(document.querySelector('.studio-main').getBoundingClientRect().bottom, 600)")
     size = page.viewport_size
     page.set_viewport_size({"width": size["width"], "height": min(int(height), tallest)})
     page.wait_for_timeout(200)
+    still(page)  # charts take the width that there is
     found = Image.open(io.BytesIO(page.screenshot()))
     page.set_viewport_size(size)
     return found
@@ -190,7 +193,6 @@ def main() -> None:
         watched.page.set_default_timeout(120_000)
         for name, language, scheme, width, path in taken:
             show(watched, url, name, language, scheme, width)
-            watched.page.wait_for_timeout(1000)  # charts grow
             write(photograph(watched.page, tallest), path)
             print(path)
 

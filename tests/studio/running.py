@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,7 +52,8 @@ class Watched:
     def accessible(self, rest: int = 500) -> list[str]:
         """Serious faults that axe-core finds, after so many milliseconds."""
         self.page.mouse.move(0, 0)
-        self.page.wait_for_timeout(rest)  # half-way through a transition colours are others
+        self.page.wait_for_timeout(rest)
+        still(self.page)  # half-way through a transition colours are others
         self.page.evaluate(AXE.read_text(encoding="utf-8"))
         found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
         serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
@@ -83,24 +84,56 @@ def browsing(chromium: str, url: str, **more: Any) -> Iterator[Watched]:
         browser.close()
 
 
+# Whether nothing moves that ends: charts have grown, and colours are those that they become. A spinner goes on.
+STILL = """() => [...document.querySelectorAll('.nicegui-echart')].every(one => {
+  const chart = getElement(+one.id.slice(1))?.chart;
+  return chart && chart.getZr().animation.isFinished();
+}) && document.getAnimations().every(one =>
+  one.playState !== 'running' || one.effect.getComputedTiming().endTime === Infinity)"""
+
+
+def still(page: Any) -> None:
+    """Wait until nothing moves."""
+    page.wait_for_function(STILL)
+
+
+def place(locator: Any) -> Any:
+    """Where something is, once it stays there: what is drawn later may move it."""
+    last, now = None, locator.bounding_box()
+    while now is None or now != last:
+        locator.page.wait_for_timeout(150)
+        last, now = now, locator.bounding_box()
+    return now
+
+
 def choose(page: Any, label: str, option: str) -> None:
     """Take an option of a select; opened again, as a person would, where the page was drawn anew under it."""
     from playwright.sync_api import TimeoutError
 
     wanted = page.get_by_role("option", name=option, exact=True)
     for _ in range(10):
-        page.get_by_label(label, exact=True).click()
         try:
-            wanted.wait_for(timeout=5_000)
+            page.get_by_label(label, exact=True).click(timeout=10_000)
+            wanted.click(timeout=5_000)
         except TimeoutError as error:
             missing = error
             continue
-        wanted.click()
         return
     raise missing
 
 
-def counted(page: Any, selector: str, number: int) -> bool:
-    """Whether there are so many, once the last of them is there."""
-    page.locator(selector).nth(number - 1).wait_for()
-    return bool(page.locator(selector).count() == number)
+def counted(page: Any, found: Any, number: int) -> None:
+    """Wait until there are so many of something, a selector or a locator."""
+    from playwright.sync_api import expect
+
+    there = page.locator(found) if isinstance(found, str) else found
+    expect(there).to_have_count(number, timeout=60_000)
+
+
+def until(page: Any, holds: Callable[[], object], seconds: float = 60) -> None:
+    """Wait until something holds that no page tells."""
+    for _ in range(int(seconds * 10)):
+        if holds():
+            return
+        page.wait_for_timeout(100)
+    assert holds()

@@ -8,7 +8,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.studio.lessons import LESSONS
-from tests.studio.running import browsing, running
+from tests.studio.running import browsing, choose, running, still
 
 pytestmark = pytest.mark.browser
 
@@ -29,6 +29,7 @@ def test_from_the_example_to_a_release(chromium, tmp_path):
         page.get_by_role("button", name="Undo").click()
         page.get_by_text("7 columns have no role yet").wait_for()
         page.get_by_role("button", name="Redo").click()
+        page.get_by_text("Every column has a role.").wait_for()
         page.get_by_role("link", name="Release").click()
         page.get_by_role("button", name="Make the release").click()
         page.get_by_text("every promise holds").wait_for()
@@ -46,12 +47,13 @@ def test_every_lesson_is_stepped_to_its_end_and_back(chromium, tmp_path):
         for name, kind in LESSONS.items():
             page.goto(f"{home}/teach?lesson={name}&table={kind.tables[-1]}&step=2")
             page.get_by_text("Step 2 of").wait_for()
+            still(page)
             second = page.locator("svg.lesson").inner_html()
             page.get_by_role("button", name="One step on").click()
             page.get_by_text("Step 3 of").wait_for()
             page.get_by_role("button", name="One step back").click()
             page.get_by_text("Step 2 of").wait_for()
-            assert page.locator("svg.lesson").inner_html() == second
+            page.wait_for_function("second => document.querySelector('svg.lesson')?.innerHTML === second", arg=second)
             page.get_by_role("button", name="Last step").click()
             page.get_by_text(re.compile(r"Step (\d+) of \1$")).wait_for()
         page.goto(f"{home}/teach?lesson=l-diversity&table=patients&l=2&step=2")
@@ -66,8 +68,7 @@ def test_every_lesson_is_stepped_to_its_end_and_back(chromium, tmp_path):
         page.get_by_role("button", name="Check").click()
         page.get_by_text("Right.").wait_for()
         assert watched.accessible() == []
-        page.get_by_role("combobox", name="Table").click()
-        page.get_by_role("option", name="Your own table").click()
+        choose(page, "Table", "Your own table")
         page.get_by_role("textbox", name="Paste a table").fill("age,ill\n1,x\n1,y\n2,x\n2,x\n")
         page.get_by_role("textbox", name="Quasi-identifiers").fill("age")
         page.get_by_role("button", name="Start").click()

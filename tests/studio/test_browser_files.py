@@ -11,8 +11,9 @@ import polars as pl
 import pytest
 
 from sfumato.service.secret import hash_password
-from sfumato.studio.project import create
-from tests.studio.running import browsing, running
+from sfumato.studio.project import create, opened
+from sfumato.studio.table_watch import seen
+from tests.studio.running import browsing, counted, running, until
 
 pytestmark = pytest.mark.browser
 
@@ -80,7 +81,7 @@ def test_from_an_empty_project_to_a_signed_zip_that_verify_confirms(chromium, st
         page.locator("input[type=file]").set_input_files(table)
         page.get_by_text("120 rows, 4 columns").wait_for()
         page.locator("svg.bars").nth(3).wait_for()
-        assert page.get_by_text(MARKUP, exact=True).count() == 2  # in the list of columns, and above the rows
+        counted(page, page.get_by_text(MARKUP, exact=True), 2)  # in the list of columns, and above the rows
         page.get_by_label("Rows after").click()
         page.get_by_text("26–50").wait_for()
         assert watched.accessible() == []
@@ -122,7 +123,7 @@ def test_from_an_empty_project_to_a_signed_zip_that_verify_confirms(chromium, st
 
 
 def test_files_that_change_go_away_or_are_none(chromium, studio, table, tmp_path):
-    url, _ = studio
+    url, root = studio
     own = tmp_path / "own.csv"
     own.write_bytes(table.read_bytes())
     with browsing(chromium, url) as watched:
@@ -135,11 +136,12 @@ def test_files_that_change_go_away_or_are_none(chromium, studio, table, tmp_path
         page.get_by_role("button", name="Read it").click()
         page.get_by_text("120 rows, 4 columns").wait_for()
         page.locator("svg.bars").nth(3).wait_for()
-        page.wait_for_timeout(1000)  # the fingerprint is noted
+        watch = opened(root / "projects" / "Watched")
+        until(page, lambda: (watch.kept("table") or {}).get("files") == seen([own]))  # the fingerprint is noted
         own.touch()
         page.reload()
         page.locator("svg.bars").nth(3).wait_for()
-        page.wait_for_timeout(1000)
+        until(page, lambda: watch.kept("table")["files"] == seen([own]))
         assert page.get_by_role("alert").count() == 0  # only touched
         own.write_text("age\n1\n2\n")
         page.reload()
@@ -169,7 +171,7 @@ def test_pages_can_be_read_by_everybody(chromium, studio, width, dark, language)
             page.wait_for_load_state("networkidle")
             page.wait_for_timeout(2500)
             assert watched.accessible() == [], path
-            assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+            page.wait_for_function("width => document.documentElement.scrollWidth <= width", arg=width)
         assert watched.faults == []
 
 
@@ -190,7 +192,7 @@ def test_users_see_their_own_projects_and_nothing_of_the_machine(chromium, tmp_p
         page.get_by_label("Name of the project").fill("His")
         page.get_by_role("button", name="Create").click()
         page.get_by_text("Tables are uploaded here").wait_for()
-        assert page.get_by_role("tab").count() == 1
+        counted(page, page.get_by_role("tab"), 1)
         for path in ("/project/Hers/data", "/project/..%2Fann%2FHers/data", "/project/Hers/release"):
             page.goto(url.rstrip("/") + path)
             page.wait_for_timeout(1500)

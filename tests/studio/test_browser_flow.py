@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from sfumato.cli import main
-from tests.studio.running import browsing, choose, running
+from tests.studio.running import browsing, choose, place, running
 
 pytestmark = pytest.mark.browser
 
@@ -94,6 +94,7 @@ def test_adult_through_its_lattice(page, tmp_path):
     page.get_by_text("Every column has a role.").wait_for()
     step(page, "Search")
     choose(page, "Method", "Optimal")
+    page.get_by_text("The level vector of least loss among all").wait_for()
     page.get_by_role("tab", name="Lattice").click()
     vector = page.locator(".node-list button").nth(1)
     levels = [int(level) for level in vector.inner_text().split(",")]
@@ -130,13 +131,12 @@ def test_a_file_is_dropped_and_two_tabs_see_one_project(page, tmp_path):
     page.get_by_label("Name of the project").fill("Tabs")
     page.get_by_label("Name of the project").press("Enter")
     area = page.locator(".drop", has_text="CSV, Excel")
-    area.wait_for()
-    box = area.bounding_box()
-    place = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+    box = place(area)
+    middle = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
     data = {"items": [], "files": [str(tmp_path / "dropped.csv")], "dragOperationsMask": 1}
     wire = page.context.new_cdp_session(page)
     for kind in ("dragEnter", "dragOver", "drop"):
-        wire.send("Input.dispatchDragEvent", {"type": kind, **place, "data": data})
+        wire.send("Input.dispatchDragEvent", {"type": kind, **middle, "data": data})
     page.get_by_text("60 rows, 2 columns").wait_for()
 
     step(page, "Roles")

@@ -96,7 +96,7 @@ def test_candidates_are_compared_and_taken_from_the_map(chromium, project):
         page.get_by_label("Values of k").fill("3, 20")
         page.get_by_role("button", name="Draw the map").click()
         page.locator(".map-point").nth(3).wait_for()
-        assert page.locator(".map-point.pareto").count() >= 1
+        page.locator(".map-point.pareto").first.wait_for()
         assert watched.accessible() == []
         page.locator(".map-point").nth(3).click()
         page.get_by_role("button", name="Keep as a candidate").click()
@@ -106,6 +106,7 @@ def test_candidates_are_compared_and_taken_from_the_map(chromium, project):
         page.get_by_text("<b>gout</b>").first.wait_for()
         assert watched.accessible() == []
         page.get_by_role("button", name="Dark or light").click()
+        page.locator("body.body--dark").wait_for()
         page.set_viewport_size({"width": 390, "height": 800})
         assert watched.accessible() == []
         page.get_by_role("tab", name="Map").click()

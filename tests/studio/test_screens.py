@@ -34,12 +34,12 @@ ALIKE = 0.35  # measured: other fonts and sizes of text differ by up to 0.29, br
 VISITS = (("en", "light", WIDE), ("it", "dark", NARROW))
 UNFILLED = re.compile(r"\{\w+\}|\b(?:None|NaN|nan|undefined)\b|\[object \w+\]")
 ENGLISH = re.compile(r"\b(?:the|of|and|is|are|an|that|which|with|others|under|at least|rows)\b")
-# Texts but for data, which stand in type of their own, and names of parameters.
+# Texts but for data, which stand in type of their own.
 TEXTS = """() => [...document.querySelectorAll('.studio-main, header, nav')].flatMap(part => {
   const found = [], walker = document.createTreeWalker(part, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const one = walker.currentNode, within = one.parentElement;
-    if (!within.closest('.mono, .rows-grid, .heat, .form-grid .q-field__label, svg, i')) found.push(one.data.trim());
+    if (!within.closest('.mono, .rows-grid, .heat, svg, i')) found.push(one.data.trim());
   }
   return found.filter(text => text);
 })"""

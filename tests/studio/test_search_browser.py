@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.cli.register import write_demo_inputs
 from sfumato.studio.project import create, opened
-from tests.studio.running import browsing, choose, counted, running
+from tests.studio.running import browsing, choose, counted, place, running, still, until
 
 pytestmark = pytest.mark.browser
 
@@ -47,7 +47,7 @@ def test_from_promises_to_a_candidate(chromium, tmp_path, project):
         page.get_by_role("button", name="Remove this promise: t-closeness").wait_for(state="detached")
         page.get_by_role("button", name="Remove this promise: entropy-l-diversity").click()
         page.get_by_role("button", name="Remove this promise: entropy-l-diversity").wait_for(state="detached")
-        assert opened(project.folder).policy["require"] == [{"model": "k-anonymity", "k": 20}]
+        until(page, lambda: opened(project.folder).policy["require"] == [{"model": "k-anonymity", "k": 20}])
 
         page.get_by_role("link", name="Search").click()
         page.get_by_role("button", name="Search", exact=True).click()
@@ -70,7 +70,8 @@ def test_from_promises_to_a_candidate(chromium, tmp_path, project):
         page.locator(".node-list button").first.click()
         page.locator(".facts").get_by_text("Rows left out").wait_for()
         page.get_by_text("chosen", exact=True).nth(1).wait_for()
-        box = page.locator(".lattice-chart").bounding_box()
+        still(page)
+        box = place(page.locator(".lattice-chart"))
         bottom = page.locator(".lattice-chart").evaluate(
             "one => getElement(+one.id.slice(1)).chart.convertToPixel({xAxisIndex: 0, yAxisIndex: 0}, [0, 0])"
         )
@@ -79,9 +80,10 @@ def test_from_promises_to_a_candidate(chromium, tmp_path, project):
         page.get_by_text("None of the rows that were looked at").wait_for()
         page.locator(".node-list button").first.click()
         page.get_by_text("Some rows as these levels would release them").wait_for()
-        assert counted(page, ".rows-grid tbody tr", 8)
+        counted(page, ".rows-grid tbody tr", 8)
         page.get_by_role("button", name="loss", exact=True).click()
         page.locator(".lattice-legend").get_by_text("Loss:").wait_for()
+        box = place(page.locator(".lattice-chart"))
         page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         page.mouse.wheel(0, -600)
         assert watched.accessible() == []
@@ -114,7 +116,7 @@ def test_what_cannot_be_met_offers_what_to_turn(chromium, tmp_path, project):
         page.get_by_text("Le impostazioni sono cambiate").wait_for()
         page.get_by_role("button", name="Cerca", exact=True).click()
         page.get_by_text("Gruppo più piccolo").wait_for()
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
         assert watched.faults == []
     assert opened(project.folder).policy["search"]["suppression"] > 0
 

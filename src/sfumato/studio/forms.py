@@ -117,7 +117,7 @@ class Form:
     async def _field(self, parameter: Mapping[str, Any]) -> None:
         name, kind, choices = parameter["name"], parameter["type"], parameter["choices"]
         value = self.values.get(name, parameter["default"])
-        label = name.replace("_", " ")
+        label = self.context.texts.parameter(self.name, name)
         there = self.columns.get(parameter["refers_to"] or "column", [])
         if kind in ("whole number", "number") and not choices and not parameter["many"]:
             field: Any = ui.number(label, value=value).props(f"debounce={TYPING}")
@@ -148,6 +148,8 @@ class Form:
             field.props["hint"] = self._hint(parameter)
         else:
             field.tooltip(self._hint(parameter))
+        if label not in (name, name.replace("_", " ")):  # what the policy calls it
+            field.props["title"] = name
         field.on_value_change(self._settle)
         self.fields[name] = (parameter, field.mark(f"{self.name} {name}"))
         if name in self.beside:

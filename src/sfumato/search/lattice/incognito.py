@@ -222,6 +222,7 @@ def least_loss(walk: LatticeState, nodes: np.ndarray) -> None:
         first = rest[np.lexsort((height[rest], bounds[rest]))[:BATCH]]
         walk.examine(nodes[first])
         open_[first] = False
+        walk.report("measuring the losses", None)
 
 
 def _joined(whole: Lattice, members: Members, good: dict[Members, np.ndarray]) -> np.ndarray:

@@ -112,16 +112,17 @@ class Samarati(Search):
         height = heights(walk.lattice).ravel()
         low, high = 0, int(height.max())
         found, trace = np.zeros((0, walk.d), np.int64), walk.problem.trace
+        lowest: tuple[float | None, int | None] = (None, None)
         if trace is not None:
             trace(WindowSet(low, high))
         while low < high:
             middle = (low + high) // 2
             here = _at_height(walk, height, middle, test, first=True)
-            walk.problem.progress("searching heights", None)
             if len(here):
-                found, high = here, middle
+                found, high, lowest = here, middle, test.first if isinstance(test, _Tables) else lowest
             else:
                 low = middle + 1
+            walk.problem.report("searching heights", None, *lowest)
             if trace is not None:
                 trace(HeightAccepted(middle, named(walk.problem, here[0])) if len(here) else HeightExhausted(middle))
                 trace(WindowSet(low, high))
@@ -149,21 +150,27 @@ class Samarati(Search):
 
 
 class _Tables:
-    """Satisfiess vectors by counting the classes of the generalised table."""
+    """Decides vectors by counting the classes of the generalised table; `first` has the loss and the suppressed rows of
+    the first that satisfied last."""
 
     def __init__(self, walk: LatticeState) -> None:
         self.walk = walk
+        self.first: tuple[float | None, int | None] = (None, None)
 
     def __call__(self, steps: np.ndarray) -> np.ndarray:
         good = np.zeros(len(steps), np.bool_)
         open_ = self.walk.floor[steps @ self.walk.stride] <= self.walk.limit  # not below one that suppresses too much
         if open_.any():
-            good[open_] = self.walk.examine(steps[open_] + self.walk.least).good
+            found = self.walk.examine(steps[open_] + self.walk.least)
+            good[open_] = found.good
+            if found.good.any():
+                at = int(np.argmax(found.good))
+                self.first = float(found.loss[at]), int(found.suppressed[at])
         return good
 
 
 class _Vectors:
-    """Satisfiess vectors by the matrix of distance vectors between outliers and all cells."""
+    """Decides vectors by the matrix of distance vectors between outliers and all cells."""
 
     def __init__(self, walk: LatticeState) -> None:
         cells, self.limit, self.k, self.rows = walk.problem.cells, walk.limit, walk.policy.least_size, walk.rows

@@ -1,4 +1,4 @@
-"""Texts of the studio: one file per language, a table per view."""
+"""Texts of the studio: one file per language, a table per view; labels of parameters have files of their own."""
 
 from __future__ import annotations
 
@@ -16,6 +16,13 @@ def catalogue(language: str) -> dict[str, str]:
     """All texts of a language by "view.name"."""
     tables = tomllib.loads(files(__name__).joinpath(f"{language}.toml").read_text(encoding="utf-8"))
     return {f"{table}.{name}": text for table, texts in tables.items() for name, text in texts.items()}
+
+
+@cache
+def parameters(language: str) -> dict[str, str]:
+    """Labels of parameters by name, or by "variant.name"; none in English, which shows the names."""
+    file = files(__name__).joinpath("parameters", f"{language}.toml")
+    return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
 
 
 def preferred(header: str) -> str:
@@ -37,6 +44,15 @@ class Texts:
     def __call__(self, name: str, /, **values: Any) -> str:
         """A text by its name, with values in its holes."""
         return catalogue(self.language)[name].format(**values)
+
+    def parameter(self, variant: str, name: str) -> str:
+        """The label of a parameter of a variant: its name in words, where it was not translated.
+
+        >>> Texts("it").parameter("mdav", "columns"), Texts("en").parameter("t-closeness", "class_attribute")
+        ('colonne', 'class attribute')
+        """
+        known = parameters(self.language)
+        return known.get(f"{variant}.{name}") or known.get(name) or name.replace("_", " ")
 
     def said(self, text: str) -> str:
         """A sentence of the library, such as a message or the words of a criterion, as far as it was translated; of
