@@ -79,6 +79,34 @@ def test_the_sensitive_column_beside_the_quasi_identifiers_is_a_breach() -> None
     assert "and only there" in str(found.note)
 
 
+def _beside(texts: dict[str, list[str]], roles: dict[str, str]) -> PublishedSet:
+    good = published(TWO, [(g, v, "1") for g in "12" for v in ("flu", "cold")])
+    return PublishedSet({**good.tables, "more": PublishedTable("more", pl.DataFrame(texts), roles)}, good.links)
+
+
+@pytest.mark.parametrize("role", ["sensitive", "insensitive"])
+def test_a_third_table_that_tells_who_has_which_value_is_a_breach(role: str) -> None:
+    told = {"age": ["0", "1", "2", "3"], "disease": ["flu", "cold", "flu", "cold"]}
+    rows = _beside(told, {"age": "quasi", "disease": role})
+    groups = _beside({"group": TWO, **told}, {"group": "group", "age": "quasi", "disease": role})
+    finer = {"group": ["1", "2", "3", "4"], "disease": told["disease"], "count": ["1"] * 4}
+    for tables in (rows, groups, _beside(finer, {**ROLES, "disease": role})):
+        found = examined_set(FrequencyLDiversity("disease", 2), tables)
+        assert not found.holds
+        assert "nothing else" in str(found.note)
+
+
+@pytest.mark.parametrize("role", ["quasi", "insensitive", "sensitive"])
+def test_a_further_column_beside_the_counts_is_a_breach(role: str) -> None:
+    good = published(TWO, [(g, v, "1") for g in "12" for v in ("flu", "cold")])
+    counted = good.tables["sensitive"]
+    told = PublishedTable(
+        "sensitive", counted.texts.with_columns(age=pl.Series(["0", "1", "2", "3"])), {**ROLES, "age": role}
+    )
+    tables = PublishedSet({**good.tables, "sensitive": told}, good.links)
+    assert not examined_set(FrequencyLDiversity("disease", 2), tables).holds
+
+
 def test_parameters_are_checked_and_make_it_again() -> None:
     for variant in SET_PROMISES.values():
         assert set_promise(variant.name, **variant.example.parameters()) == variant.example

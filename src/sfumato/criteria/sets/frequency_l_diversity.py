@@ -11,7 +11,7 @@ from sfumato.core.parameters import Column, Whole
 from sfumato.core.protocols import Side
 from sfumato.criteria.audit import Finding
 from sfumato.criteria.sets.model import SetModel
-from sfumato.criteria.sets.published import PublishedSet
+from sfumato.criteria.sets.published import PublishedSet, PublishedTable
 from sfumato.errors import PolicyError
 
 
@@ -21,7 +21,8 @@ class FrequencyLDiversity(SetModel):
 
     The quasi-identifiers are published as they are in one table, the sensitive values of each group with their counts
     in another. Whoever finds the row of a person there knows the group, and each value with a share of at most 1/l. The
-    tables must speak of the same rows: each group has as many in one as the counts of the other come to.
+    tables must speak of the same rows: each group has as many in one as the counts of the other come to. Nothing else
+    may be published beside them: a third table, or a further column beside the counts, could say who has which value.
 
     Parameters: `attribute`, the sensitive column; `l`, a whole number, of which 1 promises nothing.
 
@@ -42,14 +43,7 @@ class FrequencyLDiversity(SetModel):
 
     def audit(self, published: PublishedSet) -> Finding:
         """What the tables say: the least ratio of a group's rows to those of its most frequent value."""
-        counted = next((t for t in published.tables.values() if t.columns("count") and t.columns("group")), None)
-        listed = next((t for t in published.tables.values() if t.columns("group") and not t.columns("count")), None)
-        if counted is None or listed is None:
-            raise PolicyError("there is no table of groups beside one that counts their values")
-        if self.attribute in listed.texts.columns or self.attribute not in counted.columns("sensitive"):
-            raise PolicyError(
-                f'"{self.attribute}" must stand in the table that counts the values of groups, and only there'
-            )
+        listed, counted = self._both(published)
         often, group, here = counted.numbers(counted.column("count")), counted.column("group"), listed.column("group")
         if often is None or not (often > 0).all():
             raise PolicyError(f'a count of the table "{counted.name}" is no whole number above 0')
@@ -70,3 +64,22 @@ class FrequencyLDiversity(SetModel):
         failing = int((both["most"] * self.l > both["size"]).sum())
         least = both.select((pl.col("size") / pl.col("most")).min()).item()
         return Finding(failing == 0, float(least), self.l, failing)
+
+    def _both(self, published: PublishedSet) -> tuple[PublishedTable, PublishedTable]:
+        """The table of rows, and the one that counts values; a PolicyError where anything else is published that says
+        more of a value than its group: a third table, or a further column beside the counts."""
+        of_groups = [table for table in published.tables.values() if table.columns("group")]
+        counted = [table for table in of_groups if table.columns("count")]
+        listed = [table for table in of_groups if not table.columns("count")]
+        if len(counted) != 1 or len(listed) != 1 or len(published.tables) != 2:
+            raise PolicyError("there is no table of groups beside one that counts their values, and nothing else")
+        if self.attribute in listed[0].texts.columns or counted[0].columns("sensitive") != (self.attribute,):
+            raise PolicyError(
+                f'"{self.attribute}" must stand in the table that counts the values of groups, and only there'
+            )
+        if counted[0].texts.width != 3:
+            raise PolicyError(
+                f'the table "{counted[0].name}" must have groups, values and counts alone',
+                got=f"{counted[0].texts.width} columns",
+            )
+        return listed[0], counted[0]
