@@ -54,7 +54,7 @@ def _ratio(search: str, before: subprocess.Popen[str], now: subprocess.Popen[str
 def _searching(source: Path) -> subprocess.Popen[str]:
     """A process that searches with the package of a folder, whenever it is told a name."""
     variables = {**os.environ, "PYTHONPATH": f"{source}{os.pathsep}{ROOT}", "PYTHONWARNINGS": "ignore"}
-    variables["SFUMATO_THREADS"] = "1"  # two that wait for each other would add to the noise
+    variables["SFUMATO_THREADS"] = variables["OPENBLAS_NUM_THREADS"] = "1"  # threads that wait count as busy
     command = [sys.executable, "-m", "benchmarks.studio_traces"]
     return subprocess.Popen(
         command, cwd=ROOT, env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -101,7 +101,13 @@ def unit_of(nodeid: str) -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In parallel, long units begin first: Spark, then by how many slow tests they have."""
+    """In parallel, long units begin first: Spark, then by how many slow tests they have.
+
+    What a browser shows may come late on a busy machine, so a test that looks at it may be tried twice more.
+    """
+    for item in items:
+        if item.get_closest_marker("browser"):
+            item.add_marker(pytest.mark.flaky(reruns=2))
     if hasattr(config, "workerinput"):
         slow = Counter(unit_of(item.nodeid) for item in items if item.get_closest_marker("slow"))
         slow["spark"] = len(items)
