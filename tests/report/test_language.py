@@ -16,12 +16,14 @@ import sfumato as sf
 from sfumato.cli import main
 from sfumato.core.roles import _role_of_name
 from sfumato.criteria import CRITERIA
+from sfumato.criteria.sets import SET_PROMISES
 from sfumato.hierarchies import parse
 from sfumato.losses import LOSSES
 from sfumato.report import internal_report, report
 from sfumato.report.files import of_table
 from sfumato.report.manifest import called, model
 from sfumato.report.page import QUIET, browser
+from sfumato.report.release_set import set_report
 from sfumato.report.sections.attacks import ATTACKS, described
 from sfumato.report.sections.method import ENDS, ORDERS, RECODINGS, _search
 from sfumato.report.translation import Missing, translated, translated_page
@@ -152,6 +154,8 @@ def words() -> Iterator[str]:
         parameters = CRITERIA[name].example.parameters()
         yield model({"model": name, "parameters": parameters})
         yield model({"model": name, "parameters": parameters | {"quasi": ["age", "zip"]}})
+    for variant in SET_PROMISES.values():
+        yield from (variant.words, variant.stops, variant.leaves, variant.example.sentence())
     yield from (called(LOSSES, name) for name in LOSSES)
     yield from (_search(name) for name in SEARCHES if SEARCHES[name].make.__module__.startswith("sfumato."))
     yield from (parse(text).describe() for text in HIERARCHY_SPECS)
@@ -168,6 +172,25 @@ def words() -> Iterator[str]:
 def test_every_variant_has_italian_words(text: str) -> None:
     missing = Missing()
     translated(text, "it", missing)
+    assert missing == []
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_reports_of_several_tables_are_italian_where_the_manifest_asks_for_it() -> None:
+    asked = {"quasi": ["age", "zip"], "sensitive": ["disease"], "require": sf.DistinctLDiversity("disease", 3)}
+    groups = sf.levels({"flu": "A", "ulcer": "B", "asthma": "A", "cold": "A"})
+    made = [
+        sf.anonymize(TABLE.select("age", "zip", "disease"), **asked, search="anatomy"),
+        sf.anonymize_baskets(TABLE, basket="zip", item="disease", k=2, m=2, hierarchy=groups),
+    ]
+    missing = Missing()
+    for release in made:
+        frames = {part.name: part.frame for part in release.parts}
+        page = set_report(release.manifest, frames)
+        assert "Not covered:" in page
+        assert translated_page(page, "it", missing) == set_report(
+            release.manifest | {"about": {"language": "it"}}, frames
+        )
     assert missing == []
 
 

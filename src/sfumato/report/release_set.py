@@ -11,8 +11,11 @@ from sfumato.core.printed import printed
 from sfumato.core.protocols import PROVEN
 from sfumato.core.wording import count, number, quoted
 from sfumato.criteria.sets import SET_PROMISES
-from sfumato.report.markup import Markup, join, name, names, table, tag
+from sfumato.report.manifest import spoken
+from sfumato.report.markup import Markup, facts, join, name, names, section, table, tag
 from sfumato.report.page import html, style_of
+from sfumato.report.sections.about import lines
+from sfumato.report.translation import translated_page
 
 SHOWN = 20  # rows of a table
 KNOWN = {
@@ -22,39 +25,45 @@ KNOWN = {
 
 
 def set_report(manifest: Mapping[str, Any], tables: Mapping[str, pl.DataFrame]) -> str:
-    """The page of HTML: all it says comes from the manifest and the tables, so it may be published with them."""
+    """The page of HTML, in the language that the manifest asks for: all it says comes from the manifest and the tables,
+    so it may be published with them."""
     promises = manifest["promises"]
     holds = all(promise["holds"] for promise in promises)
     promised = count(len(promises), "promise")
     first = f"{promised}: {'kept' if holds else 'NOT KEPT'}" if promises else "Nothing is promised of these tables"
     called = f"{count(len(tables), 'table')} published together: release report"
     body = [
-        tag("header", tag("h1", first), tag("p", called.split(":")[0], ".")),
+        tag("header", tag("h1", first), tag("p", called.split(":")[0], "."), *map(_open, promises)),
         tag(
             "main",
             *map(_promise, promises),
+            section("about", "About this release", facts(lines(manifest), "record")),
             _method(manifest),
             _links(manifest),
             *(_rows(one, tables[one["name"]]) for one in manifest["tables"]),
         ),
         tag("footer", f"Made by Sfumato {manifest['sfumato']} from the manifest and the tables."),
     ]
-    return html(called, style_of("page.css", "evidence.css"), body)
+    return translated_page(html(called, style_of("page.css", "evidence.css"), body), spoken(manifest))
+
+
+def _open(promise: Mapping[str, Any]) -> Markup | None:
+    """What a promise leaves open, which whoever reads no further has to know."""
+    known = SET_PROMISES.get(promise["model"])
+    return None if known is None or not known.leaves else tag("p", tag("strong", "Not covered: "), known.leaves)
 
 
 def _promise(promise: Mapping[str, Any]) -> Markup:
-    """A promise, how it is known, the attack that it stops, and what it leaves open."""
+    """A promise, how it is known, and the attack that it stops."""
     known = SET_PROMISES.get(promise["model"])
     title = promise["model"] if known is None or not known.words else known.words
-    facts = [tag("p", promise["sentence"]), tag("p", KNOWN.get(promise["how"], promise["how"]))]
+    said = [tag("p", promise["sentence"]), tag("p", KNOWN.get(promise["how"], promise["how"]))]
     if promise["measured"] is not None and promise["how"] == PROVEN:
         measured = f"Measured {number(promise['measured'])}, asked {number(promise['bound'])}."
-        facts.append(tag("p", measured, "" if promise["holds"] else " It does not hold."))
+        said.append(tag("p", measured, "" if promise["holds"] else " It does not hold."))
     if known is not None and known.stops:
-        facts.append(tag("p", tag("strong", "It stops: "), known.stops))
-    if known is not None and known.leaves:
-        facts.append(tag("p", tag("strong", "It leaves open: "), known.leaves))
-    return tag("section", tag("h2", title), *facts)
+        said.append(tag("p", tag("strong", "It stops: "), known.stops))
+    return tag("section", tag("h2", title), *said)
 
 
 def _method(manifest: Mapping[str, Any]) -> Markup:
@@ -74,14 +83,17 @@ def _method(manifest: Mapping[str, Any]) -> Markup:
     )
 
 
-def _value(value: Any) -> str:
+def _value(value: Any) -> str | Markup:
+    """A value as text; a name, which no language has another word for, is set apart."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):
         return number(value)
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_value(one)}" for key, one in value.items())
-    return quoted(value) if isinstance(value, list | tuple) else str(value)
+        return join([join([key, " ", _value(one)]) for key, one in value.items()], ", ")
+    if isinstance(value, list | tuple):
+        return quoted(value)
+    return str(value) if " " in str(value) else tag("bdi", str(value))
 
 
 def _links(manifest: Mapping[str, Any]) -> Markup | None:

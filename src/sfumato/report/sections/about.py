@@ -33,9 +33,14 @@ def blank() -> Markup:
     return tag("span", class_="fill")
 
 
+def lines(manifest: Manifest) -> list[tuple[object, object]]:
+    """What the owner wrote of it, with lines to fill in for the rest."""
+    return [(term, said(manifest, key) or blank()) for key, term in LINES.items()]
+
+
 def about(manifest: Manifest) -> Markup:
     """The section of what the release is about."""
-    pairs: list[tuple[object, object]] = [(term, said(manifest, key) or blank()) for key, term in LINES.items()]
+    pairs = lines(manifest)
     sets = [one for one in quasi(manifest) if one]
     if sets:
         known = join([names(one) for one in sets], ", or the ")
