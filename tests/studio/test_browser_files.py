@@ -147,7 +147,7 @@ def test_files_that_change_go_away_or_are_none(chromium, studio, table, tmp_path
         page.reload()
         page.get_by_text("The file changed since it was looked at.").wait_for()
         page.get_by_role("button", name="Take it as it is now").click()
-        page.get_by_text("2 rows, 1 columns").wait_for()
+        page.get_by_text("2 rows, 1 column").wait_for()
         own.write_bytes(b"age\0\n1\n")
         page.reload()
         page.get_by_text("has a null byte").wait_for()

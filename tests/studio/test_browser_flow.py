@@ -142,17 +142,27 @@ def test_a_file_is_dropped_and_two_tabs_see_one_project(page, tmp_path):
     step(page, "Roles")
     other = page.context.new_page()
     other.goto(page.url)
+    page.bring_to_front()
     choose(page, "Role of note", "insensitive")
-    other.get_by_text("1 columns have no role yet").wait_for()  # the other tab was drawn again
+    page.get_by_label("Role of age", exact=True).click()  # its list stays open, whatever is drawn
+    page.get_by_text("1 column has no role yet").wait_for()
+    other.get_by_text("1 column has no role yet").wait_for()  # the other tab was drawn again
+    other.bring_to_front()
+    choose(other, "Role of note", "sensitive")
+    other.get_by_role("button", name="Undo").click()
     choose(other, "Role of age", "quasi-identifying")
-    page.get_by_text("Every column has a role.").wait_for()
+    other.get_by_text("Every column has a role.").wait_for()
+    page.bring_to_front()
+    assert page.get_by_role("option").count() == 5
+    page.keyboard.press("Escape")
+    page.get_by_text("Every column has a role.").wait_for()  # now it was drawn again
     page.get_by_role("button", name="Undo").click()
-    other.get_by_text("1 columns have no role yet").wait_for()
+    other.get_by_text("1 column has no role yet").wait_for()
     other.close()
 
     step(page, "Promises")
     page.go_back()
-    page.get_by_text("1 columns have no role yet").wait_for()
+    page.get_by_text("1 column has no role yet").wait_for()
     page.go_forward()
     page.locator("h1", has_text="What you promise").wait_for()
     page.reload()
