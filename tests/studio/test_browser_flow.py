@@ -153,7 +153,7 @@ def test_a_file_is_dropped_and_two_tabs_see_one_project(page, tmp_path):
     choose(other, "Role of age", "quasi-identifying")
     other.get_by_text("Every column has a role.").wait_for()
     page.bring_to_front()
-    assert page.get_by_role("option").count() == 5
+    assert page.get_by_role("option").count() == 7
     page.keyboard.press("Escape")
     page.get_by_text("Every column has a role.").wait_for()  # now it was drawn again
     page.get_by_role("button", name="Undo").click()

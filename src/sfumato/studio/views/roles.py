@@ -11,6 +11,7 @@ from sfumato.studio.context import PageContext, with_progress
 from sfumato.studio.layout import heading
 
 ROLES = ("identifying", "quasi", "sensitive", "insensitive")
+ALONE = ("weight", "person", "household")  # of one column each
 SHOWN = 100  # columns at a time
 
 
@@ -115,8 +116,9 @@ class _Roles:
     def _row(self, policy: Mapping[str, Any], column: Mapping[str, Any]) -> None:
         text, name = self.context.texts, str(column["name"])
         ui.label(name).classes("mono")
-        options = {role: text(f"roles.{role}") for role in (*ROLES, "weight")}
-        chosen = ui.select(options, value=role_of(policy, name), on_change=lambda event: self._decide(name, event.value))
+        options = {role: text(f"roles.{role}") for role in (*ROLES, *ALONE)}
+        chosen = ui.select(options, value=role_of(policy, name))
+        chosen.on_value_change(lambda event: self._decide(name, event.value))
         chosen.props("outlined dense options-dense").props["aria-label"] = text("roles.role_of", column=name)
         self.fields[name] = chosen
         suggestion = text(f"roles.{column['role']}") if column["role"] in options else text("roles.undecided")
@@ -132,8 +134,8 @@ class _Roles:
 def role_of(policy: Mapping[str, Any], column: str) -> str | None:
     """The role that a policy gives a column."""
     roles = policy.get("roles", {})
-    if roles.get("weight") == column:
-        return "weight"
+    if alone := next((role for role in ALONE if roles.get(role) == column), None):
+        return alone
     return next((role for role in ROLES if column in _flat(roles.get(role, []))), None)
 
 
@@ -148,8 +150,8 @@ def with_role(policy: Mapping[str, Any], column: str, role: str) -> dict[str, An
         if isinstance(value, list):
             roles[key] = [[name for name in one if name != column] if isinstance(one, list) else one
                           for one in value if one != column]  # fmt: skip
-    if role == "weight":
-        roles["weight"] = column
+    if role in ALONE:
+        roles[role] = column
     elif role == "quasi" and any(isinstance(one, list) for one in roles.get("quasi", [])):
         roles["quasi"] = [[*one, column] for one in roles["quasi"]]
     else:
