@@ -23,10 +23,10 @@ from sfumato.studio.project import create
 from sfumato.studio.server import Studio
 from sfumato.studio.table_watch import files_of, seen
 from sfumato.studio.tasks import data, roles
-from sfumato.studio.views.roles import role_of, with_role
 from sfumato.studio.texts import Texts
 from sfumato.studio.uploads import receive, safe_name
 from sfumato.studio.views.data import input_of
+from sfumato.studio.views.roles import role_of, with_role
 from tests.postgres import run
 
 SECRET = "Kaltenbrunn"
