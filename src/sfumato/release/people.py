@@ -49,10 +49,17 @@ class RepeatedPersonWarning(UserWarning):
         return self.in_file if words == "file" else str(self)
 
 
+def may_name(kind: pl.DataType) -> bool:
+    """Whether values of a type may say whose a row is: two people may weigh the same, or be born on one day."""
+    return not (kind.is_float() or kind.is_decimal() or kind.is_temporal())
+
+
 def warn_of_repeats(frame: pl.DataFrame, identifying: Iterable[str]) -> None:
     """Name in a warning the identifying columns by which people seem to have several rows."""
     found = []
     for name in identifying:
+        if not may_name(frame.schema[name]):
+            continue
         times = frame.get_column(name).drop_nulls().value_counts(name="rows").get_column("rows")
         several = int(times.filter(times > 1).sum())
         if len(times) > 1 and several > OFTEN * frame.height:

@@ -21,7 +21,7 @@ from sfumato.errors import EmptyTable
 from sfumato.hierarchies.learned import DOUBLED, FEW_WEEKS, MOST_CODES, have_gaps, widths_of
 from sfumato.hierarchies.templates.fitting import fitting
 from sfumato.hierarchies.words import word_order
-from sfumato.release.people import OFTEN
+from sfumato.release.people import OFTEN, may_name
 from sfumato.release.request import LOOKED_AT
 
 if TYPE_CHECKING:
@@ -128,7 +128,8 @@ def inspect(data: Any) -> Inspection:
         categories, code = encode(frame.get_column(suggestion.column))
         unique = int((categories.count == 1).sum())
         quasi, why = suggestion.role == "quasi", suggestion.why
-        if suggestion.role == "identifying" and len(categories) > 1 and unique < (1 - OFTEN) * frame.height:
+        several = len(categories) > 1 and unique < (1 - OFTEN) * frame.height
+        if suggestion.role == "identifying" and several and may_name(frame.schema[suggestion.column]):
             why = f"{why}; {PEOPLE_REPEAT}"
         if quasi:
             codes[suggestion.column] = code
