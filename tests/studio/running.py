@@ -49,7 +49,7 @@ class Watched:
     page: Any
     faults: list[str] = field(default_factory=list)
 
-    def accessible(self, rest: int = 500) -> list[str]:
+    def accessible(self, rest: int = 150) -> list[str]:
         """Serious faults that axe-core finds, after so many milliseconds."""
         self.page.mouse.move(0, 0)
         self.page.wait_for_timeout(rest)

@@ -112,7 +112,7 @@ def test_a_table_of_a_database(page, tmp_path):
         base.execute("CREATE TABLE patients (age INTEGER, zip TEXT, disease TEXT)")
         rows = [(20 + i * 7 % 60, f"{80410 + i % 9}", ("flu", "cold", "gout")[i % 3]) for i in range(300)]
         base.executemany("INSERT INTO patients VALUES (?, ?, ?)", rows)
-    page.get_by_label("Name of the project").fill("Ward")
+    page.get_by_label("Name of the project").fill(f"Ward {tmp_path.name}")  # another one where it is tried again
     page.get_by_role("button", name="Create").click()
     page.get_by_role("tab", name="Database").click()
     page.get_by_label("Address of the database, or its file").fill(str(tmp_path / "ward.sqlite"))
@@ -128,7 +128,7 @@ def test_a_table_of_a_database(page, tmp_path):
 
 def test_a_file_is_dropped_and_two_tabs_see_one_project(page, tmp_path):
     pl.DataFrame({"age": [20 + i % 50 for i in range(60)], "note": ["a"] * 60}).write_csv(tmp_path / "dropped.csv")
-    page.get_by_label("Name of the project").fill("Tabs")
+    page.get_by_label("Name of the project").fill(f"Tabs {tmp_path.name}")
     page.get_by_label("Name of the project").press("Enter")
     area = page.locator(".drop", has_text="CSV, Excel")
     box = place(area)
