@@ -151,6 +151,7 @@ EXPORTED = [
     "STREAMS",
     "SafePub",
     "Samarati",
+    "Slicing",
     "SampleUniqueness",
     "Sampling",
     "SequentialTrees",

@@ -153,6 +153,7 @@ if TYPE_CHECKING:
     from sfumato.search import Refined as Refined
     from sfumato.search import SafePub as SafePub
     from sfumato.search import Samarati as Samarati
+    from sfumato.search import Slicing as Slicing
     from sfumato.search import TopDown as TopDown
     from sfumato.search import TupleSuppression as TupleSuppression
     from sfumato.search.microaggregation import MDAV as MDAV
@@ -302,6 +303,7 @@ _HOMES = {
         "KOptimize",
         "Genetic",
         "Anatomy",
+        "Slicing",
         "Annealing",
         "ForestSuppression",
         "GreedySuppression",

@@ -14,6 +14,7 @@ from sfumato.core.registry import Registry, Variant
 from sfumato.criteria.sets.frequency_l_diversity import FrequencyLDiversity
 from sfumato.criteria.sets.hkp_coherence import HKPCoherence
 from sfumato.criteria.sets.km_anonymity import KMAnonymity
+from sfumato.criteria.sets.l_diverse_slicing import LDiverseSlicing
 from sfumato.criteria.sets.m_invariance import MInvariance
 from sfumato.criteria.sets.m_uniqueness import MUniqueness
 from sfumato.criteria.sets.view_k_anonymity import ViewKAnonymity
@@ -23,6 +24,7 @@ __all__ = [
     "FrequencyLDiversity",
     "HKPCoherence",
     "KMAnonymity",
+    "LDiverseSlicing",
     "MInvariance",
     "MUniqueness",
     "ViewKAnonymity",
@@ -38,6 +40,16 @@ _OURS: tuple[Variant[SetPromise], ...] = (
         stops="Learning the sensitive value of a person whose row is found, from the group that it is in.",
         leaves="Rows stand as they are: that a person is in the table, and all else of the row, is known. Where values "
         "go with quasi-identifiers, a model learnt of both tables guesses better than 1/l (deFinetti attack).",
+    ),
+    Variant(
+        LDiverseSlicing,
+        example=LDiverseSlicing("disease", 3),
+        cite="Li et al. 2012",
+        words="l-diverse slicing",
+        stops="Learning the sensitive value of a person from all that else is known of them, or from the bucket that "
+        "they are in.",
+        leaves="Values stand as they are: which of them a bucket has is known, and often that a person is in the "
+        "table. Where values go with quasi-identifiers, a model learnt of the tables guesses better than 1/l.",
     ),
     Variant(
         KMAnonymity,
