@@ -53,7 +53,7 @@ def medoids(distance: np.ndarray, k: int) -> np.ndarray:
     """The cluster of each item by k-medoids, as PAM finds them (Kaufman and Rousseeuw 1990): medoids are built one by
     one, then exchanged for others while that brings items nearer to theirs.
 
-    >>> medoids(np.array([[0, 1, 9, 9], [1, 0, 9, 9], [9, 9, 0, 1], [9, 9, 1, 0]]), 2).tolist()
+    >>> medoids(np.array([[0, 0.1, 1, 1], [0.1, 0, 1, 1], [1, 1, 0, 0.1], [1, 1, 0.1, 0]]), 2).tolist()
     [0, 0, 1, 1]
     """
     n = len(distance)

@@ -27,7 +27,7 @@ PAIRS = "what stands together in the sensitive group of columns"
 
 @dataclass(frozen=True)
 class Slicing(Search):
-    """Put columns that go together into groups, cut the rows into buckets, and publish each group of columns by bucket.
+    """Put columns that go together into groups, and publish each of these by buckets of rows (_TS, heuristic).
 
     Columns are clustered by their mean-square contingency (k-medoids); one group holds the sensitive column. Buckets
     are cut as Mondrian cuts, on the quasi-identifiers, and nothing is generalised. A cut is made where both sides are
