@@ -190,6 +190,7 @@ EXPORTED = [
     "explain",
     "file",
     "flat",
+    "fragment",
     "hierarchies",
     "inspect",
     "intervals",

@@ -195,6 +195,7 @@ if TYPE_CHECKING:
     from sfumato.verbs.compare import CompareWarning as CompareWarning
     from sfumato.verbs.compare import compare as compare
     from sfumato.verbs.explain import explain as explain
+    from sfumato.verbs.fragment import fragment as fragment
     from sfumato.verbs.inspect import inspect as inspect
     from sfumato.verbs.mask import mask as mask
     from sfumato.verbs.measure import attack as attack
@@ -227,6 +228,7 @@ _HOMES = {
     "sfumato.verbs.anonymizer": ("Anonymizer",),
     "sfumato.verbs.baskets": ("anonymize_baskets",),
     "sfumato.verbs.choose": ("choose",),
+    "sfumato.verbs.fragment": ("fragment",),
     "sfumato.verbs.inspect": ("inspect",),
     "sfumato.verbs.mask": ("mask",),
     "sfumato.verbs.synthesize": ("synthesize",),

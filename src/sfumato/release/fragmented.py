@@ -62,7 +62,7 @@ def make_fragments(engine: Engine, request: Request, to: Folder | Table | None) 
     report_progress("verifying", None)
     found = make_set(
         MADE_BY,
-        [_native(engine, *one) for one in frames],
+        [native_table(engine, *one) for one in frames],
         [TableLink("join", tuple(name for name, *_ in frames), (number,))],
         [promise],
         policy={
@@ -114,9 +114,9 @@ def _taken_apart(
     rows: pl.DataFrame, request: Request, micro: Microdata, attribute: str, group: np.ndarray, kept: np.ndarray
 ) -> tuple[list[tuple[str, pl.DataFrame, dict[str, str], np.ndarray | None]], str]:
     """Both tables, with the roles of their columns and the rows of the input that they show; the column of groups."""
-    number = _unused("group", rows.columns)
-    often = _unused("count", [*rows.columns, number])
-    numbers = _numbers(number, group[kept])
+    number = unused_name("group", rows.columns)
+    often = unused_name("count", [*rows.columns, number])
+    numbers = group_numbers(number, group[kept])
     beside = [name for name in request.released if name != attribute]
     quasi = forget_others(pl.DataFrame([numbers, *(rows.get_column(name).gather(kept) for name in beside)]))
     places = arrangement(quasi, quasi.columns)
@@ -138,10 +138,10 @@ def _taken_apart(
     ], number
 
 
-def _numbers(name: str, group: np.ndarray) -> pl.Series:
+def group_numbers(name: str, group: np.ndarray) -> pl.Series:
     """The numbers of groups, all of one length, so that they stand in order as texts, too.
 
-    >>> _numbers("group", np.array([9, 0]))[0], _numbers("group", np.array([8, 0]))[0]
+    >>> group_numbers("group", np.array([9, 0]))[0], group_numbers("group", np.array([8, 0]))[0]
     (19, 9)
     """
     groups, first = int(group.max()) + 1, 1
@@ -155,8 +155,8 @@ def _sliced(
 ) -> tuple[list[tuple[str, pl.DataFrame, dict[str, str], np.ndarray | None]], str]:
     """A table for each group of columns, with the number of the bucket. Each stands in canonical order by itself, so
     that nothing is left of which rows of a bucket belong together."""
-    number = _unused("bucket", rows.columns)
-    numbers = _numbers(number, group[kept])
+    number = unused_name("bucket", rows.columns)
+    numbers = group_numbers(number, group[kept])
     quasi = request.policy.columns
     role = {name: "quasi" if name in quasi else "insensitive" for name in request.released} | {attribute: "sensitive"}
     frames = []
@@ -199,17 +199,19 @@ def _rejoined_slices(release: ReleaseSet, seed: int) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def _unused(name: str, taken: Collection[str]) -> str:
+def unused_name(name: str, taken: Collection[str]) -> str:
     """A name for a column that no other has.
 
-    >>> _unused("group", ["age"]), _unused("group", ["group", "group_2"])
+    >>> unused_name("group", ["age"]), unused_name("group", ["group", "group_2"])
     ('group', 'group_3')
     """
     tried = (name if i == 1 else f"{name}_{i}" for i in count(1))
     return next(one for one in tried if one not in taken)
 
 
-def _native(engine: Engine, name: str, frame: pl.DataFrame, roles: dict[str, str], rows: np.ndarray | None) -> SetTable:
+def native_table(
+    engine: Engine, name: str, frame: pl.DataFrame, roles: dict[str, str], rows: np.ndarray | None
+) -> SetTable:
     """A table of the set, handed back as the kind of frame that came in."""
     plain = with_texts(frame, engine.schema())
     return SetTable(name, plain, roles, lambda: engine.as_given(plain, rows))
