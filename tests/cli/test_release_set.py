@@ -101,6 +101,30 @@ def test_what_makes_no_sense_writes_nothing(
     assert not (tmp_path / "out").exists()
 
 
+def test_slicing_in_a_policy_file(run: Run, patients: Path, tmp_path: Path) -> None:
+    (tmp_path / "policy.toml").write_text(f"""
+[input]
+path = "{patients}"
+[roles]
+identifying = ["name"]
+quasi = ["age", "zip", "sex"]
+sensitive = ["disease"]
+[[require]]
+model = "distinct-l-diversity"
+attribute = "disease"
+l = 2
+[search]
+method = "slicing"
+c = 3
+alpha = 1
+seed = 3
+suppression = 0.5
+[output]
+path = "one"
+""")
+    assert run("anonymize", "policy.toml", "--json").json["tables"].keys() == {"slice_1", "slice_2", "sensitive"}
+
+
 def test_signed(run: Run, patients: Path) -> None:
     pytest.importorskip("cryptography")
     assert run("anonymize", patients, *ASKED, *TWO, "-o", "out").code == 0

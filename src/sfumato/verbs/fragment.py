@@ -84,7 +84,7 @@ def fragment(
         raise PolicyError("between and suppression are for a loose association", hint="give k, or leave them out")
     if store_of(data) is not None:
         raise PolicyError("a table is taken apart in memory", hint="read it with sf.read, and pass the frame")
-    engine = data if isinstance(data, MemoryTable) else MemoryTable(data)
+    engine = MemoryTable(data)
     columns = engine.frame.columns
     found = constraints_of(constraints, columns)
     named = dict.fromkeys(name for one in found for name in one)

@@ -193,7 +193,7 @@ def test_the_fewest_rows_are_suppressed(rows: list[Row], l: int, limit: int, alp
         for i, part in enumerate(found.parts):
             own = Counter(tuple(row[COLUMNS.index(n)] for n in part.frame.columns[1:]) for row in rows)
             assert not Counter(row for bucket in made for row in bucket[i]) - own
-    if alpha == 1:  # by brute force: the fewest rows that leave no value with more than one row in l
+    if alpha in (1, None):  # by brute force: the fewest rows that leave no value with more than one row in l
         number = list(Counter(row[2] for row in rows).values())
         ways = itertools.product(*(range(n + 1) for n in number))
         fewest = min(len(rows) - sum(stay) for stay in ways if max(stay) * l <= sum(stay))

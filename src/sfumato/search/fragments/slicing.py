@@ -62,9 +62,11 @@ class Slicing(Search):
         ordered = [a.categories.ordered for a in problem.attributes]
         groups, distance = self._groups(codes, sizes, [*ordered, False], cells.count)
         most = min(problem.limit, problem.rows - 1)
+        if self.alpha is None:  # no column stands beside the sensitive one at the cost of a row
+            most = min(most, int(_beside(codes, sizes, groups[-1][-1:]).excess(cells.count, l).sum()))
         while True:
             beside = _beside(codes, sizes, groups[-1])
-            excess, pair = beside.excess(cells.count, l)
+            excess = beside.excess(cells.count, l)
             suppressed = int(excess.sum())
             if suppressed <= most:
                 break
@@ -72,7 +74,7 @@ class Slicing(Search):
                 raise self._infeasible(problem, attribute, l, suppressed, int(beside.rows(cells.count).max()))
             groups = released_to(groups, distance)
         rng = stream_of(self.seed, mark_of(problem, value), "slicing").generator()
-        left = cells.count - _drawn(cells.count, pair, excess, rng)
+        left = cells.count - _drawn(cells.count, beside.pair, excess, rng)
         bucket, buckets, checks = _cut(problem, beside, left, l)
         bucket = np.where(left > 0, rng.permutation(buckets)[bucket], -1)
         split, kept = None, left > 0
@@ -148,9 +150,9 @@ class Beside:
         """Rows of each pair."""
         return np.bincount(self.pair, count, minlength=len(self.key)).astype(np.int64)
 
-    def excess(self, count: np.ndarray, l: int) -> tuple[np.ndarray, np.ndarray]:
+    def excess(self, count: np.ndarray, l: int) -> np.ndarray:
         """How many rows of each pair are too many: the fewest without which no value has more than one row in l of
-        those with an equal key; and the pair of each cell."""
+        those with an equal key."""
         rows = self.rows(count)
         high = np.zeros(int(self.key[-1]) + 1, np.int64)
         np.maximum.at(high, self.key, rows)
@@ -160,7 +162,7 @@ class Beside:
             stay = np.bincount(self.key, np.minimum(rows, middle[self.key]), minlength=len(high))
             enough = stay >= l * middle
             low, high = np.where(enough, middle, low), np.where(enough, high, middle - 1)
-        return np.maximum(rows - low[self.key], 0), self.pair
+        return np.asarray(np.maximum(rows - low[self.key], 0))
 
 
 def _beside(codes: list[np.ndarray], sizes: list[int], group: list[int]) -> Beside:
