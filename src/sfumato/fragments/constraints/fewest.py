@@ -15,7 +15,7 @@ import numpy as np
 from sfumato.errors import MissingExtra
 
 MOST_COLUMNS = 20  # in constraints, of which the fewest fragments are found
-SECONDS = 60.0  # of the integer program
+NODES = 5_000  # of the integer program, so that it ends, and in the same way whatever the machine
 
 Fragment = tuple[str, ...]
 
@@ -77,7 +77,7 @@ def allowed(names: Sequence[str], constraints: Sequence[frozenset[str]]) -> bool
 
 
 def _exact(columns: Sequence[str], constraints: Sequence[frozenset[str]], most: int) -> list[list[str]] | None:
-    """Fewest fragments, of `most` at most, by an integer program; None where its time is over.
+    """Fewest fragments, of `most` at most, by an integer program; None where it was not finished.
 
     x[a, f] says that column a lies in fragment f, y[f] that this is used. Each column lies in one; of a constraint each
     fragment lacks a column; and fragments are used in their order, so that no solution is counted twice.
@@ -109,7 +109,7 @@ def _exact(columns: Sequence[str], constraints: Sequence[frozenset[str]], most: 
         integrality=np.ones(width),
         bounds=optimize.Bounds(0, 1),
         constraints=optimize.LinearConstraint(np.array(lines), low, high),
-        options={"time_limit": SECONDS},
+        options={"node_limit": NODES},
     )
     if found.status != 0 or found.x is None:
         return None
