@@ -33,6 +33,8 @@ NOT_SHOWN = {
     "policyfile/baskets.py", "search/fragments/anatomy.py", *(f"criteria/sets/{name}.py" for name in (
         "frequency_l_diversity", "hkp_coherence", "itemsets", "m_uniqueness", "published", "view_k_anonymity")),
     "search/mondrian/goals.py", "pseudonyms/rotation.py", "synthetic/combining.py", "synthetic/model.py",
+    "policyfile/fragments.py", "pseudonyms/sealed_cells.py", "search/fragments/slicing.py",
+    *(f"criteria/sets/{name}.py" for name in ("fragmentation", "l_diverse_slicing", "loose_association")),
 }  # fmt: skip
 ERRORS = {name for name in vars(errors) if isinstance(getattr(errors, name), type)} - {"MissingExtra", "Path"}
 PROGRESS = {"report_progress", "progress", "report"}
