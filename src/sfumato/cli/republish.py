@@ -135,6 +135,9 @@ def _show(found: Republished) -> None:
         f"{number(t.stayed)} stayed, {number(t.arrived)} arrived, {number(t.returned)} returned, {number(t.left)} left"
     )
     say(f"  {came}; {number(t.changed)} with another value than before")
+    if t.stayed or t.returned:
+        fewer = count(t.exposed, "person", "people")
+        say(f"  made without a memory, it would pin {number(t.pinned)} to one value, and leave {fewer} too few")
     if found.left_out:
         say(f"  not published: {quoted(found.left_out)}")
     say_promises(found.manifest["promises"])
