@@ -1,5 +1,5 @@
-"""Publishing again: a million rows of which five in a hundred change, and ten releases of Adult, made anew each time and
-m-invariant, attacked by who was in which."""
+"""Publishing again: a million rows of which five in a hundred change, and ten releases of Adult, made anew each time
+and m-invariant, attacked by who was in which."""
 
 from __future__ import annotations
 
