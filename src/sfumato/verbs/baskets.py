@@ -12,11 +12,11 @@ import polars as pl
 
 from sfumato.core import parameters
 from sfumato.core.exact import printed as printed_item
-from sfumato.core.forms import make_variant
+from sfumato.core.forms import variant_of_words
 from sfumato.core.printed import printed
 from sfumato.core.progress import Progress, cancellable, quiet
 from sfumato.core.registry import variant_name
-from sfumato.core.wording import count, quoted, scalar
+from sfumato.core.wording import count, quoted
 from sfumato.criteria import KAnonymity
 from sfumato.criteria.sets import HKPCoherence, KKMAnonymity, KMAnonymity
 from sfumato.engines.memory.table import Kind, enter
@@ -163,13 +163,7 @@ def _search(spec: Any, promise: Any) -> BasketSearch:
     """The search that was named, or the first that keeps the promise."""
     model = variant_name(type(promise).__name__)
     able = [name for name in BASKET_SEARCHES if BASKET_SEARCHES[name].example.model == model]
-    if isinstance(spec, str) and " " in spec.strip():
-        name, *given = spec.split()
-        pairs = [word.partition("=") for word in given]
-        found: BasketSearch = make_variant(BASKET_SEARCHES, "search of baskets", name,
-                                           {key: scalar(value) for key, _, value in pairs})  # fmt: skip
-    else:
-        found = BASKET_SEARCHES.value(able[0] if spec is None else spec)
+    found: BasketSearch = variant_of_words(BASKET_SEARCHES, "search of baskets", able[0] if spec is None else spec)
     if found.model != model:
         own = BASKET_SEARCHES.name_of(found)
         raise PolicyError(f"{own} keeps {found.model}, and {model} is asked for", allowed=", ".join(able))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sfumato.core.forms import variant_of_words
 from sfumato.core.parameters import path_of
 from sfumato.engines.tables import is_spark
 from sfumato.errors import PolicyError
@@ -53,7 +54,7 @@ def stream(
     quasi, sensitive, insensitive, identifying
         The role of each column: blurred, kept, kept, dropped. All columns have one; `person` is dropped.
     search
-        The algorithm: a name or a value of `sf.STREAMS`, such as `sf.CASTLE(beta=100)`.
+        The algorithm: a name or a value of `sf.STREAMS`, such as "castle", "castle beta=100" or `sf.CASTLE(beta=100)`.
     hierarchies
         As for `anonymize`. Numbers and dates without one print ranges; other values without one are kept or lost.
     domains
@@ -78,7 +79,7 @@ def stream(
     >>> sum(frame.height for frame in out), out.suppressed
     (6, 0)
     """
-    algorithm = STREAMS.value(search)
+    algorithm = variant_of_words(STREAMS, "stream algorithm", search)
     asked = asked_of(
         algorithm, person=person, quasi=quasi, sensitive=sensitive, insensitive=insensitive, identifying=identifying,
         require=require, delay=delay, hierarchies=hierarchies, domains=domains, ends=ends, seed=seed, time=time,

@@ -256,6 +256,14 @@ def test_bad_input() -> None:
         sf.stream([DAY], **fine, domains={"age": (3, 3)})
 
 
+def test_parameters_of_an_algorithm_in_words() -> None:
+    asked = {"quasi": "age", "insensitive": "row", "person": "who", "require": "k-anonymity 2", "delay": 4, "seed": 1}
+    one, other = (released([DAY], search=search, **asked)[0] for search in ("castle beta=1", sf.CASTLE(beta=1)))
+    assert [frame.rows() for frame in one] == [frame.rows() for frame in other]
+    with pytest.raises(PolicyError, match="delta"):
+        sf.stream([DAY], search="castle delta=2", **asked)  # type: ignore[arg-type]
+
+
 def test_empty_streams() -> None:
     asked = {"quasi": "age", "insensitive": "row", "person": "who", "require": "k-anonymity 3", "delay": 9}
     assert released([], **asked)[0] == []

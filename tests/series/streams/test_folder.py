@@ -223,3 +223,50 @@ def test_times_in_files(arriving: Path, tmp_path: Path) -> None:
     frames = [one.with_columns(pl.col("at").cast(pl.String).str.to_datetime(strict=False)) for one in frames]
     want = sf.stream(frames, search=sf.ZAnonymity(4, 600), **asked)
     assert sum(one.height for one in found) == sum(one.height for one in want) > 0
+
+
+def test_policy_file(arriving: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Paths of the file start at its folder; flags are laid over it; all faults are told at once."""
+    policy = tmp_path / "policy.toml"
+    text = """
+[input]
+path = "in"
+[roles]
+person = "who"
+quasi = ["age", "sex"]
+sensitive = "disease"
+insensitive = ["row"]
+[[require]]
+model = "k-anonymity"
+k = 3
+[[require]]
+model = "distinct-l-diversity"
+attribute = "disease"
+l = 2
+[hierarchies]
+age = {intervals = [5, 10, 20]}
+[stream]
+delay = 20
+state = "s.state"
+seed = 3
+finish = true
+[output]
+path = "out"
+"""
+    policy.write_text(text, encoding="utf-8")
+    assert main(["stream", str(policy), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["arrived"], told["folder"]) == (90, str(tmp_path / "out"))
+    assert (tmp_path / "s.state").exists()
+    assert sf.verify(tmp_path / "out").outcome == "holds"
+    other = ["-o", str(tmp_path / "other"), "--state", str(tmp_path / "o.state"), "--k", "5", "--json"]
+    assert main(["stream", str(policy), *other]) == 0
+    assert json.loads((tmp_path / "other" / "manifest.json").read_text())["k"] == 5
+    capsys.readouterr()
+    wrong = text.replace("delay = 20", "delays = 20").replace('quasi = ["age", "sex"]', "").replace("[output]", "[out]")
+    policy.write_text(wrong, encoding="utf-8")
+    assert main(["stream", str(policy)]) == 2
+    fault = capsys.readouterr().err
+    for part in ('unknown key "delays"', 'unknown table "out"', "quasi is missing", "path is missing"):
+        assert part in fault
+    assert main(["stream", str(tmp_path / "in"), "--quasi", "age", "-o", str(tmp_path / "x")]) == 2
