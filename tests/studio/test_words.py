@@ -30,7 +30,8 @@ SAID_BY = [
 # Of the shell, or of Python alone.
 NOT_SHOWN = {
     "studio/server.py", "criteria/audit.py", "criteria/named.py", "hierarchies/spec.py", "policyfile/dump.py",
-    "search/mondrian/goals.py", "pseudonyms/rotation.py", "synthetic/combining.py", "synthetic/model.py",
+    "policyfile/baskets.py", "policyfile/stream.py", "search/mondrian/goals.py", "pseudonyms/rotation.py",
+    "synthetic/combining.py", "synthetic/model.py",
 }  # fmt: skip
 ERRORS = {name for name in vars(errors) if isinstance(getattr(errors, name), type)} - {"MissingExtra", "Path"}
 PROGRESS = {"report_progress", "progress", "report"}

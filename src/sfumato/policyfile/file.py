@@ -560,8 +560,7 @@ def input_faults(origin: Origin, faults: Faults, stored: bool) -> None:
 def _table_told(places: Places) -> bool:
     """Whether the table is written, faulty or misspelt, which is a fault that is told already."""
     written = {path[1] for path in (*places.lines, *places.given) if len(path) == 2 and path[0] == "input"}
-    unknown = [str(key) for key in written if key not in InputTable.model_fields]
-    return "table" in written or any(did_you_mean(key, ["table"]) for key in unknown)
+    return "table" in written or any(did_you_mean(str(key), ["table"]) for key in written - {*InputTable.model_fields})
 
 
 def _output_faults(origin: Origin | None, output: Output, bad: Iterable[str], faults: Faults, stored: bool) -> None:
