@@ -12,6 +12,7 @@ import polars as pl
 
 from sfumato.core.parameters import Whole, Written, checked, column_names, known_columns
 from sfumato.core.printed import printed
+from sfumato.core.progress import check_cancelled
 from sfumato.core.wording import percent
 from sfumato.engines.memory.table import enter
 from sfumato.errors import ColumnError, PolicyError
@@ -230,7 +231,10 @@ def _seen(
         cells = [None if i is None else np.array([matching.cell_of_row[i]]) for i in own]
     else:
         asked, of = np.unique(matching.values_of(people, rows), axis=0, return_inverse=True)
-        different = [matching.candidates(values) for values in asked]
+        different = []
+        for values in asked:
+            check_cancelled()
+            different.append(matching.candidates(values))
         cells = [different[i] for i in of.reshape(-1).tolist()]
     return _Seen(cells, matching.cell_of_row, own_number[code], len(matching.cells))
 
@@ -280,6 +284,7 @@ def _told_by_counts(
 
 
 def _common(sets: Sequence[np.ndarray | None]) -> np.ndarray:
+    check_cancelled()
     known = [found for found in sets if found is not None]
     if not known:
         return np.empty(0, np.int64)

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from sfumato.core.progress import check_cancelled
+
 SMALL = 8  # people of a group that is looked at in every way
 MOST_TRIED = 20_000  # steps of that
 AT_ONCE = 2_000_000  # numbers of class pairs that are compared at once
@@ -90,6 +92,7 @@ def _compare(
         gone = first.rows[a[here]].sum(axis=1) - shared[here]  # rows of who left, and of nobody
         told = np.flatnonzero(only_first.sum(axis=1) == gone)
         for i in told.tolist():
+            check_cancelled()
             of_a, of_b = in_first == a[at + i], in_second == b[at + i]
             common = first.rows[a[at + i]] - only_first[i]
             for who, values in ((of_a & ~of_b, only_first[i]), (of_b & ~of_a, only_second[i]), (of_a & of_b, common)):
@@ -107,6 +110,7 @@ def in_all_worlds(
     """
     found, sure = list(left), dict[int, float]()
     for people in _groups(releases):
+        check_cancelled()
         if len(people) > SMALL or any(not len(left[p]) for p in people):
             continue
         worlds = _worlds([left[p].tolist() for p in people], [_Part(one, people) for one in releases])
