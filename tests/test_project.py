@@ -87,6 +87,7 @@ EXPORTED = [
     "IndividualRanking",
     "Iterated",
     "KAnonymity",
+    "KKMAnonymity",
     "KMAnonymity",
     "KMap",
     "KMember",

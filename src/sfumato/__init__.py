@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from sfumato.criteria import XYLinkability as XYLinkability
     from sfumato.criteria.sets import SET_PROMISES as SET_PROMISES
     from sfumato.criteria.sets import HKPCoherence as HKPCoherence
+    from sfumato.criteria.sets import KKMAnonymity as KKMAnonymity
     from sfumato.criteria.sets import KMAnonymity as KMAnonymity
     from sfumato.engines.files.forms import ReadWarning as ReadWarning
     from sfumato.engines.files.table import scan as scan
@@ -279,6 +280,7 @@ _HOMES = {
     ),
     "sfumato.criteria.sets": (
         "HKPCoherence",
+        "KKMAnonymity",
         "KMAnonymity",
         "SET_PROMISES",
     ),

@@ -14,6 +14,7 @@ TABLES = {
     "maskers": sf.MASKERS,
     "pseudonyms": sf.PSEUDONYMS,
     "generators": sf.GENERATORS,
+    "set_promises": sf.SET_PROMISES,
     "basket_searches": sf.BASKET_SEARCHES,
     "streams": sf.STREAMS,
     "queries": sf.dp.QUERIES,

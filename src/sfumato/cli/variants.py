@@ -26,6 +26,7 @@ class Kind(StrEnum):
     maskers = "maskers"
     pseudonyms = "pseudonyms"
     generators = "generators"
+    set_promises = "set_promises"
     basket_searches = "basket_searches"
     streams = "streams"
     queries = "queries"
@@ -61,6 +62,7 @@ def list_variants(
 def variant_tables() -> dict[str, Mapping[str, Variant[Any]]]:
     """The tables of variants by name."""
     from sfumato.criteria import CRITERIA
+    from sfumato.criteria.sets import SET_PROMISES
     from sfumato.dp.queries import QUERIES
     from sfumato.hierarchies import HIERARCHIES
     from sfumato.losses import LOSSES
@@ -82,6 +84,7 @@ def variant_tables() -> dict[str, Mapping[str, Variant[Any]]]:
         "maskers": MASKERS,
         "pseudonyms": PSEUDONYMS,
         "generators": GENERATORS,
+        "set_promises": SET_PROMISES,
         "basket_searches": BASKET_SEARCHES,
         "streams": STREAMS,
         "queries": QUERIES,

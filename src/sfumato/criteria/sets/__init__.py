@@ -14,6 +14,7 @@ from sfumato.core.registry import Registry, Variant
 from sfumato.criteria.sets.fragmentation import Fragmentation
 from sfumato.criteria.sets.frequency_l_diversity import FrequencyLDiversity
 from sfumato.criteria.sets.hkp_coherence import HKPCoherence
+from sfumato.criteria.sets.kkm_anonymity import KKMAnonymity
 from sfumato.criteria.sets.km_anonymity import KMAnonymity
 from sfumato.criteria.sets.l_diverse_slicing import LDiverseSlicing
 from sfumato.criteria.sets.loose_association import LooseAssociation
@@ -26,6 +27,7 @@ __all__ = [
     "Fragmentation",
     "FrequencyLDiversity",
     "HKPCoherence",
+    "KKMAnonymity",
     "KMAnonymity",
     "LDiverseSlicing",
     "LooseAssociation",
@@ -82,6 +84,15 @@ _OURS: tuple[Variant[SetPromise], ...] = (
         stops="Finding the basket of a person by a few of its items, and with it all others (linkage).",
         leaves="Whoever knows more than m items, what is not in the basket or how many items are, may find it. Baskets "
         "that fit may agree in further items, which are then known without finding one (homogeneity).",
+    ),
+    Variant(
+        KKMAnonymity,
+        example=KKMAnonymity(5, 2),
+        cite="Poulis et al. 2013",
+        words="(k,k^m)-anonymity",
+        stops="Finding a person by quasi-identifiers and a few items together (linkage).",
+        leaves="Whoever knows more than m items, what a person does not have or how many items, may find them. People "
+        "who fit may agree in further items, which are then known without finding one (homogeneity).",
     ),
     Variant(
         HKPCoherence,
