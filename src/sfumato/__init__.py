@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from sfumato.criteria import XYLinkability as XYLinkability
     from sfumato.criteria.sets import SET_PROMISES as SET_PROMISES
     from sfumato.criteria.sets import HKPCoherence as HKPCoherence
+    from sfumato.criteria.sets import KAnonymousPatterns as KAnonymousPatterns
     from sfumato.criteria.sets import KMAnonymity as KMAnonymity
     from sfumato.engines.files.forms import ReadWarning as ReadWarning
     from sfumato.engines.files.table import scan as scan
@@ -104,6 +105,9 @@ if TYPE_CHECKING:
     from sfumato.masking.swapping import Swapping as Swapping
     from sfumato.masking.top_bottom_coding import TopBottomCoding as TopBottomCoding
     from sfumato.measures.measure import Measure as Measure
+    from sfumato.mining import MINERS as MINERS
+    from sfumato.mining import FrequentItemsets as FrequentItemsets
+    from sfumato.mining.mined_release import MinedRelease as MinedRelease
     from sfumato.pseudonyms import PSEUDONYMS as PSEUDONYMS
     from sfumato.pseudonyms import DateShift as DateShift
     from sfumato.pseudonyms import FormatPreserving as FormatPreserving
@@ -199,6 +203,7 @@ if TYPE_CHECKING:
     from sfumato.verbs.measure import attack as attack
     from sfumato.verbs.measure import risk as risk
     from sfumato.verbs.measure import utility as utility
+    from sfumato.verbs.mine import mine as mine
     from sfumato.verbs.register import register as register
     from sfumato.verbs.stream import stream as stream
     from sfumato.verbs.suggest import suggest as suggest
@@ -228,6 +233,7 @@ _HOMES = {
     "sfumato.verbs.choose": ("choose",),
     "sfumato.verbs.inspect": ("inspect",),
     "sfumato.verbs.mask": ("mask",),
+    "sfumato.verbs.mine": ("mine",),
     "sfumato.verbs.synthesize": ("synthesize",),
     "sfumato.verbs.register": ("register",),
     "sfumato.verbs.stream": ("stream",),
@@ -276,6 +282,7 @@ _HOMES = {
     ),
     "sfumato.criteria.sets": (
         "HKPCoherence",
+        "KAnonymousPatterns",
         "KMAnonymity",
         "SET_PROMISES",
     ),
@@ -379,6 +386,11 @@ _HOMES = {
         "MoleSuppression",
         "OptimalCut",
     ),
+    "sfumato.mining": (
+        "FrequentItemsets",
+        "MINERS",
+    ),
+    "sfumato.mining.mined_release": ("MinedRelease",),
     "sfumato.relational.basket_release": ("BasketRelease",),
     "sfumato.release.value_map": ("ValueMap",),
     "sfumato.release.release": ("Release",),

@@ -15,6 +15,7 @@ TABLES = {
     "pseudonyms": sf.PSEUDONYMS,
     "generators": sf.GENERATORS,
     "basket_searches": sf.BASKET_SEARCHES,
+    "miners": sf.MINERS,
     "streams": sf.STREAMS,
     "queries": sf.dp.QUERIES,
     "criteria": sf.CRITERIA,

@@ -20,6 +20,7 @@ from sfumato.cli.explain import explain
 from sfumato.cli.inspect import inspect_table
 from sfumato.cli.lattice import lattice
 from sfumato.cli.mask import mask
+from sfumato.cli.mine import mine
 from sfumato.cli.options import grouped, help_text
 from sfumato.cli.pseudonyms import pseudonyms
 from sfumato.cli.query import query
@@ -53,6 +54,7 @@ for name, command in (
     ("stream", stream),
     ("pseudonyms", pseudonyms),
     ("baskets", baskets),
+    ("mine", mine),
     ("republish", republish),
     ("verify", verify),
     ("sign", sign),

@@ -27,6 +27,7 @@ class Kind(StrEnum):
     pseudonyms = "pseudonyms"
     generators = "generators"
     basket_searches = "basket_searches"
+    miners = "miners"
     streams = "streams"
     queries = "queries"
     risks = "risks"
@@ -68,6 +69,7 @@ def variant_tables() -> dict[str, Mapping[str, Variant[Any]]]:
     from sfumato.measures.attacks import ATTACKS
     from sfumato.measures.risk import RISKS
     from sfumato.measures.utility import UTILITIES
+    from sfumato.mining import MINERS
     from sfumato.pseudonyms import PSEUDONYMS
     from sfumato.relational import BASKET_SEARCHES
     from sfumato.search import SEARCHES
@@ -83,6 +85,7 @@ def variant_tables() -> dict[str, Mapping[str, Variant[Any]]]:
         "pseudonyms": PSEUDONYMS,
         "generators": GENERATORS,
         "basket_searches": BASKET_SEARCHES,
+        "miners": MINERS,
         "streams": STREAMS,
         "queries": QUERIES,
         "risks": RISKS,

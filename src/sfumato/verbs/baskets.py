@@ -25,7 +25,7 @@ from sfumato.relational import BASKET_SEARCHES
 from sfumato.relational.basket_release import BasketRelease, BasketTable, release_baskets
 from sfumato.relational.values import BasketSearch
 
-__all__ = ["anonymize_baskets"]
+__all__ = ["anonymize_baskets", "basket_table"]
 
 HELD = (list, tuple, set, frozenset, np.ndarray, pl.Series)  # what a cell with several items may be
 BASKET = "basket"  # the column of numbers, where none came in
@@ -85,7 +85,7 @@ def anonymize_baskets(
     recipe = None if hierarchy is None else parse_hierarchy(hierarchy)
     if recipe is not None and isinstance(promise, HKPCoherence):
         raise PolicyError("items are suppressed for coherence, and not generalised", hint="leave hierarchy out")
-    return release_baskets(_table(data, basket, item), promise, recipe, chosen, progress or quiet)
+    return release_baskets(basket_table(data, basket, item), promise, recipe, chosen, progress or quiet)
 
 
 def _promise(k: Any, m: Any, h: Any, p: Any, private: Sequence[Any]) -> Any:
@@ -118,7 +118,7 @@ def _search(spec: Any, promise: Any) -> BasketSearch:
     return found
 
 
-def _table(data: Any, basket: str | None, item: str) -> BasketTable:
+def basket_table(data: Any, basket: str | None, item: str) -> BasketTable:
     """The pairs of baskets and items of a table of any kind."""
     parameters.column_name(item, "item")
     if basket is not None:

@@ -13,6 +13,7 @@ from sfumato.core.protocols import SetPromise
 from sfumato.core.registry import Registry, Variant
 from sfumato.criteria.sets.frequency_l_diversity import FrequencyLDiversity
 from sfumato.criteria.sets.hkp_coherence import HKPCoherence
+from sfumato.criteria.sets.k_anonymous_patterns import KAnonymousPatterns
 from sfumato.criteria.sets.km_anonymity import KMAnonymity
 from sfumato.criteria.sets.m_invariance import MInvariance
 from sfumato.criteria.sets.m_uniqueness import MUniqueness
@@ -22,6 +23,7 @@ __all__ = [
     "SET_PROMISES",
     "FrequencyLDiversity",
     "HKPCoherence",
+    "KAnonymousPatterns",
     "KMAnonymity",
     "MInvariance",
     "MUniqueness",
@@ -84,6 +86,15 @@ _OURS: tuple[Variant[SetPromise], ...] = (
         stops="Learning the sensitive value of a person by intersecting the groups that they are in over releases.",
         leaves="Who knows the values of others in a group learns more of the rest. A value that nobody had before is "
         "that of somebody who arrived, unless counterfeits may have it.",
+    ),
+    Variant(
+        KAnonymousPatterns,
+        example=KAnonymousPatterns(5),
+        cite="Atzori et al. 2008",
+        words="k-anonymous patterns",
+        stops="Finding a few people by what they have and what they lack, from differences of published supports.",
+        leaves="Supports of itemsets that are not published are open, and may be bounded so closely that few people "
+        "remain. Whoever knows some of the people, or how many there are, can subtract them.",
     ),
 )
 SET_PROMISES = Registry("set_promises", "promise about several tables", (SetPromise,), {v.name: v for v in _OURS})

@@ -1,0 +1,17 @@
+"""Mine and anonymise: what is learned of people leaves, and no pattern in it is of a few of them.
+
+`MINERS` has what can be learned.
+"""
+
+from __future__ import annotations
+
+from sfumato.core.registry import Registry, Variant
+from sfumato.mining.patterns import FrequentItemsets
+from sfumato.mining.values import Miner
+
+__all__ = ["MINERS", "FrequentItemsets"]
+
+_OURS: tuple[Variant[Miner], ...] = (
+    Variant(FrequentItemsets, example=FrequentItemsets(20), cite="Atzori et al. 2008", words="Itemsets and rules"),
+)
+MINERS = Registry("miners", "miner", (Miner,), {v.name: v for v in _OURS})
