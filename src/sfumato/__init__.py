@@ -47,8 +47,10 @@ if TYPE_CHECKING:
     from sfumato.criteria import XYLinkability as XYLinkability
     from sfumato.criteria.sets import SET_PROMISES as SET_PROMISES
     from sfumato.criteria.sets import HKPCoherence as HKPCoherence
+    from sfumato.criteria.sets import KAnonymousLeaves as KAnonymousLeaves
     from sfumato.criteria.sets import KAnonymousPatterns as KAnonymousPatterns
     from sfumato.criteria.sets import KMAnonymity as KMAnonymity
+    from sfumato.criteria.sets import PooledCounts as PooledCounts
     from sfumato.engines.files.forms import ReadWarning as ReadWarning
     from sfumato.engines.files.table import scan as scan
     from sfumato.engines.order import RowOrderWarning as RowOrderWarning
@@ -107,6 +109,8 @@ if TYPE_CHECKING:
     from sfumato.measures.measure import Measure as Measure
     from sfumato.mining import MINERS as MINERS
     from sfumato.mining import FrequentItemsets as FrequentItemsets
+    from sfumato.mining import KAnonymousTree as KAnonymousTree
+    from sfumato.mining import PooledNaiveBayes as PooledNaiveBayes
     from sfumato.mining.mined_release import MinedRelease as MinedRelease
     from sfumato.pseudonyms import PSEUDONYMS as PSEUDONYMS
     from sfumato.pseudonyms import DateShift as DateShift
@@ -282,8 +286,10 @@ _HOMES = {
     ),
     "sfumato.criteria.sets": (
         "HKPCoherence",
+        "KAnonymousLeaves",
         "KAnonymousPatterns",
         "KMAnonymity",
+        "PooledCounts",
         "SET_PROMISES",
     ),
     "sfumato.losses": (
@@ -388,7 +394,9 @@ _HOMES = {
     ),
     "sfumato.mining": (
         "FrequentItemsets",
+        "KAnonymousTree",
         "MINERS",
+        "PooledNaiveBayes",
     ),
     "sfumato.mining.mined_release": ("MinedRelease",),
     "sfumato.relational.basket_release": ("BasketRelease",),

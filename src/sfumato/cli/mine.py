@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
+import typer
+
 from sfumato.cli import inputs, options
 from sfumato.cli.console import Progress, notes, say, say_json, say_table
 from sfumato.cli.options import PROMISES, ROLES, SEARCH, WRITING, option
@@ -27,7 +29,7 @@ def mine(
     l: Annotated[int | None, option("--l", "Values of the target that a leaf has, at least.", PROMISES, "N")] = None,
     miner: Annotated[
         str | None,
-        option("--miner", "frequent-itemsets (default), decision-tree or naive-bayes.", SEARCH, "NAME"),
+        option("--miner", "frequent-itemsets, k-anonymous-tree or pooled-naive-bayes.", SEARCH, "NAME"),
     ] = None,
     support: Annotated[int | None, option("--support", "People that have an itemset, at least.", SEARCH, "N")] = None,
     confidence: Annotated[
@@ -35,6 +37,11 @@ def mine(
     ] = None,
     longest: Annotated[int | None, option("--longest", "Items of an itemset, at most.", SEARCH, "N")] = None,
     block: Annotated[str | None, option("--block", "additive or suppressive.", SEARCH, "NAME")] = None,
+    depth: Annotated[int | None, option("--depth", "Conditions of a rule of a tree, at most: 6.", SEARCH, "N")] = None,
+    counts: Annotated[
+        bool | None, typer.Option("--counts/--no-counts", help="People of each leaf.", rich_help_panel=SEARCH)
+    ] = None,
+    bins: Annotated[int | None, option("--bins", "Ranges that numbers are put into: 10.", SEARCH, "N")] = None,
     hide: Annotated[
         list[str] | None, option("--hide", 'Rule not to publish, as "bread -> milk"; repeatable.', SEARCH, "RULE")
     ] = None,
@@ -60,7 +67,7 @@ def mine(
     own = {
         "basket": basket, "item": item, "features": options.joined(features), "target": target, "k": k, "l": l,
         "miner": miner, "support": support, "confidence": confidence, "longest": longest, "block": block,
-        "hide": hide or None, "compare": compare or None,
+        "hide": hide or None, "depth": depth, "counts": counts, "bins": bins, "compare": compare or None,
     }  # fmt: skip
     given: dict[tuple[str | int, ...], Any] = {("mine", name): value for name, value in own.items()}
     out = {"path": None if output is None else str(output.absolute()), "format": format, "overwrite": overwrite or None}

@@ -36,6 +36,9 @@ class MineTable(PolicyTable):
     longest: Annotated[int, Field(ge=1, le=20)] | None = None
     block: str | None = None
     hide: Texts = None
+    depth: Annotated[int, Field(ge=1, le=20)] | None = None
+    counts: bool | None = None
+    bins: Annotated[int, Field(ge=2, le=1000)] | None = None
     compare: bool | None = None
 
 

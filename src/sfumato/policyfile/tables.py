@@ -160,7 +160,7 @@ MODELS: dict[str, type[PolicyTable]] = {
 TABLES = ("input", "roles", "hierarchies", "levels", "require", "mask", "search", "synthesis", "output", "about")
 BASKETS = ("basket", "item", "k", "m", "h", "p", "private", "hierarchy", "search")  # keys of [baskets]
 MINE = ("basket", "item", "features", "target", "k", "l", "miner", "support", "confidence", "longest", "block", "hide",
-        "compare")  # fmt: skip
+        "depth", "counts", "bins", "compare")  # fmt: skip
 WHEN = ("before", "after")  # the search
 FLAGS: Mapping[Key, str] = {  # the flag that sets a key: mostly of its name
     **{(table, key): f"--{key.replace('_', '-')}" for table, model in MODELS.items() for key in model.model_fields},

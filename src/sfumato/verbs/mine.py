@@ -49,7 +49,9 @@ def mine(
     fewer than k of them.
 
     Of baskets, or of a table whose values become items ("sex=F"), frequent itemsets and association rules: no pattern
-    of items that are there and items that are not follows from the published supports with 1 to k-1 people.
+    of items that are there and items that are not follows from the published supports with 1 to k-1 people. With a
+    target the rules of a decision tree that was learned on the original, each about k people and l classes; or the
+    counts that naive Bayes predicts by, each of k people.
 
     Parameters
     ----------
@@ -57,9 +59,10 @@ def mine(
     k: how many people a pattern or a leaf is of at least. l: how many values of the target a leaf has at least.
     item, basket: the columns of baskets, as for `anonymize_baskets`; without item, a row of the table is a person, and
         each value an item. features: the columns to learn from, all unless given.
-    target: the column to predict; with it a tree is learned, else itemsets.
-    miner: "frequent-itemsets" (unless target is given), "decision-tree" or "naive-bayes", or a value of theirs; their
-        parameters may be given here: support, confidence, longest, block and hide of itemsets.
+    target: the column to predict; with it a tree is learned.
+    miner: "frequent-itemsets" (unless target is given), "k-anonymous-tree" or "pooled-naive-bayes", or a value of
+        theirs; their parameters may be given here: support, confidence, longest, block and hide of itemsets, depth and
+        counts of a tree, bins of naive Bayes.
     compare: also the other way, to anonymise first and mine then: what it would give is in `compared`.
     progress: as for `anonymize`.
 
@@ -144,7 +147,7 @@ def _miner(spec: Any, target: str | None, given: Mapping[str, Any]) -> Miner:
         if own or target is not None:
             raise PolicyError("a miner that is made has its parameters", hint="give them to the miner")
         return MINERS.value(spec)
-    name = spec or ("frequent-itemsets" if target is None else "decision-tree")
+    name = spec or ("frequent-itemsets" if target is None else "k-anonymous-tree")
     if target is not None:
         own["target"] = target
     if spec is None and target is None and "support" not in own:

@@ -13,20 +13,24 @@ from sfumato.core.protocols import SetPromise
 from sfumato.core.registry import Registry, Variant
 from sfumato.criteria.sets.frequency_l_diversity import FrequencyLDiversity
 from sfumato.criteria.sets.hkp_coherence import HKPCoherence
+from sfumato.criteria.sets.k_anonymous_leaves import KAnonymousLeaves
 from sfumato.criteria.sets.k_anonymous_patterns import KAnonymousPatterns
 from sfumato.criteria.sets.km_anonymity import KMAnonymity
 from sfumato.criteria.sets.m_invariance import MInvariance
 from sfumato.criteria.sets.m_uniqueness import MUniqueness
+from sfumato.criteria.sets.pooled_counts import PooledCounts
 from sfumato.criteria.sets.view_k_anonymity import ViewKAnonymity
 
 __all__ = [
     "SET_PROMISES",
     "FrequencyLDiversity",
     "HKPCoherence",
+    "KAnonymousLeaves",
     "KAnonymousPatterns",
     "KMAnonymity",
     "MInvariance",
     "MUniqueness",
+    "PooledCounts",
     "ViewKAnonymity",
     "set_promise",
 ]
@@ -95,6 +99,24 @@ _OURS: tuple[Variant[SetPromise], ...] = (
         stops="Finding a few people by what they have and what they lack, from differences of published supports.",
         leaves="Supports of itemsets that are not published are open, and may be bounded so closely that few people "
         "remain. Whoever knows some of the people, or how many there are, can subtract them.",
+    ),
+    Variant(
+        KAnonymousLeaves,
+        example=KAnonymousLeaves(5, 2),
+        cite="Friedman, Wolff and Schuster 2008",
+        words="k-anonymous leaves",
+        stops="Finding a few people by the conditions of a rule, or of several rules together.",
+        leaves="Conditions were chosen by looking at the people: that one was chosen tells a little. Whoever knows "
+        "which rule is about somebody learns how probable each class is.",
+    ),
+    Variant(
+        PooledCounts,
+        example=PooledCounts(5),
+        cite="Domingos and Pazzani 1997",
+        words="Pooled counts",
+        stops="Finding a few people by a rare value, or by differences of counts.",
+        leaves="How probable each class is for somebody with known values can be computed: that is what it is for. "
+        "Whoever knows some of the people can subtract them.",
     ),
 )
 SET_PROMISES = Registry("set_promises", "promise about several tables", (SetPromise,), {v.name: v for v in _OURS})
