@@ -3,6 +3,8 @@ being published, they take part in patterns by inclusion and exclusion."""
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import numpy as np
 
 from sfumato.core.wording import count
@@ -29,7 +31,10 @@ def with_exclusive(itemsets: Itemsets, attribute: np.ndarray, most: int = MOST_S
     levels.append((above, last, itemsets.support[1 : len(last) + 1]))
     start, many = 1, 1 + len(last)
     while True:
-        one, other = _siblings(above, most)
+        pairs = siblings(above, 10 * most)
+        if pairs is None:
+            _refuse(most)
+        one, other = pairs
         key = above * span + last  # ascending
         made, parts = np.column_stack([sets[one], last[other]]), np.empty((len(one), sets.shape[1] + 1), np.int64)
         parts[:, -1], parts[:, -2] = one, other
@@ -56,17 +61,17 @@ def with_exclusive(itemsets: Itemsets, attribute: np.ndarray, most: int = MOST_S
     return linked(size, *(np.concatenate(column) for column in zip(*levels, strict=True)))
 
 
-def _siblings(above: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """All pairs of itemsets that differ in their last item alone, by their places."""
+def siblings(above: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """All pairs of itemsets that differ in their last item alone, by their places; None where there are more."""
     after = np.searchsorted(above, above, side="right") - np.arange(len(above)) - 1
-    if int(after.sum()) > 10 * most:
-        _refuse(most)
+    if int(after.sum()) > most:
+        return None
     one = np.repeat(np.arange(len(above)), after)
     step = np.arange(len(one)) - np.repeat(np.cumsum(after) - after, after)
     return one, one + 1 + step
 
 
-def _refuse(most: int) -> None:
+def _refuse(most: int) -> NoReturn:
     what = f"the values of the columns make more than {count(most, 'pattern')}"
     hint = "name fewer columns, group their values, or ask for a larger support or shorter itemsets (longest)"
     raise TooManyCells(what, hint=hint)

@@ -20,6 +20,7 @@ from sfumato.core.wording import count, percent
 from sfumato.criteria.sets import KAnonymousPatterns
 from sfumato.errors import Infeasible, PolicyError
 from sfumato.mining.additive import Additive
+from sfumato.mining.bounds import bounded_patterns
 from sfumato.mining.exclusive import with_exclusive
 from sfumato.mining.frequent import frequent_itemsets
 from sfumato.mining.hiding import NamedRule, hide_rule, is_hidden
@@ -97,7 +98,9 @@ class FrequentItemsets:
         frames = {"itemsets": itemset_frame(after, data.texts)}
         if len(rules):
             frames["rules"] = rule_frame(after, rules, data.texts)
-        solution = solution_of(data, before, safe, after, rules, association_rules(before, self.confidence), k)
+        true = association_rules(before, self.confidence)
+        bounded = bounded_patterns(after, data.attribute, self.support, self.longest, k)
+        solution = solution_of(data, before, safe, after, rules, true, k, bounded)
         method = {
             "mined": "frequent itemsets", "blocking": block, "support": self.support,
             "confidence": self.confidence, "itemsets": len(after) - 1, "rules": len(rules),
@@ -128,7 +131,8 @@ class PatternSolution:
 
     `channels` were open and are blocked; `added` people were made up (additive) and `taken` items taken out
     (suppressive, and to hide rules). `accuracy` is the share of the frequent itemsets and rules that are published, of
-    all that are true or published; `support_error` the mean error of a support, as a share of the true one.
+    all that are true or published; `support_error` the mean error of a support, as a share of the true one. `bounded`
+    patterns have an itemset that is not published, and still are certainly of few people; None where none was sought.
     """
 
     channels: int
@@ -137,6 +141,7 @@ class PatternSolution:
     accuracy: float
     rule_accuracy: float
     support_error: float
+    bounded: int | None
     itemsets: Itemsets  # the true ones
     published: Itemsets
 
@@ -149,9 +154,11 @@ class PatternSolution:
         changed = [count(self.added, "basket") + " added"] if self.added else []
         changed += [count(self.taken, "item") + " taken out"] if self.taken else []
         right = f"{percent(self.accuracy)} of the itemsets and {percent(self.rule_accuracy)} of the rules are right"
+        left = [f"{count(self.bounded, 'pattern')} of few people can be bounded: take a larger support, or k"]
         return [
             f"{count(self.channels, 'inference channel')} blocked: {', '.join(changed) or 'nothing changed'}",
             f"{right}, supports are off by {percent(self.support_error)}",
+            *(left if self.bounded else []),
         ]
 
 
@@ -163,6 +170,7 @@ def solution_of(
     rules: AssociationRules,
     true: AssociationRules,
     k: int,
+    bounded: int | None,
 ) -> PatternSolution:
     """What changed from the baskets to those whose mining is published."""
     channels = len(inference_channels(with_exclusive(before, data.attribute), k))
@@ -171,7 +179,8 @@ def solution_of(
     items = int(data.support.sum()), int(safe.table()[: data.height].sum())
     return PatternSolution(
         channels, added, items[0] - items[1], jaccard(old, new),
-        jaccard(true.named(before, texts), rules.named(after, texts)), support_error(old, new), before, after,
+        jaccard(true.named(before, texts), rules.named(after, texts)), support_error(old, new), bounded, before,
+        after,
     )  # fmt: skip
 
 

@@ -118,7 +118,7 @@ def both_ways(
             texts = tuple(text for text in categories.text if text is not None)
             data = Transactions.of(released.basket(), released.item.astype(np.int64), released.height, texts)
         else:
-            blurred = anonymize(source, quasi=source.columns, require=KAnonymity(problem.k))
+            blurred = anonymize(source, quasi=source.columns, require=KAnonymity(problem.k), search="mondrian")
             data = MiningProblem(problem.k, table=enter(blurred.data)[0]).transactions()
         found = frequent_itemsets(data, miner.support, miner.longest)
         rules = association_rules(found, miner.confidence)
