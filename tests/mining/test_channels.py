@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
@@ -112,6 +112,28 @@ def test_patterns_of_up_to_twelve_items(seed: int, items: int, k: int) -> None:
         present, whole = itemsets.items(found.present[at]), itemsets.items(found.whole[at])
         absent = np.setdiff1d(whole, present)
         assert (rows[:, present].all(axis=1) & ~rows[:, absent].any(axis=1)).sum() == found.people[at]
+
+
+def test_additive_blocking_changes_least() -> None:
+    """No cheaper baskets could be added, by the sum of all changes: every way to add some is tried."""
+    tried = 0
+    for seed in range(30 * FUZZ):
+        rng = np.random.default_rng(seed)
+        baskets = random_baskets(rng, 3, 20)
+        own = named(frequent_itemsets(transactions(baskets, "abc"), 3), "abc")
+        if len(baskets) < 2 or len(own) < 2:
+            continue
+        blocked = named(frequent_itemsets(Additive()(transactions(baskets, "abc"), 2, 3), 3), "abc")
+        change = sum(blocked[one] - own[one] for one in own)
+        pairs = [(part, whole - part) for whole in own for part in parts(whole)]
+        people = np.array([support(baskets, present, absent) for present, absent in pairs])
+        adds = np.array([[present <= one and not absent & one for one in own] for present, absent in pairs], np.int64)
+        ways = np.array(list(product(range(3), repeat=len(own))))
+        after = people[:, np.newaxis] + adds @ ways.T
+        safe = ((after == 0) | (after >= 2)).all(axis=0)
+        assert change == (ways[safe] @ [2 ** len(one) for one in own]).min()
+        tried += change > 0
+    assert tried > 5
 
 
 @pytest.mark.parametrize("block", BLOCKINGS)

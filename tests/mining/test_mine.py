@@ -123,7 +123,7 @@ def test_a_table_is_mined_by_its_values(seed: int, tmp_path: Path) -> None:
 
 
 def test_both_ways() -> None:
-    table = people().with_columns(age=pl.Series(np.random.default_rng(2).integers(20, 60, 400)))
+    table = people().with_columns(age=pl.Series(np.random.default_rng(2).integers(4, 12, 400) * 5))
     release = sf.mine(table, k=5, support=12, compare=True)
     first, other = release.compared.values()
     assert first["accuracy"] == release.solution.accuracy > other["accuracy"]
