@@ -94,6 +94,16 @@ def test_a_tree_predicts_better_than_guessing_and_worse_the_larger_k_is() -> Non
     assert found.accuracy > found.majority + 0.05
 
 
+def test_both_ways() -> None:
+    """Of a third of the people, who taught neither tree."""
+    table = patients(1500)
+    first, other = (one["accuracy"] for one in sf.mine(table, target="ill", k=20, compare=True).compared.values())
+    majority = sf.mine(table, target="ill", k=20).solution.majority
+    assert first > majority
+    assert other > majority - 0.1
+    assert first != other
+
+
 def test_numbers_of_conditions_are_round() -> None:
     """Values are in tens and fives: between 30 and 45, 40 parts them, which nobody has."""
     table = pl.DataFrame({"age": [30] * 20 + [45] * 20, "ill": ["flu"] * 20 + ["cold"] * 20})
@@ -170,7 +180,7 @@ def test_a_planted_fault_of_counts_is_found(name: str, change: Any, note: str, t
         ({"target": "ill", "depth": 0}, PolicyError, "depth is out of range"),
         ({"target": "ill", "support": 5}, PolicyError, "support"),
         ({"target": "ill", "miner": "pooled-naive-bayes", "l": 2}, PolicyError, "leaves of a tree"),
-        ({"target": "ill", "compare": True}, PolicyError, "only itemsets are compared"),
+        ({"target": "ill", "miner": "pooled-naive-bayes", "compare": True}, PolicyError, "only itemsets and trees"),
         ({"miner": "k-anonymous-tree"}, PolicyError, "target"),
         ({"target": "ill", "miner": sf.KAnonymousTree("ill")}, PolicyError, "has its parameters"),
     ],
@@ -185,8 +195,8 @@ def test_in_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     patients().write_csv(tmp_path / "p.csv")
     out = str(tmp_path / "out")
     asked = ["mine", str(tmp_path / "p.csv"), "--target", "ill", "--k", "5", "--l", "2", "-o", out]
-    assert main(asked) == 0
-    assert "right about" in capsys.readouterr().out
+    assert main([*asked, "--compare"]) == 0
+    assert "right about people held out" in capsys.readouterr().out
     assert main(["verify", out]) == 0
     capsys.readouterr()
     assert main([*asked, "--no-counts", "--depth", "2", "--overwrite", "--json"]) == 0

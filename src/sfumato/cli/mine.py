@@ -13,7 +13,7 @@ from sfumato.cli.options import PROMISES, ROLES, SEARCH, WRITING, option
 from sfumato.cli.release_set import show_set
 from sfumato.core.wording import percent
 
-WAYS = ("accuracy", "rule_accuracy", "support_error")
+WAYS = ("itemsets right", "rules right", "support error")
 
 
 def mine(
@@ -91,6 +91,7 @@ def mine(
     for line in found.solution.lines():
         say(f"  {line}")
     if found.compared:
-        rows = [[way, *(percent(one[name]) for name in WAYS)] for way, one in found.compared.items()]
-        say_table(["", "itemsets right", "rules right", "support error"], rows)
+        first = next(iter(found.compared.values()))
+        head = WAYS if len(first) > 1 else ("right about people held out",)
+        say_table(["", *head], [[way, *map(percent, one.values())] for way, one in found.compared.items()])
     return 0

@@ -97,20 +97,41 @@ class Leaf:
 
 def _grown(rows: LabelledRows, k: int, l: int, depth: int, counts: bool) -> Iterator[Leaf]:
     """The leaves of the tree."""
-    waiting: list[tuple[tuple[str, ...], np.ndarray]] = [((), np.arange(len(rows.label)))]
+    for conditions, here, _ in _walked(rows, k, l, depth, counts, np.arange(len(rows.label)), np.empty(0, np.int64)):
+        yield Leaf(conditions, np.bincount(rows.label[here], minlength=len(rows.classes)))
+
+
+def held_out_accuracy(rows: LabelledRows, tree: KAnonymousTree, k: int, l: int, held: np.ndarray) -> float:
+    """How often a tree that was learned without some people is right about them."""
+    others = np.setdiff1d(np.arange(len(rows.label)), held)
+    right = 0
+    for _, here, there in _walked(rows, k, l, tree.depth, tree.counts, others, held):
+        most = np.bincount(rows.label[here], minlength=len(rows.classes)).argmax()
+        right += int((rows.label[there] == most).sum())
+    return right / len(held)
+
+
+def _walked(
+    rows: LabelledRows, k: int, l: int, depth: int, counts: bool, learned: np.ndarray, held: np.ndarray
+) -> Iterator[tuple[tuple[str, ...], np.ndarray, np.ndarray]]:
+    """The leaves of the tree: the conditions on the path, and who comes there, of those that it is learned from and of
+    those that it is not."""
+    waiting: list[tuple[tuple[str, ...], np.ndarray, np.ndarray]] = [((), learned, held)]
     while waiting:
         check_cancelled()
-        conditions, here = waiting.pop()
+        conditions, here, there = waiting.pop()
         found = _best(rows, here, k, l, counts) if len(conditions) < depth else None
         if found is None:
-            yield Leaf(conditions, np.bincount(rows.label[here], minlength=len(rows.classes)))
+            yield conditions, here, there
             continue
-        yes, no, side = found
-        waiting += [((*conditions, yes), here[side]), ((*conditions, no), here[~side])]
+        yes, no, first = found
+        side, beside = first[here], first[there]
+        waiting += [((*conditions, yes), here[side], there[beside]), ((*conditions, no), here[~side], there[~beside])]
 
 
 def _best(rows: LabelledRows, here: np.ndarray, k: int, l: int, counts: bool) -> tuple[str, str, np.ndarray] | None:
-    """The allowed split that gains most, as the conditions of its sides and who is on the first; None without one."""
+    """The allowed split that gains most, as the conditions of its sides and who of all is on the first; None without
+    one."""
     label, classes = rows.label[here], len(rows.classes)
     whole = np.bincount(label, minlength=classes)
     best, found = float((whole**2).sum()) / len(here) + GAIN * len(here), None
@@ -133,8 +154,7 @@ def _best(rows: LabelledRows, here: np.ndarray, k: int, l: int, counts: bool) ->
         return None
     feature, used, at = found
     yes, no = _conditions(feature, used, at)
-    side = feature.code[here] == used[at] if feature.number is None else feature.code[here] <= used[at]
-    return yes, no, side
+    return yes, no, feature.code == used[at] if feature.number is None else feature.code <= used[at]
 
 
 def _conditions(feature: Feature, used: np.ndarray, at: int) -> tuple[str, str]:
