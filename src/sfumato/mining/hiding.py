@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.core.wording import as_flag, from_flag
-from sfumato.errors import PolicyError, did_you_mean
+from sfumato.errors import PolicyError
 from sfumato.mining.values import Transactions, places
 
 
@@ -45,10 +45,9 @@ class NamedRule:
     def codes(self, texts: Sequence[str]) -> tuple[np.ndarray, int]:
         """The items as codes; a PolicyError where one of them does not occur."""
         known = {text: code for code, text in enumerate(texts)}
-        absent = [item for item in (*self.left, self.then) if item not in known]
-        if absent:
+        if not {*self.left, self.then} <= known.keys():
             what = "a rule that is to be hidden has an item that does not occur"
-            raise PolicyError(what, hint=did_you_mean(absent[0], texts) or "items match by their printed form")
+            raise PolicyError(what, hint="items match by their printed form")
         return np.array(sorted(known[item] for item in self.left)), known[self.then]
 
 

@@ -86,6 +86,9 @@ class FrequentItemsets:
                              hint="take a smaller k")  # fmt: skip
         warn_of_compiling(problem.report_progress)
         problem.report_progress("mining itemsets", None)
+        for rule in self.hide:
+            rule.codes(data.texts)  # its items occur
+        data = data.only(np.flatnonzero(data.support >= self.support))  # others are in no itemset
         before = frequent_itemsets(data, self.support, self.longest)
         if len(before) == 1:
             raise Infeasible(f"no item is in {self.support} baskets", hint="ask for a smaller support")
@@ -110,12 +113,13 @@ class FrequentItemsets:
 
     def _safe(self, data: Transactions, k: int, block: Additive | Suppressive) -> Transactions:
         """The baskets of which what is published is the mining: without channels, and without the rules to hide."""
+        rules = [rule for rule in self.hide if {*rule.left, rule.then} <= {*data.texts}]  # others are none
         for _ in range(ROUNDS):
             check_cancelled()
-            for rule in self.hide:
+            for rule in rules:
                 data = hide_rule(data, rule, self.support, self.confidence)
             data = block(data, k, self.support, self.longest)
-            if all(is_hidden(data, rule, self.support, self.confidence) for rule in self.hide):
+            if all(is_hidden(data, rule, self.support, self.confidence) for rule in rules):
                 return data
         what = "blocking channels brings a hidden rule back, again and again"
         raise Infeasible(what, hint='take block="suppressive", or another support')

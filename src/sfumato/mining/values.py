@@ -57,6 +57,11 @@ class Transactions:
             found[-1] = (np.uint64(1) << np.uint64(self.height % WORD)) - np.uint64(1)
         return found
 
+    def only(self, items: np.ndarray) -> Transactions:
+        """The same baskets with some of the items."""
+        texts = tuple(self.texts[item] for item in items.tolist())
+        return Transactions(self.bits[items], self.height, texts, self.attribute[items])
+
     def having(self, items: np.ndarray) -> np.ndarray:
         """The bits of the baskets that have all of some items."""
         return np.bitwise_and.reduce(self.bits[items], axis=0) & self.everyone if len(items) else self.everyone
