@@ -34,6 +34,7 @@ def test_the_commands() -> None:
         "pseudonyms",
         "baskets",
         "fragment",
+        "mine",
         "republish",
         "verify",
         "sign",

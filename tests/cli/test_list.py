@@ -16,6 +16,7 @@ TABLES = {
     "generators": sf.GENERATORS,
     "set_promises": sf.SET_PROMISES,
     "basket_searches": sf.BASKET_SEARCHES,
+    "miners": sf.MINERS,
     "streams": sf.STREAMS,
     "queries": sf.dp.QUERIES,
     "criteria": sf.CRITERIA,

@@ -21,6 +21,7 @@ from sfumato.cli.fragment import fragment
 from sfumato.cli.inspect import inspect_table
 from sfumato.cli.lattice import lattice
 from sfumato.cli.mask import mask
+from sfumato.cli.mine import mine
 from sfumato.cli.options import grouped, help_text
 from sfumato.cli.pseudonyms import pseudonyms
 from sfumato.cli.query import query
@@ -55,6 +56,7 @@ for name, command in (
     ("pseudonyms", pseudonyms),
     ("baskets", baskets),
     ("fragment", fragment),
+    ("mine", mine),
     ("republish", republish),
     ("verify", verify),
     ("sign", sign),

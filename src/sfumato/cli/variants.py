@@ -28,6 +28,7 @@ class Kind(StrEnum):
     generators = "generators"
     set_promises = "set_promises"
     basket_searches = "basket_searches"
+    miners = "miners"
     streams = "streams"
     queries = "queries"
     risks = "risks"
@@ -70,6 +71,7 @@ def variant_tables() -> dict[str, Mapping[str, Variant[Any]]]:
     from sfumato.measures.attacks import ATTACKS
     from sfumato.measures.risk import RISKS
     from sfumato.measures.utility import UTILITIES
+    from sfumato.mining import MINERS
     from sfumato.pseudonyms import PSEUDONYMS
     from sfumato.relational import BASKET_SEARCHES
     from sfumato.search import SEARCHES
@@ -86,6 +88,7 @@ def variant_tables() -> dict[str, Mapping[str, Variant[Any]]]:
         "generators": GENERATORS,
         "set_promises": SET_PROMISES,
         "basket_searches": BASKET_SEARCHES,
+        "miners": MINERS,
         "streams": STREAMS,
         "queries": QUERIES,
         "risks": RISKS,

@@ -28,7 +28,7 @@ from sfumato.relational.basket_release import BasketRelease, BasketTable, releas
 from sfumato.relational.rt_release import LabelledPeople, PeopleRelease, release_people
 from sfumato.relational.values import BasketSearch
 
-__all__ = ["anonymize_baskets"]
+__all__ = ["anonymize_baskets", "basket_table"]
 
 HELD = (list, tuple, set, frozenset, np.ndarray, pl.Series)  # what a cell with several items may be
 BASKET = "basket"  # the column of numbers, where none came in
@@ -100,7 +100,7 @@ def anonymize_baskets(
     if not names:
         if hierarchies or class_size is not None:
             raise PolicyError("hierarchies and class_size are of quasi-identifiers, and there are none")
-        return release_baskets(_table(data, basket, item), promise, recipe, chosen, progress or quiet)
+        return release_baskets(basket_table(data, basket, item), promise, recipe, chosen, progress or quiet)
     if not isinstance(promise, KMAnonymity):
         raise PolicyError("with quasi-identifiers, baskets take k and m", got="h, k and p", allowed="k=5, m=2")
     table, people = _with_people(data, basket, item, names)
@@ -115,7 +115,7 @@ def _with_people(data: Any, basket: str | None, item: str, quasi: Sequence[str])
         raise PolicyError("it is not said whose items they are", hint="name the column of people in basket")
     if _lists(data, item) is not None:
         raise PolicyError("with quasi-identifiers, each item of a person has a row of its own", got="lists of items")
-    table = _table(data, basket, item)
+    table = basket_table(data, basket, item)
     frame = enter(table.original)[0] if isinstance(data, pl.LazyFrame) else enter(data)[0]
     parameters.known_columns(quasi, frame.columns)
     if basket in quasi or item in quasi:
@@ -170,7 +170,7 @@ def _search(spec: Any, promise: Any) -> BasketSearch:
     return found
 
 
-def _table(data: Any, basket: str | None, item: str) -> BasketTable:
+def basket_table(data: Any, basket: str | None, item: str) -> BasketTable:
     """The pairs of baskets and items of a table of any kind."""
     parameters.column_name(item, "item")
     if basket is not None:

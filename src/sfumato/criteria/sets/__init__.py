@@ -14,12 +14,15 @@ from sfumato.core.registry import Registry, Variant
 from sfumato.criteria.sets.fragmentation import Fragmentation
 from sfumato.criteria.sets.frequency_l_diversity import FrequencyLDiversity
 from sfumato.criteria.sets.hkp_coherence import HKPCoherence
+from sfumato.criteria.sets.k_anonymous_leaves import KAnonymousLeaves
+from sfumato.criteria.sets.k_anonymous_patterns import KAnonymousPatterns
 from sfumato.criteria.sets.kkm_anonymity import KKMAnonymity
 from sfumato.criteria.sets.km_anonymity import KMAnonymity
 from sfumato.criteria.sets.l_diverse_slicing import LDiverseSlicing
 from sfumato.criteria.sets.loose_association import LooseAssociation
 from sfumato.criteria.sets.m_invariance import MInvariance
 from sfumato.criteria.sets.m_uniqueness import MUniqueness
+from sfumato.criteria.sets.pooled_counts import PooledCounts
 from sfumato.criteria.sets.view_k_anonymity import ViewKAnonymity
 
 __all__ = [
@@ -27,12 +30,15 @@ __all__ = [
     "Fragmentation",
     "FrequencyLDiversity",
     "HKPCoherence",
+    "KAnonymousLeaves",
+    "KAnonymousPatterns",
     "KKMAnonymity",
     "KMAnonymity",
     "LDiverseSlicing",
     "LooseAssociation",
     "MInvariance",
     "MUniqueness",
+    "PooledCounts",
     "ViewKAnonymity",
     "set_promise",
 ]
@@ -130,6 +136,33 @@ _OURS: tuple[Variant[SetPromise], ...] = (
         stops="Learning the sensitive value of a person by intersecting the groups that they are in over releases.",
         leaves="Who knows the values of others in a group learns more of the rest. A value that nobody had before is "
         "that of somebody who arrived, unless counterfeits may have it.",
+    ),
+    Variant(
+        KAnonymousPatterns,
+        example=KAnonymousPatterns(5),
+        cite="Atzori et al. 2008",
+        words="k-anonymous patterns",
+        stops="Finding a few people by what they have and what they lack, from differences of published supports.",
+        leaves="Supports of itemsets that are not published are open, and may be bounded so closely that few people "
+        "remain. Whoever knows some of the people, or how many there are, can subtract them.",
+    ),
+    Variant(
+        KAnonymousLeaves,
+        example=KAnonymousLeaves(5, 2),
+        cite="Friedman, Wolff and Schuster 2008",
+        words="k-anonymous leaves",
+        stops="Finding a few people by the conditions of a rule, or of several rules together.",
+        leaves="Conditions were chosen by looking at the people: that one was chosen tells a little. Whoever knows "
+        "which rule is about somebody learns how probable each class is.",
+    ),
+    Variant(
+        PooledCounts,
+        example=PooledCounts(5),
+        cite="Domingos and Pazzani 1997",
+        words="Pooled counts",
+        stops="Finding a few people by a rare value, or by differences of counts.",
+        leaves="How probable each class is for somebody with known values can be computed: that is what it is for. "
+        "Whoever knows some of the people can subtract them.",
     ),
 )
 SET_PROMISES = Registry("set_promises", "promise about several tables", (SetPromise,), {v.name: v for v in _OURS})
