@@ -28,6 +28,8 @@ ELSEWHERE = (
     "sf.register makes a class a ",
     'metric="gower"',
     "releases=[second]",
+    'previous="first/", or None for the first',
+    'state="stream.state"',  # of a streaming frame of Spark
     "value maps are written by release.value_map().save(path)",
 )
 QUASI = ("--quasi", "age,zip,sex")

@@ -65,6 +65,18 @@ PHRASES: dict[str, str] = {
     r"\bsf\.suggest\(release\) names one, unprotected=\[(.*?)\] accepts that": (
         r"--suggest names one and its cost, --unprotected \1 accepts that"
     ),
+    r'\bchanged="keep"': "--changed keep",
+    r'\btake block="suppressive"': "take --block suppressive",
+    r'\bsingletons="encrypt"': "--singletons encrypt",
+    r"\badd sf\.KAnonymity\(10\)": "add --k 10",
+    r'\bperson="patient"': "--person patient",
+    r'\boriginal=\[\.\.\.\], person="id"': "--original and --person",
+    r"\breleases=\[first, second\]": "--releases first/ second/",
+    r"\bread the table into memory, as in sf\.read\(path\), or a sample of its people": (
+        "take one file that fits into memory, or a sample of the people"
+    ),
+    r"\bread it with sf\.read, (?=or take a search)": "take one file that fits into memory, ",
+    r"\bread it with sf\.read, and pass the frame": "take one file that fits into memory",
 }
 MODEL = re.compile(r"\b([A-Z]\w+)(?= asks for classes of at least)")
 
