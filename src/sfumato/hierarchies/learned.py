@@ -121,11 +121,11 @@ def widths_of(categories: Categories, trimmed: float = TRIMMED) -> list[tuple[in
 
 def have_gaps(categories: Categories) -> bool:
     """Whether few whole numbers leave gaps that many rows do not fill: a sign of codes, and no proof."""
-    known = np.asarray(categories.position)[: len(categories) - categories.missing].astype(np.int64)
-    if categories.kind != "integer" or not 2 <= len(known) <= MOST_CODES:
+    if categories.kind != "integer" or not 2 <= len(categories) - categories.missing <= MOST_CODES:
         return False
+    known = np.asarray(categories.position)[: len(categories) - categories.missing].astype(np.int64)
     steps = np.diff(known)
-    gaps = int(known[-1] - known[0]) + 1 >= 2 * len(known) and np.gcd.reduce(steps) == 1 and steps.max() > 1
+    gaps = int(known[-1]) - int(known[0]) + 1 >= 2 * len(known) and np.gcd.reduce(steps) == 1 and steps.max() > 1
     return bool(gaps and int(categories.count.sum()) >= OFTEN * len(known))
 
 
