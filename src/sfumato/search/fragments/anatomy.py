@@ -21,7 +21,7 @@ from sfumato.search.problem import CellSplit, Fragments, Problem, Solution
 
 @dataclass(frozen=True)
 class Anatomy(Search):
-    """Put rows with different sensitive values into groups, and publish these apart from the quasi-identifiers.
+    """Put rows of different sensitive values into groups, which are published in two tables (_TS, approximation).
 
     Rows lie in a bucket for each value. While l buckets have rows, a group takes a row of each of the l that have the
     most; each row that is left goes to a group that lacks its value. Which rows, and which group, is drawn at random.
