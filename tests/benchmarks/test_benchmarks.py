@@ -125,8 +125,8 @@ def test_committed_results_agree(module) -> None:
         "studio",
         "traces",
         "baskets",
-        "streams",
         "fragments",
+        "streams",
     }
     assert {figure["group"] for figure in found["figures"]} == groups
     assert set(found["sort_1m_float64_ms"]) == {*groups, "peers"} == set(module("__main__").GROUPS)

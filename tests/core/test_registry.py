@@ -180,6 +180,7 @@ def test_members_of_a_contract() -> None:
         "counts_labels",
         "by_level",
         "private",
+        "fragments",
         "needs",
         "traces",
         "__call__",
