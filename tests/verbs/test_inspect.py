@@ -11,6 +11,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import InputError
+from sfumato.release.people import RepeatedPersonWarning
 
 TABLE: dict[str, Any] = {
     "name": [f"Ann {i}" for i in range(40)],
@@ -52,3 +53,17 @@ def test_what_is_suggested_is_asked_for() -> None:
     release = sf.anonymize(TABLE, **asked, require=[sf.KAnonymity(4), sf.DistinctLDiversity("disease", 2)])
     assert release.verification.holds
     assert release.roles == sf.inspect(TABLE).roles
+
+
+def test_people_of_several_rows_are_told_by_what_names_them() -> None:
+    rows = range(300)
+    visits = {
+        "patient_id": [f"P{i // 3}" for i in rows],
+        "amount": [60 + i % 150 / 10 for i in rows],
+        "age": [9] * 300,
+    }
+    why = {column.name: column.why for column in sf.inspect(visits).columns if column.role == "identifying"}
+    assert [name for name, reason in why.items() if "people are counted" in reason] == ["patient_id"]
+    with pytest.warns(RepeatedPersonWarning, match="patient_id") as told:
+        sf.anonymize(visits, identifying=["patient_id", "amount"], quasi=["age"], k=5)
+    assert "amount" not in str(told[0].message)

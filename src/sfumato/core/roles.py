@@ -60,6 +60,7 @@ CODES = r"^\p{L}{1,4}[-_ ]?\d[0-9A-Za-z.-]{0,8}(?: \d[A-Za-z]{2})?$"  # of disea
 ROLES = ("identifying", "quasi", "sensitive", "insensitive", "weight")
 REST = ("refuse", "release")  # what becomes of columns without a role that look as if they told who somebody is
 NUMBERS = frozenset({"no", "nr", "number", "nummer"})
+POINTS, RECORDS = "the name says that it points to one person", "the name says that it names or numbers records"
 K = 5  # rows that share a value before it counts as frequent, where no criterion says how many
 OWN, RARE = 0.5, 0.05  # shares of rows with a value of their own, with one that fewer than k share, from which on
 FEW_ROWS = 50  # below this, how often values occur says nothing: only names and kinds of values decide
@@ -524,14 +525,14 @@ def _role_of_name(name: str, numeric: bool, body: bool) -> tuple[str, str] | Non
             return "quasi", "the name says body weight, which others can see"
         return "weight", "the name says sampling weight"
     if runs & DIRECT:
-        return "identifying", "the name says that it points to one person"
+        return "identifying", POINTS
     if runs & SENSITIVE:
         return "sensitive", "the name says something people keep private"
     if runs & QUASI:
         return "quasi", "the name says something others can know about a person"
     counts = len(words) > 2 and words[0] in NUMBERS and words[1] == "of"  # number of visits
     if runs & WEAK and not counts and not (len(words) > 1 and words[-1] in NUMBERS):
-        return "identifying", "the name says that it names or numbers records"
+        return "identifying", RECORDS
     return None
 
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from sfumato.core.hierarchy import leaves_of
 from sfumato.core.microdata import encode
-from sfumato.core.roles import Roles, digits_of, suggest_together, why_of_name
+from sfumato.core.roles import POINTS, RECORDS, Roles, digits_of, suggest_together, why_of_name
 from sfumato.core.wording import Described, count, number, percent
 from sfumato.engines.tables import engine_of
 from sfumato.errors import EmptyTable
@@ -128,7 +128,7 @@ def inspect(data: Any) -> Inspection:
         categories, code = encode(frame.get_column(suggestion.column))
         unique = int((categories.count == 1).sum())
         quasi, why = suggestion.role == "quasi", suggestion.why
-        if suggestion.role == "identifying" and len(categories) > 1 and unique < (1 - OFTEN) * frame.height:
+        if why in (POINTS, RECORDS) and len(categories) > 1 and unique < (1 - OFTEN) * frame.height:
             why = f"{why}; {PEOPLE_REPEAT}"
         if quasi:
             codes[suggestion.column] = code
