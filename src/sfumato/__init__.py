@@ -47,7 +47,11 @@ if TYPE_CHECKING:
     from sfumato.criteria import XYLinkability as XYLinkability
     from sfumato.criteria.sets import SET_PROMISES as SET_PROMISES
     from sfumato.criteria.sets import HKPCoherence as HKPCoherence
+    from sfumato.criteria.sets import KAnonymousLeaves as KAnonymousLeaves
+    from sfumato.criteria.sets import KAnonymousPatterns as KAnonymousPatterns
+    from sfumato.criteria.sets import KKMAnonymity as KKMAnonymity
     from sfumato.criteria.sets import KMAnonymity as KMAnonymity
+    from sfumato.criteria.sets import PooledCounts as PooledCounts
     from sfumato.engines.files.forms import ReadWarning as ReadWarning
     from sfumato.engines.files.table import scan as scan
     from sfumato.engines.order import RowOrderWarning as RowOrderWarning
@@ -104,6 +108,11 @@ if TYPE_CHECKING:
     from sfumato.masking.swapping import Swapping as Swapping
     from sfumato.masking.top_bottom_coding import TopBottomCoding as TopBottomCoding
     from sfumato.measures.measure import Measure as Measure
+    from sfumato.mining import MINERS as MINERS
+    from sfumato.mining import FrequentItemsets as FrequentItemsets
+    from sfumato.mining import KAnonymousTree as KAnonymousTree
+    from sfumato.mining import PooledNaiveBayes as PooledNaiveBayes
+    from sfumato.mining.mined_release import MinedRelease as MinedRelease
     from sfumato.pseudonyms import PSEUDONYMS as PSEUDONYMS
     from sfumato.pseudonyms import DateShift as DateShift
     from sfumato.pseudonyms import FormatPreserving as FormatPreserving
@@ -153,6 +162,7 @@ if TYPE_CHECKING:
     from sfumato.search import Refined as Refined
     from sfumato.search import SafePub as SafePub
     from sfumato.search import Samarati as Samarati
+    from sfumato.search import Slicing as Slicing
     from sfumato.search import TopDown as TopDown
     from sfumato.search import TupleSuppression as TupleSuppression
     from sfumato.search.microaggregation import MDAV as MDAV
@@ -194,11 +204,13 @@ if TYPE_CHECKING:
     from sfumato.verbs.compare import CompareWarning as CompareWarning
     from sfumato.verbs.compare import compare as compare
     from sfumato.verbs.explain import explain as explain
+    from sfumato.verbs.fragment import fragment as fragment
     from sfumato.verbs.inspect import inspect as inspect
     from sfumato.verbs.mask import mask as mask
     from sfumato.verbs.measure import attack as attack
     from sfumato.verbs.measure import risk as risk
     from sfumato.verbs.measure import utility as utility
+    from sfumato.verbs.mine import mine as mine
     from sfumato.verbs.register import register as register
     from sfumato.verbs.stream import stream as stream
     from sfumato.verbs.suggest import suggest as suggest
@@ -226,8 +238,10 @@ _HOMES = {
     "sfumato.verbs.anonymizer": ("Anonymizer",),
     "sfumato.verbs.baskets": ("anonymize_baskets",),
     "sfumato.verbs.choose": ("choose",),
+    "sfumato.verbs.fragment": ("fragment",),
     "sfumato.verbs.inspect": ("inspect",),
     "sfumato.verbs.mask": ("mask",),
+    "sfumato.verbs.mine": ("mine",),
     "sfumato.verbs.synthesize": ("synthesize",),
     "sfumato.verbs.register": ("register",),
     "sfumato.verbs.stream": ("stream",),
@@ -276,7 +290,11 @@ _HOMES = {
     ),
     "sfumato.criteria.sets": (
         "HKPCoherence",
+        "KAnonymousLeaves",
+        "KAnonymousPatterns",
+        "KKMAnonymity",
         "KMAnonymity",
+        "PooledCounts",
         "SET_PROMISES",
     ),
     "sfumato.losses": (
@@ -302,6 +320,7 @@ _HOMES = {
         "KOptimize",
         "Genetic",
         "Anatomy",
+        "Slicing",
         "Annealing",
         "ForestSuppression",
         "GreedySuppression",
@@ -379,6 +398,13 @@ _HOMES = {
         "MoleSuppression",
         "OptimalCut",
     ),
+    "sfumato.mining": (
+        "FrequentItemsets",
+        "KAnonymousTree",
+        "MINERS",
+        "PooledNaiveBayes",
+    ),
+    "sfumato.mining.mined_release": ("MinedRelease",),
     "sfumato.relational.basket_release": ("BasketRelease",),
     "sfumato.release.value_map": ("ValueMap",),
     "sfumato.release.release": ("Release",),

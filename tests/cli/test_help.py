@@ -33,6 +33,8 @@ def test_the_commands() -> None:
         "stream",
         "pseudonyms",
         "baskets",
+        "fragment",
+        "mine",
         "republish",
         "verify",
         "sign",

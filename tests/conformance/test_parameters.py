@@ -24,7 +24,7 @@ from sfumato.testing import check_variant_parameters
 from sfumato.testing.parameters import declaration_faults, refused_values
 
 TABLES = (sf.CRITERIA, sf.LOSSES, sf.SEARCHES, sf.HIERARCHIES, sf.MASKERS, sf.PSEUDONYMS, sf.GENERATORS, sf.dp.QUERIES,
-          sf.BASKET_SEARCHES, SET_PROMISES)  # fmt: skip
+          sf.BASKET_SEARCHES, sf.MINERS, SET_PROMISES)  # fmt: skip
 VARIANTS = {f"{table.kind}-{name}": table[name] for table in TABLES for name in table}
 
 

@@ -232,6 +232,7 @@ def test_every_public_name_is_in_the_reference() -> None:
         "HIERARCHIES",
         "LOSSES",
         "MASKERS",
+        "MINERS",
         "SEARCHES",
         "SET_PROMISES",
         "STREAMS",

@@ -181,7 +181,13 @@ def test_reports_of_several_tables_are_italian_where_the_manifest_asks_for_it() 
     groups = sf.levels({"flu": "A", "ulcer": "B", "asthma": "A", "cold": "A"})
     made = [
         sf.anonymize(TABLE.select("age", "zip", "disease"), **asked, search="anatomy"),
+        sf.anonymize(TABLE.select("age", "zip", "disease"), **asked, search="slicing"),
+        sf.fragment(TABLE.select("age", "disease"), constraints=[["age", "disease"]], k=2),
+        sf.fragment(TABLE.select("age", "disease", "zip"), constraints=[["age", "disease"], ["zip"]]),
         sf.anonymize_baskets(TABLE, basket="zip", item="disease", k=2, m=2, hierarchy=groups),
+        sf.mine(TABLE, basket="zip", item="disease", k=1, support=1),
+        sf.mine(TABLE, features=["age"], target="disease", k=1),
+        sf.mine(TABLE, features=["age"], target="zip", k=1, miner="pooled-naive-bayes"),
     ]
     missing = Missing()
     for release in made:

@@ -11,8 +11,10 @@ import pytest
 
 from sfumato.errors import PolicyError, SfumatoError
 from sfumato.policyfile.protection import made_by
+from sfumato.studio.downloads import release_files
 from sfumato.studio.project import create
 from sfumato.studio.tasks import release
+from sfumato.studio.tasks.search import find
 from sfumato.studio.views.release import worded
 
 POLICY = {
@@ -139,3 +141,23 @@ def test_what_the_library_notes_is_shown_and_not_logged(project, recwarn):
     [note] = release.make(asked(project), str(folder), quiet)["notes"]
     assert 'nothing protects "disease"' in note
     assert [str(one.message) for one in recwarn if "disease" in str(one.message)] == []
+
+
+def test_two_tables_of_an_imported_policy(project):
+    """Anatomy is released, verified and taken away; pages of figures say that they have none."""
+    folder = project.next_release()[1]
+    tables = {**POLICY, "require": POLICY["require"][1:], "search": {"method": "anatomy"}, "hierarchies": {}}
+    given = {"tables": tables, "folder": str(project.folder)}
+    plan = release.planned(given, quiet)
+    assert plan["columns"] == {
+        "name": "identifying",
+        "age": "insensitive",
+        "zip": "insensitive",
+        "disease": "sensitive",
+    }
+    assert plan["steps"] == [release.APART]
+    found = release.make(given, str(folder), quiet)
+    assert found["outcome"] == "holds"
+    assert {name for name, _ in release_files(folder)} >= {"quasi.csv", "sensitive.csv", "manifest.json"}
+    with pytest.raises(PolicyError, match="several tables"):
+        find(given, quiet)

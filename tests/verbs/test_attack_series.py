@@ -25,8 +25,10 @@ def test_ann_is_pinned_by_the_naive_way_alone(tmp_path, monkeypatch):
     naive = {"age": ["30-49", "30-49"], "disease": ["flu", "cold"]}
     months = [JANUARY, FEBRUARY]
     found = sf.attack(releases=["a", naive], original=months, person="id")["intersection"]
-    assert found["success"] == pytest.approx(1 / 3)
-    assert found["details"]["fewer values than m"]["people"] == 1
+    # the flu alone is in both, so Ann has it: then Bob, who left, the ulcer, and Cid, who joined, the cold
+    assert found["success"] == 1
+    assert found["details"]["people pinned by values alone"] == 1
+    assert found["details"]["fewer values than m"]["people"] == 3
     for series in (["a", "b"], [first, second]):
         found = sf.attack(releases=series, original=months, person="id")["intersection"]
         assert (found["success"], found["details"]["fewer values than m"]["people"]) == (0, 0)

@@ -17,9 +17,11 @@ from sfumato.cli.demo import demo
 from sfumato.cli.dp import dp
 from sfumato.cli.exits import INTERRUPTED, interrupts, quiet_pipe, told
 from sfumato.cli.explain import explain
+from sfumato.cli.fragment import fragment
 from sfumato.cli.inspect import inspect_table
 from sfumato.cli.lattice import lattice
 from sfumato.cli.mask import mask
+from sfumato.cli.mine import mine
 from sfumato.cli.options import grouped, help_text
 from sfumato.cli.pseudonyms import pseudonyms
 from sfumato.cli.query import query
@@ -53,6 +55,8 @@ for name, command in (
     ("stream", stream),
     ("pseudonyms", pseudonyms),
     ("baskets", baskets),
+    ("fragment", fragment),
+    ("mine", mine),
     ("republish", republish),
     ("verify", verify),
     ("sign", sign),

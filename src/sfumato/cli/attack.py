@@ -144,6 +144,9 @@ def _show_series(found: AttackResults) -> None:
         say(f"{name}: {percent(tried['success'])} pinned, {percent(tried['baseline'])} by guessing")
         say(f"  95% interval {low} to {high}; {number(tried['trials'])} people tried")
         say(f"  {tried['sentence']}")
+        if many := tried["details"].get("people in small groups"):
+            share = percent(tried["details"]["greatest share of worlds"])
+            say(f"  all worlds of {number(many)} of them, in small groups: one value of a person has up to {share}")
         if tried["exposed"]:
             say(f"  most exposed rows of the last original: {', '.join(map(str, tried['exposed']))}")
 

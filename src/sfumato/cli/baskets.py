@@ -5,13 +5,17 @@ from __future__ import annotations
 import shlex
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from sfumato.cli import inputs, options
 from sfumato.cli.anonymize import say_promises
 from sfumato.cli.console import Progress, notes, say, say_command, say_json, say_written
 from sfumato.cli.options import PROMISES, ROLES, SEARCH, WRITING, option
 from sfumato.core.wording import count, percent
+
+if TYPE_CHECKING:
+    from sfumato.relational.basket_release import BasketRelease
+    from sfumato.relational.rt_release import PeopleRelease
 
 
 def baskets(
@@ -31,6 +35,12 @@ def baskets(
         float | None, option("--h", "Share of these baskets that may have a private item.", PROMISES, "SHARE")
     ] = None,
     p: Annotated[int | None, option("--p", "Public items of a basket that an attacker knows.", PROMISES, "N")] = None,
+    quasi: Annotated[
+        options.Texts, option("--quasi", "Columns others may know of the people whose baskets they are.", ROLES, "A,B")
+    ] = None,
+    class_size: Annotated[
+        int | None, option("--class-size", "With --quasi, people who are alike in these at least.", PROMISES, "N")
+    ] = None,
     search: Annotated[
         str | None, option("--search", "apriori (default), optimal-cut or mole-suppression.", SEARCH, "NAME")
     ] = None,
@@ -45,6 +55,8 @@ def baskets(
     With --k and --m items are generalised: any M items of a basket are in at least K baskets, or in none. With --h, --k
     and --p public items are suppressed: any P of them are in at least K baskets, and no private item in more than a
     share H of these. Other columns do not leave. In a policy file the same stands in [baskets].
+
+    With --quasi the people leave, too: quasi-identifiers and any M items of a person fit at least K people, or none.
     """
     import sfumato as sf
     from sfumato.engines.atomic import check_target
@@ -53,7 +65,7 @@ def baskets(
 
     recipe = None if hierarchy is None else parse(hierarchy)  # its path starts where the command is typed
     own = {"basket": basket, "item": item, "k": k, "m": m, "h": h, "p": p, "private": options.joined(private),
-           "hierarchy": recipe, "search": search}  # fmt: skip
+           "hierarchy": recipe, "search": search, "quasi": options.joined(quasi), "class_size": class_size}  # fmt: skip
     given: dict[tuple[str | int, ...], Any] = {("baskets", name): value for name, value in own.items()}
     out = {"path": None if output is None else str(output.absolute()), "format": format, "overwrite": overwrite or None}
     given |= {("output", name): value for name, value in out.items()}
@@ -71,8 +83,17 @@ def baskets(
         how = {"loss": solution.loss, "optimal": solution.optimal, "manifest": found.manifest}
         say_json({"folder": str(output), "promises": promises, **how})
         return 0
-    say(f"{count(found.manifest['method']['baskets'], 'basket')} released, loss (NCP) {percent(solution.loss)}")
+    say(f"{_amount(found)} released, loss (NCP) {percent(solution.loss)}")
     say_promises(promises)
     say_written([str(output / name) for name in sorted(path.name for path in output.iterdir())])
     say_command("verify it with", shlex.join(["sfumato", "verify", str(output)]))
     return 0
+
+
+def _amount(found: BasketRelease | PeopleRelease) -> str:
+    """How many baskets there are, or people with theirs."""
+    method = found.manifest["method"]
+    if "baskets" in method:
+        return count(method["baskets"], "basket")
+    lost = percent(found.people_loss)  # type: ignore[union-attr]
+    return f"{count(found.parts[0].frame.height, 'person', 'people')} (quasi-identifiers lose {lost}) with their items"

@@ -135,6 +135,10 @@ def _show(found: Republished) -> None:
         f"{number(t.stayed)} stayed, {number(t.arrived)} arrived, {number(t.returned)} returned, {number(t.left)} left"
     )
     say(f"  {came}; {number(t.changed)} with another value than before")
+    if t.stayed or t.returned:
+        m = found.manifest["policy"]["require"][0]["m"]
+        pinned, few = f"pin {number(t.pinned)} to one value", f"leave fewer than {m} for {number(t.exposed)}"
+        say(f"  made without a memory, it would {pinned}, and {few}")
     if found.left_out:
         say(f"  not published: {quoted(found.left_out)}")
     say_promises(found.manifest["promises"])

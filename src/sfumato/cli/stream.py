@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli import options
+from sfumato.cli import inputs, options
 from sfumato.cli.console import say, say_json
 from sfumato.cli.options import PROMISES, ROLES, SEARCH, WRITING, option, output
 
 
 def stream(
-    source: Annotated[Path, typer.Argument(help="The folder in which files arrive.", metavar="FOLDER")],
+    source: Annotated[
+        Path, typer.Argument(help="The folder in which files arrive, or a policy file.", metavar="FOLDER")
+    ],
     *,
-    target: Annotated[Path, output("The folder that batches are written to.", "FOLDER")],
+    target: Annotated[Path | None, output("The folder that batches are written to.", "FOLDER")] = None,
     columns: options.ColumnOptions,
     identifying: Annotated[options.Texts, option("--identifying", "Columns to drop.", ROLES, "A,B")] = None,
     insensitive: Annotated[
@@ -23,14 +25,16 @@ def stream(
     ] = None,
     person: Annotated[str | None, option("--person", "Column that says whose a row is; dropped.", ROLES, "A")] = None,
     promises: options.PromiseOptions,
-    delay: Annotated[int, option("--delay", "Rows that a row waits for at most, itself included.", PROMISES, "N")] = (
-        10_000
-    ),
-    search: Annotated[str, option("--search", "castle, b-castle, fads or z-anonymity.", SEARCH, "NAME")] = "castle",
+    delay: Annotated[
+        int | None, option("--delay", "Rows that a row waits for at most, itself included: 10000.", PROMISES, "N")
+    ] = None,
+    search: Annotated[
+        str | None, option("--search", "castle (default), b-castle, fads or z-anonymity.", SEARCH, "NAME")
+    ] = None,
     time: Annotated[str | None, option("--time", "Column of times, for z-anonymity.", ROLES, "A")] = None,
     seed: options.Seed = None,
     ends: options.Ends = None,
-    format: Annotated[str, option("--format", "csv (default) or parquet.", WRITING, "NAME")] = "csv",
+    format: Annotated[str | None, option("--format", "csv (default) or parquet.", WRITING, "NAME")] = None,
     state: Annotated[
         Path | None, option("--state", "A private file to go on from, after a stop too.", WRITING, "FILE")
     ] = None,
@@ -40,21 +44,31 @@ def stream(
 ) -> int:
     """Release files of rows while they arrive in a folder, batch by batch, no row later than a delay.
 
-    With --state a run that was stopped or killed goes on where it was: it loses no row and releases none twice.
+    With --state a run that was stopped or killed goes on where it was: it loses no row and releases none twice. In a
+    policy file the same stands in [stream], with the columns in [roles].
     """
-    from sfumato.errors import PolicyError
+    from sfumato.policyfile.stream import check_stream
     from sfumato.verbs.stream import stream as run
 
     faults: list[str] = []
     require = promises.models(faults)
-    if faults:
-        raise PolicyError("the promises make no sense:", faults)
-    out = run(
-        source, quasi=options.joined(columns.quasi) or (), sensitive=options.joined(columns.sensitive) or (),
-        insensitive=options.joined(insensitive) or (), identifying=options.joined(identifying) or (), person=person,
-        require=require or None, delay=delay, search=search, hierarchies=columns.recipes(), time=time, seed=seed,
-        ends=ends or "rounded", to=target, state=state, once=once, finish=finish, format=format,
-    )  # fmt: skip
+    own = {"delay": delay, "search": search, "state": None if state is None else str(state.absolute()),
+           "ends": ends, "seed": seed, "once": once or None, "finish": finish or None}  # fmt: skip
+    given: dict[tuple[str | int, ...], Any] = {("stream", name): value for name, value in own.items()}
+    given |= columns.keys(faults)
+    given |= {
+        ("roles", "quasi"): options.joined(columns.quasi),
+        ("roles", "identifying"): options.joined(identifying),
+        ("roles", "insensitive"): options.joined(insensitive),
+        ("roles", "person"): person,
+        ("roles", "time"): time,
+        ("output", "path"): None if target is None else str(target.absolute()),
+        ("output", "format"): format,
+    }
+    named = inputs.NamedSource(source, ()) if source.suffix == ".toml" else inputs.NamedSource(None, (str(source),))
+    policy = check_stream(options.draft(named, given, require, faults))
+    out = run(policy.source, **policy.keywords)
+    target = policy.keywords["to"]
     rows = 0
     with out:
         for frame in out:

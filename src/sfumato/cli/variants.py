@@ -26,7 +26,9 @@ class Kind(StrEnum):
     maskers = "maskers"
     pseudonyms = "pseudonyms"
     generators = "generators"
+    set_promises = "set_promises"
     basket_searches = "basket_searches"
+    miners = "miners"
     streams = "streams"
     queries = "queries"
     risks = "risks"
@@ -61,6 +63,7 @@ def list_variants(
 def variant_tables() -> dict[str, Mapping[str, Variant[Any]]]:
     """The tables of variants by name."""
     from sfumato.criteria import CRITERIA
+    from sfumato.criteria.sets import SET_PROMISES
     from sfumato.dp.queries import QUERIES
     from sfumato.hierarchies import HIERARCHIES
     from sfumato.losses import LOSSES
@@ -68,6 +71,7 @@ def variant_tables() -> dict[str, Mapping[str, Variant[Any]]]:
     from sfumato.measures.attacks import ATTACKS
     from sfumato.measures.risk import RISKS
     from sfumato.measures.utility import UTILITIES
+    from sfumato.mining import MINERS
     from sfumato.pseudonyms import PSEUDONYMS
     from sfumato.relational import BASKET_SEARCHES
     from sfumato.search import SEARCHES
@@ -82,7 +86,9 @@ def variant_tables() -> dict[str, Mapping[str, Variant[Any]]]:
         "maskers": MASKERS,
         "pseudonyms": PSEUDONYMS,
         "generators": GENERATORS,
+        "set_promises": SET_PROMISES,
         "basket_searches": BASKET_SEARCHES,
+        "miners": MINERS,
         "streams": STREAMS,
         "queries": QUERIES,
         "risks": RISKS,

@@ -22,7 +22,7 @@ from sfumato.core.wording import from_flag, number, scalar
 from sfumato.errors import PolicyError, SfumatoError, did_you_mean
 
 if TYPE_CHECKING:
-    from sfumato.core.registry import Variant
+    from sfumato.core.registry import Registry, Variant
 
 TYPES = {str: "text", int: "whole number", float: "number", bool: "yes or no", Path: "path", dict: "mapping"}
 TYPES |= dict.fromkeys((Mapping, typing.Mapping), "mapping") | dict.fromkeys((tuple, list, Sequence, Iterable), "list")
@@ -350,3 +350,12 @@ def in_our_words(message: str) -> str:
     for theirs, ours in words.items():
         message = message.replace(theirs, ours)
     return message
+
+
+def variant_of_words(registry: Registry[Any], what: str, spec: Any) -> Any:
+    """A variant as `registry.value` has it, or named with parameters in one text, as in "castle beta=100"."""
+    if not isinstance(spec, str) or " " not in spec.strip():
+        return registry.value(spec)
+    name, *given = spec.split()
+    pairs = [word.partition("=") for word in given]
+    return make_variant(registry, what, name, {key: scalar(value) for key, _, value in pairs})

@@ -1,4 +1,4 @@
-"""Policies of baskets: the tables [input], [baskets] and [output] of a TOML file, as `anonymize_baskets` is asked."""
+"""Policies of baskets: [input], [baskets], [hierarchies] and [output] of a file, as `anonymize_baskets` is asked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sfumato.errors import PolicyError, did_you_mean
 from sfumato.policyfile.file import Draft, checked_table
 from sfumato.policyfile.tables import Faults, Origin, PolicyTable, make_recipe
 
-TABLES = ("input", "baskets", "output")
+TABLES = ("input", "baskets", "hierarchies", "output")
 
 
 def _listed(value: object) -> object:
@@ -29,6 +29,8 @@ class BasketsTable(PolicyTable):
     private: Annotated[list[str] | None, BeforeValidator(_listed)] = None
     hierarchy: Any = None
     search: str | None = None
+    quasi: Annotated[list[str] | None, BeforeValidator(_listed)] = None
+    class_size: Annotated[int, Field(ge=1)] | None = None
 
 
 class BasketOutput(PolicyTable):
@@ -72,12 +74,17 @@ def check_baskets(draft: Draft) -> BasketPolicy:
     recipe = None
     if asked.hierarchy is not None:
         recipe = make_recipe(asked.hierarchy, draft.folder, faults, "baskets", "hierarchy")
+    given = draft.tables.get("hierarchies", {})
+    trees: dict[str, Any] = {}
+    for name, spec in given.items() if isinstance(given, dict) else ():
+        if name not in (asked.quasi or ()):
+            faults.tell("is of no quasi-identifier; that of the items stands under [baskets]", "hierarchies", name)
+        elif (found := make_recipe(spec, draft.folder, faults, "hierarchies", name)) is not None:
+            trees[name] = found
     if faults:
         what = f"{draft.name} has {len(faults)} fault{'s' if len(faults) > 1 else ''}:"
         raise PolicyError(what, list(faults))
     assert source is not None
     keywords = {name: value for name, value in asked.model_dump(exclude={"hierarchy"}).items() if value is not None}
-    return BasketPolicy(
-        source, keywords | {"hierarchy": recipe}, draft.folder / str(output.path), output.format or "csv",
-        output.overwrite,
-    )  # fmt: skip
+    keywords |= {"hierarchy": recipe} | ({"hierarchies": trees} if trees else {})
+    return BasketPolicy(source, keywords, draft.folder / str(output.path), output.format or "csv", output.overwrite)

@@ -204,7 +204,7 @@ def check(
             faults.meant(f'the table has no column "{name}"', name, columns, "roles", key)
         if key in PEOPLE and name is not None and not searching:
             faults.tell("counts people in what a search promises, and there is none", "roles", key)
-    require = _requirements(draft, faults, promising)
+    require = requirements_of(draft, faults, promising)
     for key in () if searching else OF_A_SEARCH:
         if key in draft.tables.get("search", {}):
             instead = "" if synthesis else "; sfumato anonymize runs both"
@@ -225,7 +225,7 @@ def check(
     search, loss = _method(found, faults)
     if stored and search is not None:
         _refuse_search(search, faults)
-    hierarchies = _hierarchies(draft, columns, faults)
+    hierarchies = hierarchies_of(draft, columns, faults)
     levels = _levels(draft, roles, "quasi" not in bad, faults)
     about, wrong = checked_about(draft.tables.get("about"), columns)
     for key, fault in wrong:
@@ -377,7 +377,7 @@ def _steps(draft: Draft, columns: Sequence[str] | None, faults: Faults, needed: 
     return tuple(found)
 
 
-def _requirements(draft: Draft, faults: Faults, promising: bool = True) -> dict[int, Any]:
+def requirements_of(draft: Draft, faults: Faults, promising: bool = True) -> dict[int, Any]:
     """The privacy models asked for, by their number in the file."""
     from sfumato.criteria import CRITERIA
 
@@ -517,7 +517,8 @@ def _entries(draft: Draft, table: str, known: Sequence[str] | None, what: str, f
     return written
 
 
-def _hierarchies(draft: Draft, columns: Sequence[str] | None, faults: Faults) -> dict[str, Any]:
+def hierarchies_of(draft: Draft, columns: Sequence[str] | None, faults: Faults) -> dict[str, Any]:
+    """The hierarchies asked for, by column."""
     written = _entries(draft, "hierarchies", columns, "the table does not have", faults)
     recipes = {name: make_recipe(spec, draft.folder, faults, "hierarchies", name) for name, spec in written.items()}
     return {name: recipe for name, recipe in recipes.items() if recipe is not None}
@@ -559,8 +560,7 @@ def input_faults(origin: Origin, faults: Faults, stored: bool) -> None:
 def _table_told(places: Places) -> bool:
     """Whether the table is written, faulty or misspelt, which is a fault that is told already."""
     written = {path[1] for path in (*places.lines, *places.given) if len(path) == 2 and path[0] == "input"}
-    unknown = [str(key) for key in written if key not in InputTable.model_fields]
-    return "table" in written or any(did_you_mean(key, ["table"]) for key in unknown)
+    return "table" in written or any(did_you_mean(str(key), ["table"]) for key in written - {*InputTable.model_fields})
 
 
 def _output_faults(origin: Origin | None, output: Output, bad: Iterable[str], faults: Faults, stored: bool) -> None:

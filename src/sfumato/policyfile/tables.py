@@ -158,11 +158,20 @@ MODELS: dict[str, type[PolicyTable]] = {
     "output": Output,
 }
 TABLES = ("input", "roles", "hierarchies", "levels", "require", "mask", "search", "synthesis", "output", "about")
-BASKETS = ("basket", "item", "k", "m", "h", "p", "private", "hierarchy", "search")  # keys of [baskets]
+BASKETS = ("basket", "item", "k", "m", "h", "p", "private", "hierarchy", "search", "quasi", "class_size")
+STREAM = ("delay", "search", "state", "domains", "ends", "seed", "once", "finish", "poll")
+FRAGMENTS = ("constraints", "singletons", "key", "k", "between", "suppression", "insensitive", "rest", "seed")
+MINE = ("basket", "item", "features", "target", "k", "l", "miner", "support", "confidence", "longest", "block", "hide",
+        "depth", "counts", "bins", "compare")  # fmt: skip
 WHEN = ("before", "after")  # the search
 FLAGS: Mapping[Key, str] = {  # the flag that sets a key: mostly of its name
     **{(table, key): f"--{key.replace('_', '-')}" for table, model in MODELS.items() for key in model.model_fields},
-    **{("baskets", key): f"--{key}" for key in BASKETS},
+    **{("baskets", key): "--" + key.replace("_", "-") for key in BASKETS},
+    **{("stream", key): f"--{key}" for key in STREAM},
+    **{("mine", key): f"--{key}" for key in MINE},
+    **{("fragments", key): f"--{key}" for key in FRAGMENTS},
+    ("fragments", "constraints"): "--constraint",
+    ("roles", "time"): "--time",
     ("input", "path"): "the data file",
     ("input", "format"): "the command line",
     ("input", "header"): "--no-header",

@@ -75,7 +75,7 @@ def release_baskets(
         raise EmptyTable("no basket has an item")
     baskets, categories = table.coded(recipe)
     items = tuple(text for text in categories.text if text is not None)
-    hierarchy = _flat(table.item, items) if recipe is None else recipe.build(categories)
+    hierarchy = flat_hierarchy(table.item, items) if recipe is None else recipe.build(categories)
     tree = ItemTree.of(hierarchy, items)
     if "" in tree.labels:
         raise HierarchyError(f'a label of the hierarchy of "{table.item}" is empty, as a missing item is')
@@ -106,7 +106,7 @@ def release_baskets(
     return BasketRelease(**{field.name: getattr(made, field.name) for field in fields(made)})
 
 
-def _flat(name: str, items: tuple[str, ...]) -> Hierarchy:
+def flat_hierarchy(name: str, items: tuple[str, ...]) -> Hierarchy:
     """Every item, or anything."""
     above = np.stack([np.arange(len(items)), np.zeros(len(items), np.int64)]).astype(np.int32)
     return Hierarchy(name, (items, ("*",)), above)

@@ -89,6 +89,13 @@ class Fragments(Partition):
     """Classes whose values stay as they are, without labels: they are published apart, joined by the class only."""
 
 
+@dataclass(frozen=True, eq=False)
+class Slices(Fragments):
+    """Classes of which groups of columns are published apart, each as it is; the last group has the sensitive one."""
+
+    columns: tuple[tuple[str, ...], ...] = ()
+
+
 @dataclass(frozen=True)
 class Choice:
     """A search that was picked, why, and the runner-up: its name and what it would give."""

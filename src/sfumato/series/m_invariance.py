@@ -51,6 +51,20 @@ class Signatures:
         found = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
         return np.where(keys[found] == asked, found, -1)
 
+    def common(self, sets: np.ndarray, others: Signatures, other_sets: np.ndarray) -> np.ndarray:
+        """How many values each of some sets has in common with a set of others.
+
+        >>> one = Signatures(np.array([0, 2]), np.array([1, 4]))
+        >>> one.common(np.array([0]), Signatures(np.array([0, 2]), np.array([1, 3])), np.array([0])).tolist()
+        [1]
+        """
+        if not len(sets):
+            return np.zeros(0, np.int64)
+        size = self.size[sets]
+        first = np.cumsum(size) - size
+        values = self.values[np.arange(size.sum()) + np.repeat(self.start[sets] - first, size)]
+        return np.add.reduceat(others.slots(np.repeat(other_sets, size), values) >= 0, first, dtype=np.int64)
+
     def joined(self, others: Signatures) -> tuple[Signatures, np.ndarray]:
         """These and others, none twice, and the number that each of the others has among them."""
         start = np.concatenate([self.start, others.start[1:] + self.start[-1]])
@@ -134,6 +148,24 @@ def groups_of(
     rng
         What is drawn by chance is drawn from it, and must stay secret.
     """
+    units, slots, every = _assigned(value, signature, signatures, values, m, rng)
+    return _split(points, units, slots, every, rng, len(value))
+
+
+def signatures_of(value: np.ndarray, values: int, m: int, rng: np.random.Generator) -> tuple[np.ndarray, Signatures]:
+    """The signatures of people who all arrive, as `groups_of` gives them; the number of each row's among them."""
+    nobody = np.full(len(value), -1)
+    units, slots, every = _assigned(value, nobody, Signatures.none(), values, m, rng)
+    real = units >= 0
+    found = np.empty(len(value), np.int64)
+    found[units[real]] = every.of_slot[slots[real]]
+    return found, every
+
+
+def _assigned(
+    value: np.ndarray, signature: np.ndarray, signatures: Signatures, values: int, m: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, Signatures]:
+    """Division, balancing and assignment: rows, -1 for counterfeits, the slot of each, and all signatures."""
     stays, arrives = np.flatnonzero(signature >= 0), np.flatnonzero(signature < 0)
     slot = signatures.slots(signature[stays], value[stays])
     # balancing
@@ -164,7 +196,7 @@ def groups_of(
     slots = np.concatenate(
         [slot, np.repeat(by_value, filled[by_value]), np.repeat(np.arange(len(lacking)), lacking - filled), of_rest]
     )
-    return _split(points, units, slots, every, rng, len(value))
+    return units, slots, every
 
 
 def _filled(lacking: np.ndarray, values: np.ndarray, coming: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -15,7 +15,7 @@ from sfumato.core.microdata import Attribute, microdata
 from sfumato.core.printed import printed
 from sfumato.core.wording import count, quoted
 from sfumato.errors import BrokenPromise, ColumnError, EmptyTable, Infeasible
-from sfumato.series.m_invariance import InvariantGroups, Signatures, eligible, groups_of
+from sfumato.series.m_invariance import InvariantGroups, Signatures, eligible, groups_of, signatures_of
 from sfumato.series.state import PEOPLE, PERSON, Secret, State
 from sfumato.series.values import COUNTERFEITS, DATA, GROUP, GroupedTables, Turnover
 
@@ -87,6 +87,7 @@ def next_release(
     points = np.stack([_scaled(a)[codes[a.name]] for a in attributes], axis=1)
     groups = groups_of(points, code, signature, signatures, len(known), m, rng)
     _hold(groups, code, signature, m)
+    kept_values = _kept_without_memory(code, signature, signatures, len(known), m, secret.generator(seed, -number))
     names = _numbers(len(groups.start), rng)
     tables = _tables(groups, names, attributes, codes, known, sensitive)
     roles = {
@@ -111,6 +112,8 @@ def next_release(
         int(other.sum()),
         len(names),
         int((~real).sum()),
+        int((kept_values == 1).sum()),
+        int((kept_values < m).sum()),
     )
     return GroupedTables(tables, roles), replace(kept, before=None if state is None else state.serial), turnover
 
@@ -149,6 +152,20 @@ def _refuse_too_few(code: np.ndarray, signature: np.ndarray, values: int, m: int
         what = f'one value of "{sensitive}" is too frequent for groups of {m} different ones'
         hint = f"a smaller m, at most {int(counts.sum() // counts.max())}"
         raise Infeasible(what, got=f"{share:.1%} of the rows", allowed=f"{1 / m:.1%}", hint=hint)
+
+
+def _kept_without_memory(
+    code: np.ndarray, signature: np.ndarray, signatures: Signatures, values: int, m: int, rng: np.random.Generator
+) -> np.ndarray:
+    """The attack on the naive way: how many values each person who was published before would keep, had this release
+    been grouped without a memory."""
+    had = np.flatnonzero(signature >= 0)
+    if not len(had):
+        return np.zeros(0, np.int64)
+    number, naive = signatures_of(code, values, m, rng)
+    base = len(naive)
+    pairs, of = np.unique(signature[had] * base + number[had], return_inverse=True)
+    return signatures.common(pairs // base, naive, pairs % base)[of]
 
 
 def _attributes(

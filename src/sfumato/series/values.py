@@ -17,7 +17,8 @@ class Turnover:
 
     `stayed` were in the release before, `returned` in one before that, `arrived` in none; `left` were in the release
     before and are not in this one. `changed` have another value than they were published with: they stand under the old
-    one again, or are left out, as was asked.
+    one again, or are left out, as was asked. `pinned` and `exposed` are of those published before: for how many one
+    value, or fewer than m, would be left, had this release been grouped as if there were none before it.
     """
 
     number: int
@@ -29,6 +30,8 @@ class Turnover:
     changed: int
     groups: int
     counterfeits: int
+    pinned: int
+    exposed: int
 
 
 @dataclass(frozen=True, eq=False)

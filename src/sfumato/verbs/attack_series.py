@@ -42,7 +42,8 @@ def attack_series(
     """
     if len(releases) < 2:
         raise PolicyError("a series has two releases or more", got=len(releases), allowed="releases=[first, second]")
-    found = [table_of_series(release, source_of) for release in releases]
+    both = [table_of_series(release, source_of) for release in releases]
+    found, counterfeits = [one for one, _ in both], [nobody for _, nobody in both]
     known = [name for one in found for names in one.quasi for name in names]
     names = column_names(quasi, "quasi") or tuple(dict.fromkeys(known))
     secrets = column_names(sensitive, "sensitive") or tuple(dict.fromkeys(n for one in found for n in one.sensitive))
@@ -61,21 +62,29 @@ def attack_series(
     tried = AttackResults()
     for secret in secrets:
         frames = [one.frame(SENTENCE) for one in found]
-        given: dict[str, Any] = {"person": person, "m": m, "hierarchies": trees, **options}
+        given: dict[str, Any] = {
+            "person": person,
+            "m": m,
+            "hierarchies": trees,
+            "counterfeits": counterfeits,
+            **options,
+        }
         key = "intersection" if len(secrets) == 1 else f"intersection: {secret}"
         tried[key] = intersection(frames, behind, names, secret, **given).to_dict()
     return tried
 
 
-def table_of_series(release: Any, source_of: Callable[[Any], MeasuredTable]) -> MeasuredTable:
-    """A release as an attacker has it: of several tables, the one with quasi-identifiers and a sensitive column."""
+def table_of_series(release: Any, source_of: Callable[[Any], MeasuredTable]) -> tuple[MeasuredTable, Any]:
+    """A release as an attacker has it: of several tables, the one with quasi-identifiers and a sensitive column, or two
+    that are joined by their groups. Second, the chance of each row to stand for nobody, where counterfeits are counted.
+    """
     if isinstance(release, ReleaseSet):
         return _of_tables([part.published() for part in release.parts])
     if isinstance(release, str | Path) and path_of(release).is_dir() and (path_of(release) / NAME).exists():
         folder = path_of(release)
         if has_several(folder):
             return _of_tables(_published(folder))
-    return source_of(release)
+    return source_of(release), None
 
 
 def _published(folder: Path) -> list[PublishedTable]:
@@ -89,10 +98,35 @@ def _published(folder: Path) -> list[PublishedTable]:
     return found
 
 
-def _of_tables(tables: Sequence[PublishedTable]) -> MeasuredTable:
+def _of_tables(tables: Sequence[PublishedTable]) -> tuple[MeasuredTable, Any]:
     """The table whose rows have both; groups are no quasi-identifiers: nobody knows them beforehand."""
     for table in tables:
         if table.columns("quasi") and table.columns("sensitive"):
             texts: pl.DataFrame = table.texts.drop(table.columns("group"))
-            return MeasuredTable(texts, (table.columns("quasi"),), table.columns("sensitive"))
+            return MeasuredTable(texts, (table.columns("quasi"),), table.columns("sensitive")), _nobody(table, tables)
+    for people in tables:
+        for values in tables:
+            if people.columns("quasi") and people.columns("group") and values.columns("sensitive"):
+                left, right = people.columns("group"), values.columns("group")
+                if right and values is not people:
+                    texts = people.texts.join(values.texts, left_on=left, right_on=right, coalesce=True)
+                    names = (*people.columns("quasi"), *values.columns("sensitive"))
+                    return MeasuredTable(
+                        texts.select(names), (people.columns("quasi"),), values.columns("sensitive")
+                    ), None
     raise PolicyError("no table of the release has both quasi-identifiers and a sensitive column")
+
+
+def _nobody(rows: PublishedTable, tables: Sequence[PublishedTable]) -> Any:
+    """The chance of each row to stand for nobody, by the counterfeits of its group; None where none are counted."""
+    for counts in tables:
+        if counts is not rows and counts.columns("group") and counts.columns("count") and rows.columns("group"):
+            listed = {"group": counts.texts.get_column(counts.column("group")).cast(pl.String)}
+            often = counts.numbers(counts.column("count"))
+            if often is None:
+                return None
+            per_group = pl.DataFrame(listed | {"counterfeits": often})
+            of_row = rows.texts.select(group=pl.col(rows.column("group")).cast(pl.String))
+            joined = of_row.join(per_group, on="group", how="left", maintain_order="left")
+            return (joined.get_column("counterfeits") / of_row.select(pl.len().over("group")).to_series()).to_numpy()
+    return None

@@ -11,21 +11,24 @@ import numpy as np
 import polars as pl
 
 from sfumato.core import parameters
-from sfumato.core.exact import printed
-from sfumato.core.forms import make_variant
+from sfumato.core.exact import printed as printed_item
+from sfumato.core.forms import variant_of_words
+from sfumato.core.printed import printed
 from sfumato.core.progress import Progress, cancellable, quiet
 from sfumato.core.registry import variant_name
-from sfumato.core.wording import scalar
-from sfumato.criteria.sets import HKPCoherence, KMAnonymity
+from sfumato.core.wording import count, quoted
+from sfumato.criteria import KAnonymity
+from sfumato.criteria.sets import HKPCoherence, KKMAnonymity, KMAnonymity
 from sfumato.engines.memory.table import Kind, enter
 from sfumato.engines.tables import store_of
 from sfumato.errors import ColumnError, EmptyTable, PolicyError
 from sfumato.hierarchies import parse as parse_hierarchy
 from sfumato.relational import BASKET_SEARCHES
 from sfumato.relational.basket_release import BasketRelease, BasketTable, release_baskets
+from sfumato.relational.rt_release import LabelledPeople, PeopleRelease, release_people
 from sfumato.relational.values import BasketSearch
 
-__all__ = ["anonymize_baskets"]
+__all__ = ["anonymize_baskets", "basket_table"]
 
 HELD = (list, tuple, set, frozenset, np.ndarray, pl.Series)  # what a cell with several items may be
 BASKET = "basket"  # the column of numbers, where none came in
@@ -44,8 +47,11 @@ def anonymize_baskets(
     private: Sequence[Any] = (),
     hierarchy: Any = None,
     search: Any = None,
+    quasi: str | Sequence[str] = (),
+    hierarchies: Mapping[str, Any] | None = None,
+    class_size: int | None = None,
     progress: Progress | None = None,
-) -> BasketRelease:
+) -> BasketRelease | PeopleRelease:
     """Blur the items of baskets until whoever knows a few of them finds nobody, and prove it from what is released.
 
     With `k` and `m`, items are generalised: any m items of a basket are in at least k baskets (k^m-anonymity). With
@@ -62,12 +68,17 @@ def anonymize_baskets(
     h: how sure an attacker may become of a private item, as a share. p: how many public items an attacker knows.
         private: the items that nobody shall learn.
     hierarchy: of items, as for `anonymize`; without one, an item is released as it is or as `*`. Of k^m-anonymity only.
+    quasi: columns that others may know of the people whose baskets they are, the same in each row of a person. The
+        promise is then about both: quasi-identifiers and any m items fit at least k people ((k,k^m)-anonymity).
+        hierarchies: of these columns, as for `anonymize`. class_size: how many people are alike in them at least, k
+        unless given; items lose less in larger classes.
     search: "apriori" (unless given), "optimal-cut" for small hierarchies, or "mole-suppression" for coherence.
     progress: as for `anonymize`.
 
     Returns
     -------
-    A `BasketRelease`: `data` has the baskets, with new numbers.
+    A `BasketRelease`: `data` has the baskets, with new numbers. With `quasi` a `PeopleRelease`: `tables["people"]` and
+    `tables["items"]`.
 
     Raises
     ------
@@ -85,7 +96,54 @@ def anonymize_baskets(
     recipe = None if hierarchy is None else parse_hierarchy(hierarchy)
     if recipe is not None and isinstance(promise, HKPCoherence):
         raise PolicyError("items are suppressed for coherence, and not generalised", hint="leave hierarchy out")
-    return release_baskets(_table(data, basket, item), promise, recipe, chosen, progress or quiet)
+    names = parameters.column_names(quasi, "quasi")
+    if not names:
+        if hierarchies or class_size is not None:
+            raise PolicyError("hierarchies and class_size are of quasi-identifiers, and there are none")
+        return release_baskets(basket_table(data, basket, item), promise, recipe, chosen, progress or quiet)
+    if not isinstance(promise, KMAnonymity):
+        raise PolicyError("with quasi-identifiers, baskets take k and m", got="h, k and p", allowed="k=5, m=2")
+    table, people = _with_people(data, basket, item, names)
+    labelled = _labelled(people, str(basket), names, promise.k, class_size, hierarchies, progress or quiet)
+    both = KKMAnonymity(promise.k, promise.m)
+    return release_people(table, labelled, both, recipe, chosen, progress or quiet)
+
+
+def _with_people(data: Any, basket: str | None, item: str, quasi: Sequence[str]) -> tuple[BasketTable, pl.DataFrame]:
+    """The pairs of people and items, and a row for each person."""
+    if basket is None:
+        raise PolicyError("it is not said whose items they are", hint="name the column of people in basket")
+    if _lists(data, item) is not None:
+        raise PolicyError("with quasi-identifiers, each item of a person has a row of its own", got="lists of items")
+    table = basket_table(data, basket, item)
+    frame = enter(table.original)[0] if isinstance(data, pl.LazyFrame) else enter(data)[0]
+    parameters.known_columns(quasi, frame.columns)
+    if basket in quasi or item in quasi:
+        raise ColumnError("a column of baskets or items is no quasi-identifier", got=quoted([basket, item]))
+    frame = frame.with_columns(printed(frame.get_column(basket)))
+    people = frame.select(basket, *quasi).unique(maintain_order=True)
+    if several := people.height - people.get_column(basket).n_unique():
+        what = f"{count(several, 'person has', 'people have')} several values of a quasi-identifier"
+        raise ColumnError(what, hint="give each the same in all of their rows")
+    return table, people
+
+
+def _labelled(
+    people: pl.DataFrame, basket: str, quasi: Sequence[str], k: int, class_size: int | None, hierarchies: Any,
+    progress: Progress,
+) -> LabelledPeople:  # fmt: skip
+    """The people under labels that at least so many of them share, by Mondrian, with nobody suppressed."""
+    from sfumato.verbs import anonymize
+
+    least = k if class_size is None else parameters.whole_number(class_size, "class_size", k)
+    made = anonymize(
+        people, identifying=[basket], quasi=list(quasi), require=KAnonymity(least), search="mondrian",
+        hierarchies=hierarchies, progress=progress,
+    )  # fmt: skip
+    assert made.rows is not None  # in memory
+    frame = made.data.select(printed(made.data.get_column(name)) for name in quasi)
+    frame = frame.insert_column(0, people.get_column(basket).gather(made.rows))
+    return LabelledPeople(frame, tuple(quasi), float(made.solution.verdict.loss), "mondrian")
 
 
 def _promise(k: Any, m: Any, h: Any, p: Any, private: Sequence[Any]) -> Any:
@@ -94,7 +152,7 @@ def _promise(k: Any, m: Any, h: Any, p: Any, private: Sequence[Any]) -> Any:
     if given == {"k", "m"} and not len(private):
         return KMAnonymity(k, m)
     if given == {"h", "k", "p"}:
-        items = (private,) if isinstance(private, str) else tuple(map(printed, private))
+        items = (private,) if isinstance(private, str) else tuple(map(printed_item, private))
         return HKPCoherence(h, k, p, items)
     got = ", ".join(sorted(given | ({"private"} if len(private) else set()))) or "nothing"
     what = "baskets take k and m for k^m-anonymity, or h, k, p and private for coherence"
@@ -105,20 +163,14 @@ def _search(spec: Any, promise: Any) -> BasketSearch:
     """The search that was named, or the first that keeps the promise."""
     model = variant_name(type(promise).__name__)
     able = [name for name in BASKET_SEARCHES if BASKET_SEARCHES[name].example.model == model]
-    if isinstance(spec, str) and " " in spec.strip():
-        name, *given = spec.split()
-        pairs = [word.partition("=") for word in given]
-        found: BasketSearch = make_variant(BASKET_SEARCHES, "search of baskets", name,
-                                           {key: scalar(value) for key, _, value in pairs})  # fmt: skip
-    else:
-        found = BASKET_SEARCHES.value(able[0] if spec is None else spec)
+    found: BasketSearch = variant_of_words(BASKET_SEARCHES, "search of baskets", able[0] if spec is None else spec)
     if found.model != model:
         own = BASKET_SEARCHES.name_of(found)
         raise PolicyError(f"{own} keeps {found.model}, and {model} is asked for", allowed=", ".join(able))
     return found
 
 
-def _table(data: Any, basket: str | None, item: str) -> BasketTable:
+def basket_table(data: Any, basket: str | None, item: str) -> BasketTable:
     """The pairs of baskets and items of a table of any kind."""
     parameters.column_name(item, "item")
     if basket is not None:

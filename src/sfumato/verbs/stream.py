@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sfumato.core.forms import variant_of_words
 from sfumato.core.parameters import path_of
+from sfumato.engines.tables import is_spark
 from sfumato.errors import PolicyError
 from sfumato.series.streams import STREAMS
 from sfumato.series.streams.folder import FolderStream
@@ -41,18 +43,18 @@ def stream(
 ) -> Stream:
     """Release the rows of a stream while they arrive, none of them later than a delay.
 
-    `source` is an iterator of frames of pandas, Polars or PyArrow, or a folder in which files arrive; the result is an
-    iterator of released frames of that kind. A row is released, or suppressed, with the batch in which the last of
-    `delay` rows came that begin with it. Every released class has k different people, by the `person` column; without
-    one, each row is taken for a person of its own. `require` is k-anonymity, and distinct l-diversity if wanted: l
-    values that different people hold.
+    `source` is an iterator of frames of pandas, Polars or PyArrow, a folder in which files arrive, or a streaming frame
+    of PySpark; the result is an iterator of released frames, of Polars where they are written to a folder. A row is
+    released, or suppressed, with the batch in which the last of `delay` rows came that begin with it. Every released
+    class has k different people, by the `person` column; without one, each row is taken for a person of its own.
+    `require` is k-anonymity, and distinct l-diversity if wanted: l values that different people hold.
 
     Parameters
     ----------
     quasi, sensitive, insensitive, identifying
         The role of each column: blurred, kept, kept, dropped. All columns have one; `person` is dropped.
     search
-        The algorithm: a name or a value of `sf.STREAMS`, such as `sf.CASTLE(beta=100)`.
+        The algorithm: a name or a value of `sf.STREAMS`, such as "castle", "castle beta=100" or `sf.CASTLE(beta=100)`.
     hierarchies
         As for `anonymize`. Numbers and dates without one print ranges; other values without one are kept or lost.
     domains
@@ -63,10 +65,10 @@ def stream(
     time
         The column of times, for an algorithm that counts by time.
     to, state, once, finish, format, poll
-        For a `source` that is a folder in which files arrive: the folder that batches are written to, as "csv" or
-        "parquet"; a private file from which a run goes on that was ended or killed; whether to stop when all files are
-        taken, and whether to release what then waits, which is done without a `state` anyway; and how many seconds to
-        wait for files.
+        For a `source` that is a folder or a streaming frame of PySpark: the folder that batches are written to, as
+        "csv" or "parquet"; a private file from which a run goes on that was ended or killed, beside which Spark's own
+        checkpoint stands; whether to stop when all that is there was taken, and whether to release what then waits,
+        which is done without a `state` anyway; and how many seconds to wait for more.
 
     Examples
     --------
@@ -77,13 +79,19 @@ def stream(
     >>> sum(frame.height for frame in out), out.suppressed
     (6, 0)
     """
-    algorithm = STREAMS.value(search)
+    algorithm = variant_of_words(STREAMS, "stream algorithm", search)
     asked = asked_of(
         algorithm, person=person, quasi=quasi, sensitive=sensitive, insensitive=insensitive, identifying=identifying,
         require=require, delay=delay, hierarchies=hierarchies, domains=domains, ends=ends, seed=seed, time=time,
     )  # fmt: skip
+    if is_spark(source):
+        from sfumato.series.streams.spark import SparkStream
+
+        return SparkStream(source, asked, to, state, once, finish, format, poll)
     if isinstance(source, str | Path):
         return FolderStream(path_of(source), asked, to, state, once, finish, format, poll)
     if to is not None or state is not None or once or finish:
-        raise PolicyError("to, state, once and finish are for a folder in which files arrive", got="frames")
+        raise PolicyError(
+            "to, state, once and finish are for a folder in which files arrive, and for Spark", got="frames"
+        )
     return Stream(source, asked)

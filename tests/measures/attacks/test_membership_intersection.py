@@ -153,9 +153,11 @@ MONTHS = [
 
 def test_ann_is_pinned_by_who_was_in_which_release() -> None:
     found = intersection([FIRST, NAIVE], MONTHS, ["age"], "disease", person="id")
-    assert (found.success, found.exposed, found.trials) == (pytest.approx(1 / 3), (0,), 3)
+    # flu is in both releases, so Ann has it; and then Bob, who left, the ulcer, and Cid, who joined, the cold
+    assert (found.success, found.exposed, found.trials) == (1, (0, 1), 3)
     assert found.details["alone"] == [0, 0]
-    assert found.details["fewer values than m"] == {"m": 2, "people": 1, "share": pytest.approx(1 / 3)}
+    assert found.details["people pinned by values alone"] == 1
+    assert found.details["fewer values than m"] == {"m": 2, "people": 3, "share": 1}
     safe = intersection([FIRST, INVARIANT], MONTHS, ["age"], "disease", person="id")
     assert safe.success == 0
     assert safe.details["fewer values than m"]["people"] == 0
@@ -171,7 +173,8 @@ def test_publishers_of_other_columns_pin_people_together() -> None:
         {"id": ["Eve", "Ann"], "age": [50, 30], "zip": ["11", "10"], "disease": ["cold", "flu"]},
     ]
     found = intersection([one, other], people, ["age", "zip"], "disease", person="id")
-    assert (found.success, found.exposed) == (pytest.approx(1 / 3), (1,))  # Ann, who is row 1 of the last table
+    assert (found.success, found.exposed) == (1, (1, 0))  # Ann, who is row 1 of the last table, and so Eve
+    assert found.details["people pinned by values alone"] == 1
 
 
 def test_the_tables_behind_a_series_are_as_many_as_its_releases() -> None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.errors import BrokenPromise, ColumnError, PolicyError
 from sfumato.series.streams import run as run_module
 from sfumato.series.streams.check import check_classes, matching
+from sfumato.series.streams.request import asked_of
+from sfumato.series.streams.state import StreamState, load_state, save_state
 from sfumato.series.streams.values import Grouping
 from tests.fuzz import examples
 
@@ -169,6 +172,39 @@ def test_rows_leave_with_the_batch_that_ends_their_delay(
             assert stream.waiting < delay
 
 
+@pytest.mark.slow
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(streams(), st.sampled_from(GROUPINGS), st.sets(st.integers(0, 6)))
+def test_a_run_that_is_stored_and_restored_after_some_batches_is_as_if_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    given_stream: tuple[list[pl.DataFrame], int, int, int], search: Grouping, stops: set[int],
+) -> None:  # fmt: skip
+    monkeypatch.setenv("SFUMATO_KEY", "a key for tests")
+    frames, k, l, delay = given_stream
+    frames = [frame for frame in frames if frame.height]
+    asked = asked_of(
+        search, person="who", quasi=QUASI, sensitive="disease", insensitive="row", identifying=(), seed=2, time=None,
+        require=[sf.KAnonymity(k), sf.DistinctLDiversity("disease", l)], delay=delay, hierarchies=None, domains=None,
+        ends="exact",
+    )  # fmt: skip
+
+    def released(stops: set[int]) -> list[list[tuple[object, ...]]]:
+        run, found = search.run(asked.bind(frames[0])), []
+        for i, frame in enumerate(frames):
+            found.append(run.take(frame))
+            if i in stops:
+                plain, arrays, tables = run.stored()
+                save_state(tmp_path / "s", StreamState("", run=plain, arrays=arrays, tables=tables))
+                state, run = load_state(tmp_path / "s"), search.run(asked.bind(frames[0]))
+                assert state is not None
+                assert state.run is not None
+                run.restore(state.run, state.arrays, state.tables)
+        found.append(run.finish())
+        return [one.rows() for one in found if one is not None]
+
+    assert released(stops) == released(set())
+
+
 def test_an_attacker_who_sees_all_finds_k_people_for_each_row() -> None:
     # all worlds: who may stand behind the rows of each batch, when the values of all are known but which row is whose
     rng = np.random.default_rng(3)
@@ -254,6 +290,14 @@ def test_bad_input() -> None:
         released([DAY, DAY.with_columns(age=pl.col("age") + 0.5)], **fine)
     with pytest.raises(PolicyError, match="domain"):
         sf.stream([DAY], **fine, domains={"age": (3, 3)})
+
+
+def test_parameters_of_an_algorithm_in_words() -> None:
+    asked = {"quasi": "age", "insensitive": "row", "person": "who", "require": "k-anonymity 2", "delay": 4, "seed": 1}
+    one, other = (released([DAY], search=search, **asked)[0] for search in ("castle beta=1", sf.CASTLE(beta=1)))
+    assert [frame.rows() for frame in one] == [frame.rows() for frame in other]
+    with pytest.raises(PolicyError, match="delta"):
+        sf.stream([DAY], search="castle delta=2", **asked)  # type: ignore[arg-type]
 
 
 def test_empty_streams() -> None:

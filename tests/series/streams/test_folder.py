@@ -13,8 +13,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.cli import main
-from sfumato.errors import OutputError, PolicyError, ReadError
-from sfumato.series.streams import folder as folder_module
+from sfumato.errors import ColumnError, OutputError, PolicyError, ReadError
+from sfumato.series.streams import written as written_module
 
 ASKED: dict[str, Any] = {
     "quasi": ["age", "sex"], "sensitive": "disease", "insensitive": "row", "person": "who", "delay": 20, "seed": 3,
@@ -85,7 +85,7 @@ def test_killed_at_every_step(arriving: Path, tmp_path: Path, step: str, monkeyp
     class Killed(Exception):
         pass
 
-    owner = os if step == "replace" else folder_module
+    owner = os if step == "replace" else written_module
     real, calls = getattr(owner, step), 0
     for kill in range(1, 4):
         calls = 0
@@ -188,3 +188,85 @@ def test_in_the_shell(arriving: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     assert told["arrived"] == 90
     assert told["waiting"] == 0
     assert main(["verify", str(out)]) == 0
+
+
+def test_texts_of_files_are_numbers_and_dates(arriving: Path, tmp_path: Path) -> None:
+    asked = {
+        **ASKED,
+        "sensitive": (),
+        "insensitive": ["row", "disease"],
+        "require": [sf.KAnonymity(5)],
+        "search": "fads",
+        "ends": "exact",
+    }
+    by_file = pl.concat(list(sf.stream(arriving, to=tmp_path / "out", once=True, **asked)))
+    frames = [pl.read_csv(one) for one in sorted(arriving.glob("[0-9].csv"))]
+    by_frame = pl.concat(list(sf.stream(frames, **asked)))
+    assert by_file.cast(pl.String).sort(pl.all()).rows() == by_frame.cast(pl.String).sort(pl.all()).rows()
+    assert by_file["age"].str.starts_with("[").any()
+    grown = {**asked, "hierarchies": {"age": sf.intervals(5, 20)}}
+    (found,) = [pl.concat(list(sf.stream(arriving, to=tmp_path / "grown", once=True, **grown)))]
+    assert found["age"].str.starts_with("[").any()
+    (arriving / "9.csv").write_text("who,age,sex,disease,row\np1,unknown,f,flu,99\n", encoding="utf-8")
+    with pytest.raises(ColumnError, match='"age" has another type') as told:
+        list(sf.stream(arriving, to=tmp_path / "bad", once=True, **asked))
+    assert "unknown" not in str(told.value)
+
+
+def test_times_in_files(arriving: Path, tmp_path: Path) -> None:
+    for i, file in enumerate(sorted(arriving.glob("[0-9].csv"))):
+        at = pl.Series("at", [f"2026-01-{i + 1:02} 10:{m:02}" for m in range(15)])
+        pl.read_csv(file).with_columns(at).write_csv(file)
+    asked: dict[str, Any] = {"quasi": "disease", "identifying": ["age", "sex", "row"], "person": "who", "time": "at"}
+    found = sf.stream(arriving, to=tmp_path / "out", once=True, search=sf.ZAnonymity(4, 600), **asked)
+    frames = [pl.read_csv(one, try_parse_dates=True) for one in sorted(arriving.glob("[0-9].csv"))]
+    frames = [one.with_columns(pl.col("at").cast(pl.String).str.to_datetime(strict=False)) for one in frames]
+    want = sf.stream(frames, search=sf.ZAnonymity(4, 600), **asked)
+    assert sum(one.height for one in found) == sum(one.height for one in want) > 0
+
+
+def test_policy_file(arriving: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Paths of the file start at its folder; flags are laid over it; all faults are told at once."""
+    policy = tmp_path / "policy.toml"
+    text = """
+[input]
+path = "in"
+[roles]
+person = "who"
+quasi = ["age", "sex"]
+sensitive = "disease"
+insensitive = ["row"]
+[[require]]
+model = "k-anonymity"
+k = 3
+[[require]]
+model = "distinct-l-diversity"
+attribute = "disease"
+l = 2
+[hierarchies]
+age = {intervals = [5, 10, 20]}
+[stream]
+delay = 20
+state = "s.state"
+seed = 3
+finish = true
+[output]
+path = "out"
+"""
+    policy.write_text(text, encoding="utf-8")
+    assert main(["stream", str(policy), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["arrived"], told["folder"]) == (90, str(tmp_path / "out"))
+    assert (tmp_path / "s.state").exists()
+    assert sf.verify(tmp_path / "out").outcome == "holds"
+    other = ["-o", str(tmp_path / "other"), "--state", str(tmp_path / "o.state"), "--k", "5", "--json"]
+    assert main(["stream", str(policy), *other]) == 0
+    assert json.loads((tmp_path / "other" / "manifest.json").read_text())["k"] == 5
+    capsys.readouterr()
+    wrong = text.replace("delay = 20", "delays = 20").replace('quasi = ["age", "sex"]', "").replace("[output]", "[out]")
+    policy.write_text(wrong, encoding="utf-8")
+    assert main(["stream", str(policy)]) == 2
+    fault = capsys.readouterr().err
+    for part in ('unknown key "delays"', 'unknown table "out"', "quasi is missing", "path is missing"):
+        assert part in fault
+    assert main(["stream", str(tmp_path / "in"), "--quasi", "age", "-o", str(tmp_path / "x")]) == 2

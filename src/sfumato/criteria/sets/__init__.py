@@ -11,20 +11,34 @@ from typing import Any
 from sfumato.core.forms import make_variant
 from sfumato.core.protocols import SetPromise
 from sfumato.core.registry import Registry, Variant
+from sfumato.criteria.sets.fragmentation import Fragmentation
 from sfumato.criteria.sets.frequency_l_diversity import FrequencyLDiversity
 from sfumato.criteria.sets.hkp_coherence import HKPCoherence
+from sfumato.criteria.sets.k_anonymous_leaves import KAnonymousLeaves
+from sfumato.criteria.sets.k_anonymous_patterns import KAnonymousPatterns
+from sfumato.criteria.sets.kkm_anonymity import KKMAnonymity
 from sfumato.criteria.sets.km_anonymity import KMAnonymity
+from sfumato.criteria.sets.l_diverse_slicing import LDiverseSlicing
+from sfumato.criteria.sets.loose_association import LooseAssociation
 from sfumato.criteria.sets.m_invariance import MInvariance
 from sfumato.criteria.sets.m_uniqueness import MUniqueness
+from sfumato.criteria.sets.pooled_counts import PooledCounts
 from sfumato.criteria.sets.view_k_anonymity import ViewKAnonymity
 
 __all__ = [
     "SET_PROMISES",
+    "Fragmentation",
     "FrequencyLDiversity",
     "HKPCoherence",
+    "KAnonymousLeaves",
+    "KAnonymousPatterns",
+    "KKMAnonymity",
     "KMAnonymity",
+    "LDiverseSlicing",
+    "LooseAssociation",
     "MInvariance",
     "MUniqueness",
+    "PooledCounts",
     "ViewKAnonymity",
     "set_promise",
 ]
@@ -40,6 +54,35 @@ _OURS: tuple[Variant[SetPromise], ...] = (
         "go with quasi-identifiers, a model learnt of both tables guesses better than 1/l (deFinetti attack).",
     ),
     Variant(
+        LDiverseSlicing,
+        example=LDiverseSlicing("disease", 3),
+        cite="Li et al. 2012",
+        words="l-diverse slicing",
+        stops="Learning the sensitive value of a person from all that else is known of them, or from the bucket that "
+        "they are in.",
+        leaves="Values stand as they are: which of them a bucket has is known, and often that a person is in the "
+        "table. Where values go with quasi-identifiers, a model learnt of the tables guesses better than 1/l.",
+    ),
+    Variant(
+        Fragmentation,
+        example=Fragmentation([["name", "disease"], ["ssn"]]),
+        cite="Ciriani et al. 2010",
+        words="Confidentiality constraints",
+        stops="Reading who has what, where several columns tell it together: no table shows all of them, and nothing "
+        "joins the tables.",
+        leaves="Each fragment stands as it is, and tells who is in the table where its columns do. What nearly "
+        "everybody has is known of each without joining, and columns that depend on each other join their fragments.",
+    ),
+    Variant(
+        LooseAssociation,
+        example=LooseAssociation([["name", "disease"]], 4),
+        cite="De Capitani di Vimercati et al. 2010",
+        words="k-loose association",
+        stops="Learning from the groups which row of one fragment belongs to which of the other.",
+        leaves="Who knows what some people of a group have learns more of the rest. Where values of two fragments go "
+        "together, a model learnt of the groups guesses better than 1/k.",
+    ),
+    Variant(
         KMAnonymity,
         example=KMAnonymity(5, 2),
         cite="Terrovitis, Mamoulis and Kalnis 2008",
@@ -47,6 +90,15 @@ _OURS: tuple[Variant[SetPromise], ...] = (
         stops="Finding the basket of a person by a few of its items, and with it all others (linkage).",
         leaves="Whoever knows more than m items, what is not in the basket or how many items are, may find it. Baskets "
         "that fit may agree in further items, which are then known without finding one (homogeneity).",
+    ),
+    Variant(
+        KKMAnonymity,
+        example=KKMAnonymity(5, 2),
+        cite="Poulis et al. 2013",
+        words="(k,k^m)-anonymity",
+        stops="Finding a person by quasi-identifiers and a few items together (linkage).",
+        leaves="Whoever knows more than m items, what a person does not have or how many items, may find them. People "
+        "who fit may agree in further items, which are then known without finding one (homogeneity).",
     ),
     Variant(
         HKPCoherence,
@@ -84,6 +136,33 @@ _OURS: tuple[Variant[SetPromise], ...] = (
         stops="Learning the sensitive value of a person by intersecting the groups that they are in over releases.",
         leaves="Who knows the values of others in a group learns more of the rest. A value that nobody had before is "
         "that of somebody who arrived, unless counterfeits may have it.",
+    ),
+    Variant(
+        KAnonymousPatterns,
+        example=KAnonymousPatterns(5),
+        cite="Atzori et al. 2008",
+        words="k-anonymous patterns",
+        stops="Finding a few people by what they have and what they lack, from differences of published supports.",
+        leaves="Supports of itemsets that are not published are open, and may be bounded so closely that few people "
+        "remain. Whoever knows some of the people, or how many there are, can subtract them.",
+    ),
+    Variant(
+        KAnonymousLeaves,
+        example=KAnonymousLeaves(5, 2),
+        cite="Friedman, Wolff and Schuster 2008",
+        words="k-anonymous leaves",
+        stops="Finding a few people by the conditions of a rule, or of several rules together.",
+        leaves="Conditions were chosen by looking at the people: that one was chosen tells a little. Whoever knows "
+        "which rule is about somebody learns how probable each class is.",
+    ),
+    Variant(
+        PooledCounts,
+        example=PooledCounts(5),
+        cite="Domingos and Pazzani 1997",
+        words="Pooled counts",
+        stops="Finding a few people by a rare value, or by differences of counts.",
+        leaves="How probable each class is for somebody with known values can be computed: that is what it is for. "
+        "Whoever knows some of the people can subtract them.",
     ),
 )
 SET_PROMISES = Registry("set_promises", "promise about several tables", (SetPromise,), {v.name: v for v in _OURS})

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
-from sfumato.core.cells import count_histogram
 from sfumato.core.parameters import Whole, Written, checked, column_names, known_columns
 from sfumato.core.printed import printed
+from sfumato.core.progress import check_cancelled
 from sfumato.core.wording import percent
 from sfumato.engines.memory.table import enter
 from sfumato.errors import ColumnError, PolicyError
@@ -19,6 +20,9 @@ from sfumato.measures.arguments import ATTEMPTS, COLUMN, HIERARCHIES, LISTED, OR
 from sfumato.measures.attacks.classes import Encoded
 from sfumato.measures.attacks.matching import Matching, gather
 from sfumato.measures.attacks.result import MOST, TRIALS, Attack, drawing, outcome, records, sample, worst
+from sfumato.measures.attacks.turnover import PlacedRelease, by_turnover, in_all_worlds
+
+MOST_COUNTED = 100_000  # people whose classes are all looked up
 
 
 @checked
@@ -30,6 +34,7 @@ def intersection(
     *,
     key: Annotated[str | None, COLUMN] = None,
     person: Annotated[str | None, COLUMN] = None,
+    counterfeits: Sequence[Any] | None = None,
     m: Annotated[int, Whole(2, help="how many values should be left at least")] = 2,
     hierarchies: Annotated[Mapping[str, Any] | None, HIERARCHIES] = None,
     wildcard: Annotated[bool, WILDCARD] = False,
@@ -59,7 +64,11 @@ def intersection(
         class of a person even where labels overlap, and knows in which releases the person is.
     person
         The column of the originals that says who is who; the releases do not have it. The value of a person is the
-        first that they had.
+        first that they had. Counts are then compared, too: whoever is in one class and not in a class of another
+        release has the values that the first has more of, and in groups of up to eight people every way in which they
+        may have the values is looked at.
+    counterfeits
+        With `person`, of each release None, or for each row the chance that it stands for nobody.
     m
         With `person`, for how many people fewer values than this are left is counted too.
     hierarchies
@@ -101,7 +110,7 @@ def intersection(
         people = enter(original)[0]
         known_columns((*names, *([] if key is None else [key])), people.columns, "the original")
         rows = sample(rng, people.height, trials)
-        every = [_candidates(tables[i], people, rows, names, *common) for i in telling]
+        every = [_seen(tables[i], people, rows, names, *common).values() for i in telling]
         truth = _truth(people, rows, sensitive, number, encoded)
     else:
         if key is not None:
@@ -110,14 +119,18 @@ def intersection(
         where = _rows_of_people(originals, person)
         rows = sample(rng, len(where), trials)
         truth = np.full(len(rows), -1)
+        counted = len(where) <= MOST_COUNTED
+        looked_at = np.arange(len(where)) if counted else rows
+        seen = []
         for i in telling:
-            place = where[rows, i]
+            place = where[looked_at, i]
             there = np.flatnonzero(place >= 0)
-            found = _candidates(tables[i], originals[i], place[there], names, *common)
-            listed: list[np.ndarray | None] = [None] * len(rows)
-            for at, values in zip(there.tolist(), found, strict=True):
-                listed[at] = values
-            every.append(listed)
+            found = _seen(tables[i], originals[i], place[there], names, *common)
+            cells: list[np.ndarray | None] = [None] * len(looked_at)
+            for at, own in zip(there.tolist(), found.cells, strict=True):
+                cells[at] = own
+            seen.append(replace(found, cells=cells))
+        every = [one.values() for one in seen]
         knows = all(sensitive in table.columns for table in originals)
         for i in reversed(range(len(originals)) if knows else ()):  # the first value that they had stays
             there = np.flatnonzero(where[rows, i] >= 0)
@@ -125,7 +138,16 @@ def intersection(
             assert own is not None
             truth[there] = own
         truth = truth if knows else None
-    left = [_common([found[i] for found in every]) for i in range(len(rows))]
+    left = [_common([found[i] for found in every]) for i in range(len(every[0]))]
+    more: dict[str, Any] = {}
+    if person is not None:
+        if counted:
+            placed = _placed(seen, [None if counterfeits is None else counterfeits[i] for i in telling], len(number))
+            before, left, more = left, *_told_by_counts(left, placed, rows, m)
+            more["people pinned by values alone"] = int(sum(len(before[i]) == 1 for i in rows))
+            left, every = [left[i] for i in rows], [[found[i] for i in rows] for found in every]
+        else:
+            more = {"counts": f"not compared: more than {MOST_COUNTED} people"}
     hit = _pinned(left, truth)
     alone = [float(_pinned([f if f is not None else np.empty(0) for f in found], truth).mean()) for found in every]
     whole = _common([np.array(sorted({number[t] for t in encoded(tables[i], sensitive)[0].text})) for i in telling])
@@ -147,6 +169,7 @@ def intersection(
     if person is None:
         exposed = worst(np.zeros(len(rows)), hit, most, rows)
     else:
+        details |= more
         details["fewer values than m"] = {"m": m, "people": below, "share": below / len(rows)}
         # rows of the last original: those of the people who are in it
         last = where[rows, -1]
@@ -182,7 +205,7 @@ def _rows_of_people(originals: Sequence[pl.DataFrame], person: str) -> np.ndarra
     return np.stack([row.cast(pl.Int64).fill_null(-1).to_numpy() for row in found], axis=1)
 
 
-def _candidates(
+def _seen(
     table: pl.DataFrame,
     people: pl.DataFrame,
     rows: np.ndarray,
@@ -193,27 +216,75 @@ def _candidates(
     wildcard: bool,
     number: dict[str | None, int],
     encoded: Encoded,
-) -> list[np.ndarray | None]:
-    """For each person the sensitive values that one release leaves possible; None where it does not know the person."""
+) -> _Seen:
+    """Where somebody who knows the quasi-identifiers finds each person in a release."""
     categories, code = encoded(table, sensitive)
     own_number = np.array([number.setdefault(text, len(number)) for text in categories.text], np.int64)
     names = [name for name in quasi if name in table.columns]
     if not names:  # all there is to know is the whole column
-        return [np.sort(own_number)] * len(rows)
+        return _Seen([np.zeros(1, np.int64)] * len(rows), np.zeros(table.height, np.int64), own_number[code], 1)
     matching = Matching(table, names, [people], hierarchies, wildcard, encoded, strangers=True)
-    h = count_histogram(matching.cell_of_row, len(matching.cells), code, categories.text, None)
-    here = own_number[h.value]
     if key is not None:
         known_columns([key], table.columns, "a release")
         place = {text: i for i, text in enumerate(printed(table.get_column(key)).to_list())}
         own = [place.get(text) for text in printed(people.get_column(key).gather(rows)).to_list()]
         cells = [None if i is None else np.array([matching.cell_of_row[i]]) for i in own]
     else:
-        cells = [matching.candidates(values) for values in matching.values_of(people, rows)]
-    return [None if found is None or not len(found) else np.unique(gather(h.start, here, found)) for found in cells]
+        asked, of = np.unique(matching.values_of(people, rows), axis=0, return_inverse=True)
+        different = []
+        for values in asked:
+            check_cancelled()
+            different.append(matching.candidates(values))
+        cells = [different[i] for i in of.reshape(-1).tolist()]
+    return _Seen(cells, matching.cell_of_row, own_number[code], len(matching.cells))
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """A release: the cells that each person may be in, None where it does not know them, and its rows."""
+
+    cells: list[np.ndarray | None]
+    cell_of_row: np.ndarray
+    value: np.ndarray  # of each row
+    many: int  # cells
+
+    def values(self) -> list[np.ndarray | None]:
+        """For each person the values that the release leaves possible; None where it does not know the person."""
+        pairs = np.unique(np.stack([self.cell_of_row, self.value]), axis=1)
+        start = np.searchsorted(pairs[0], np.arange(self.many + 1))
+        different = {id(found): found for found in self.cells if found is not None and len(found)}
+        read = {one: np.unique(gather(start, pairs[1], found)) for one, found in different.items()}
+        return [read.get(id(found)) for found in self.cells]  # people of one tuple share an array of cells
+
+
+def _placed(seen: Sequence[_Seen], counterfeits: Sequence[Any], values: int) -> list[PlacedRelease]:
+    """The releases as counts of rows."""
+    found = []
+    for one, nobody in zip(seen, counterfeits, strict=True):
+        rows = np.bincount(one.cell_of_row * values + one.value, minlength=one.many * values).reshape(-1, values)
+        share = np.zeros(len(one.value)) if nobody is None else np.asarray(nobody, np.float64)
+        fakes = np.rint(np.bincount(one.cell_of_row, weights=share, minlength=one.many)).astype(np.int64)
+        found.append(PlacedRelease(one.cells, rows, fakes))
+    return found
+
+
+def _told_by_counts(
+    left: list[np.ndarray], placed: Sequence[PlacedRelease], rows: np.ndarray, m: int
+) -> tuple[list[np.ndarray], dict[str, Any]]:
+    """What is left where counts are compared and small groups looked at in every way, and what that told."""
+    after = by_turnover(left, placed)
+    after = [new if len(new) else old for new, old in zip(after, left, strict=True)]  # a value has changed
+    worlds, sure = in_all_worlds(after, placed)
+    tried = [sure[i] for i in rows.tolist() if i in sure]
+    return worlds, {
+        "people in small groups": len(tried),
+        "greatest share of worlds": max(tried, default=None),
+        "people above 1/m in small groups": int(sum(share > 1 / m + 1e-9 for share in tried)),
+    }
 
 
 def _common(sets: Sequence[np.ndarray | None]) -> np.ndarray:
+    check_cancelled()
     known = [found for found in sets if found is not None]
     if not known:
         return np.empty(0, np.int64)

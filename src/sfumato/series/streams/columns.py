@@ -18,7 +18,7 @@ import polars as pl
 
 from sfumato.core.hierarchy import Hierarchy, kind_of
 from sfumato.core.label_grammar import STAR
-from sfumato.core.microdata import encode
+from sfumato.core.microdata import encode, reads_codes
 from sfumato.core.parameters import mapping
 from sfumato.core.printed import plain_values, printed
 from sfumato.errors import ColumnError, HierarchyError, PolicyError
@@ -46,12 +46,10 @@ class Line:
         """Where each value stands; `MISSING` where there is none."""
         if column.null_count() == len(column):
             return np.full(len(column), MISSING)
-        kind = kind_of(column.dtype)
+        kind, found = numbers(column)
         if kind not in LINES or (kind == "date") != (self.kind == "date"):
             what = f'column "{self.name}" has another type than in the first rows'
             raise ColumnError(what, got=str(column.dtype), allowed="dates" if self.kind == "date" else "numbers")
-        column = plain_values(column)
-        found = (column.to_physical() if kind == "date" else column).cast(pl.Float64)
         known = found.drop_nulls()
         if not bool(known.is_finite().all()) or not bool((known.abs() < LARGEST).all()):
             raise ColumnError(f'column "{self.name}" has numbers that have no place on a line', allowed="below 2**53")
@@ -97,6 +95,24 @@ class Line:
         return printed(pl.Series(values)).str.strip_suffix(".0")
 
 
+def numbers(column: pl.Series) -> tuple[str, pl.Series]:
+    """The kind of a column, and its numbers, days or seconds, null where there are none; texts are read, as those of a
+    file are everywhere.
+
+    >>> numbers(pl.Series(["7", None, "30"]))[1].to_list(), numbers(pl.Series(["07", "30"]))[0]
+    ([7.0, None, 30.0], 'text')
+    """
+    kind = kind_of(column.dtype)
+    if kind == "text":
+        read, codes = encode(column)
+        if read.position is None:
+            return read.kind, pl.Series(column.name, [None] * len(column), dtype=pl.Float64)
+        return read.kind, pl.Series(column.name, read.position[codes]).fill_nan(None)
+    column = plain_values(column)
+    unit = {"ms": 1e3, "us": 1e6, "ns": 1e9}[column.dtype.time_unit] if isinstance(column.dtype, pl.Datetime) else 1
+    return kind, (column.to_physical() if kind in ("date", "datetime") else column).cast(pl.Float64) / unit
+
+
 def _steps(at: np.ndarray, step: Fraction) -> np.ndarray:
     """The step that each place lies in; a place that floats cannot tell from a point of the grid lies above it."""
     exactly = at / float(step)
@@ -127,7 +143,7 @@ class Trees:
         if recipe is None:
             return
         known = plain_values(printed(column)).drop_nulls()
-        self._graft(name, recipe.build(encode(known.alias(name), as_text=not column.dtype.is_numeric())[0]), True)
+        self._graft(name, recipe.build(encode(known.alias(name), reads_codes(column, recipe))[0]), True)
 
     def _node(self, parent: int, depth: int, cost: float, label: str | None) -> int:
         self.parent.append(parent)
@@ -168,7 +184,7 @@ class Trees:
         if new and recipe is not None and fixed(recipe):
             values = pl.Series(name, [one for one in new if one])
             with suppress(HierarchyError):  # values that a written hierarchy does not know
-                self._graft(name, recipe.build(encode(values, as_text=not column.dtype.is_numeric())[0]), False)
+                self._graft(name, recipe.build(encode(values, reads_codes(column, recipe))[0]), False)
         for one in new:
             if one not in known:
                 known[one] = self._node(self.root[name], 1, 0.0, one or None)
@@ -243,7 +259,7 @@ def learn(
     lines, trees = {}, Trees(recipes)
     for name in names:
         column = frame.get_column(name)
-        kind = kind_of(column.dtype)
+        kind = kind_of(column.dtype) if name in recipes else numbers(column)[0]
         if kind == "datetime":
             raise ColumnError(f'column "{name}" has times, of which there are no ranges', hint="cut them to dates")
         if name in recipes or kind not in LINES:

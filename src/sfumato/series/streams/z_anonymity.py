@@ -10,11 +10,10 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 import polars as pl
 
-from sfumato.core.hierarchy import kind_of
 from sfumato.core.parameters import Real, Whole
 from sfumato.core.roles import Roles
 from sfumato.errors import ColumnError, PolicyError
-from sfumato.series.streams.columns import QuasiColumns, Trees, restored
+from sfumato.series.streams.columns import QuasiColumns, Trees, numbers, restored
 from sfumato.series.streams.request import StreamRequest
 from sfumato.series.streams.run import Door, hashed
 from sfumato.series.streams.values import Stored, StreamAlgorithm, StreamRun
@@ -107,10 +106,9 @@ class ZRun:
         if name is None:
             return np.arange(self.arrived, self.arrived + rows.height, dtype=np.float64)
         column = rows.get_column(name)
-        if kind_of(column.dtype) not in ("integer", "decimal", "date", "datetime"):
+        kind, found = numbers(column)
+        if kind not in ("integer", "decimal", "date", "datetime"):
             raise ColumnError(f'column "{name}" has no times', got=str(column.dtype), allowed="times, dates or numbers")
-        unit = {"ms": 1e3, "us": 1e6, "ns": 1e9}[column.dtype.time_unit] if isinstance(column.dtype, pl.Datetime) else 1
-        found = column.to_physical().cast(pl.Float64) / unit
         if found.null_count() or not bool(found.is_finite().all()):
             raise ColumnError(f'column "{name}" does not say of each row when it came')
         time = found.to_numpy()

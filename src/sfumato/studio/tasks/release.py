@@ -13,6 +13,8 @@ from sfumato.studio.tasks.protection import described
 from sfumato.studio.tasks.table import checked, draft_of
 from sfumato.studio.tasks.trial import noted, run
 
+APART = "the sensitive column leaves in a table of its own, by groups of rows"
+
 
 def planned(asked: Mapping[str, Any], progress: Any) -> dict[str, Any]:
     """What will become of the table, column by column, and what is promised; the faults of the policy are raised."""
@@ -25,12 +27,16 @@ def planned(asked: Mapping[str, Any], progress: Any) -> dict[str, Any]:
     if told["faults"]:
         raise PolicyError("the policy does not fit the table:", told["faults"])
     account = policy.drawing.get("account") if by == "synthesis" else policy.account
+    apart = by == "recoding" and getattr(policy.search, "fragments", False)
+    becoming = _becoming(by, opened.columns or [], policy, told["steps"])
+    if apart:
+        becoming = {name: "insensitive" if role == "quasi" else role for name, role in becoming.items()}
     return {
         "by": by,
         "format": policy.format,
         "suppression": policy.suppression,
-        "columns": _becoming(by, opened.columns or [], policy, told["steps"]),
-        "steps": [one["sentence"] for one in told["steps"]],
+        "columns": becoming,
+        "steps": [*([APART] if apart else []), *(one["sentence"] for one in told["steps"])],
         "generator": told["generator"] and told["generator"]["sentence"],
         "private": told["private"] and {**told["private"], "charged": account is not None},
         "promises": [{"model": one.model, "sentence": one.sentence()} for one in policy.require],

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from sfumato.cli.console import notes
-from sfumato.errors import UndecidedColumns
+from sfumato.errors import PolicyError, UndecidedColumns
 from sfumato.policyfile.file import Draft, PolicyFile
 from sfumato.policyfile.protection import made_by
 from sfumato.studio.tasks.table import checked, draft_of, file_marks, rows_of
@@ -50,6 +50,7 @@ def tried(asked: Mapping[str, Any], progress: Any) -> Trial:
     draft, by = _drafted(asked)
     progress("reading", None)
     opened, policy = checked(draft, by)
+    _refuse_tables(policy)
     table = rows_of(draft)
     key = file_marks(draft), json.dumps([asked["folder"], draft.tables], sort_keys=True, default=str)
     if key in _trials and _trials[key].frame is table.frame:
@@ -69,7 +70,8 @@ def tried(asked: Mapping[str, Any], progress: Any) -> Trial:
 def released(asked: Mapping[str, Any], progress: Any) -> Any:
     """The release of a policy, of all rows: one of an out-of-core table is made anew, and gone but for its figures."""
     draft, by = _drafted(asked)
-    opened, _ = checked(draft, by)
+    opened, policy = checked(draft, by)
+    _refuse_tables(policy)
     if not opened.stored:
         return tried(asked, progress).release
     with tempfile.TemporaryDirectory(dir=Path(asked["folder"]) / "private") as folder:
@@ -97,6 +99,13 @@ def noted() -> Iterator[list[str]]:
     with notes("file") as told:
         yield found
     found += [one.partition(". --")[0] for one in told]
+
+
+def _refuse_tables(policy: PolicyFile) -> None:
+    """A release of several tables has no figures that these pages could show."""
+    if getattr(policy.search, "fragments", False):
+        what = "this search gives several tables, of which the studio shows no figures"
+        raise PolicyError(what, hint="the page of the release makes and verifies them")
 
 
 def _drafted(asked: Mapping[str, Any]) -> tuple[Draft, str]:

@@ -1,0 +1,85 @@
+"""k-anonymous patterns: M. Atzori, F. Bonchi, F. Giannotti and D. Pedreschi, Anonymity preserving pattern discovery,
+VLDB Journal 17, 2008."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sfumato.core.parameters import Whole, YesNo
+from sfumato.core.protocols import Side
+from sfumato.core.wording import count
+from sfumato.criteria.audit import Finding
+from sfumato.criteria.sets.model import SetModel
+from sfumato.criteria.sets.published import PublishedSet
+from sfumato.criteria.sets.supports import RULES, Itemset, patterns, published_supports, with_impossible
+from sfumato.errors import PolicyError
+
+DIGITS = 4  # of a confidence or lift
+NEAR = 10**-DIGITS
+
+
+@dataclass(frozen=True)
+class KAnonymousPatterns(SetModel):
+    """No pattern that follows from the published supports is one of 1 to k-1 people.
+
+    A pattern is some items that are there and others that are not: "bread and no milk". Its people follow from
+    supports by inclusion and exclusion, where all itemsets of these items are published.
+
+    Parameters: `k`, how many people a pattern has at least, where it has any; `columns`, whether items are values of
+    columns, as "sex=F", of which everybody has one each at most.
+
+    >>> KAnonymousPatterns(5).sentence()[:61]
+    'Whatever follows from the published supports about items that'
+    """
+
+    k: Annotated[int, Whole(1)]
+    columns: Annotated[bool, YesNo()] = False
+
+    bounded_by: ClassVar[str] = "k"
+    side: ClassVar[Side] = "at least"
+
+    def sentence(self) -> str:
+        """The promise in words."""
+        what = "Whatever follows from the published supports about items that are there and items that are not"
+        return f"{what} is of {count(self.k, 'person', 'people')} or of none."
+
+    def audit(self, published: PublishedSet) -> Finding:
+        """What the published supports say: the fewest people of a pattern that has any."""
+        supports = published_supports(published)
+        _check_rules(published, supports)
+        least, rare, impossible = supports.get((), 0), 0, 0
+        for found in patterns(with_impossible(supports) if self.columns else supports):
+            some = found[found > 0]
+            least = min(least, int(some.min(initial=least)))
+            rare += int((some < self.k).sum())
+            impossible += int((found < 0).sum())
+        if impossible:
+            raise PolicyError("no baskets have the published supports: a pattern would have fewer than none")
+        note = (
+            f"{count(rare, 'pattern')} {'is' if rare == 1 else 'are'} of fewer than {self.k} people" if rare else None
+        )
+        return Finding(not rare and least >= self.k, least, self.k, 0, note)
+
+
+def _check_rules(published: PublishedSet, supports: Mapping[Itemset, int]) -> None:
+    """Refuse rules whose figures are not those of the published supports: they would tell about others."""
+    if RULES not in published.tables:
+        return
+    table = published.tables[RULES]
+    told = table.texts.select("support", "confidence", "lift").iter_rows()
+    for items, (often, *shares) in zip(table.texts.select(table.columns("item")).iter_rows(), told, strict=True):
+        *before, then = items
+        whole = tuple(sorted(item for item in items if item is not None))
+        first = tuple(sorted(item for item in before if item is not None))
+        if then is None or whole not in supports or first not in supports:
+            raise PolicyError("a rule is of itemsets that are not published")
+        own, having, alone, every = supports[whole], supports[first], supports[then,], supports[()]
+        try:
+            confidence, lift = map(float, shares)
+            right = abs(confidence - own / having) < NEAR and abs(lift - own * every / having / alone) < NEAR * 10
+        except (TypeError, ValueError, ZeroDivisionError):
+            right = False
+        if often != str(own) or not right:
+            raise PolicyError("the figures of a rule are not those of the published supports")
