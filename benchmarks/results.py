@@ -125,6 +125,8 @@ def _notes(details: Mapping[str, Any]) -> str:
         notes.append(f"{details['cells']:,} cells")
     if "classes" in details:
         notes.append(f"{details['classes']:,} classes")
+    if "speed_up" in details:
+        notes.append(f"{details['speed_up']:g} times as fast as one thread")
     if "found" in details:
         notes.append(f"{details['found']:.1%} found")
     if "error" in details:

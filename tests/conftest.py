@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -31,6 +32,10 @@ CI = os.environ.get("CI") == "true"
 settings.register_profile("local", deadline=None, max_examples=examples(150))
 settings.register_profile("ci", deadline=None, max_examples=examples(150), derandomize=True, print_blob=True)
 settings.load_profile("ci" if CI else "local")
+
+# Some hundred processes that tests start import the same modules: each would compile them anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 gc.set_threshold(20_000)  # at the default of 700, an eighth of all time went into looking for garbage
 

@@ -22,6 +22,7 @@ from sfumato.testing.criteria import (
     check_criterion_suppression,
     hold_to_limits,
 )
+from tests.fuzz import FUZZ
 
 ASKED: list[Any] = [
     *(sf.KAnonymity(k) for k in (1, 2, 5)),
@@ -69,8 +70,9 @@ def test_examples(check: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("asked", [*ASKED, *PERSONAL, *BY_VALUE, *OF_TABLE], ids=str)
-def test_weak_and_strict(asked: Any) -> None:
+def test_weak_and_strict(asked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     check_criterion_sides(asked)
+    monkeypatch.setattr("sfumato.testing.criteria.TRIALS", 15 * FUZZ)
     check_criterion_monotonicity(asked)
     check_criterion_suppression(asked)
     check_criterion_limits(asked)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import gc
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import pytest
+from numba.core import event
 
 from sfumato.core import compiled
 
@@ -46,6 +49,36 @@ def test_the_cache_is_found_where_numba_keeps_it(tmp_path: Path, monkeypatch: py
     place.mkdir()
     (place / "keys.rank-1.nbi").write_bytes(b"x")
     assert compiled.compiled()
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_garbage_is_looked_for_before_and_after_a_kernel_is_compiled(enabled: bool) -> None:
+    seen = []
+
+    class Look(event.Listener):
+        def on_start(self, found: object) -> None:
+            seen.append(gc.isenabled())
+
+        def on_end(self, found: object) -> None:
+            pass
+
+    def one(x: int) -> int:
+        return x + 1
+
+    def wrong(x: int) -> int:
+        return x.nothing  # type: ignore[attr-defined]
+
+    try:
+        if not enabled:
+            gc.disable()
+        with event.install_listener("numba:compile", Look()):
+            assert numba.njit(one)(1) == 2
+            with pytest.raises(numba.TypingError):
+                numba.njit(wrong)(1)
+        assert seen == [False, False]
+        assert gc.isenabled() == enabled
+    finally:
+        gc.enable()
 
 
 def _decorated(tree: ast.Module, *names: str) -> list[ast.FunctionDef]:

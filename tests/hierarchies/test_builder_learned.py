@@ -18,7 +18,7 @@ from sfumato.core.label_grammar import read_printed
 from sfumato.core.microdata import encode
 from sfumato.errors import PolicyError
 from sfumato.hierarchies import icd10, learned
-from sfumato.hierarchies.learned import widths_of
+from sfumato.hierarchies.learned import have_gaps, widths_of
 
 Column = Callable[..., Categories]
 
@@ -201,3 +201,14 @@ def test_one_row_far_out_among_equal_ones_makes_no_steps() -> None:
     plain, far = (widths_of(encode(pl.Series("gain", [*most, *tail, *more]))[0]) for more in ([], [3_000_000]))
     assert plain == far != []
     assert 100 <= plain[-1][0] * 10.0 ** plain[-1][1] <= 10_000
+
+
+@pytest.mark.filterwarnings("error")
+def test_gaps_between_whole_numbers_are_found_at_the_edge_of_64_bits_too() -> None:
+    often = [7, 9, 12] * 200
+    assert have_gaps(encode(pl.Series(often))[0])
+    assert not have_gaps(encode(pl.Series([7, 8, 9] * 200))[0])
+    assert not have_gaps(
+        encode(pl.Series([*often, None], dtype=pl.Float64).set(pl.Series([True] + [False] * 600), np.inf))[0]
+    )
+    assert isinstance(have_gaps(encode(pl.Series([-(2**63), 2**63 - 1, 5] * 200))[0]), bool)

@@ -224,8 +224,11 @@ def test_infeasible() -> None:
     ("suppression", "seed"),
     slow_but([(1.0, 7), (1.0, 3), (0.05, 7)]),
 )
-def test_both_directions_are_never_worse_than_either(suppression: float, seed: int) -> None:
+def test_both_directions_are_never_worse_than_either(
+    suppression: float, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """14 columns: which direction is better depends on the table, and around the better there is better still."""
+    monkeypatch.setattr("sfumato.search.lattice.lightning.group_bound", lambda *asked: 0.0)  # which takes most time
     problem = posed(table := wide(300, 14, seed), table.columns, sf.KAnonymity(5), suppression=suppression)
     losses = {
         start: Lightning(seconds=None, nodes=60, start=start)(problem).verdict.loss

@@ -28,6 +28,7 @@ DOUBLED = 4  # steps, the widest of which is no wider than most rows lie apart
 LONG_SPAN = 10 * 366  # days, from which on quarters matter less than decades
 FEW_WEEKS = 100  # days, up to which weeks say more than months
 MOST_CODES = 60  # whole numbers that may stand for something else
+EXACT = 2**53  # whole numbers beyond it lie apart as floats do
 OFTEN = 20  # rows per value, from which on gaps between few whole numbers are no accident
 DIGITS = ("numbers", "codes", "postcodes")  # what those of whole numbers are
 TEXT_LEVELS = 4  # between texts and root, where there are values enough
@@ -121,12 +122,16 @@ def widths_of(categories: Categories, trimmed: float = TRIMMED) -> list[tuple[in
 
 def have_gaps(categories: Categories) -> bool:
     """Whether few whole numbers leave gaps that many rows do not fill: a sign of codes, and no proof."""
-    known = np.asarray(categories.position)[: len(categories) - categories.missing].astype(np.int64)
-    if categories.kind != "integer" or not 2 <= len(known) <= MOST_CODES:
+    number = len(categories) - categories.missing
+    if categories.kind != "integer" or not 2 <= number <= MOST_CODES:
         return False
+    place = np.asarray(categories.position)[:number]
+    if max(-place[0], place[-1]) > EXACT:
+        return False
+    known = place.astype(np.int64)
     steps = np.diff(known)
-    gaps = int(known[-1] - known[0]) + 1 >= 2 * len(known) and np.gcd.reduce(steps) == 1 and steps.max() > 1
-    return bool(gaps and int(categories.count.sum()) >= OFTEN * len(known))
+    gaps = int(known[-1] - known[0]) + 1 >= 2 * number and np.gcd.reduce(steps) == 1 and steps.max() > 1
+    return bool(gaps and int(categories.count.sum()) >= OFTEN * number)
 
 
 def step_widths(span: float) -> list[tuple[int, int]]:
