@@ -33,6 +33,8 @@ ASKED: list[Any] = [
     *(sf.AlphaK(alpha, 2, "s") for alpha in (0.3, 0.5, 1)),
     *(sf.XYAnonymity("s", k) for k in (1, 2, 4)),
     *(sf.XYLinkability("s", h) for h in (0.3, 0.5, 1)),
+    *(sf.DeltaPresence("v.csv", low, high) for low, high in ((0, 0.5), (0, 1), (0.2, 0.6))),
+    *(sf.KMap(k, population="v.csv") for k in (1, 3)),
     sf.AlphaK(0.4, 1, "s", values=["a"]),
     sf.AlphaK(0.25, 2, "s", values=["a", "b"]),
     *(sf.BetaLikeness("s", beta, kind) for beta in (0.1, 0.5, 1, 3) for kind in ("basic", "enhanced")),

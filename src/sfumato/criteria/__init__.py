@@ -17,6 +17,7 @@ from sfumato.criteria.alpha_k import AlphaK
 from sfumato.criteria.average_risk import AverageRisk
 from sfumato.criteria.beta_likeness import BetaLikeness
 from sfumato.criteria.delta_disclosure import DeltaDisclosure
+from sfumato.criteria.delta_presence import DeltaPresence
 from sfumato.criteria.differential_privacy import DifferentialPrivacy
 from sfumato.criteria.distinct_l_diversity import DistinctLDiversity
 from sfumato.criteria.entropy_l_diversity import EntropyLDiversity
@@ -101,10 +102,17 @@ _OURS: tuple[Variant[Criterion], ...] = (
         leaves=FINDS,
     ),
     Variant(
+        DeltaPresence,
+        example=DeltaPresence("voters.csv", 0, 0.5),
+        cite="Nergiz, Atzori, Clifton 2007",
+        words="δ-presence",
+        stops="Learning whether a person of a public table is among those of this one (membership).",
+        leaves=f"It takes that public table for all that is known of who exists. {HOMOGENEITY}",
+    ),
+    Variant(
         KMap,
         example=KMap(20, 0.1),
-        cite="El Emam, Dankar 2008",
-        words="Estimated k-map",
+        cite="Sweeney 2001; El Emam, Dankar 2008",
         stops="Finding a person of the population, where nobody knows who is in the table (linkage).",
         leaves=f"Whoever knows that a person is in the table looks among fewer records. {HOMOGENEITY}",
     ),
@@ -200,6 +208,7 @@ __all__ = [
     "AverageRisk",
     "BetaLikeness",
     "DeltaDisclosure",
+    "DeltaPresence",
     "DifferentialPrivacy",
     "DistinctLDiversity",
     "EntropyLDiversity",

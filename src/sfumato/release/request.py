@@ -121,6 +121,7 @@ class Request:
     masking: Masking | None = None  # steps before and after the search
     people: tuple[PeopleColumn, ...] = ()  # who is counted and not rows
     by_people: tuple[Any, ...] = ()  # for these criteria; the policy has what follows for rows
+    population: tuple[Engine, tuple[Any, ...]] | None = None  # of whose people these criteria count some
     charge: Callable[[], AbstractContextManager[None]] | None = None  # pays for what is drawn of a private release
 
     @property
@@ -326,8 +327,7 @@ def _quoted(name: str) -> str:
 def learned_without(request: Request, share: float) -> dict[str, Any]:
     """The recipes; what is learned of quasi-identifiers is not learned from the rows far out that may be suppressed."""
     recipes = {name: request.recipes.get(name, Learned()) for name in request.policy.columns}
-    learned = {name: one.without(share) for name, one in recipes.items() if isinstance(one, Learned)}
-    return {**request.recipes, **learned}
+    return {**request.recipes, **{n: one.without(share) for n, one in recipes.items() if isinstance(one, Learned)}}
 
 
 def adjusted(search: Any, keep: Any, labels: Any, tidy: Any = None) -> tuple[Any, bool]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sfumato.core.protocols import AGAINST_ORIGINAL, STATED
+from sfumato.core.protocols import AGAINST_ORIGINAL, AGAINST_POPULATION, STATED
 from sfumato.core.wording import NOT_RECORDED, count, number, one_in, percent
 from sfumato.engines.order import INPUT
 from sfumato.losses import LOSSES
@@ -86,7 +86,11 @@ def reach_from(manifest: Manifest, released: pl.DataFrame | TupleCounts | None) 
     return replace(found, masked=steps, synthetic=is_synthetic(manifest), tables=tables)
 
 
-NOT_OF_ROWS = (AGAINST_ORIGINAL, STATED)  # how promises are known that the released rows do not show
+NOT_OF_ROWS = (
+    AGAINST_ORIGINAL,
+    AGAINST_POPULATION,
+    STATED,
+)  # how promises are known that the released rows do not show
 ALTERED = "The data are not those that the manifest describes"
 
 
