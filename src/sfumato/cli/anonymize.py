@@ -37,6 +37,7 @@ def anonymize(
     person: options.Person = None,
     household: options.Household = None,
     promises: options.PromiseOptions,
+    population: options.Population = None,
     suppression: options.Suppression = None,
     search: Annotated[
         str | None, option("--search", 'auto (default) picks one; or as "optimal seconds=10".', SEARCH, "NAME")
@@ -93,6 +94,7 @@ def anonymize(
         ("roles", "row_key"): options.joined(row_key),
         ("roles", "person"): person,
         ("roles", "household"): household,
+        ("population", "path"): None if population is None else str(Path(population).absolute()),
         ("search", "method"): options.named(search, "method", SEARCHES, "--search", faults),
         ("search", "keep"): keep,
         ("search", "labels"): labels,
@@ -110,7 +112,7 @@ def anonymize(
     }
     given |= options.account("search", ledger, budget, budget_delta, dataset, faults)
     data = inputs.named(source, reading, policies=True)
-    models = promises.models(faults)
+    models = promises.models(faults, population)
     found = None
     if data.policy is None and not roles.quasi and not faults and not any("quasi" in one for one in models):
         found = guide.guide_of(data, roles, unprotected)

@@ -23,14 +23,14 @@ class DeltaPresence(Model):
     """Of the people of a population that fit a class, a share of at least low and at most high is in the table.
 
     Classes are those of the population, generalised as the table is: everybody of it counts, those in classes without
-    a released row too, whose presence is 0. With `low` above 0, every class of the population therefore needs rows.
+    a released row too, whose presence is 0. So where low is above 0, every class of the population needs rows.
 
     A class of n people, m of them in the table, satisfies it where low <= m/n <= high. The presence of a union lies
     between that of its parts. That says nothing of a table from which rows are left out, which lowers the presence of
     some: it is promised of tables without suppression.
 
     Parameters: `population`, the table with everybody of the population, among them all people of the table; `low`,
-    `high`, the least and the greatest share of the people of a class that may be in the table.
+    the least share of the people of a class that is in the table; `high`, the greatest share of them that may be.
 
     >>> DeltaPresence("voters.csv", 0, 0.5).parameters()
     {'population': 'voters.csv', 'low': 0, 'high': 0.5}

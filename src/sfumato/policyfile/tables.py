@@ -127,6 +127,11 @@ class SearchTable(PolicyTable):
     account: dict[str, Any] | None = None  # that a private release of rows is charged to
 
 
+class PopulationFile(PolicyTable):
+    path: Name | None = None
+    stream: bool = False  # it is not read into memory
+
+
 class SynthesisTable(PolicyTable):
     generator: Annotated[dict[str, Any] | None, BeforeValidator(_named)] = None
     rows: Annotated[int, Field(ge=1)] | None = None
@@ -154,16 +159,22 @@ MODELS: dict[str, type[PolicyTable]] = {
     "input": InputTable,
     "roles": RolesTable,
     "search": SearchTable,
+    "population": PopulationFile,
     "synthesis": SynthesisTable,
     "output": Output,
 }
-TABLES = ("input", "roles", "hierarchies", "levels", "require", "mask", "search", "synthesis", "output", "about")
+TABLES = (
+    "input", "roles", "hierarchies", "levels", "population", "require", "mask", "search", "synthesis", "output",
+    "about",
+)  # fmt: skip
 BASKETS = ("basket", "item", "k", "m", "h", "p", "private", "hierarchy", "search")  # keys of [baskets]
 WHEN = ("before", "after")  # the search
 FLAGS: Mapping[Key, str] = {  # the flag that sets a key: mostly of its name
     **{(table, key): f"--{key.replace('_', '-')}" for table, model in MODELS.items() for key in model.model_fields},
     **{("baskets", key): f"--{key}" for key in BASKETS},
     ("input", "path"): "the data file",
+    ("population", "path"): "--population",
+    ("population", "stream"): "--population-stream",
     ("input", "format"): "the command line",
     ("input", "header"): "--no-header",
     ("hierarchies",): "--hierarchy",

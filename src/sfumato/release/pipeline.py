@@ -81,11 +81,11 @@ def find_recoding(engine: Engine, request: Request, to: Folder | Table | None, p
     """Count and search, in one piece or in parts."""
     if request.search.private:
         return sampled_recoding(engine, request)
-    if not parts:
+    if request.population is not None or not parts:
         try:
             return _recoding(engine, request, to)
         except TooManyCells:  # the sample promised fewer
-            if not engine.in_parts:
+            if not engine.in_parts or request.population is not None:
                 raise
     from sfumato.release.parts.search import recoding_in_parts
 

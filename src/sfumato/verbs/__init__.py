@@ -444,7 +444,7 @@ def verify(
         return signed(found, place, signer)
     if signer is not None:
         raise PolicyError("signer is for a release with its folder", hint="pass the folder, or manifest")
-    asked = criteria(require) if require is not None else ()
+    asked = criteria(require, populations=True) if require is not None else ()
     if population is not None:
         what = "a criterion about a population names its table itself"
         raise PolicyError(what, hint="leave population out, or pass the folder of a release")
