@@ -55,6 +55,7 @@ EXPORTED = [
     "CRITERIA",
     "Cancelled",
     "CompareWarning",
+    "ConfidentDeltaPresence",
     "CorrelatedNoise",
     "DPMicroaggregation",
     "Database",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sfumato.criteria import AlphaK as AlphaK
     from sfumato.criteria import AverageRisk as AverageRisk
     from sfumato.criteria import BetaLikeness as BetaLikeness
+    from sfumato.criteria import ConfidentDeltaPresence as ConfidentDeltaPresence
     from sfumato.criteria import DeltaDisclosure as DeltaDisclosure
     from sfumato.criteria import DeltaPresence as DeltaPresence
     from sfumato.criteria import DifferentialPrivacy as DifferentialPrivacy
@@ -265,6 +266,7 @@ _HOMES = {
         "TCloseness",
         "AlphaK",
         "BetaLikeness",
+        "ConfidentDeltaPresence",
         "DeltaDisclosure",
         "DeltaPresence",
         "KMap",

@@ -35,6 +35,7 @@ ASKED: list[Any] = [
     *(sf.XYLinkability("s", h) for h in (0.3, 0.5, 1)),
     *(sf.DeltaPresence("v.csv", low, high) for low, high in ((0, 0.5), (0, 1), (0.2, 0.6))),
     *(sf.KMap(k, population="v.csv") for k in (1, 3)),
+    *(sf.ConfidentDeltaPresence("v.csv", 99, low, 0.9, 0.8) for low in (0, 0.1)),
     sf.AlphaK(0.4, 1, "s", values=["a"]),
     sf.AlphaK(0.25, 2, "s", values=["a", "b"]),
     *(sf.BetaLikeness("s", beta, kind) for beta in (0.1, 0.5, 1, 3) for kind in ("basic", "enhanced")),

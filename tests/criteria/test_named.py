@@ -126,6 +126,7 @@ def test_the_table_is_named_after_its_classes():
         "beta-likeness": "BetaLikeness",
         "delta-disclosure": "DeltaDisclosure",
         "delta-presence": "DeltaPresence",
+        "confident-delta-presence": "ConfidentDeltaPresence",
         "k-map": "KMap",
         "personal-k-anonymity": "PersonalKAnonymity",
         "personal-l-diversity": "PersonalLDiversity",

@@ -16,6 +16,7 @@ from sfumato.core.registry import Registry, Variant
 from sfumato.criteria.alpha_k import AlphaK
 from sfumato.criteria.average_risk import AverageRisk
 from sfumato.criteria.beta_likeness import BetaLikeness
+from sfumato.criteria.confident_delta_presence import ConfidentDeltaPresence
 from sfumato.criteria.delta_disclosure import DeltaDisclosure
 from sfumato.criteria.delta_presence import DeltaPresence
 from sfumato.criteria.differential_privacy import DifferentialPrivacy
@@ -108,6 +109,14 @@ _OURS: tuple[Variant[Criterion], ...] = (
         words="δ-presence",
         stops="Learning whether a person of a public table is among those of this one (membership).",
         leaves=f"It takes that public table for all that is known of who exists. {HOMOGENEITY}",
+    ),
+    Variant(
+        ConfidentDeltaPresence,
+        example=ConfidentDeltaPresence("census.csv", 300_000, 0, 0.5, 0.95),
+        cite="Nergiz, Clifton 2010",
+        words="Confident δ-presence",
+        stops="Learning whether a person is in the table, where only a distribution of people is known (membership).",
+        leaves=f"It is as true as that distribution. {HOMOGENEITY}",
     ),
     Variant(
         KMap,
@@ -207,6 +216,7 @@ __all__ = [
     "AlphaK",
     "AverageRisk",
     "BetaLikeness",
+    "ConfidentDeltaPresence",
     "DeltaDisclosure",
     "DeltaPresence",
     "DifferentialPrivacy",

@@ -18,13 +18,17 @@ MEMBER, OTHER = "1", "0"
 class KnownPopulation:
     """A table of a population, as it was given: a frame, a scan, a database, or the path of a file.
 
-    Two are equal where they have the name of one file, or are the same table.
+    Two are equal where they have the name of one file, or are the same table. `weight` is a column that says how many
+    people a row stands for. Where people are `drawn`, the table is the distribution that they are drawn from, or
+    `data` maps columns to the shares of their values.
 
     >>> KnownPopulation("register/voters.csv").name
     'voters.csv'
     """
 
     data: Any
+    weight: str | None = None
+    drawn: bool = False
 
     @property
     def name(self) -> str:
@@ -34,6 +38,8 @@ class KnownPopulation:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, KnownPopulation):
             return NotImplemented
+        if (self.weight, self.drawn) != (other.weight, other.drawn):
+            return False
         paths = isinstance(self.data, str | Path) and isinstance(other.data, str | Path)
         return Path(self.data) == Path(other.data) if paths else self.data is other.data
 

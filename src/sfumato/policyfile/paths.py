@@ -17,7 +17,7 @@ BUILDERS = frozenset(
     )
 )  # fmt: skip
 OTHERS = {
-    "require": ("reference", "population"),
+    "require": ("reference", "population", "distribution"),
     "population": ("path",),
     "mask": ("key", "vault", "matrix"),
     "output": ("path", "internal_report"),

@@ -8,7 +8,7 @@ from typing import Any
 
 from sfumato.policyfile.tables import PopulationFile
 
-FILES = ("reference", "population")  # parameters that name one
+FILES = ("reference", "population", "distribution")  # parameters that name one
 BESIDE = ("population", "sampling_fraction")  # a model has its population in the one, or needs none with the other
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.hierarchy import kind_of
+from sfumato.core.parameters import real_number
 from sfumato.core.printed import printed, printed_frame
 from sfumato.core.progress import Progress, quiet
 from sfumato.core.protocols import AGAINST_POPULATION, STATED
@@ -37,6 +39,7 @@ NOTE = "stated by the owner; without the table of the population it is not prove
 OTHER_TABLE = "the population that was given is not the one of the release: its people are others"
 SEVERAL = "fit several classes"
 NUMBERS = frozenset({"integer", "decimal"})
+MOST, ALL = 1_000_000, 10**12  # combinations of independent columns, and the people that they are counted of
 EVERYBODY = "\0nobody"  # the class of those whom no released row fits
 
 
@@ -83,8 +86,31 @@ def refuse_beside(given: Mapping[str, Any]) -> None:
 
 
 def engine_of_population(known: KnownPopulation) -> Engine:
-    """The engine that the table of a population is counted by."""
+    """The engine that the table of a population is counted by; of a distribution of independent columns, the table of
+    all their combinations."""
+    if known.drawn and isinstance(known.data, Mapping) and all(isinstance(v, Mapping) for v in known.data.values()):
+        return engine_of(combinations(known.data))
     return engine_of(known.data)
+
+
+def combinations(shares: Mapping[str, Mapping[Any, float]]) -> pl.DataFrame:
+    """Every combination of values of independent columns, and in `COUNT` how often it is of `ALL` people.
+
+    >>> combinations({"a": {1: 0.5, 2: 0.5}, "b": {"x": 1}}).get_column(COUNT).to_list() == [ALL // 2, ALL // 2]
+    True
+    """
+    if (many := prod(map(len, shares.values()))) > MOST or not shares:
+        what = "the columns of the distribution make too many combinations, or there are none"
+        raise PolicyError(what, got=f"{many:,}", allowed=f"1 to {MOST:,}", hint="give a table of those that occur")
+    table, share = pl.DataFrame({"\0one": [0]}), pl.lit(1.0)
+    for i, (name, of) in enumerate(shares.items()):
+        given = [float(real_number(s, f'the share of a value of "{name}"')) for s in of.values()]
+        if not sum(given) > 0:
+            raise PolicyError(f'the shares of the values of "{name}" add up to nothing')
+        column = pl.DataFrame({name: list(of), f"\0{i}": np.array(given) / sum(given)}, strict=False)
+        table, share = table.join(column, how="cross"), share * pl.col(f"\0{i}")
+    counted = table.with_columns((share * ALL).round().cast(pl.Int64).alias(COUNT))
+    return counted.select(*shares, COUNT)
 
 
 def count_people(
@@ -107,12 +133,27 @@ def count_people(
             raise ColumnError(what, got=got, allowed=allowed, hint="read both in the same way")
     refuse_types(there, columns)
     report_progress("counting the population", None)
-    found = engine.count(list(columns), report_progress, most)
+    weight = COUNT if COUNT in there else known.weight
+    if weight is not None and (weight not in there or not there[weight].is_integer()):
+        what = f'the distribution has no column "{weight}" of whole numbers, by which its rows would count'
+        raise ColumnError(what, hint=did_you_mean(weight, list(there)))
+    if weight is None:
+        found = engine.count(list(columns), report_progress, most)
+    else:
+        found = weighed(engine.sample(engine.rows()), columns, weight)
     refuse_many(found.height, most)
     often = found.get_column(COUNT).cast(pl.Int64).to_numpy()
     if not often.sum():
         raise EmptyTable("the population has no people")
     return People(known.name, pl.DataFrame([found.get_column(name) for name in columns]), often)
+
+
+def weighed(table: pl.DataFrame, columns: Sequence[str], weight: str) -> pl.DataFrame:
+    """Distinct tuples of columns, and in `COUNT` the sum of their weights."""
+    if (table.get_column(weight).fill_null(-1) < 0).any():
+        raise ColumnError(f'column "{weight}" of the distribution must be whole numbers from 0 on, with none missing')
+    some = pl.DataFrame([*(table.get_column(n) for n in columns), table.get_column(weight).alias(COUNT)])
+    return some.group_by(list(columns)).agg(pl.col(COUNT).sum()).filter(pl.col(COUNT) > 0)
 
 
 def refuse_lacking(lacking: int, rows: int) -> None:
@@ -145,7 +186,7 @@ def prove_people(
         if not cover.read.all():
             what = f'which values the labels of "{name}" stand for cannot be read: name its hierarchy'
             return [replace(broken(c, names, f"{NOTE}; {what}"), holds=True, how=STATED) for c in require]
-    groups, fault = _fitting(classes, people, names, hierarchies)
+    groups, fault = _fitting(classes, people, names, hierarchies, require[0].of_population.drawn)
     if groups is None:
         return [broken(c, names, fault) for c in require]
     found = [replace(examined(c, names, groups), how=AGAINST_POPULATION) for c in require]
@@ -156,9 +197,10 @@ def prove_people(
 
 
 def _fitting(
-    classes: pl.DataFrame, people: People, names: Sequence[str], hierarchies: Mapping[str, Any]
+    classes: pl.DataFrame, people: People, names: Sequence[str], hierarchies: Mapping[str, Any], drawn: bool
 ) -> tuple[Groups | None, str]:
-    """The people of a population by the class that they fit, with who of each class are in the table; or why not."""
+    """The people of a population by the class that they fit, with who of each class are in the table; or why not. Where
+    people are `drawn`, those of the table are none of those who are counted."""
     pairs = covered_pairs(classes.select(names), people.tuples, names, hierarchies)
     row, of = pairs[ROW].to_numpy(), pairs[CLASS].to_numpy()
     times = np.bincount(row, minlength=len(people.often))
@@ -166,6 +208,7 @@ def _fitting(
         return None, f"{count(several, 'person', 'people')} of the population {SEVERAL}"
     there = classes[COUNT].to_numpy()
     fit = np.bincount(of, weights=people.often[row], minlength=len(there)).astype(np.int64)
+    fit += there if drawn else 0
     if more := int(np.maximum(there - fit, 0).sum()):
         return None, f"{count(more, 'row')} fit nobody of the population"
     nobody = int(people.often[times == 0].sum())
@@ -224,7 +267,9 @@ def stated_of_population(
             continue
         people = population
         if not isinstance(people, People):
-            known = KnownPopulation(population)
+            stated = c.of_population
+            assert stated is not None
+            known = KnownPopulation(population, stated.weight, stated.drawn)
             engine = engine_of_population(known)
             people = count_people(known, engine, names, engine.schema(), most)
         if people.sha256(names) != about.sha256.removeprefix("sha256:"):

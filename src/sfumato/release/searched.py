@@ -79,7 +79,8 @@ def solve_population(request: Request, micro: Microdata, known: CodedPeople) -> 
     policy, columns = request.policy, request.policy.columns
     assert request.population is not None
     began = time.perf_counter()
-    found = count_population(known.micro, known.entries, micro, columns, request.histogram_columns)
+    drawn = request.population[1][0].of_population.drawn
+    found = count_population(known.micro, known.entries, micro, columns, request.histogram_columns, drawn)
     refuse_lacking(found.lacking, micro.rows)
     counting = time.perf_counter() - began
     attributes = tuple(micro.attribute(name) for name in columns)

@@ -34,12 +34,18 @@ class PopulationCells:
 
 
 def count_population(
-    people: Microdata, entries: int, released: Microdata, columns: Sequence[str], histogram_columns: Sequence[str]
+    people: Microdata,
+    entries: int,
+    released: Microdata,
+    columns: Sequence[str],
+    histogram_columns: Sequence[str],
+    drawn: bool = False,
 ) -> PopulationCells:
     """Count the cells of a population and of the table.
 
     `people` has the entries of the table first, which count nothing, then those of the population; `released` has the
-    same entries of the table with its other columns, and how many rows each stands for.
+    same entries of the table with its other columns, and how many rows each stands for. Where people are `drawn` from
+    what is counted, those of the table are beside them.
     """
     assert people.row_counts is not None
     often = np.ones(entries, np.int64) if released.row_counts is None else released.row_counts
@@ -48,6 +54,8 @@ def count_population(
     cells, cell_of_entry = count_cells(columns, codes, sizes, people.row_counts)
     of_entry = cell_of_entry[:entries]
     members = np.bincount(of_entry, weights=often, minlength=len(cells)).astype(np.int64)
+    if drawn:
+        cells = replace(cells, count=cells.count + members)
     lacking = int(np.maximum(members - cells.count, 0).sum())
     histograms: dict[str, Histogram] = {MEMBERSHIP: _membership(members, cells.count)}
     for name in histogram_columns:

@@ -9,7 +9,7 @@ import shlex
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -22,6 +22,7 @@ from sfumato.core.protocols import Monotonicity, Side, TableCriterion
 from sfumato.core.registry import members
 from sfumato.criteria import criterion as by_name
 from sfumato.criteria import parse
+from sfumato.criteria.known_population import KnownPopulation
 from sfumato.errors import Infeasible, PolicyError
 from sfumato.search.lattice.checker import Ladders, NodeChecker
 from sfumato.search.lattice.value_limits import stack_limits
@@ -203,7 +204,8 @@ def check_criterion_release(criterion: Any) -> None:
         asked, more = criterion, dict[str, Any]()
         if counts:
             more = {"population": pl.concat([pl.DataFrame(table)] * 3)}
-            asked = replace(criterion, **more)
+            field = next(f.name for f in fields(criterion) if isinstance(getattr(criterion, f.name), KnownPopulation))
+            asked = replace(criterion, **{field: more["population"]})
         try:
             found = sf.anonymize(
                 pl.DataFrame(table | columns), quasi=["a", "b"], require=asked, search=search,
