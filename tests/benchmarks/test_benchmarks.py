@@ -125,6 +125,7 @@ def test_committed_results_agree(module) -> None:
         "studio",
         "traces",
         "baskets",
+        "populations",
     }
     assert {figure["group"] for figure in found["figures"]} == groups
     assert set(found["sort_1m_float64_ms"]) == {*groups, "peers"} == set(module("__main__").GROUPS)

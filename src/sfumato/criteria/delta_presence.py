@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -60,6 +61,11 @@ class DeltaPresence(Model):
     def needs(self) -> tuple[str, ...]:
         """Which of the people of a class are in the table."""
         return (MEMBERSHIP,)
+
+    @property
+    def least_size(self) -> int:
+        """Where every class has somebody of the table, that one is a share of at most `high` of its people."""
+        return 1 if self.low <= TOLERANCE else math.ceil(1 / (self.high + 2 * TOLERANCE) - TOLERANCE)
 
     def parameters(self) -> dict[str, Any]:
         """Its parameters; of the population its name alone."""

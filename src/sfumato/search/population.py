@@ -76,12 +76,21 @@ def _membership(members: np.ndarray, people: np.ndarray) -> Histogram:
     return Histogram(start, value, count[there], overall, (OTHER, MEMBER))
 
 
+def _members(h: Histogram) -> Histogram:
+    """The people of each cell who are in the table alone."""
+    inside = h.value == h.text.index(MEMBER)
+    start = np.concatenate([[0], np.cumsum(inside)])[h.start]
+    return replace(h, start=start, value=h.value[inside], count=h.count[inside])
+
+
 def population_problem(problem: Problem, require: Sequence[Criterion], found: PopulationCells) -> Problem:
     """The problem of the table as one over a population, of which `require` are criteria: those of the policy hold for
     the people who are in the table, and its loss is that of their rows."""
     own = [WithinPopulation(c, quasi=c.quasi) for c in problem.policy.require]
     policy = replace(problem.policy, require=(*require, *own))
     cells = found.cells
+    if all(getattr(c, "low", 0) == 0 for c in require):  # how many others there are follows from the size of a class
+        cells = replace(cells, histograms={**cells.histograms, MEMBERSHIP: _members(cells.histograms[MEMBERSHIP])})
     rows = {
         a.name: np.bincount(codes, weights=found.members, minlength=len(a.categories))
         for a, codes in zip(problem.attributes, cells.codes, strict=True)

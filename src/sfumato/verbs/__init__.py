@@ -229,7 +229,7 @@ def anonymize(
         if counting:
             counting = sets_required(sets, counting)[1]
             if isinstance(chosen, Automatic):
-                chosen, keep = (MPALM() if keep is None else SPALM()), None
+                chosen, keep = (SPALM() if keep is not None or levels else MPALM()), None
         released = tuple(name for name in schema if name not in roles.identifying)
         if drop_missing:
             table, engine = dropped_missing(table, engine, roles, drop_missing)
