@@ -355,14 +355,17 @@ def say_reach(reach: Reach, held: HeldTo | None = None) -> None:
 
 def say_promises(promises: Iterable[Mapping[str, Any]], holds: str = "holds") -> None:
     """One line per promise: does it hold, what was measured, what is asked."""
+    from sfumato.core.protocols import STATED
+    from sfumato.report.sections.headline import NOT_OF_ROWS
+
     for promise in promises:
         parameters = {name: value for name, value in promise["parameters"].items() if name != "quasi"}
         given = ", ".join(f"{name}={_parameter(value)}" for name, value in parameters.items())
         how = promise.get("how", "proven")
         by_construction = how == "by construction" and promise["holds"]
         verdict = "by construction" if by_construction else holds if promise["holds"] else "FAILS"
-        if promise["holds"] and how in ("against the original", "stated"):  # never as what is proven
-            verdict = "stated" if how == "stated" else "holds against the original"
+        if promise["holds"] and how in NOT_OF_ROWS:  # never as what is proven
+            verdict = how if how == STATED else f"holds {how}"
         about = (f" ({given})" if given else "") + (f" on {', '.join(promise['quasi'])}" if promise["quasi"] else "")
         say(f"  {verdict}  {promise['model']}{about}")
         if by_construction:

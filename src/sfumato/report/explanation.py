@@ -113,6 +113,8 @@ def explanation(
         found.append((MEASURED, risk))
     found.append(
         ("Check it", f'"sfumato verify {where or "FOLDER"}" checks the promises from the released rows alone.')
+        if look(manifest, "population") is None
+        else ("Check it", f'"sfumato verify {where or "FOLDER"} --population FILE" checks the promises with its table.')
     )
     said = [(translated(term, language), translated(sentence, language)) for term, sentence in found]
     return Explanation(tuple(said), language)

@@ -14,7 +14,7 @@ from sfumato.core.protocols import Search
 from sfumato.search.events import BestFound, Event, NodeTried, ResultFound, TaggedUp
 from sfumato.search.lattice.minimal import BATCH, SATISFIED, UNKNOWN, VIOLATED, KnownNodes, heights
 from sfumato.search.lattice.state import LatticeState
-from sfumato.search.lattice.traced import named, tell_result, tell_tried
+from sfumato.search.lattice.traced import named, tell_tried
 from sfumato.search.problem import Problem, Solution, level_solution, refuse_unprunable
 
 
@@ -44,8 +44,9 @@ class SPALM(Search):
             if found.best is None:
                 raise walk.infeasible()
         if problem.trace is not None:
-            problem.trace(BestFound(named(problem, found.best.levels), found.best.loss))
-        tell_result(problem, found.best.levels)
+            best = named(problem, found.best.levels), found.best.loss
+            problem.trace(BestFound(*best))
+            problem.trace(ResultFound(*best))
         exact = walk.limit == 0  # else a more general vector may suppress less, and lose less
         bound = found.best.loss if exact else None
         return level_solution(problem, found.best.levels, found.checks, began, exact, bound=bound)
