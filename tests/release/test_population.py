@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import sqlite3
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -238,7 +240,8 @@ def test_a_population_that_lacks_people_is_refused() -> None:
     ("population", "error", "what"),
     [
         (PEOPLE.drop("zip"), ColumnError, 'the population has no column "zip"'),
-        (PEOPLE.with_columns(pl.lit("x").alias("age")), ColumnError, "other values in the population"),
+        (PEOPLE.with_columns(pl.lit(date(2000, 1, 1)).alias("age")), ColumnError, "other values in the population"),
+        (PEOPLE.with_columns(pl.lit("x").alias("age")), PolicyError, "lacks people of the table: 6 rows of 6"),
         (PEOPLE.clear(), EmptyTable, "no rows"),
     ],
 )
@@ -278,3 +281,38 @@ def test_a_mark_of_people_knows_no_order() -> None:
         return count_people(KnownPopulation(people), engine, ["age", "zip"], people.schema, 99).sha256(["age", "zip"])
 
     assert mark(PEOPLE) == mark(PEOPLE.reverse()) != mark(PEOPLE[1:])
+
+
+def test_a_population_in_a_database(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "register.db") as there:
+        there.execute("create table voters (age integer, zip text)")
+        there.executemany("insert into voters values (?, ?)", PEOPLE.select("age", "zip").rows())
+    voters = sf.Database(f"sqlite:///{tmp_path / 'register.db'}", table="voters")
+    release = released(require=sf.DeltaPresence(voters, 0.5, 0.75), sensitive=["disease"], unprotected=["disease"])
+    folder = release.save(tmp_path / "out")
+    assert sf.verify(folder, population=voters).holds
+    assert sf.verify(folder, population=PEOPLE).holds
+    assert "register" not in (folder / "manifest.json").read_text()
+
+
+def test_where_a_file_lies_is_not_published(tmp_path: Path) -> None:
+    PEOPLE.write_csv(tmp_path / "voters.csv")
+    folder = released(require=sf.DeltaPresence(str(tmp_path / "voters.csv"), 0.5, 0.75), rest="release").save(
+        tmp_path / "o"
+    )
+    told = (folder / "manifest.json").read_text() + (folder / "report.html").read_text()
+    assert "voters.csv" in told
+    assert str(tmp_path) not in told
+
+
+def test_classes_that_print_over_others_are_refused() -> None:
+    """A class that mixes missing values with others prints *, which fits everybody."""
+    rng = random.Random(1)
+    ages, towns = [None, *range(20, 60)], ["Rome", "Milan", "Turin", None]
+    people = pl.DataFrame({"age": rng.choices(ages, k=400), "town": rng.choices(towns, k=400), "pay": range(400)})
+    taken = people[sorted(rng.sample(range(400), 60))]
+    with pytest.raises(PolicyError, match="fit several classes"):
+        sf.anonymize(
+            taken, quasi=["age", "town", "pay"], require=[sf.DeltaPresence(people, 0, 0.5), sf.KAnonymity(3)],
+            search="mpalm",
+        )  # fmt: skip

@@ -127,7 +127,7 @@ def count_people(
         if name not in there:
             raise ColumnError(f'the population has no column "{name}"', hint=did_you_mean(name, list(there)))
         kinds = {kind_of(there[name]), kind_of(schema[name])}
-        if len(kinds) > 1 and not kinds <= NUMBERS:
+        if len(kinds) > 1 and not kinds <= NUMBERS and "text" not in kinds:  # texts may say numbers and dates
             what = f'column "{name}" has other values in the population than in the table'
             got, allowed = f"{kind_of(there[name])} in the population", f"{kind_of(schema[name])}, as in the table"
             raise ColumnError(what, got=got, allowed=allowed, hint="read both in the same way")

@@ -12,6 +12,7 @@ import polars as pl
 
 from sfumato.core.cells import Cells
 from sfumato.core.microdata import Attribute, Microdata, microdata
+from sfumato.core.printed import printed
 from sfumato.hierarchies.either import Either
 from sfumato.release.dealing import Pieces
 from sfumato.release.population import People, count_people, refuse_lacking
@@ -51,7 +52,7 @@ def known_people(request: Request, entries: pl.DataFrame, recipes: Mapping[str, 
     people = count_people(
         require[0].of_population, engine, names, request.schema, request.max_cells, request.report_progress
     )
-    both = pl.concat([_plain(entries.select(names)), _plain(people.tuples)], how="vertical_relaxed")
+    both = pl.DataFrame([_one_column(entries.get_column(name), people.tuples.get_column(name)) for name in names])
     often = np.concatenate([np.zeros(entries.height, np.int64), people.often])
     micro = microdata(both, dict.fromkeys(names, "quasi"), recipes, row_counts=often)
     return CodedPeople(people, entries.height, micro)
@@ -101,7 +102,11 @@ def solve_population(request: Request, micro: Microdata, known: CodedPeople) -> 
     return SearchedCells(cells, of_entry, columns, rows.attributes, solution)
 
 
-def _plain(frame: pl.DataFrame) -> pl.DataFrame:
-    """Texts as such: those of two tables have Enums of their own."""
-    texts = [name for name, kind in frame.schema.items() if isinstance(kind, pl.Categorical | pl.Enum)]
-    return frame.with_columns(pl.col(texts).cast(pl.String)) if texts else frame
+def _one_column(of_table: pl.Series, of_people: pl.Series) -> pl.Series:
+    """The values of a table, then those of the people; as they print, where one has texts."""
+    texts = [
+        not (c.dtype.is_numeric() or c.dtype.is_temporal() or c.dtype == pl.Boolean) for c in (of_table, of_people)
+    ]
+    if any(texts):
+        of_table, of_people = printed(of_table).cast(pl.String), printed(of_people).cast(pl.String)
+    return pl.concat([of_table.to_frame(), of_people.to_frame()], how="vertical_relaxed").to_series()
