@@ -379,7 +379,7 @@ def _steps(draft: Draft, columns: Sequence[str] | None, faults: Faults, needed: 
     return tuple(found)
 
 
-def _requirements(draft: Draft, faults: Faults, promising: bool, population: Any) -> dict[int, Any]:
+def _requirements(draft: Draft, faults: Faults, promising: bool = True, population: Any = None) -> dict[int, Any]:
     """The privacy models asked for, by their number in the file; those that count a population are given it."""
     from sfumato.criteria import CRITERIA
 
