@@ -81,3 +81,22 @@ def test_odd_distributions() -> None:
     asked = sf.ConfidentDeltaPresence(SHARES, 100, 0, 0.5, 0.9)
     with pytest.raises(PolicyError, match="spalm prunes the lattice"):
         sf.anonymize(ROWS, quasi=["age", "sex"], require=asked, search="spalm", hierarchies=TREES)
+
+
+@pytest.mark.parametrize("size", [8, 16, 30, 200])
+def test_optimal_is_the_best_of_all_level_vectors(size: int) -> None:
+    asked: dict[str, Any] = {
+        "quasi": ["age", "sex"], "require": sf.ConfidentDeltaPresence(SHARES, size, 0, 0.5, 0.9), "hierarchies": TREES
+    }  # fmt: skip
+    losses = []
+    for age, sex in itertools.product(range(3), range(2)):
+        try:
+            found = sf.anonymize(ROWS, **asked, search="optimal", levels={"age": (age, age), "sex": (sex, sex)})
+        except Infeasible:
+            continue
+        losses.append(found.solution.verdict.loss)
+    if losses:
+        assert sf.anonymize(ROWS, **asked, search="optimal").solution.verdict.loss == pytest.approx(min(losses))
+    else:
+        with pytest.raises(Infeasible):
+            sf.anonymize(ROWS, **asked, search="optimal")
