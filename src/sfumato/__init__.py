@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from sfumato.criteria import AlphaK as AlphaK
     from sfumato.criteria import AverageRisk as AverageRisk
     from sfumato.criteria import BetaLikeness as BetaLikeness
+    from sfumato.criteria import ConfidentDeltaPresence as ConfidentDeltaPresence
     from sfumato.criteria import DeltaDisclosure as DeltaDisclosure
+    from sfumato.criteria import DeltaPresence as DeltaPresence
     from sfumato.criteria import DifferentialPrivacy as DifferentialPrivacy
     from sfumato.criteria import DistinctLDiversity as DistinctLDiversity
     from sfumato.criteria import EntropyLDiversity as EntropyLDiversity
@@ -135,8 +137,10 @@ if TYPE_CHECKING:
     from sfumato.release.signature import sign as sign
     from sfumato.release.signature import trust as trust
     from sfumato.release.value_map import ValueMap as ValueMap
+    from sfumato.search import MPALM as MPALM
     from sfumato.search import OLA as OLA
     from sfumato.search import SEARCHES as SEARCHES
+    from sfumato.search import SPALM as SPALM
     from sfumato.search import TDS as TDS
     from sfumato.search import AlphaKLocal as AlphaKLocal
     from sfumato.search import Anatomy as Anatomy
@@ -276,7 +280,9 @@ _HOMES = {
         "TCloseness",
         "AlphaK",
         "BetaLikeness",
+        "ConfidentDeltaPresence",
         "DeltaDisclosure",
+        "DeltaPresence",
         "KMap",
         "PersonalKAnonymity",
         "PersonalLDiversity",
@@ -313,6 +319,8 @@ _HOMES = {
         "OLA",
         "Optimal",
         "Lightning",
+        "MPALM",
+        "SPALM",
         "SafePub",
         "Datafly",
         "MuArgus",

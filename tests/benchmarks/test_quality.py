@@ -32,7 +32,7 @@ def test_the_page_is_made_from_the_results(load: Load) -> None:
 def test_every_local_method_is_in_the_table(load: Load) -> None:
     names = {search_name(s) if not isinstance(s, str) else s for s in load("methods").METHODS.values()}
     local = {name for name, variant in sf.SEARCHES.items() if variant.example.code in ("CG_", "_CS")}
-    assert local <= names
+    assert local - {"mpalm"} <= names  # which cuts as mondrian does where no population is counted
     found = load("results").read()
     assert {(p["method"], p["k"]) for p in found["methods"]} == {
         (m, k) for m in load("methods").METHODS for k in load("methods").KS

@@ -64,7 +64,8 @@ PATHS = {
 
 def test_every_criterion_is_tried() -> None:
     proven = {name for name, one in sf.CRITERIA.items() if one.example.how == "proven"}
-    assert {name.split()[0] for name in CRITERIA} == proven
+    of_people = {"delta-presence", "confident-delta-presence"}  # against all nodes in tests/release/test_*population.py
+    assert {name.split()[0] for name in CRITERIA} == proven - of_people
 
 
 @pytest.mark.parametrize("loss", slow_but(LOSSES, "lm"))

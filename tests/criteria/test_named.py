@@ -87,7 +87,7 @@ def test_parse(line, expected):
         ("t-closeness disease 0.2 orderd", 'did you mean "ordered"'),
         ("t-closeness disease nan", "a number >= 0"),
         ("entropy-l-diversity 'main disease 3", "closing"),
-        ("k-map 20", "k-map needs sampling_fraction"),
+        ("k-map 20", "k-map takes a sampling fraction"),
         ("k-map 20 0.1 nan", "zero-truncated-poisson"),
         ("k-map 2000000000000 0.1", "<= 1099511627776"),
         ("population-uniqueness 0.01 0.1 pitmann", 'did you mean "pitman"'),
@@ -110,7 +110,9 @@ def test_parameters_are_json_and_build_the_same_criterion(asked):
     assert hash(criterion(asked.model, **parameters)) == hash(asked)
     assert asked.quasi in (None, ("age", "zip"))
     assert asked.sentence().endswith(".")
-    assert asked.needs == tuple(getattr(asked, name) for name in ("attribute", "wish") if hasattr(asked, name))
+    assert asked.of_population or asked.needs == tuple(
+        getattr(asked, name) for name in ("attribute", "wish") if hasattr(asked, name)
+    )
 
 
 def test_the_table_is_named_after_its_classes():
@@ -123,6 +125,8 @@ def test_the_table_is_named_after_its_classes():
         "alpha-k": "AlphaK",
         "beta-likeness": "BetaLikeness",
         "delta-disclosure": "DeltaDisclosure",
+        "delta-presence": "DeltaPresence",
+        "confident-delta-presence": "ConfidentDeltaPresence",
         "k-map": "KMap",
         "personal-k-anonymity": "PersonalKAnonymity",
         "personal-l-diversity": "PersonalLDiversity",

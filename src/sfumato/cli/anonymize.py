@@ -37,6 +37,7 @@ def anonymize(
     person: options.Person = None,
     household: options.Household = None,
     promises: options.PromiseOptions,
+    population: options.Population = None,
     suppression: options.Suppression = None,
     search: Annotated[
         str | None, option("--search", 'auto (default) picks one; or as "optimal seconds=10".', SEARCH, "NAME")
@@ -93,6 +94,7 @@ def anonymize(
         ("roles", "row_key"): options.joined(row_key),
         ("roles", "person"): person,
         ("roles", "household"): household,
+        ("population", "path"): None if population is None else str(Path(population).absolute()),
         ("search", "method"): options.named(search, "method", SEARCHES, "--search", faults),
         ("search", "keep"): keep,
         ("search", "labels"): labels,
@@ -110,7 +112,7 @@ def anonymize(
     }
     given |= options.account("search", ledger, budget, budget_delta, dataset, faults)
     data = inputs.named(source, reading, policies=True)
-    models = promises.models(faults)
+    models = promises.models(faults, population)
     found = None
     if data.policy is None and not roles.quasi and not faults and not any("quasi" in one for one in models):
         found = guide.guide_of(data, roles, unprotected)
@@ -353,14 +355,17 @@ def say_reach(reach: Reach, held: HeldTo | None = None) -> None:
 
 def say_promises(promises: Iterable[Mapping[str, Any]], holds: str = "holds") -> None:
     """One line per promise: does it hold, what was measured, what is asked."""
+    from sfumato.core.protocols import STATED
+    from sfumato.report.sections.headline import NOT_OF_ROWS
+
     for promise in promises:
         parameters = {name: value for name, value in promise["parameters"].items() if name != "quasi"}
         given = ", ".join(f"{name}={_parameter(value)}" for name, value in parameters.items())
         how = promise.get("how", "proven")
         by_construction = how == "by construction" and promise["holds"]
         verdict = "by construction" if by_construction else holds if promise["holds"] else "FAILS"
-        if promise["holds"] and how in ("against the original", "stated"):  # never as what is proven
-            verdict = "stated" if how == "stated" else "holds against the original"
+        if promise["holds"] and how in NOT_OF_ROWS:  # never as what is proven
+            verdict = how if how == STATED else f"holds {how}"
         about = (f" ({given})" if given else "") + (f" on {', '.join(promise['quasi'])}" if promise["quasi"] else "")
         say(f"  {verdict}  {promise['model']}{about}")
         if by_construction:

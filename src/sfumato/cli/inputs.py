@@ -390,6 +390,7 @@ def verify(
     signer: Path | None,
     original: Path | None = None,
     people: Mapping[str, str | None] | None = None,
+    population: str | None = None,
 ) -> tuple[Verification, Reach]:
     """Which promises of a release hold, of its own file or of its table, who signed it, and how far they go."""
     from sfumato.engines.files.read import read
@@ -409,7 +410,10 @@ def verify(
     rows, most = rows_of(folder, reading), EVERY if max_cells is None else max_cells
     before = None if original is None else enter(read(original))[0]
     columns = owned(**(people or {"person": None, "household": None}), original=before)
-    found = verify_folder(folder, most, before, columns) if rows is folder else verify_manifest(folder, rows, most)
+    if rows is folder:
+        found = verify_folder(folder, most, before, columns, population=population)
+    else:
+        found = verify_manifest(folder, rows, most, population)
     found = signed(found, folder, signer)
     return found, _reach(folder, rows, found)
 

@@ -62,6 +62,9 @@ Seed = Annotated[int | None, option("--seed", "Of anything random.", SEARCH, "N"
 QUASI = option("--quasi", "Quasi-identifying columns; again for another set of them.", ROLES, "A,B")
 HIERARCHY = option("--hierarchy", "As age=intervals:5,10 or job=job.csv; may be repeated.", ROLES, "A=KIND")
 RowKey = Annotated[Texts, option("--row-key", "Columns that together tell rows apart.", ROLES, "A,B")]
+Population = Annotated[
+    str | None, option("--population", "Everybody of the population: for delta-presence, k-map.", PROMISES, "FILE")
+]
 Person = Annotated[str | None, option("--person", "Whose each row is: people count, not rows.", ROLES, "A")]
 Household = Annotated[str | None, option("--household", "Column that names the household.", ROLES, "A")]
 WEIGHT = option("--weight", "Column of survey weights.", ROLES, "A")
@@ -245,9 +248,9 @@ class PromiseOptions:
         Texts, option("--require", 'As "entropy-l-diversity disease 3"; may be repeated.', PROMISES, "MODEL")
     ] = None
 
-    def models(self, faults: list[str]) -> list[dict[str, Any]]:
-        """The same as tables of a policy file."""
-        return models(self.k, self.require or (), faults)
+    def models(self, faults: list[str], population: str | None = None) -> list[dict[str, Any]]:
+        """The same as tables of a policy file; those that count a population are given that."""
+        return models(self.k, self.require or (), faults, population)
 
 
 @dataclass(frozen=True)
@@ -398,8 +401,10 @@ def _about(item: Mapping[str, Any]) -> tuple[Any, ...]:
     return item.get("model"), item.get("attribute"), frozenset(map(str, quasi)) if isinstance(quasi, list) else quasi
 
 
-def models(k: int | None, require: Sequence[str], faults: list[str]) -> list[dict[str, Any]]:
-    """The models of --k and --require, as tables of a policy file.
+def models(
+    k: int | None, require: Sequence[str], faults: list[str], population: str | None = None
+) -> list[dict[str, Any]]:
+    """The models of --k and --require, as tables of a policy file; those that count one are given the population.
 
     >>> models(10, ["entropy-l-diversity disease 3"], [])
     [{'model': 'k-anonymity', 'k': 10}, {'model': 'entropy-l-diversity', 'attribute': 'disease', 'l': 3}]
@@ -410,11 +415,25 @@ def models(k: int | None, require: Sequence[str], faults: list[str]) -> list[dic
     found: list[dict[str, Any]] = [] if k is None else [{"model": "k-anonymity", "k": k}]
     for text in require:
         try:
-            criterion = parse(text)
-            found.append({"model": criterion.model, **criterion.parameters()})
+            criterion = parse(text if population is None else counting(text, population))
+            own = getattr(criterion, "of_population", None)
+            beside = {} if own is None else {"population": str(Path(own.data).absolute())}
+            found.append({"model": criterion.model, **criterion.parameters(), **beside})
         except PolicyError as error:
             faults += [f"--require: {fault}" for fault in error.faults or (str(error),)]
     return found
+
+
+def counting(text: str, population: str) -> str:
+    """A line of --require with the population, where its model counts one and has none.
+
+    >>> counting("delta-presence 0 0.5", "voters.csv"), counting("k-map 20 0.1", "voters.csv")
+    ('delta-presence population=voters.csv 0 0.5', 'k-map 20 0.1')
+    """
+    name, *rest = text.split(" ")
+    given = any(word.startswith("population=") for word in rest)
+    counts = name == "delta-presence" or (name == "k-map" and len([word for word in rest if word]) == 1)
+    return " ".join([name, *([shlex.quote(f"population={population}")] if counts and not given else []), *rest])
 
 
 def named(text: str | None, key: str, table: Mapping[str, Any], flag: str, faults: list[str]) -> dict[str, Any] | None:

@@ -22,7 +22,7 @@ VERDICTS = {
     "holds": "every promise holds",
     "broken": "a promise does not hold",
     "nothing promised": "nothing is promised of them, so nothing is proven",  # never "holds"
-    "stated": "what its rows can show holds; what is promised of people is stated by the owner, and not proven",
+    "stated": "what its rows can show holds; what else is promised is stated by the owner, and not proven",
     "by construction": "what is promised holds by construction, and cannot be proven from the rows",
 }
 
@@ -34,6 +34,7 @@ def verify(
     promises: options.PromiseOptions,
     person: options.Person = None,
     household: options.Household = None,
+    population: options.Population = None,
     wildcard: Annotated[
         bool, option("--wildcard", "A missing value matches any value (k and distinct l only).", PROMISES)
     ] = False,
@@ -56,6 +57,8 @@ def verify(
 
     A signature is shown with the key that made it; --signer says whose it must be.
 
+    With --population a release that counts one is proven: without, that is stated.
+
     With --person people are counted and not rows. Of a folder whose promises count people, that is shown to who has the
     --original too, and stated to others.
 
@@ -74,9 +77,8 @@ def verify(
             if asked:
                 hint = "name the data file inside to ask other questions of it"
                 raise PolicyError(f"a release folder says itself what to verify; got {', '.join(asked)}", hint=hint)
-            found, reach = inputs.verify(
-                folder, reading, max_cells, signer, original, {"person": person, "household": household}
-            )
+            people = {"person": person, "household": household}
+            found, reach = inputs.verify(folder, reading, max_cells, signer, original, people, population)
         else:
             if original is not None:
                 what = "--original is for the folder of a masked or synthetic release"
@@ -85,7 +87,7 @@ def verify(
                 raise PolicyError("--signer is for the folder of a release", hint="name the folder")
             source = inputs.named(target, reading, what="TARGET")
             found, reach = _verify(
-                source, columns, promises,
+                source, columns, promises, population,
                 wildcard=wildcard, person=person, household=household, **options.most(max_cells),
             )  # fmt: skip
     if as_json:
@@ -102,7 +104,11 @@ def verify(
 
 
 def _verify(
-    source: inputs.NamedSource, columns: options.ColumnOptions, promises: options.PromiseOptions, **more: Any
+    source: inputs.NamedSource,
+    columns: options.ColumnOptions,
+    promises: options.PromiseOptions,
+    population: str | None,
+    **more: Any,
 ) -> tuple[Verification, Reach]:
     """Which promises hold on a table of any tool, and how far they go."""
     import sfumato as sf
@@ -111,7 +117,7 @@ def _verify(
     if not source.exists():
         raise ReadError(f"{source.data[0]} does not exist", allowed="the folder of a release, or data")
     faults: list[str] = []
-    models = promises.models(faults)
+    models = promises.models(faults, population)
     given = {**columns.keys(faults), ("output", "path"): "."}  # nothing is written
     if not source.origin().database:
         source = replace(source, reader={"verbatim": True} | dict(source.reader))  # a promise is about what is printed

@@ -34,6 +34,7 @@ Monotonicity = Literal["superset", "merge", "none"]
 Side = Literal["at least", "at most", "below"]
 PROVEN, BY_CONSTRUCTION = "proven", "by construction"  # how a promise is known to hold
 AGAINST_ORIGINAL = "against the original"  # shown by its owner, who knows whose each row is: the rows do not tell
+AGAINST_POPULATION = "against the population"  # shown by whoever has its table, too
 STATED = "stated"  # by its owner alone, for whoever has the rows and not the original
 
 

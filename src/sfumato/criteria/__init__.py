@@ -16,7 +16,9 @@ from sfumato.core.registry import Registry, Variant
 from sfumato.criteria.alpha_k import AlphaK
 from sfumato.criteria.average_risk import AverageRisk
 from sfumato.criteria.beta_likeness import BetaLikeness
+from sfumato.criteria.confident_delta_presence import ConfidentDeltaPresence
 from sfumato.criteria.delta_disclosure import DeltaDisclosure
+from sfumato.criteria.delta_presence import DeltaPresence
 from sfumato.criteria.differential_privacy import DifferentialPrivacy
 from sfumato.criteria.distinct_l_diversity import DistinctLDiversity
 from sfumato.criteria.entropy_l_diversity import EntropyLDiversity
@@ -101,10 +103,25 @@ _OURS: tuple[Variant[Criterion], ...] = (
         leaves=FINDS,
     ),
     Variant(
+        DeltaPresence,
+        example=DeltaPresence("voters.csv", 0, 0.5),
+        cite="Nergiz, Atzori, Clifton 2007",
+        words="δ-presence",
+        stops="Learning whether a person of a public table is among those of this one (membership).",
+        leaves=f"It takes that public table for all that is known of who exists. {HOMOGENEITY}",
+    ),
+    Variant(
+        ConfidentDeltaPresence,
+        example=ConfidentDeltaPresence("census.csv", 300_000, 0, 0.5, 0.95),
+        cite="Nergiz, Clifton 2010",
+        words="Confident δ-presence",
+        stops="Learning whether a person is in the table, where only a distribution of people is known (membership).",
+        leaves=f"It is as true as that distribution. {HOMOGENEITY}",
+    ),
+    Variant(
         KMap,
         example=KMap(20, 0.1),
-        cite="El Emam, Dankar 2008",
-        words="Estimated k-map",
+        cite="Sweeney 2001; El Emam, Dankar 2008",
         stops="Finding a person of the population, where nobody knows who is in the table (linkage).",
         leaves=f"Whoever knows that a person is in the table looks among fewer records. {HOMOGENEITY}",
     ),
@@ -199,7 +216,9 @@ __all__ = [
     "AlphaK",
     "AverageRisk",
     "BetaLikeness",
+    "ConfidentDeltaPresence",
     "DeltaDisclosure",
+    "DeltaPresence",
     "DifferentialPrivacy",
     "DistinctLDiversity",
     "EntropyLDiversity",

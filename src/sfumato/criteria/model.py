@@ -14,6 +14,7 @@ from sfumato.core.parameters import ColumnSet, check_fields
 from sfumato.core.protocols import PROVEN, Criterion
 from sfumato.core.registry import field_values, variant_name
 from sfumato.criteria.audit import Finding, Groups
+from sfumato.criteria.known_population import KnownPopulation
 
 Flags = NDArray[np.bool_]
 Monotonicity = Literal["superset", "merge", "none"]
@@ -45,6 +46,12 @@ class Model(Criterion):
         """What it looks at where people count and not records: the "sizes" of classes, the "shares" of people who have
         each value, or these where each person counts with one value alone, as "concentrated" as can be. None: it has no
         such reading."""
+        return None
+
+    @property
+    def of_population(self) -> KnownPopulation | None:
+        """The table of a population that it counts beside the released one: its classes are then those of the people of
+        the population, and what it `needs` says which of them are in the table. None: it counts the table alone."""
         return None
 
     @property

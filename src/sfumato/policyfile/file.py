@@ -22,8 +22,10 @@ from sfumato.core.parameters import is_whole
 from sfumato.core.policy import sets_required
 from sfumato.core.roles import ROLES, Roles, check_roles, contradictions
 from sfumato.core.wording import count
+from sfumato.criteria.known_population import MEMBERSHIP
 from sfumato.errors import PolicyError, SfumatoError, did_you_mean
 from sfumato.policyfile.paths import step_from
+from sfumato.policyfile.population import population_of, with_files
 from sfumato.policyfile.tables import (
     MODELS,
     OF_A_FILE,
@@ -180,7 +182,7 @@ def check(
     """
     faults = Faults(draft.places, draft.faults)
     read = {name: checked_table(draft, name, faults) for name in MODELS}
-    (_, (table, bad), (found, _), (drawing, _), (output, _)) = read.values()
+    (_, (table, bad), (found, _), _, (drawing, _), (output, _)) = read.values()
     assert isinstance(table, RolesTable)
     assert isinstance(found, SearchTable)
     assert isinstance(drawing, SynthesisTable)
@@ -204,7 +206,7 @@ def check(
             faults.meant(f'the table has no column "{name}"', name, columns, "roles", key)
         if key in PEOPLE and name is not None and not searching:
             faults.tell("counts people in what a search promises, and there is none", "roles", key)
-    require = requirements_of(draft, faults, promising)
+    require = requirements_of(draft, faults, promising, population_of(*read["population"], draft.folder))
     for key in () if searching else OF_A_SEARCH:
         if key in draft.tables.get("search", {}):
             instead = "" if synthesis else "; sfumato anonymize runs both"
@@ -377,8 +379,8 @@ def _steps(draft: Draft, columns: Sequence[str] | None, faults: Faults, needed: 
     return tuple(found)
 
 
-def requirements_of(draft: Draft, faults: Faults, promising: bool = True) -> dict[int, Any]:
-    """The privacy models asked for, by their number in the file."""
+def requirements_of(draft: Draft, faults: Faults, promising: bool = True, population: Any = None) -> dict[int, Any]:
+    """The privacy models asked for, by their number in the file; those that count a population are given it."""
     from sfumato.criteria import CRITERIA
 
     written = draft.tables.get("require", [])
@@ -393,9 +395,7 @@ def requirements_of(draft: Draft, faults: Faults, promising: bool = True) -> dic
             hint = "it must be a string" if "model" in item else did_you_mean("model", item)
             faults.tell("model is missing" + (f"; {hint}" if hint else ""), "require", i)
             continue
-        parameters = {key: value for key, value in item.items() if key != "model"}
-        if isinstance(file := parameters.get("reference"), str):
-            parameters["reference"] = str(draft.folder / file)
+        parameters = with_files(item, population, draft.folder)
         criterion = make_variant(CRITERIA, "model", item["model"], parameters, faults, ("require", i))
         if criterion is not None:
             found[i] = criterion
@@ -407,7 +407,7 @@ def _protected(roles: Roles, require: Mapping[int, Any], columns: Sequence[str] 
     from sfumato.criteria.model import protected_by
 
     free = []
-    for i, name in [(i, name) for i, criterion in require.items() for name in criterion.needs]:
+    for i, name in [(i, name) for i, one in require.items() for name in one.needs if name != MEMBERSHIP]:
         role = roles.role(name)
         if role is None and columns is not None and name not in columns:
             faults.meant(f'the table has no column "{name}"', name, columns, "require", i)

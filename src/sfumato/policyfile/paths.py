@@ -16,7 +16,12 @@ BUILDERS = frozenset(
         "isced", "isco", "learned", "levels", "nace", "nuts", "order", "postcode", "prefix", "redact", "tree", "wide",
     )
 )  # fmt: skip
-OTHERS = {"require": ("reference",), "mask": ("key", "vault", "matrix"), "output": ("path", "internal_report")}
+OTHERS = {
+    "require": ("reference", "population", "distribution"),
+    "population": ("path",),
+    "mask": ("key", "vault", "matrix"),
+    "output": ("path", "internal_report"),
+}
 
 
 def with_paths(tables: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:

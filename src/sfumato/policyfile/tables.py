@@ -127,6 +127,11 @@ class SearchTable(PolicyTable):
     account: dict[str, Any] | None = None  # that a private release of rows is charged to
 
 
+class PopulationFile(PolicyTable):
+    path: Name | None = None
+    stream: bool = False  # it is not read into memory
+
+
 class SynthesisTable(PolicyTable):
     generator: Annotated[dict[str, Any] | None, BeforeValidator(_named)] = None
     rows: Annotated[int, Field(ge=1)] | None = None
@@ -154,10 +159,14 @@ MODELS: dict[str, type[PolicyTable]] = {
     "input": InputTable,
     "roles": RolesTable,
     "search": SearchTable,
+    "population": PopulationFile,
     "synthesis": SynthesisTable,
     "output": Output,
 }
-TABLES = ("input", "roles", "hierarchies", "levels", "require", "mask", "search", "synthesis", "output", "about")
+TABLES = (
+    "input", "roles", "hierarchies", "levels", "population", "require", "mask", "search", "synthesis", "output",
+    "about",
+)  # fmt: skip
 BASKETS = ("basket", "item", "k", "m", "h", "p", "private", "hierarchy", "search", "quasi", "class_size")
 STREAM = ("delay", "search", "state", "domains", "ends", "seed", "once", "finish", "poll")
 FRAGMENTS = ("constraints", "singletons", "key", "k", "between", "suppression", "insensitive", "rest", "seed")
@@ -173,6 +182,8 @@ FLAGS: Mapping[Key, str] = {  # the flag that sets a key: mostly of its name
     ("fragments", "constraints"): "--constraint",
     ("roles", "time"): "--time",
     ("input", "path"): "the data file",
+    ("population", "path"): "--population",
+    ("population", "stream"): "--population-stream",
     ("input", "format"): "the command line",
     ("input", "header"): "--no-header",
     ("hierarchies",): "--hierarchy",

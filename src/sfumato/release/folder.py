@@ -27,8 +27,9 @@ from sfumato.errors import InputError, PolicyError, ReadError
 from sfumato.measures.table import Counting, TupleCounts
 from sfumato.release.data_files import has_several
 from sfumato.release.facts import FactFinding, check_private, check_public, is_private, unchecked
-from sfumato.release.manifest import SYNTHESIS, Claim, Manifest, counted, read_manifest, wanted
+from sfumato.release.manifest import SYNTHESIS, Claim, Manifest, counted, of_population, read_manifest, wanted
 from sfumato.release.marginals import holds_marginals, verify_marginals
+from sfumato.release.population import stated_of_population
 from sfumato.release.privacy import DIFFERENTIAL_PRIVACY, privacy_promise
 from sfumato.release.set_folder import verify_set
 from sfumato.release.stated import stated
@@ -59,6 +60,7 @@ def verify_folder(
     original: pl.DataFrame | None = None,
     people: Mapping[str, str] | None = None,
     hierarchies: Mapping[str, Any] | None = None,
+    population: Any = None,
 ) -> Verification:
     """Check a release folder from its files alone: the data file against the manifest, and every promise on its rows.
 
@@ -68,7 +70,8 @@ def verify_folder(
     where it has one, else with the released rows, and the note says so. Facts of a masked table are checked on its
     rows, and those that compare it with its `original` where that is given. What is promised of people, who do not
     leave with the rows, is stated; with the `original`, and the column of it that names the "person" or "household" of
-    each row in `people`, it is shown, reading labels by `hierarchies`. Of large data at most `most` different tuples
+    each row in `people`, it is shown, reading labels by `hierarchies`; so is what is promised of a `population` where
+    its table is given. Of large data at most `most` different tuples
     are held.
 
     Raises
@@ -93,7 +96,7 @@ def verify_folder(
     found, runs = (sha256(place), None) if streams else hashed_runs(place, data.format)
     faults = [] if found == data.sha256.removeprefix("sha256:").lower() else ["its sha256 is another"]
     whole, paths = manifest.whole or {}, manifest.sensitive_hierarchies or {}
-    owner = original, people, hierarchies
+    owner = original, people, hierarchies, population, most
     try:
         if streams:
             streamed = Streamed(place, data.format, data.forms)
@@ -115,21 +118,29 @@ def verify_folder(
         lost = [broken(c, names, "the data file cannot be read as a table") for c, names in wanted(manifest)]
         lost += _constructed(manifest)
         lost += [broken(c, names, "the data file cannot be read as a table") for c, names, _, _ in counted(manifest)]
+        lost += [broken(c, names, "the data file cannot be read as a table") for c, names, _ in of_population(manifest)]
         return Verification(0, (_integrity([*faults, "it cannot be read as a table"], "data file"), *lost), ())
     return _checked(manifest, released, faults, "data file", *owner)
 
 
-def verify_manifest(path: str | Path, table: Counting | TupleCounts | pl.DataFrame, most: int = EVERY) -> Verification:
+def verify_manifest(
+    path: str | Path,
+    table: Counting | TupleCounts | pl.DataFrame,
+    most: int = EVERY,
+    population: Any = None,
+    hierarchies: Mapping[str, Any] | None = None,
+) -> Verification:
     """Check a table that lies elsewhere, as in a database, against the manifest in a folder.
 
     Its number of rows, its columns and its class sizes are compared with those of the manifest, and every promise is
     checked on it. Whether its other values are those that were released cannot be told.
 
     Parameters: `path`, the folder; `table`, a store or a frame as it was written, or counts of its labels; `most`, how
-    many different tuples of a store are held.
+    many different tuples of a store are held; `population` and `hierarchies` are as for a folder.
     """
+    beside: dict[str, Any] = {"population": population, "hierarchies": hierarchies, "most": most}
     manifest = read_manifest(Path(path))
-    whole, hierarchies = manifest.whole or {}, manifest.sensitive_hierarchies or {}
+    whole, paths = manifest.whole or {}, manifest.sensitive_hierarchies or {}
     forms, faults = manifest.data.forms, list[str]()
     if not isinstance(table, TupleCounts):
         names = table.columns if isinstance(table, pl.DataFrame) else list(table.schema())
@@ -137,13 +148,13 @@ def verify_manifest(path: str | Path, table: Counting | TupleCounts | pl.DataFra
             forms, faults = NumberForms(), [f"it lacks {_listed(lacks)}, which numbers were written to"]
     if isinstance(table, pl.DataFrame):
         faults += forms.faults(table)
-        rows = RowTable(forms.read(table), whole, hierarchies, apart=not manifest.policy.wildcard)
-        return _checked(manifest, rows, faults, "table")
+        rows = RowTable(forms.read(table), whole, paths, apart=not manifest.policy.wildcard)
+        return _checked(manifest, rows, faults, "table", **beside)
     if not isinstance(table, TupleCounts):
         there = labelled(table, forms)
         faults += there.faults(quiet, most) if forms.form else []
         table = TupleCounts(there, most)
-    return _checked(manifest, CountedTable(table, whole, hierarchies), faults, "table")
+    return _checked(manifest, CountedTable(table, whole, paths), faults, "table", **beside)
 
 
 def _checked(
@@ -154,6 +165,8 @@ def _checked(
     original: pl.DataFrame | None = None,
     people: Mapping[str, str] | None = None,
     hierarchies: Mapping[str, Any] | None = None,
+    population: Any = None,
+    most: int = EVERY,
 ) -> Verification:
     """Integrity, every promise and every fact of a manifest, on released rows."""
     asked = wanted(manifest)
@@ -185,6 +198,8 @@ def _checked(
     promises += _constructed(manifest)
     if manifest.people is not None:
         promises += stated(manifest, released, original, people, hierarchies)
+    if manifest.population is not None:
+        promises += stated_of_population(manifest, released, population, hierarchies or {}, most)
     return Verification(released.rows, (_integrity(found, what), *promises), tuple(classes), facts)
 
 

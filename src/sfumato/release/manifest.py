@@ -279,6 +279,17 @@ class ManifestPeople:
 
 
 @dataclass(frozen=True)
+class ManifestPopulation:
+    """The population that promises count: what its table is called, how many people it has, and a mark of what is known
+    of them."""
+
+    name: str
+    rows: int
+    sha256: str
+    promises: list[Claim]
+
+
+@dataclass(frozen=True)
 class StatedFact:
     """A fact of a masked table, which `release.facts` checks."""
 
@@ -335,6 +346,7 @@ class Manifest:
     whole: dict[str, dict[str, int]] | None = None
     sensitive_hierarchies: dict[str, list[list[str]]] | None = None
     people: ManifestPeople | None = None  # whom promises count, where a person may have several rows
+    population: ManifestPopulation | None = None  # that promises count beside the released rows
     privacy: dict[str, Any] | None = None  # of a differentially private release: its cost, and what it is made of
 
 
@@ -483,6 +495,23 @@ def counted(manifest: Manifest) -> list[tuple[Model, tuple[str, ...], ManifestUn
     return found
 
 
+def of_population(manifest: Manifest) -> list[tuple[Model, tuple[str, ...], Claim]]:
+    """Every promise that counts a population: its criterion, set of quasi-identifiers, and what is claimed."""
+    found = []
+    for i, claim in enumerate([] if manifest.population is None else manifest.population.promises):
+        where = f"manifest.json: population.promises.{i}"
+        if claim.model not in CRITERIA or not claim.quasi:
+            raise ReadError(f"{where} does not say what is promised of what columns")
+        try:
+            made: Any = criterion(claim.model, **claim.parameters)
+        except PolicyError as error:
+            raise ReadError(f"{where} makes no sense: {error.what[:300]}") from None
+        if getattr(made, "of_population", None) is None:
+            raise ReadError(f"{where} is of a model that does not count a population")
+        found.append((made, tuple(dict.fromkeys(claim.quasi)), claim))
+    return found
+
+
 def wanted(manifest: Manifest) -> dict[tuple[Model, tuple[str, ...]], Claim | None]:
     """Every criterion over every set of quasi-identifiers, or over its own, of policy and promises, with what is
     claimed."""
@@ -494,9 +523,12 @@ def wanted(manifest: Manifest) -> dict[tuple[Model, tuple[str, ...]], Claim | No
         if isinstance(parameters.get("reference"), str):  # which would be a file of whoever verifies
             raise ReadError(f"manifest.json: {where} makes no sense: a reference is a mapping")
         try:
-            return criterion(str(model), **parameters)
+            made = criterion(str(model), **parameters)
         except PolicyError as error:
             raise ReadError(f"manifest.json: {where} makes no sense: {error.what[:300]}") from None
+        if getattr(made, "of_population", None) is not None:
+            raise ReadError(f"manifest.json: {where} counts a population, and does not stand among those")
+        return made
 
     sets = [tuple(dict.fromkeys(names)) for names in manifest.policy.quasi]
     found: dict[tuple[Model, tuple[str, ...]], Claim | None] = {}

@@ -138,7 +138,11 @@ def for_records(require: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def refuse_people(policy: Any, command: str) -> None:
-    """Raise a PolicyError where a policy counts people, and what is to be done with it counts rows."""
+    """Raise a PolicyError where a policy counts people, of the table or of a population, and what is to be done with it
+    counts rows."""
+    if any(getattr(one, "of_population", None) is not None for one in policy.require):
+        what = f"{command} counts rows, and this policy counts the people of a population"
+        raise PolicyError(what, hint="run anonymize with it, or leave delta-presence and counted k-map out")
     if policy.person is not None or policy.household is not None:
         what = f"{command} counts rows, and this policy counts people"
         raise PolicyError(what, hint="run anonymize with it, or leave person and household out of [roles]")

@@ -10,15 +10,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from sfumato.core import parameters
-from sfumato.core.cells import Cells
-from sfumato.core.microdata import Attribute, Microdata, microdata
+from sfumato.core.microdata import Microdata, microdata
 from sfumato.core.printed import alike_as_one
 from sfumato.core.spelling import one_spelling, refuse_order
 from sfumato.engines.atomic import PREFIX
@@ -26,7 +25,7 @@ from sfumato.engines.order import numbered
 from sfumato.engines.protocol import COUNT, PIECE, Engine, Plan
 from sfumato.errors import EmptyTable, TooManyCells
 from sfumato.hierarchies.either import Either
-from sfumato.release.dealing import Pieces, dealt, pieces_of, refuse_split, whole_cells
+from sfumato.release.dealing import dealt, pieces_of, refuse_split, whole_cells
 from sfumato.release.destination import Folder, Table, folder_of, refuse_row_order, stage_release
 from sfumato.release.ends import loss_as_ranges, with_ends
 from sfumato.release.fragmented import make_fragments
@@ -45,11 +44,12 @@ from sfumato.release.request import (
     refuse_empty,
 )
 from sfumato.release.sampled import sampled_recoding
+from sfumato.release.searched import SearchedCells, known_people, solve_population, with_values_of
 from sfumato.report import report
 from sfumato.search import Automatic, Mondrian, refuse_trace
 from sfumato.search.alternatives import search_alternatives
 from sfumato.search.people import counting_people
-from sfumato.search.problem import Partition, Problem, Solution, apply_split, counted, deal
+from sfumato.search.problem import Partition, Problem, apply_split, counted, deal
 
 
 def make_release(table: Engine, engine: Engine, request: Request, to: Folder | Table | None) -> Recoded | ReleaseSet:
@@ -81,11 +81,11 @@ def find_recoding(engine: Engine, request: Request, to: Folder | Table | None, p
     """Count and search, in one piece or in parts."""
     if request.search.private:
         return sampled_recoding(engine, request)
-    if not parts:
+    if request.population is not None or not parts:
         try:
             return _recoding(engine, request, to)
         except TooManyCells:  # the sample promised fewer
-            if not engine.in_parts:
+            if not engine.in_parts or request.population is not None:
                 raise
     from sfumato.release.parts.search import recoding_in_parts
 
@@ -115,11 +115,17 @@ def _recoding(engine: Engine, request: Request, to: Folder | Table | None) -> Re
     weights = parameters.weights_of(entries, request.roles.weight) if engine.in_memory else None
     recipes = learned_without(request, policy.limit(rows) / rows)
     held = {name: column for name, column in engine.coded.items() if name not in spelled}
-    micro = microdata(entries, wanted, recipes, weights, None if often is None else often.to_numpy(), policy.both, held)
+    counts = None if often is None else often.to_numpy()
+    known = None if request.population is None else known_people(request, entries, recipes)
+    if known is None:
+        micro = microdata(entries, wanted, recipes, weights, counts, policy.both, held)
+    else:
+        micro = with_values_of(known, entries, wanted, recipes, weights, counts, held)
     refuse_order(request.normalised, micro, policy.require)
     apart = {*policy.columns, *request.roles.identifying}  # by name: a column may be called "*"
     others = pl.DataFrame([c for c in entries if c.name not in apart]) if engine.in_memory else None
-    found = solve(request, micro, others, people_of(request, engine) if request.people else ())
+    people = people_of(request, engine) if request.people else ()
+    found = solve(request, micro, others, people) if known is None else solve_population(request, micro, known)
     check_solution(solution := found.solution, request.search, policy, rows)
     chosen = {a.name: a for a in found.attributes}  # each with the one of its hierarchies that was chosen
     micro = replace(micro, schema=tuple(chosen.get(a.name, a) for a in micro.schema))
@@ -128,7 +134,7 @@ def _recoding(engine: Engine, request: Request, to: Folder | Table | None) -> Re
         entries, micro = pieces.entries(counted), pieces.microdata(micro)
         of_entry, keys = pieces.first, (*keys, PIECE)
     if engine.in_memory:
-        taken, labels = recode(entries, micro, solution, found.of_entry, policy.columns)
+        taken, labels = recode(entries, micro, solution, found.of_entry, policy.columns, known is not None)
         labels, forms = in_forms(request, micro, labels)
         own = [engine.sample(rows).get_column(name).gather(taken) for name in request.normalised]
         labels |= alike_as_one(engine.sample(rows), set(policy.as_they_are) - set(request.normalised), taken)
@@ -136,7 +142,7 @@ def _recoding(engine: Engine, request: Request, to: Folder | Table | None) -> Re
     else:
         plan = plan_of(
             entries, micro, solution, of_entry, policy.columns, keys, request.released,
-            lambda labels: in_forms(request, micro, labels),
+            lambda labels: in_forms(request, micro, labels), known is not None,
         )  # fmt: skip
         plan = replace(plan, unchanged=(*plan.unchanged, *policy.as_they_are))  # which leave in their plain form
         if pieces is not None:
@@ -147,7 +153,9 @@ def _recoding(engine: Engine, request: Request, to: Folder | Table | None) -> Re
         columns, masking = masking.after(released_rows(engine, plan))
         plan = replace(plan, labels={**plan.labels, **{column.name: column for column in columns.iter_columns()}})
     overall = {name: distribution(micro, name) for name in policy.as_they_are}
-    return Recoding(request, engine, plan, solution, micro, found.cells.codes, overall, spelled, masking)
+    population = None if known is None else known.people
+    codes = found.cells.codes
+    return Recoding(request, engine, plan, solution, micro, codes, overall, spelled, masking, population=population)
 
 
 def released_rows(engine: Engine, plan: Plan) -> pl.DataFrame:
@@ -156,19 +164,6 @@ def released_rows(engine: Engine, plan: Plan) -> pl.DataFrame:
     assert taken is not None
     given = (plan.labels.get(name, frame.get_column(name)) for name in plan.columns)
     return pl.DataFrame([c if c.name in plan.labels else c.gather(taken) for c in given])
-
-
-@dataclass(frozen=True, eq=False)
-class SearchedCells:
-    """Cells, the cell of each counted tuple, the columns that tell cells apart, the quasi-identifiers, each with the
-    hierarchy that was chosen for it, the solution, and the pieces of counted tuples that are cut."""
-
-    cells: Cells
-    of_entry: np.ndarray
-    keys: tuple[str, ...]
-    attributes: tuple[Attribute, ...]
-    solution: Solution
-    pieces: Pieces | None = None
 
 
 def solve(
@@ -193,7 +188,7 @@ def solve(
     jointly = bool(histogram_columns) and method.splits and not picks
     cells, of_entry = counted(micro, policy.columns, histogram_columns, jointly)
     if whole and not picks:
-        small = (cells.count > 1) & (cells.count < max(c.least_size for c in policy.require))
+        small = (cells.count > 1) & (cells.count < policy.least_size)
         if method.splits and not isinstance(method, Mondrian) and small.any():
             refuse_split(method)  # before it has cut millions of cells into rows
     counting = time.perf_counter() - began

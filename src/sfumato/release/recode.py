@@ -32,7 +32,7 @@ def recode(
     """The rows that stay, in input order, and the released column of each quasi-identifier.
 
     A column in which nothing was blurred keeps its type; the others become text, as an Enum unless the column was one.
-    With `part` the rows are some of a table that is released as a whole: labels may name
+    With `part` the rows are some of a table that is released as a whole, or of a public population: labels may name
     values that other rows of it have.
     """
     every = bool(solution.kept.all())
@@ -49,7 +49,7 @@ def recode(
             words = texts_of_classes(labels, np.arange(len(attribute.categories)) if part else present)
         else:
             labels, number = global_labels(attribute, solution.recoding), code
-            words = texts_of_labels(labels, present)
+            words = texts_of_labels(labels, np.arange(len(attribute.categories)) if part else present)
         dtype = schema[name]
         if dtype != pl.String and _unblurred(attribute, words, labels.of[number], code):
             as_it_is = pl.DataFrame({name: plain_values(frame.get_column(name).gather(rows))})
@@ -241,14 +241,15 @@ def plan_of(
     keys: Sequence[str],
     released: Sequence[str],
     in_forms: Callable[[dict[str, pl.Series]], tuple[dict[str, pl.Series], NumberForms]] | None = None,
+    part: bool = False,
 ) -> Plan:
     """What becomes of each value or tuple: `recode` on the counted tuples, as if each were a row.
 
     `columns` are blurred, `released` are all that are released, and `keys` tell the cells apart. `in_forms` gives the
-    labels as they are read off what is written in their place, and what that is.
+    labels as they are read off what is written in their place, and what that is; `part` is as for `recode`.
     """
     names = list(keys)
-    entries, labels = recode(counted, micro, solution, of_entry, columns)
+    entries, labels = recode(counted, micro, solution, of_entry, columns, part)
     labels = with_texts(pl.DataFrame(labels), counted.schema).to_dict()
     labels, forms = (labels, NumberForms()) if in_forms is None else in_forms(labels)
     stay = counted.select(list(dict.fromkeys((*names, *columns))))

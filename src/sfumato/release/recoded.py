@@ -18,7 +18,7 @@ from sfumato.core.microdata import Attribute, Microdata, encode
 from sfumato.core.policy import Policy
 from sfumato.core.printed import released_types
 from sfumato.core.progress import Progress
-from sfumato.core.protocols import AGAINST_ORIGINAL, Search
+from sfumato.core.protocols import AGAINST_ORIGINAL, AGAINST_POPULATION, Search
 from sfumato.core.registry import field_values
 from sfumato.core.roles import Roles
 from sfumato.core.spelling import respelled
@@ -37,6 +37,7 @@ from sfumato.release.destination import StagedOutput
 from sfumato.release.facts import Masking
 from sfumato.release.manifest import Method, Shown, manifest
 from sfumato.release.people import prove_people
+from sfumato.release.population import People, prove_population
 from sfumato.release.privacy import without_original
 from sfumato.release.recode import global_labels, labels_naming, level_told, texts_of_labels
 from sfumato.release.release import Release
@@ -73,6 +74,7 @@ class Recoded(Release):
     told: Shown | None = None  # what the released rows show, where only a cluster can tell
     masking: Masking | None = None  # what steps did before and after the search
     people: tuple[Mapping[str, Any], ...] = ()  # what is published of whom promises count
+    population: People | None = None  # that promises count
 
     @property
     def policy(self) -> Policy:
@@ -111,7 +113,7 @@ class Recoded(Release):
 
     def __repr__(self) -> str:
         verdict = self.solution.verdict
-        promises = ", ".join(c.model for c in self.policy.require)
+        promises = ", ".join(c.model for c in (*(self.request.population or ((), ()))[1], *self.policy.require))
         if self.search.private:
             return f"<Release of {self.verification.rows} rows, {promises}{brief(self.reach)}>"
         rows = f"{self.verification.rows} rows, {verdict.suppressed} suppressed"
@@ -131,6 +133,13 @@ class Recoded(Release):
             *facts, *verification, *([("not covered", beyond)] if beyond else [])
         ]  # fmt: skip
 
+    @property
+    def proves_beside(self) -> dict[str, Any]:
+        """The population that promises count, with the hierarchies by which labels are read."""
+        if self.population is None:
+            return {}
+        return {"population": self.population, "hierarchies": hierarchies_of(self.microdata, self.policy.columns)}
+
     @cached_property
     def shown(self) -> Shown:
         """What the released rows show: all that may be published is made of it."""
@@ -141,6 +150,8 @@ class Recoded(Release):
         paths, found = paths_of(policy, recipes, columns), self.verification
         if self.people:  # which are told apart from what the rows show
             found = replace(found, promises=tuple(p for p in found.promises if p.how != AGAINST_ORIGINAL))
+        if self.population is not None:
+            found = replace(found, promises=tuple(p for p in found.promises if p.how != AGAINST_POPULATION))
         columns = {n: c for n, c in columns.items() if self.numbers.form.get(n) != "midpoint"}  # which is no label
         if any(c.uses_overall_distribution for c in policy.require):  # then it looked at what is not published
             found = verify_table(
@@ -163,7 +174,7 @@ class Recoded(Release):
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """What is published beside the data; of rows in memory `save` adds the file and its hash."""
-        solution, choice, asked = self.solution, self.solution.choice, self.request
+        solution, choice, asked, policy = self.solution, self.solution.choice, self.request, self.policy
         by_loss = bool(self.policy.suppression) and isinstance(self.search, BY_LOSS)
         method = Method(
             search={"name": search_name(self.search), **_given(self.search)},
@@ -202,6 +213,9 @@ class Recoded(Release):
         if self.people:
             counted = [asdict(p) for p in self.verification.promises if p.how == AGAINST_ORIGINAL]
             found |= {"people": {"counted": [dict(one) for one in self.people], "promises": counted}}
+        if self.population is not None:
+            shown = [asdict(p) for p in self.verification.promises if p.how == AGAINST_POPULATION]
+            found |= {"population": self.population.describe(policy.columns, shown)}
         if self.masking is None:
             return found
         facts = [{"fact": f.fact, "columns": list(f.columns), "parameters": f.parameters, "step": f.step}
@@ -360,6 +374,7 @@ class Recoding:
     staged: StagedOutput | None = None  # what a cluster made in parts, and has verified
     shown: Shown | None = None
     verification: Verification | None = None
+    population: People | None = None  # that is counted
 
 
 def prove(table: Engine, engine: Engine, found: Recoding, staged: StagedOutput, path: Path | None) -> Recoded:
@@ -395,6 +410,11 @@ def prove(table: Engine, engine: Engine, found: Recoding, staged: StagedOutput, 
         assert rows is not None
         by_people, people = prove_people(request, engine, entries, rows)
         verification = replace(verification, promises=(*by_people, *verification.promises))
+    if found.population is not None:
+        by_population = prove_population(
+            request, found.population, entries, often, hierarchies_of(found.microdata, policy.columns)
+        )
+        verification = replace(verification, promises=(*by_population, *verification.promises))
     if not verification.holds or (verification.rows, tuple(written.schema())) != (found.plan.rows, request.released):
         broken = ", ".join(promise.model for promise in verification.promises if not promise.holds)
         what = f"keep {broken}" if broken else "have the rows and columns that it should have"
@@ -428,6 +448,7 @@ def prove(table: Engine, engine: Engine, found: Recoding, staged: StagedOutput, 
         told=found.shown,
         masking=masking,
         people=people,
+        population=found.population,
         counts=None if staged.folder is None else TupleCounts(written, request.max_cells, known=counted),
     )
     if release.whole is None and not table.in_memory:

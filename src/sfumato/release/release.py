@@ -212,9 +212,15 @@ class Release(Described, ABC):
                 keep(self._internal(published))
         return Path(to.path)
 
+    @property
+    def proves_beside(self) -> dict[str, Any]:
+        """What its folder is verified with beside its files: the population that promises count."""
+        return {}
+
     def check_folder(self, folder: Path, counts: TupleCounts | None = None) -> None:
         """The folder must prove its promises and facts alone, as an auditor would have it; `counts` are of its data."""
-        found = verify_folder(folder) if counts is None else verify_manifest(folder, counts)
+        beside = self.proves_beside
+        found = verify_folder(folder, **beside) if counts is None else verify_manifest(folder, counts, **beside)
         made = self.verification
         expected = self.verification.outcome
         if expected == "holds" and found.outcome == STATED and any(p.how == AGAINST_ORIGINAL for p in made.promises):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -121,6 +120,7 @@ class Request:
     masking: Masking | None = None  # steps before and after the search
     people: tuple[PeopleColumn, ...] = ()  # who is counted and not rows
     by_people: tuple[Any, ...] = ()  # for these criteria; the policy has what follows for rows
+    population: tuple[Engine, tuple[Any, ...]] | None = None  # of whose people these criteria count some
     charge: Callable[[], AbstractContextManager[None]] | None = None  # pays for what is drawn of a private release
 
     @property
@@ -139,9 +139,10 @@ class Request:
         return bool(self.search.wildcard)
 
 
-def criteria(require: Any, k: Any = None, unprovable: bool = False) -> tuple[Any, ...]:
+def criteria(require: Any, k: Any = None, unprovable: bool = False, populations: bool = False) -> tuple[Any, ...]:
     """Criteria from values, shell forms and mappings as in a policy file; one alone is a list of one. With `k`,
-    k-anonymity is the first of them. Those that no rows prove are refused unless a release is made for them."""
+    k-anonymity is the first of them. Those that no rows prove, and those that count a population, are refused unless
+    they are asked for where that can be."""
     if isinstance(require, str | Mapping) or not isinstance(require, Iterable):
         require = [require]
     if k is not None:
@@ -154,7 +155,7 @@ def criteria(require: Any, k: Any = None, unprovable: bool = False) -> tuple[Any
         hint = "for example require=[sf.KAnonymity(10)]"
         raise PolicyError("nothing is required of the release", allowed=", ".join(CRITERIA), hint=hint)
     if not unprovable:
-        _refuse_unprovable(found)
+        _refuse_unprovable(found, populations)
     return found
 
 
@@ -303,14 +304,14 @@ def warn_of_codes(
     if found:
         why = "its name says" if len(found) == 1 else "their names say"
         said = f"whole numbers are codes in {quoted(found)}, as {why}: they have no ranges"
-        warn(HierarchyNote(f'{said}. hierarchies={{{_quoted(found[0])}: "learned"}} takes them for numbers'))
+        warn(HierarchyNote(f'{said}. hierarchies={{{quoted(found[:1])}: "learned"}} takes them for numbers'))
     if decimal:
         why = "its name says" if len(decimal) == 1 else "their names say"
         said = f"whole numbers are written with decimals in {quoted(decimal)}: they are not taken for codes"
         warn(HierarchyNote(f"{said}, though {why} so. Codes are whole numbers or texts: make them such first"))
     if gaps:
         said = f"whole numbers leave gaps in {quoted(gaps)}, as codes do, and are taken for numbers"
-        warn(HierarchyNote(f'{said}. hierarchies={{{_quoted(gaps[0])}: "flat"}} takes them for codes'))
+        warn(HierarchyNote(f'{said}. hierarchies={{{quoted(gaps[:1])}: "flat"}} takes them for codes'))
     return {name: one for name, one in recipes.items() if name not in looked or name in found or one.digits != "codes"}
 
 
@@ -319,15 +320,10 @@ def _whole(categories: Categories) -> bool:
     return all(text.endswith(".0") for text in leaves_of(categories))
 
 
-def _quoted(name: str) -> str:
-    return json.dumps(name, ensure_ascii=False)
-
-
 def learned_without(request: Request, share: float) -> dict[str, Any]:
     """The recipes; what is learned of quasi-identifiers is not learned from the rows far out that may be suppressed."""
     recipes = {name: request.recipes.get(name, Learned()) for name in request.policy.columns}
-    learned = {name: one.without(share) for name, one in recipes.items() if isinstance(one, Learned)}
-    return {**request.recipes, **learned}
+    return {**request.recipes, **{n: one.without(share) for n, one in recipes.items() if isinstance(one, Learned)}}
 
 
 def adjusted(search: Any, keep: Any, labels: Any, tidy: Any = None) -> tuple[Any, bool]:
@@ -524,9 +520,11 @@ def refuse_hidden(policy: Policy, found: Verification) -> None:
         )
 
 
-def _refuse_unprovable(require: Iterable[Any]) -> None:
+def _refuse_unprovable(require: Iterable[Any], populations: bool) -> None:
     """Raise a PolicyError where the rows of a table are asked for what holds by construction, or not at all."""
     for c in require:
+        if not populations and getattr(c, "of_population", None) is not None:
+            raise PolicyError(f"{c.model} counts a population here, which anonymize and verify alone do")
         if getattr(c, "how", PROVEN) == BY_CONSTRUCTION:
             what = f"no rows prove {c.model}: it follows from how they were made, which the folder of a release says"
             raise PolicyError(what, hint=f"verify the folder; of the rows ask for k-anonymity with k = {c.least_size}")

@@ -17,7 +17,7 @@ import polars as pl
 from sfumato.core.printed import printed, told_apart
 from sfumato.core.protocols import AGAINST_ORIGINAL, PROVEN, STATED
 from sfumato.criteria.model import Promise, broken
-from sfumato.measures.labels_cover import read_labels
+from sfumato.release.covering import CLASS, ROW, covered_pairs
 from sfumato.release.manifest import Manifest, counted
 from sfumato.release.people import PeopleColumn, people_groups, promise_of, whose, worded
 
@@ -99,21 +99,21 @@ def _shown(
     of = keys.join(classes.with_row_index(CLASS), on=list(names), how="left", nulls_equal=True, maintain_order="left")
     counted = pl.Series(SIZE, np.ones(rows.height, np.int64) if often is None else often.to_numpy())
     known = pl.DataFrame([*(printed(rows.get_column(n)) for n in beside), of.get_column(CLASS), counted])
-    covered = _covered(classes, original, names, hierarchies)
-    row = covered["row"].to_numpy()
+    covered = covered_pairs(classes, original, names, hierarchies)
+    row = covered[ROW].to_numpy()
     others = [printed(original.get_column(n)).gather(row) for n in beside]
-    may_be = pl.DataFrame([*others, covered.get_column(CLASS), covered.get_column("row")])
+    may_be = pl.DataFrame([*others, covered.get_column(CLASS), covered.get_column(ROW)])
     there = known.group_by([CLASS, *beside]).agg(pl.col(SIZE).sum())
     fits = there.join(may_be, on=[CLASS, *beside], nulls_equal=True, how="inner")
     exact = fits.group_by([CLASS, *beside]).agg(pl.col(SIZE).first(), n=pl.len())
     apart = exact.height == there.height and exact["n"].equals(exact[SIZE].cast(exact["n"].dtype), check_names=False)
-    if apart and fits["row"].n_unique() == fits.height:
-        place, row_of = fits[CLASS].to_numpy(), fits["row"].to_numpy()
+    if apart and fits[ROW].n_unique() == fits.height:
+        place, row_of = fits[CLASS].to_numpy(), fits[ROW].to_numpy()
         labels = [classes.get_column(name).gather(place) for name in names]
         these = pl.DataFrame([*labels, *(original.get_column(name).gather(row_of) for name in c.needs)])
         return promise_of(c, names, people_groups(these, names, c.needs, codes[row_of]), unit, AGAINST_ORIGINAL)
     size = known.group_by(CLASS).agg(pl.col(SIZE).sum()).sort(CLASS)[SIZE].to_numpy()
-    class_of, row_of = covered[CLASS].to_numpy(), covered["row"].to_numpy()
+    class_of, row_of = covered[CLASS].to_numpy(), covered[ROW].to_numpy()
     if (np.bincount(class_of, minlength=len(size)) < size).any():
         return replace(broken(c, names, UNFIT), how=AGAINST_ORIGINAL)
     least = 0
@@ -129,7 +129,7 @@ def _shown(
     return replace(broken(c, names, UNSURE), holds=True, how=STATED)
 
 
-CLASS, SIZE = "\0class", "\0size"  # beside columns of a table
+SIZE = "\0size"  # beside columns of a table
 
 
 def _rows_of(class_of: np.ndarray, row_of: np.ndarray, classes: int) -> Iterator[np.ndarray]:
@@ -148,42 +148,3 @@ def _fewest(people: np.ndarray, rows: int, surely: np.ndarray) -> int:
     """
     most = np.sort(np.unique(people, return_counts=True)[1])[::-1]
     return max(int(np.searchsorted(np.cumsum(most), rows)) + 1, len(np.unique(surely)))
-
-
-def _covered(
-    classes: pl.DataFrame, original: pl.DataFrame, names: Sequence[str], hierarchies: Mapping[str, Any]
-) -> pl.DataFrame:
-    """Pairs of a class and a row of the original that its labels cover in every column."""
-    pairs = pl.DataFrame({CLASS: np.zeros(0, np.int64), "row": np.zeros(0, np.int64)})
-    every = [(np.arange(classes.height), np.arange(original.height))]
-    for name in sorted(names, key=lambda n: classes.get_column(n).n_unique()):  # columns of few labels split first
-        text, label = printed(original.get_column(name)), classes.get_column(name)
-        labels, values = (column.unique(maintain_order=True) for column in (label, text))
-        cover = read_labels(labels.to_list(), values.to_list(), hierarchies.get(name), name=name).members
-        value_of, label_of = (_places(column, of) for column, of in ((text, values), (label, labels)))
-        every = [part for classes_, rows in every for part in _split(classes_, rows, label_of, value_of, cover)]
-    found = [pl.DataFrame({CLASS: np.repeat(some, len(rows)), "row": np.tile(rows, len(some))}) for some, rows in every]
-    return pl.concat([pairs, *found])
-
-
-def _places(column: pl.Series, values: pl.Series) -> np.ndarray:
-    """The place of each value of a column among all of them."""
-    place = pl.DataFrame({"value": values}).with_row_index("place")
-    frame = (
-        column.alias("value").to_frame().join(place, on="value", how="left", nulls_equal=True, maintain_order="left")
-    )
-    return frame["place"].cast(pl.Int64).to_numpy()
-
-
-def _split(
-    classes: np.ndarray, rows: np.ndarray, label_of: np.ndarray, value_of: np.ndarray, cover: Sequence[np.ndarray]
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Classes by their label in one more column, each with the rows that it covers of those that all others cover."""
-    by_value = rows[np.argsort(value_of[rows], kind="stable")]
-    value = value_of[by_value]
-    for label in np.unique(label_of[classes]).tolist():
-        start, stop = (np.searchsorted(value, np.sort(cover[label]), side) for side in ("left", "right"))
-        width = stop - start
-        inside = by_value[np.repeat(start - np.cumsum(width) + width, width) + np.arange(int(width.sum()))]
-        if len(inside):
-            yield classes[label_of[classes] == label], inside

@@ -12,7 +12,7 @@ import polars as pl
 from sfumato.core.hierarchy import kind_of
 from sfumato.core.microdata import microdata
 from sfumato.core.printed import categories, new_rows, printed, printed_frame, told_apart
-from sfumato.core.protocols import AGAINST_ORIGINAL, BY_CONSTRUCTION, STATED
+from sfumato.core.protocols import AGAINST_ORIGINAL, AGAINST_POPULATION, BY_CONSTRUCTION, STATED
 from sfumato.core.wording import Described, apart, count
 from sfumato.criteria.audit import Counts as Whole
 from sfumato.criteria.audit import Groups, Wide, WildcardGroups
@@ -89,7 +89,7 @@ class Verification(Described):
             over = f"over {', '.join(promise.quasi)}" if len(self.classes) > 1 and promise.quasi else None
             about = " ".join(filter(None, (promise.model, promise.parameters.get("attribute"), over)))
             word = self.word(promise.holds)
-            word = f"{word} {AGAINST_ORIGINAL}" if promise.how == AGAINST_ORIGINAL else word
+            word = f"{word} {promise.how}" if promise.how in (AGAINST_ORIGINAL, AGAINST_POPULATION) else word
             facts.append((about, f"{word}, measured {measured}, bound {bound}"))
         facts += [(fact.fact, f"{STANDS[fact.holds]}: {fact.sentence}") for fact in self.facts]
         return f"{count(self.rows, 'row')}: {self.outcome}", facts

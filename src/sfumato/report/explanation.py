@@ -11,6 +11,7 @@ import polars as pl
 
 from sfumato.core.label_grammar import says_nothing
 from sfumato.core.masked import NOT_ANONYMOUS
+from sfumato.core.protocols import AGAINST_POPULATION, STATED
 from sfumato.core.wording import count, listed, number, one_in, percent, quoted
 from sfumato.engines.order import CANONICAL, INPUT
 from sfumato.errors import PolicyError
@@ -20,6 +21,7 @@ from sfumato.release.manifest import COPY
 from sfumato.report.manifest import (
     OF_PEOPLE,
     Manifest,
+    by_people,
     constructed,
     copies,
     fewest_people,
@@ -111,6 +113,8 @@ def explanation(
         found.append((MEASURED, risk))
     found.append(
         ("Check it", f'"sfumato verify {where or "FOLDER"}" checks the promises from the released rows alone.')
+        if look(manifest, "population") is None
+        else ("Check it", f'"sfumato verify {where or "FOLDER"} --population FILE" checks the promises with its table.')
     )
     said = [(translated(term, language), translated(sentence, language)) for term, sentence in found]
     return Explanation(tuple(said), language)
@@ -244,14 +248,20 @@ def _example(released: pl.DataFrame | TupleCounts, name: str) -> str:
     return f' (such as "{shown}")' if label else ""
 
 
+OTHERWISE = {AGAINST_POPULATION: "Shown against the population", STATED: "Stated, not proven"}
+
+
 def _promised(manifest: Manifest, checked: bool) -> list[tuple[str, str]]:
     """The promises in plain words: proven, promised where nobody looked, or broken."""
     said: list[tuple[str, str]] = []
     every = [
         promise for promise in promises(manifest) if promise.get("model") != "integrity" or not promise.get("holds")
     ]
+    if not any(promise.get("how") in OTHERWISE for promise in every):  # which were verified just now
+        every += [promise for promise in by_people(manifest) if promise.get("how") == AGAINST_POPULATION]
     for promise in sorted(every, key=lambda promise: bool(promise.get("holds"))):
-        term = "BROKEN" if not promise.get("holds") else PROVEN if checked else "Promised, not checked here"
+        how = OTHERWISE.get(str(promise.get("how")), PROVEN)
+        term = "BROKEN" if not promise.get("holds") else how if checked else "Promised, not checked here"
         said.append((term, in_plain_words(promise)))
     if not said:
         return [("Promised", "nothing.")]

@@ -68,8 +68,10 @@ def constructed(manifest: Manifest) -> list[Manifest]:
 
 
 def by_people(manifest: Manifest) -> list[Manifest]:
-    """The promises that count people: released rows do not show them, unless pseudonyms of people are released."""
-    return [promise for promise in rows(manifest, "people", "promises") if isinstance(promise, Mapping)]
+    """The promises that count people, of the table or of a population: released rows alone do not show them, unless
+    pseudonyms of people are released."""
+    every = [*rows(manifest, "people", "promises"), *rows(manifest, "population", "promises")]
+    return [promise for promise in every if isinstance(promise, Mapping)]
 
 
 def counted(manifest: Manifest) -> list[Manifest]:

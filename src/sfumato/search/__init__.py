@@ -31,10 +31,12 @@ from sfumato.search.lattice.ola import OLA
 from sfumato.search.lattice.optimal import Optimal
 from sfumato.search.lattice.safepub import SafePub
 from sfumato.search.lattice.samarati import Samarati
+from sfumato.search.lattice.spalm import SPALM
 from sfumato.search.microaggregation.mdav import MDAV
 from sfumato.search.microaggregation.refined import RefinedMicroaggregation
 from sfumato.search.mondrian.alpha_k_local import AlphaKLocal
 from sfumato.search.mondrian.mondrian import Mondrian
+from sfumato.search.mondrian.mpalm import MPALM
 from sfumato.search.problem import Problem
 from sfumato.search.suppression.forest import ForestGeneralisation, ForestSuppression
 from sfumato.search.suppression.greedy import GreedySuppression
@@ -44,8 +46,10 @@ from sfumato.search.suppression.whole import AttributeSuppression, TupleSuppress
 
 __all__ = [
     "MDAV",
+    "MPALM",
     "OLA",
     "SEARCHES",
+    "SPALM",
     "TDS",
     "AlphaKLocal",
     "Anatomy",
@@ -86,6 +90,7 @@ _OURS: dict[str, Variant[Search]] = {
     "incognito": Variant(Incognito, example=Incognito(), cite="LeFevre et al. 2005"),
     "ola": Variant(OLA, example=OLA(), cite="El Emam et al. 2009", words="Optimal lattice anonymisation"),
     "optimal": Variant(Optimal, example=Optimal(), cite="Kohlmayer et al. 2012"),
+    "spalm": Variant(SPALM, example=SPALM(), cite="Nergiz, Atzori and Clifton 2007", words="SPALM"),
     "lightning": Variant(Lightning, example=Lightning(), cite="Prasser et al. 2016"),
     "safepub": Variant(SafePub, example=SafePub(), cite="Bild, Kuhn and Prasser 2018", words="SafePub"),
     "datafly": Variant(Datafly, example=Datafly(), cite="Sweeney 1997"),
@@ -105,6 +110,7 @@ _OURS: dict[str, Variant[Search]] = {
         AttributeSuppression, example=AttributeSuppression(), cite="Meyerson and Williams 2004"
     ),
     "mondrian": Variant(Mondrian, example=Mondrian(), cite="LeFevre et al. 2006"),
+    "mpalm": Variant(MPALM, example=MPALM(), cite="Nergiz, Atzori and Clifton 2007", words="MPALM"),
     "iterated": Variant(Iterated, example=Iterated(), cite="Prasser et al. 2020", words="Iterated lattice recoding"),
     "top-down": Variant(TopDown, example=TopDown(), cite="Xu et al. 2006", words="Top-down local recoding"),
     "bottom-up": Variant(BottomUp, example=BottomUp(), cite="Xu et al. 2006", words="Bottom-up local recoding"),

@@ -32,6 +32,8 @@ class Problem:
     levels: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     progress: Progress = quiet
     trace: Trace | None = None  # called with each step, where a search tells its steps
+    released: Mapping[str, np.ndarray] = field(default_factory=dict)  # rows per value that a loss is of, where cells
+    # count a population and not the rows that are released
 
     @property
     def limit(self) -> int:

@@ -42,6 +42,9 @@ def columns_by_role(policy: Mapping[str, Any], every: Sequence[str] = ()) -> dic
     return {"column": list(every) or named, "identifying": found.get("identifying", []), **of_roles}
 
 
+EITHER = ("sampling_fraction",)  # needed unless another is given: a form begins with it
+
+
 def first_values(
     variant: Mapping[str, Any], columns: Mapping[str, Sequence[str]], example: bool = False
 ) -> dict[str, Any]:
@@ -53,7 +56,12 @@ def first_values(
         value = variant["example"].get(name)
         of_columns = parameter["type"] in ("column", "columns") or parameter["refers_to"] == "column"
         if not parameter["required"]:
-            if example and not of_columns and value not in (None, [], {}) and value != parameter["default"]:
+            if (
+                (example or name in EITHER)
+                and not of_columns
+                and value not in (None, [], {})
+                and value != parameter["default"]
+            ):
                 found[name] = value
         elif parameter["type"] == "column":
             taken = [value for value in found.values() if isinstance(value, str)]

@@ -9,6 +9,7 @@ import shlex
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -21,6 +22,7 @@ from sfumato.core.protocols import Monotonicity, Side, TableCriterion
 from sfumato.core.registry import members
 from sfumato.criteria import criterion as by_name
 from sfumato.criteria import parse
+from sfumato.criteria.known_population import KnownPopulation
 from sfumato.errors import Infeasible, PolicyError
 from sfumato.search.lattice.checker import Ladders, NodeChecker
 from sfumato.search.lattice.value_limits import stack_limits
@@ -193,13 +195,20 @@ def check_criterion_release(criterion: Any) -> None:
             break
         rows = 60
         table = {"a": rng.choices("pqrs", k=rows), "b": rng.choices(range(6), k=rows)}
-        columns = {name: rng.choices([v for v in tree if v is not None], k=rows) for name in criterion.needs}
+        counts = getattr(criterion, "of_population", None) is not None
+        needs = () if counts else criterion.needs
+        columns = {name: rng.choices([v for v in tree if v is not None], k=rows) for name in needs}
         for column in columns.values():
             column[: len(criterion.named_values)] = criterion.named_values
         trees = {name: sf.wide([row for value, row in tree.items() if value in columns[name]]) for name in columns}
+        asked, more = criterion, dict[str, Any]()
+        if counts:
+            more = {"population": pl.concat([pl.DataFrame(table)] * 3)}
+            field = next(f.name for f in fields(criterion) if isinstance(getattr(criterion, f.name), KnownPopulation))
+            asked = replace(criterion, **{field: more["population"]})
         try:
             found = sf.anonymize(
-                pl.DataFrame(table | columns), quasi=["a", "b"], require=criterion, search=search,
+                pl.DataFrame(table | columns), quasi=["a", "b"], require=asked, search=search,
                 hierarchies=trees if criterion.uses_hierarchy else None, rest="release",
             )  # fmt: skip
         except (Infeasible, PolicyError) as no:
@@ -208,7 +217,7 @@ def check_criterion_release(criterion: Any) -> None:
         made += 1
         if search == "optimal":
             with tempfile.TemporaryDirectory() as folder:
-                saved = sf.verify(found.save(Path(folder) / "out"))
+                saved = sf.verify(found.save(Path(folder) / "out"), **more)
             assert saved.holds, "the saved release does not keep the promise"
             assert [promise.model for promise in saved.promises if promise.model == criterion.model]
     assert made, "no search releases sixty rows under it: check an example that asks for less"

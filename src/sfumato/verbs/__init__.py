@@ -46,6 +46,12 @@ from sfumato.release.people import (
     whose,
 )
 from sfumato.release.pipeline import make_release
+from sfumato.release.population import (
+    by_population,
+    engine_of_population,
+    refuse_beside,
+    verify_people_of,
+)
 from sfumato.release.recoded import Recoded
 from sfumato.release.request import (
     LOOKED_AT,
@@ -65,16 +71,22 @@ from sfumato.release.request import (
 )
 from sfumato.release.sampled import check_private
 from sfumato.release.signature import signed
-from sfumato.release.verify import Verification, verify_store, verify_table
-from sfumato.search import Automatic, SafePub, search_name
+from sfumato.release.verify import CountedTable, RowTable, Verification, verify_store, verify_table
+from sfumato.search import MPALM, SEARCHES, SPALM, Automatic, SafePub, search_name
 from sfumato.search import search as parse_search
 from sfumato.search.events import Trace
 from sfumato.search.lattice.safepub import asked_privacy
+from sfumato.search.population import counts_population, refuse_for_population
 from sfumato.series.streams.verify import holds_stream, verify_stream
 
 __all__ = ["anonymize", "read", "verify"]
 
 Names = Sequence[str]
+
+
+def counts_people(asked: Any) -> bool:
+    """Whether a criterion counts the people of a population beside the table."""
+    return getattr(asked, "of_population", None) is not None
 
 
 @cancellable
@@ -193,8 +205,8 @@ def anonymize(
     with table.snapshot(write=isinstance(place, Table)) as engine:  # writers do not matter
         schema = engine.schema()
         nothing = pl.DataFrame(schema=schema)
-        needed = [name for criterion in asked for name in criterion.needs]
-        protected, named = protected_by(asked), sets_named(quasi, asked)
+        needed = [name for one in asked if not counts_people(one) for name in one.needs]
+        protected, named = protected_by(one for one in asked if not counts_people(one)), sets_named(quasi, asked)
         people = person is not None or household is not None
         units = _counted(person, household, engine, chosen, private, asked) if people else ()
         names = parameters.column_names(identifying, "identifying")
@@ -204,12 +216,20 @@ def anonymize(
         roles = roles_of(
             nothing, named, identifying, sensitive, insensitive, weight, needed, unprotected, rest, protected
         )
+        counting: tuple[Any, ...] = ()
+        if any(counts_people(one) for one in asked):
+            counting, asked = by_population(asked)
+            refuse_beside({"mask": mask, "a private release": private})
         by_people = sets_required(roles.quasi, asked)[1] if units else ()
         if units:
             refuse_blurred(by_people, roles.quasi, units)
             asked = for_records(asked)
         sets, promised = sets_required(roles.quasi, asked)
         roles = replace(roles, quasi=sets)
+        if counting:
+            counting = sets_required(sets, counting)[1]
+            if isinstance(chosen, Automatic):
+                chosen, keep = (SPALM() if keep is not None or levels else MPALM()), None
         released = tuple(name for name in schema if name not in roles.identifying)
         if drop_missing:
             table, engine = dropped_missing(table, engine, roles, drop_missing)
@@ -221,7 +241,11 @@ def anonymize(
             nothing = pl.DataFrame(schema=schema)
         method, neat = adjusted(chosen, keep, labels, tidy)
         standard = None if profile is None else profile_named(profile)
-        policy = Policy(roles.quasi, promised, suppression, parse_loss(loss), ends_named(ends), neat, standard)
+        ending = "exact" if counting else ends_named(ends)  # ends are values of the population, which is public
+        policy = Policy(roles.quasi, promised, suppression, parse_loss(loss), ending, neat, standard)
+        if counting:
+            able = [name for name, one in SEARCHES.items() if counts_population(one.example)]
+            refuse_for_population(method, search_name(method), policy, able)
         policy.limit(engine.rows())
         recipes = recipes_of(nothing, hierarchies, policy.columns)
         recipes = warn_of_codes(engine, recipes, hierarchies, policy.columns)
@@ -255,6 +279,7 @@ def anonymize(
             masking=masking,
             people=units,
             by_people=by_people,
+            population=(engine_of_population(counting[0].of_population), counting) if counting else None,
         )
         if private:
             unused = {"suppression": suppression, "mask": mask, "normalise": normalise, "numbers": forms != "text",
@@ -365,6 +390,7 @@ def verify(
     original: Any = None,
     person: str | None = None,
     household: str | None = None,
+    population: Any = None,
     signer: str | Path | None = None,
     max_cells: int = DEFAULT_MAX_CELLS,
     progress: Progress | None = None,
@@ -377,7 +403,9 @@ def verify(
     has `facts`; with its `original`, a table that its owner has, also those that compare the two. The result has the
     `signature` of a folder; with `signer`, the file of a public key, one that is absent, not valid or by another key is
     broken. `person` is a column that says whose each row is: people are then counted and not rows, as `household`
-    counts households; with both, a promise has to hold for either. Of a table that is
+    counts households; with both, a promise has to hold for either. `population` is the table of the population that a
+    release counts, in memory or not: without it, what is promised of it is stated, and not proven; labels of it are
+    read by the `hierarchies`, where they do not say themselves what they stand for. Of a table that is
     not in memory, at most `max_cells` different combinations of values are held. `progress` is as for `anonymize`.
 
     >>> import sfumato as sf
@@ -386,7 +414,8 @@ def verify(
     """
     (progress or quiet)("verifying", None)
     if isinstance(data, str | Path) and require is None and quasi is None and parameters.path_of(data).is_dir():
-        if wildcard or (hierarchies and original is None) or sensitive or manifest is not None:
+        beside = original is not None or population is not None
+        if wildcard or (hierarchies and not beside) or sensitive or manifest is not None:
             raise PolicyError("a release folder says itself what to verify", hint="pass its path alone")
         if holds_stream(Path(data)):
             return signed(verify_stream(Path(data)), Path(data), signer)
@@ -394,8 +423,11 @@ def verify(
             None if original is None else enter(read(original) if isinstance(original, str | Path) else original)[0]
         )
         columns = owned(person, household, before)
-        trees = {} if before is None else built_for(recipes_of(before, hierarchies), before)
-        return signed(verify_folder(Path(data), original=before, people=columns, hierarchies=trees), Path(data), signer)
+        trees = dict(hierarchies or {}) if before is None else built_for(recipes_of(before, hierarchies), before)
+        found = verify_folder(
+            Path(data), original=before, people=columns, hierarchies=trees, population=population
+        )  # fmt: skip
+        return signed(found, Path(data), signer)
     if original is not None:
         raise PolicyError("original is for the folder of a masked or synthetic release", hint="pass the folder")
     if isinstance(data, str | Path):
@@ -407,19 +439,27 @@ def verify(
         if person is not None or household is not None:
             what = "people are shown of the folder of a release, with its original"
             raise PolicyError(what, hint="leave person and household out, or pass the folder and the original")
-        place = parameters.path_of(manifest)
-        return signed(verify_manifest(place, enter(data)[0] if store is None else store), place, signer)
+        place, shown = parameters.path_of(manifest), enter(data)[0] if store is None else store
+        found = verify_manifest(place, shown, population=population, hierarchies=hierarchies)
+        return signed(found, place, signer)
     if signer is not None:
         raise PolicyError("signer is for a release with its folder", hint="pass the folder, or manifest")
-    asked = criteria(require) if require is not None else ()
+    asked = criteria(require, populations=True) if require is not None else ()
+    if population is not None:
+        what = "a criterion about a population names its table itself"
+        raise PolicyError(what, hint="leave population out, or pass the folder of a release")
     if require is None or (quasi is None and not any(c.quasi for c in asked)):
         raise PolicyError("verify needs a release folder, or a table with quasi and require, or with a manifest")
     table = engine_of(data) if store is None else store
     nothing = pl.DataFrame(schema=table.schema())
-    needed = [name for criterion in asked for name in criterion.needs]
+    counting, others_asked = by_population(asked)
+    needed = [name for criterion in others_asked for name in criterion.needs]
     roles = roles_of(nothing, sets_named(quasi, asked), (), sensitive, (), None, needed)
-    sets, promised = sets_required(roles.quasi, asked)
+    sets, promised = sets_required(roles.quasi, others_asked)
     recipes = recipes_of(nothing, hierarchies)
+    if counting:
+        refuse_beside({"person or household": person is not None or household is not None, "wildcard": wildcard})
+        counting = sets_required(sets, counting)[1]
     others = {role: own for role, own in roles.named() if role != "identifying"}
     units = units_of(person, household, nothing.columns, others)
     if units:
@@ -432,8 +472,13 @@ def verify(
         frame = table.sample(table.rows())
         built = built_for(recipes, frame)
         found = verify_table(frame, sets, promised, hierarchies=built, wildcard=wildcard)
-        warn_of_unmeasured(frame, sets, sensitive, promised)
-        return found
-    found = verify_store(table, sets, promised, recipes=recipes, wildcard=wildcard, max_cells=max_cells)
-    warn_of_unmeasured(table, sets, sensitive, promised)
+        rows: Any = RowTable(frame, {}, {})
+        warn_of_unmeasured(frame, sets, sensitive, others_asked)
+    else:
+        found = verify_store(table, sets, promised, recipes=recipes, wildcard=wildcard, max_cells=max_cells)
+        rows = CountedTable(TupleCounts(table, max_cells), {}, {})
+        warn_of_unmeasured(table, sets, sensitive, others_asked)
+    if counting:
+        by_people = verify_people_of(rows, sets, counting, recipes, max_cells)
+        found = replace(found, promises=(*found.promises, *by_people))
     return found

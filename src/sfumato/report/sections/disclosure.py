@@ -28,6 +28,8 @@ PROMISED = {
     "k-anonymity": (IDENTITY,),
     "personal-k-anonymity": (IDENTITY,),
     "k-map": (IDENTITY,),
+    "confident-delta-presence": (ATTRIBUTE,),
+    "delta-presence": (ATTRIBUTE,),  # that somebody is in the table at all is what it says of them
     "average-risk": (IDENTITY,),
     "sample-uniqueness": (IDENTITY,),
     "population-uniqueness": (IDENTITY,),

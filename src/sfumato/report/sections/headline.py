@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sfumato.core.protocols import AGAINST_ORIGINAL, STATED
+from sfumato.core.protocols import AGAINST_ORIGINAL, AGAINST_POPULATION, STATED
 from sfumato.core.wording import NOT_RECORDED, count, number, one_in, percent
 from sfumato.engines.order import INPUT
 from sfumato.losses import LOSSES
@@ -86,7 +86,11 @@ def reach_from(manifest: Manifest, released: pl.DataFrame | TupleCounts | None) 
     return replace(found, masked=steps, synthetic=is_synthetic(manifest), tables=tables)
 
 
-NOT_OF_ROWS = (AGAINST_ORIGINAL, STATED)  # how promises are known that the released rows do not show
+NOT_OF_ROWS = (
+    AGAINST_ORIGINAL,
+    AGAINST_POPULATION,
+    STATED,
+)  # how promises are known that the released rows do not show
 ALTERED = "The data are not those that the manifest describes"
 
 
@@ -131,6 +135,10 @@ MASKED_TOO = (
 COUNTED = (
     "This table was recoded. What it promises of records is proven from the released rows; what it promises of people, "
     "who may have several, its owner has shown against the original."
+)
+OF_POPULATION = (
+    "This table was recoded. What it promises of records is proven from the released rows; what it promises of the "
+    "people of a population is shown with their table."
 )
 RECODED = "This table was recoded, and what it promises of the people in it is proven from the released rows."
 PRIVATE = (
@@ -344,7 +352,7 @@ def head(manifest: Manifest, reach: Reach, standards: Sequence[Profile] = (), st
     proven = reach.promises and not broken and not masked and not look(manifest, "foreign")
     over = tag("p", "Release report", class_="over")
     how = MASKED_TOO if rows(manifest, "steps") else PRIVATE if constructed(manifest) else RECODED
-    how = COUNTED if counted(manifest) else how
+    how = COUNTED if counted(manifest) else OF_POPULATION if rows(manifest, "population", "promises") else how
     kind = tag("p", how, class_="kind") if proven else None
     rest = beyond(reach, standard)
     but = tag("span", marked(rest), class_="but" if rest[0].startswith(",") else None) if rest else None
@@ -381,6 +389,11 @@ def people_lines(manifest: Manifest) -> list[tuple[str, Parts]]:
         if unit.get("released"):
             how = "The released pseudonyms, one for each, show it, and put the records of each together."
         found.append((f"{term} counted", (first, how)))
+    if (people := look(manifest, "population", "rows")) is not None:
+        name = str(look(manifest, "population", "name"))
+        first = f'Promises count the {count(people, "person", "people")} of the population "{name}". '
+        how = "Whoever has its table can show them with the released rows, which alone do not prove them."
+        found.append(("Population counted", (first, how)))
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sfumato.core.protocols import AGAINST_POPULATION
 from sfumato.core.wording import apart, count, number, one_in, percent
 from sfumato.criteria import CRITERIA
 from sfumato.report.charts.svg import bar, bins, histogram, mark
@@ -60,8 +61,13 @@ def _built(promise: Manifest) -> Markup:
 OF_PEOPLE = "The released rows do not tell whose they are: its owner has shown this against the original."
 
 
+OF_POPULATION = "Whoever has the table of the population can show it again; the released rows alone do not tell."
+
+
 def _of_people(promise: Manifest, several: bool) -> Markup:
     """A promise that counts people, never as proven."""
+    if promise.get("how") == AGAINST_POPULATION:
+        return _item(promise, several, "Shown against the population", OF_POPULATION)
     return _item(promise, several, "Shown against the original", OF_PEOPLE)
 
 

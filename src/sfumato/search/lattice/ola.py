@@ -30,6 +30,7 @@ class OLA(Search):
     """
 
     code: ClassVar[str] = "AG_TS"
+    counts_population: ClassVar[bool] = True
     guarantee: ClassVar[str] = "exact"
     traces: ClassVar[tuple[type[Event], ...]] = (
         NodeTried,

@@ -146,6 +146,7 @@ class Optimal(Search):
     """
 
     code: ClassVar[str] = "AG_TS"
+    counts_population: ClassVar[bool] = True
     guarantee: ClassVar[str] = "exact"
     counts_labels: ClassVar[bool] = True
     seconds: Annotated[float | None, Real(0, 1e9, above=True)] = None

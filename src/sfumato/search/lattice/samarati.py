@@ -55,6 +55,7 @@ class Samarati(Search):
     """
 
     code: ClassVar[str] = "AG_TS"
+    counts_population: ClassVar[bool] = True
     guarantee: ClassVar[str] = "k-minimal"
     by: Annotated[str, OneOf(METHODS)] = "tables"
     prefer: Annotated[str, OneOf(PREFERENCES)] = "first"

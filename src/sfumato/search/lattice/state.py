@@ -45,7 +45,7 @@ class NodeCosts:
     def __init__(self, problem: Problem) -> None:
         self.loss = loss = problem.policy.loss
         self.by_label = loss.by_label
-        attributes = problem.attributes
+        attributes, rows = problem.attributes, problem.rows
         shape = len(attributes), max(a.ladder.levels for a in attributes)
         self.full = np.zeros(shape)
         self.least_gap = np.zeros(shape)  # suppressing a row adds at least this
@@ -54,7 +54,9 @@ class NodeCosts:
         self.columns = np.arange(len(attributes))
         tables, at, by_value = [], 0, False
         for i, attribute in enumerate(attributes):
-            count = attribute.categories.count
+            if problem.released:
+                rows = int(problem.released[attribute.name].sum())
+            count = problem.released.get(attribute.name, attribute.categories.count)
             own, gone = (loss.own(attribute), loss.suppressed(attribute)) if loss.by_label else (None, None)
             for level in range(attribute.ladder.levels):
                 gap = np.zeros(len(count))
@@ -63,7 +65,7 @@ class NodeCosts:
                     cost = loss.cost(labels)[labels.of] - own
                     gap = gap if gone is None else gone - cost
                     by_value = by_value or bool((gap != gap[labels.lo][labels.of]).any())
-                    self.full[i, level] = (cost * count).sum() / problem.rows
+                    self.full[i, level] = (cost * count).sum() / rows
                     self.least_gap[i, level] = max(gap.min(), 0.0)
                 tables.append(gap)
                 self.at[i, level] = at
