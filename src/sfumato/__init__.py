@@ -154,6 +154,7 @@ if TYPE_CHECKING:
     from sfumato.search import Refined as Refined
     from sfumato.search import SafePub as SafePub
     from sfumato.search import Samarati as Samarati
+    from sfumato.search import Slicing as Slicing
     from sfumato.search import TopDown as TopDown
     from sfumato.search import TupleSuppression as TupleSuppression
     from sfumato.search.microaggregation import MDAV as MDAV
@@ -195,6 +196,7 @@ if TYPE_CHECKING:
     from sfumato.verbs.compare import CompareWarning as CompareWarning
     from sfumato.verbs.compare import compare as compare
     from sfumato.verbs.explain import explain as explain
+    from sfumato.verbs.fragment import fragment as fragment
     from sfumato.verbs.inspect import inspect as inspect
     from sfumato.verbs.mask import mask as mask
     from sfumato.verbs.measure import attack as attack
@@ -227,6 +229,7 @@ _HOMES = {
     "sfumato.verbs.anonymizer": ("Anonymizer",),
     "sfumato.verbs.baskets": ("anonymize_baskets",),
     "sfumato.verbs.choose": ("choose",),
+    "sfumato.verbs.fragment": ("fragment",),
     "sfumato.verbs.inspect": ("inspect",),
     "sfumato.verbs.mask": ("mask",),
     "sfumato.verbs.synthesize": ("synthesize",),
@@ -304,6 +307,7 @@ _HOMES = {
         "KOptimize",
         "Genetic",
         "Anatomy",
+        "Slicing",
         "Annealing",
         "ForestSuppression",
         "GreedySuppression",

@@ -33,6 +33,7 @@ def test_the_commands() -> None:
         "stream",
         "pseudonyms",
         "baskets",
+        "fragment",
         "republish",
         "verify",
         "sign",

@@ -41,6 +41,21 @@ def test_taken_apart_and_verified(run: Run, patients: Path, tmp_path: Path) -> N
     assert run("verify", "out").code == 1
 
 
+def test_sliced_and_verified(run: Run, patients: Path, tmp_path: Path) -> None:
+    asked = [*ASKED[:-1], "slicing c=2 alpha=1 seed=1"]
+    done = run("anonymize", patients, *asked, *TWO, "-o", "out")
+    assert done.code == 0, done.err
+    assert "2 tables: slice_1 with" in done.out
+    assert "holds  l-diverse-slicing (attribute=disease, l=2)" in done.out
+    assert run("verify", "out").code == 0
+    assert run("anonymize", patients, *asked, *TWO, "-o", "again").code == 0
+    assert (tmp_path / "out" / "sensitive.csv").read_bytes() == (tmp_path / "again" / "sensitive.csv").read_bytes()
+    lines = (tmp_path / "out" / "sensitive.csv").read_text().splitlines()
+    (tmp_path / "out" / "sensitive.csv").write_text("\n".join([lines[0], *lines[:0:-1]]) + "\n")
+    assert run("verify", "out").code == 1
+    assert "alpha leaves no column" in run("anonymize", patients, *ASKED[:-1], "slicing alpha=4", *TWO, "-o", "no").err
+
+
 def test_as_json_by_a_policy_file_and_the_same_again(run: Run, patients: Path, tmp_path: Path) -> None:
     policy = f"""
 [input]
@@ -84,6 +99,30 @@ def test_what_makes_no_sense_writes_nothing(
     done = run("anonymize", patients, *ASKED, *more, "-o", "out")
     assert (done.code, said in done.err) == (2, True), done.err
     assert not (tmp_path / "out").exists()
+
+
+def test_slicing_in_a_policy_file(run: Run, patients: Path, tmp_path: Path) -> None:
+    (tmp_path / "policy.toml").write_text(f"""
+[input]
+path = "{patients}"
+[roles]
+identifying = ["name"]
+quasi = ["age", "zip", "sex"]
+sensitive = ["disease"]
+[[require]]
+model = "distinct-l-diversity"
+attribute = "disease"
+l = 2
+[search]
+method = "slicing"
+c = 3
+alpha = 1
+seed = 3
+suppression = 0.5
+[output]
+path = "one"
+""")
+    assert run("anonymize", "policy.toml", "--json").json["tables"].keys() == {"slice_1", "slice_2", "sensitive"}
 
 
 def test_signed(run: Run, patients: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
+from datetime import date
 from math import exp, log
 
 import polars as pl
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.errors import ColumnError, PolicyError
+from sfumato.release.people import warn_of_repeats
 from tests.fuzz import examples
 
 VISITS = {
@@ -135,3 +138,21 @@ def test_no_choice_of_a_value_per_person_is_worse_than_what_is_measured(rows: li
         once = pl.DataFrame(table).unique(["age", "p"])
         rowwise = sf.verify(once, quasi=["age"], require=require, sensitive=["ill"])
         assert [one.measured for one in rowwise.promises] == pytest.approx([k, distinct, varied, share])
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        (["a", "a", "b", "b"], True),
+        ([1, 1, 2, 2], True),
+        ([70.5, 70.5, 81.0, 81.0], False),  # two people may weigh the same
+        ([date(1970, 1, 1)] * 2 + [date(1980, 1, 1)] * 2, False),
+    ],
+)
+def test_what_may_name_a_person_is_warned_of_where_it_repeats(values, told):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_repeats(pl.DataFrame({"who": values}), ["who"])
+    said = [one.message.told_in("file") for one in caught]
+    assert [text.endswith('with "who" named as person, people are counted') for text in said] == [True] * told
+    assert all('person="who" counts people' in str(one.message) for one in caught)

@@ -181,6 +181,9 @@ def test_reports_of_several_tables_are_italian_where_the_manifest_asks_for_it() 
     groups = sf.levels({"flu": "A", "ulcer": "B", "asthma": "A", "cold": "A"})
     made = [
         sf.anonymize(TABLE.select("age", "zip", "disease"), **asked, search="anatomy"),
+        sf.anonymize(TABLE.select("age", "zip", "disease"), **asked, search="slicing"),
+        sf.fragment(TABLE.select("age", "disease"), constraints=[["age", "disease"]], k=2),
+        sf.fragment(TABLE.select("age", "disease", "zip"), constraints=[["age", "disease"], ["zip"]]),
         sf.anonymize_baskets(TABLE, basket="zip", item="disease", k=2, m=2, hierarchy=groups),
     ]
     missing = Missing()

@@ -49,7 +49,7 @@ class Watched:
     page: Any
     faults: list[str] = field(default_factory=list)
 
-    def accessible(self, rest: int = 500) -> list[str]:
+    def accessible(self, rest: int = 150) -> list[str]:
         """Serious faults that axe-core finds, after so many milliseconds."""
         self.page.mouse.move(0, 0)
         self.page.wait_for_timeout(rest)
@@ -107,19 +107,9 @@ def place(locator: Any) -> Any:
 
 
 def choose(page: Any, label: str, option: str) -> None:
-    """Take an option of a select; opened again, as a person would, where the page was drawn anew under it."""
-    from playwright.sync_api import TimeoutError
-
-    wanted = page.get_by_role("option", name=option, exact=True)
-    for _ in range(10):
-        try:
-            page.get_by_label(label, exact=True).click(timeout=10_000)
-            wanted.click(timeout=5_000)
-        except TimeoutError as error:
-            missing = error
-            continue
-        return
-    raise missing
+    """Take an option of a select, in a page that is in front: one behind another draws no list."""
+    page.get_by_label(label, exact=True).click()
+    page.get_by_role("option", name=option, exact=True).click()
 
 
 def counted(page: Any, found: Any, number: int) -> None:

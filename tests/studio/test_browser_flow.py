@@ -112,7 +112,7 @@ def test_a_table_of_a_database(page, tmp_path):
         base.execute("CREATE TABLE patients (age INTEGER, zip TEXT, disease TEXT)")
         rows = [(20 + i * 7 % 60, f"{80410 + i % 9}", ("flu", "cold", "gout")[i % 3]) for i in range(300)]
         base.executemany("INSERT INTO patients VALUES (?, ?, ?)", rows)
-    page.get_by_label("Name of the project").fill("Ward")
+    page.get_by_label("Name of the project").fill(f"Ward {tmp_path.name}")  # another one where it is tried again
     page.get_by_role("button", name="Create").click()
     page.get_by_role("tab", name="Database").click()
     page.get_by_label("Address of the database, or its file").fill(str(tmp_path / "ward.sqlite"))
@@ -128,7 +128,7 @@ def test_a_table_of_a_database(page, tmp_path):
 
 def test_a_file_is_dropped_and_two_tabs_see_one_project(page, tmp_path):
     pl.DataFrame({"age": [20 + i % 50 for i in range(60)], "note": ["a"] * 60}).write_csv(tmp_path / "dropped.csv")
-    page.get_by_label("Name of the project").fill("Tabs")
+    page.get_by_label("Name of the project").fill(f"Tabs {tmp_path.name}")
     page.get_by_label("Name of the project").press("Enter")
     area = page.locator(".drop", has_text="CSV, Excel")
     box = place(area)
@@ -142,17 +142,27 @@ def test_a_file_is_dropped_and_two_tabs_see_one_project(page, tmp_path):
     step(page, "Roles")
     other = page.context.new_page()
     other.goto(page.url)
+    page.bring_to_front()
     choose(page, "Role of note", "insensitive")
-    other.get_by_text("1 columns have no role yet").wait_for()  # the other tab was drawn again
+    page.get_by_label("Role of age", exact=True).click()  # its list stays open, whatever is drawn
+    page.get_by_text("1 column has no role yet").wait_for()
+    other.get_by_text("1 column has no role yet").wait_for()  # the other tab was drawn again
+    other.bring_to_front()
+    choose(other, "Role of note", "sensitive")
+    other.get_by_role("button", name="Undo").click()
     choose(other, "Role of age", "quasi-identifying")
-    page.get_by_text("Every column has a role.").wait_for()
+    other.get_by_text("Every column has a role.").wait_for()
+    page.bring_to_front()
+    assert page.get_by_role("option").count() == 7
+    page.keyboard.press("Escape")
+    page.get_by_text("Every column has a role.").wait_for()  # now it was drawn again
     page.get_by_role("button", name="Undo").click()
-    other.get_by_text("1 columns have no role yet").wait_for()
+    other.get_by_text("1 column has no role yet").wait_for()
     other.close()
 
     step(page, "Promises")
     page.go_back()
-    page.get_by_text("1 columns have no role yet").wait_for()
+    page.get_by_text("1 column has no role yet").wait_for()
     page.go_forward()
     page.locator("h1", has_text="What you promise").wait_for()
     page.reload()

@@ -26,6 +26,7 @@ from sfumato.studio.tasks import data, roles
 from sfumato.studio.texts import Texts
 from sfumato.studio.uploads import receive, safe_name
 from sfumato.studio.views.data import input_of
+from sfumato.studio.views.roles import role_of, with_role
 from tests.postgres import run
 
 SECRET = "Kaltenbrunn"
@@ -327,3 +328,11 @@ def test_columns_are_inspected_once_whatever_roles_are_given(folder, monkeypatch
     assert roles.inspected(given, quiet) == first
     assert [one["name"] for one in first["columns"]] == [MARKUP, "age", "born"]
     assert len(calls) == 1
+
+
+def test_a_role_of_one_column_is_taken_from_another():
+    policy = {"roles": {"quasi": ["age"], "person": "name", "weight": "w"}}
+    assert [role_of(policy, name) for name in ("age", "name", "w", "town")] == ["quasi", "person", "weight", None]
+    changed = with_role(policy, "age", "person")
+    assert changed == {"roles": {"person": "age", "weight": "w"}}
+    assert [role_of(with_role(changed, "age", "household"), name) for name in ("age", "name")] == ["household", None]

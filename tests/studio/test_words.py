@@ -32,6 +32,8 @@ NOT_SHOWN = {
     "studio/server.py", "criteria/audit.py", "criteria/named.py", "hierarchies/spec.py", "policyfile/dump.py",
     "policyfile/baskets.py", "policyfile/stream.py", "search/mondrian/goals.py", "pseudonyms/rotation.py",
     "synthetic/combining.py", "synthetic/model.py",
+    "policyfile/fragments.py", "pseudonyms/sealed_cells.py", "search/fragments/slicing.py",
+    *(f"criteria/sets/{name}.py" for name in ("fragmentation", "l_diverse_slicing", "loose_association")),
 }  # fmt: skip
 ERRORS = {name for name in vars(errors) if isinstance(getattr(errors, name), type)} - {"MissingExtra", "Path"}
 PROGRESS = {"report_progress", "progress", "report"}

@@ -17,6 +17,7 @@ from sfumato.cli.demo import demo
 from sfumato.cli.dp import dp
 from sfumato.cli.exits import INTERRUPTED, interrupts, quiet_pipe, told
 from sfumato.cli.explain import explain
+from sfumato.cli.fragment import fragment
 from sfumato.cli.inspect import inspect_table
 from sfumato.cli.lattice import lattice
 from sfumato.cli.mask import mask
@@ -53,6 +54,7 @@ for name, command in (
     ("stream", stream),
     ("pseudonyms", pseudonyms),
     ("baskets", baskets),
+    ("fragment", fragment),
     ("republish", republish),
     ("verify", verify),
     ("sign", sign),

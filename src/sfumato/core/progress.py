@@ -174,6 +174,11 @@ class _Report:
         return _nobody, ()
 
 
+def heard(progress: Progress) -> bool:
+    """Whether somebody looks at what is told, so that it is worth to be put into words."""
+    return (progress.progress if isinstance(progress, _Report) else progress) is not quiet
+
+
 def _nobody() -> Progress:
     return quiet
 

@@ -160,11 +160,14 @@ MODELS: dict[str, type[PolicyTable]] = {
 TABLES = ("input", "roles", "hierarchies", "levels", "require", "mask", "search", "synthesis", "output", "about")
 BASKETS = ("basket", "item", "k", "m", "h", "p", "private", "hierarchy", "search", "quasi", "class_size")
 STREAM = ("delay", "search", "state", "domains", "ends", "seed", "once", "finish", "poll")
+FRAGMENTS = ("constraints", "singletons", "key", "k", "between", "suppression", "insensitive", "rest", "seed")
 WHEN = ("before", "after")  # the search
 FLAGS: Mapping[Key, str] = {  # the flag that sets a key: mostly of its name
     **{(table, key): f"--{key.replace('_', '-')}" for table, model in MODELS.items() for key in model.model_fields},
     **{("baskets", key): "--" + key.replace("_", "-") for key in BASKETS},
     **{("stream", key): f"--{key}" for key in STREAM},
+    **{("fragments", key): f"--{key}" for key in FRAGMENTS},
+    ("fragments", "constraints"): "--constraint",
     ("roles", "time"): "--time",
     ("input", "path"): "the data file",
     ("input", "format"): "the command line",

@@ -10,6 +10,7 @@ from sfumato.pseudonyms.key_file import KeyFile, new
 from sfumato.pseudonyms.keyed_tokens import KeyedTokens
 from sfumato.pseudonyms.random_tokens import RandomTokens
 from sfumato.pseudonyms.rotation import renew, reverse, rotate
+from sfumato.pseudonyms.sealed_cells import unseal
 from sfumato.pseudonyms.substitution import Substitution
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "renew",
     "reverse",
     "rotate",
+    "unseal",
 ]
 
 PSEUDONYMS: Registry[Masker] = Registry(

@@ -1,10 +1,11 @@
-"""Values as they are in one table, sensitive values by groups in another: what a search that `fragments` decided."""
+"""Values as they are in several tables, joined by groups of rows alone: what a search that `fragments` decided."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
 from itertools import count
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,7 +13,7 @@ import polars as pl
 from sfumato.core.fingerprint import key
 from sfumato.core.microdata import Microdata, microdata
 from sfumato.core.printed import with_texts
-from sfumato.criteria.sets import FrequencyLDiversity
+from sfumato.criteria.sets import FrequencyLDiversity, LDiverseSlicing
 from sfumato.criteria.sets.published import TableLink
 from sfumato.engines.memory.table import forget_others
 from sfumato.engines.order import CANONICAL, arrangement, numbered
@@ -23,9 +24,10 @@ from sfumato.release.release_set import ReleaseSet, SetTable, in_order, make_set
 from sfumato.release.request import Request, check_size, refuse_empty
 from sfumato.search import search_name
 from sfumato.search.fragments.anatomy import asked_of
-from sfumato.search.problem import Fragments, Problem, Solution, counted, deal
+from sfumato.search.fragments.slicing import Slicing
+from sfumato.search.problem import Fragments, Problem, Slices, Solution, counted, deal
 
-QUASI, SENSITIVE = "quasi", "sensitive"  # the tables
+QUASI, SENSITIVE, SLICE = "quasi", "sensitive", "slice"  # the tables
 MADE_BY = "fragments"
 DRAWN = f"{RESERVED_PREFIX}drawn"
 
@@ -41,19 +43,28 @@ def make_fragments(engine: Engine, request: Request, to: Folder | Table | None) 
     refuse_empty(rows, (*policy.columns, *policy.needs))
     check_size(policy, rows.height)
     report_progress("reading the columns", None)
-    wanted = dict.fromkeys(policy.columns, "quasi") | dict.fromkeys(policy.needs, "sensitive")
+    columns = policy.columns
+    if isinstance(request.search, Slicing):  # all columns are clustered
+        columns = (*columns, *(name for name in request.released if name not in (*columns, *policy.needs)))
+    wanted = dict.fromkeys(columns, "quasi") | dict.fromkeys(policy.needs, "sensitive")
     micro = microdata(rows, wanted, {}, coded=engine.coded)
     search = request.search if request.search.seed is not None else replace(request.search, seed=request.seed)
     solution, group = _solve(replace(request, search=search), micro, rows)
     report_progress("taking the table apart", None)
     kept = np.flatnonzero(group >= 0)
-    frames, number = _taken_apart(rows, request, micro, attribute, group, kept)
+    promise: Any
+    if isinstance(solution.recoding, Slices):
+        frames, number = _sliced(rows, request, solution.recoding, attribute, group, kept)
+        promise, called = LDiverseSlicing(attribute, l), "buckets"
+    else:
+        frames, number = _taken_apart(rows, request, micro, attribute, group, kept)
+        promise, called = FrequencyLDiversity(attribute, l), "groups"
     report_progress("verifying", None)
     found = make_set(
         MADE_BY,
-        [_native(engine, *one) for one in frames],
-        [TableLink("join", (QUASI, SENSITIVE), (number,))],
-        [FrequencyLDiversity(attribute, l)],
+        [native_table(engine, *one) for one in frames],
+        [TableLink("join", tuple(name for name, *_ in frames), (number,))],
+        [promise],
         policy={
             "identifying": list(request.roles.identifying),
             "quasi": list(policy.columns),
@@ -64,7 +75,7 @@ def make_fragments(engine: Engine, request: Request, to: Folder | Table | None) 
         },
         method={
             "search": search_name(request.search),
-            "groups": int(group.max()) + 1,
+            called: int(group.max()) + 1,
             "suppressed": solution.verdict.suppressed,
             "suppression_limit": policy.limit(rows.height),
             "reproducible": solution.reproducible,
@@ -84,33 +95,28 @@ def make_fragments(engine: Engine, request: Request, to: Folder | Table | None) 
 
 def _solve(request: Request, micro: Microdata, rows: pl.DataFrame) -> tuple[Solution, np.ndarray]:
     """What was decided, and the group of each row, -1 for those that are suppressed."""
-    policy = request.policy
-    cells, cell_of_row = counted(micro, policy.columns, policy.needs, jointly=True)
-    attributes = tuple(micro.attribute(name) for name in policy.columns)
+    policy, attributes = request.policy, tuple(a for a in micro.schema if a.role == "quasi")
+    columns = tuple(a.name for a in attributes)
+    cells, cell_of_row = counted(micro, columns, policy.needs, jointly=True)
     request.report_progress("searching", None)
     problem = Problem(attributes, cells, policy, micro.rows, request.levels, request.report_progress)
     solution: Solution = request.search(problem)
     assert isinstance(solution.recoding, Fragments)
-    assert solution.recoding.split is not None
-    others = [name for name in request.released if name not in policy.columns and name not in policy.needs]
-    alike = numbered(rows, others) if others else np.zeros(rows.height, np.int64)
-    piece = deal(cell_of_row, solution.recoding.split, alike)
+    piece = cell_of_row
+    if solution.recoding.split is not None:
+        others = [name for name in request.released if name not in columns and name not in policy.needs]
+        alike = numbered(rows, others) if others else np.zeros(rows.height, np.int64)
+        piece = deal(cell_of_row, solution.recoding.split, alike)
     return solution, solution.recoding.class_of_cell[piece]
 
 
 def _taken_apart(
     rows: pl.DataFrame, request: Request, micro: Microdata, attribute: str, group: np.ndarray, kept: np.ndarray
 ) -> tuple[list[tuple[str, pl.DataFrame, dict[str, str], np.ndarray | None]], str]:
-    """Both tables with the roles of their columns and the rows of the input that they show, and the column of groups.
-
-    Groups have numbers of one length, so that they stand in order as texts, too.
-    """
-    number = _unused("group", rows.columns)
-    often = _unused("count", [*rows.columns, number])
-    groups, first = int(group.max()) + 1, 1
-    while groups > 9 * first:
-        first *= 10
-    numbers = pl.Series(number, group[kept] + first)
+    """Both tables, with the roles of their columns and the rows of the input that they show; the column of groups."""
+    number = unused_name("group", rows.columns)
+    often = unused_name("count", [*rows.columns, number])
+    numbers = group_numbers(number, group[kept])
     beside = [name for name in request.released if name != attribute]
     quasi = forget_others(pl.DataFrame([numbers, *(rows.get_column(name).gather(kept) for name in beside)]))
     places = arrangement(quasi, quasi.columns)
@@ -132,9 +138,43 @@ def _taken_apart(
     ], number
 
 
+def group_numbers(name: str, group: np.ndarray) -> pl.Series:
+    """The numbers of groups, all of one length, so that they stand in order as texts, too.
+
+    >>> group_numbers("group", np.array([9, 0]))[0], group_numbers("group", np.array([8, 0]))[0]
+    (19, 9)
+    """
+    groups, first = int(group.max()) + 1, 1
+    while groups > 9 * first:
+        first *= 10
+    return pl.Series(name, group + first)
+
+
+def _sliced(
+    rows: pl.DataFrame, request: Request, slices: Slices, attribute: str, group: np.ndarray, kept: np.ndarray
+) -> tuple[list[tuple[str, pl.DataFrame, dict[str, str], np.ndarray | None]], str]:
+    """A table for each group of columns, with the number of the bucket. Each stands in canonical order by itself, so
+    that nothing is left of which rows of a bucket belong together."""
+    number = unused_name("bucket", rows.columns)
+    numbers = group_numbers(number, group[kept])
+    quasi = request.policy.columns
+    role = {name: "quasi" if name in quasi else "insensitive" for name in request.released} | {attribute: "sensitive"}
+    frames = []
+    for i, columns in enumerate(slices.columns, 1):
+        held = [name for name in request.released if name in columns]
+        frame = forget_others(pl.DataFrame([numbers, *(rows.get_column(name).gather(kept) for name in held)]))
+        places = arrangement(frame, frame.columns)
+        name = SENSITIVE if attribute in columns else f"{SLICE}_{i}"
+        roles = {number: "group", **{name: role[name] for name in held}}
+        frames.append((name, frame[places], roles, kept[places] if i == 1 else None))
+    return frames, number
+
+
 def rejoined(release: ReleaseSet, seed: int) -> pl.DataFrame:
-    """The rows with a sensitive value each, dealt at random within their group: all that the tables tell of who has
-    which; rows stand as in the first table."""
+    """The rows with a sensitive value each, dealt at random within their group, or of slices what else is beside the
+    first: all that the tables tell of what belongs together; rows stand as in the first table."""
+    if any(isinstance(promise, LDiverseSlicing) for promise in release.promises):
+        return _rejoined_slices(release, seed)
     quasi, sensitive = (part.frame for part in release.parts)
     number, attribute, often = sensitive.columns
     values = sensitive.select(pl.col(attribute).repeat_by(often).explode(), pl.col(number).repeat_by(often).explode())
@@ -148,17 +188,30 @@ def rejoined(release: ReleaseSet, seed: int) -> pl.DataFrame:
     return quasi.drop(number).with_columns(values.get_column(attribute).gather(dealt))
 
 
-def _unused(name: str, taken: Collection[str]) -> str:
+def _rejoined_slices(release: ReleaseSet, seed: int) -> pl.DataFrame:
+    first, *others = (part.frame for part in release.parts)
+    number, rng = first.columns[0], np.random.default_rng(seed)
+    columns = [*first.drop(number).iter_columns()]
+    for frame in others:  # all stand by the number of the bucket, which have as many rows in each
+        mixed = frame.select(pl.col(number), pl.Series(DRAWN, rng.random(frame.height)))
+        order = mixed.select(pl.arg_sort_by(number, DRAWN)).to_series()
+        columns += frame.drop(number)[order].iter_columns()
+    return pl.DataFrame(columns)
+
+
+def unused_name(name: str, taken: Collection[str]) -> str:
     """A name for a column that no other has.
 
-    >>> _unused("group", ["age"]), _unused("group", ["group", "group_2"])
+    >>> unused_name("group", ["age"]), unused_name("group", ["group", "group_2"])
     ('group', 'group_3')
     """
     tried = (name if i == 1 else f"{name}_{i}" for i in count(1))
     return next(one for one in tried if one not in taken)
 
 
-def _native(engine: Engine, name: str, frame: pl.DataFrame, roles: dict[str, str], rows: np.ndarray | None) -> SetTable:
+def native_table(
+    engine: Engine, name: str, frame: pl.DataFrame, roles: dict[str, str], rows: np.ndarray | None
+) -> SetTable:
     """A table of the set, handed back as the kind of frame that came in."""
     plain = with_texts(frame, engine.schema())
     return SetTable(name, plain, roles, lambda: engine.as_given(plain, rows))
@@ -186,4 +239,4 @@ def _refuse(engine: Engine, request: Request) -> None:
     }
     if wrong := [what for what, there in asked.items() if there]:
         hint = "leave it out, or take a search that generalises"
-        raise PolicyError(f"{name} publishes values as they are, in two tables", got=wrong[0], hint=hint)
+        raise PolicyError(f"{name} publishes values as they are, in several tables", got=wrong[0], hint=hint)

@@ -40,12 +40,25 @@ OFTEN = 0.2  # of the rows: where so many share a value of a column that names p
 class RepeatedPersonWarning(UserWarning):
     """A column that tells who somebody is has values that many rows share, and nobody said that people are counted."""
 
+    def __init__(self, what: str, column: str) -> None:
+        super().__init__(f'{what}: person="{column}" counts people')
+        self.in_file = f'{what}: with "{column}" named as person, people are counted'
+
+    def told_in(self, words: str) -> str:
+        """In the words of Python, or of a policy file."""
+        return self.in_file if words == "file" else str(self)
+
+
+def may_name(kind: pl.DataType) -> bool:
+    """Whether values of a type may say whose a row is: two people may weigh the same, or be born on one day."""
+    return not (kind.is_float() or kind.is_decimal() or kind.is_temporal())
+
 
 def warn_of_repeats(frame: pl.DataFrame, identifying: Iterable[str]) -> None:
     """Name in a warning the identifying columns by which people seem to have several rows."""
     found = []
     for name in identifying:
-        if frame.schema[name].is_float() or frame.schema[name].is_temporal():  # a weight or a date names nobody
+        if not may_name(frame.schema[name]):
             continue
         times = frame.get_column(name).drop_nulls().value_counts(name="rows").get_column("rows")
         several = int(times.filter(times > 1).sum())
@@ -54,7 +67,7 @@ def warn_of_repeats(frame: pl.DataFrame, identifying: Iterable[str]) -> None:
     if found:
         listed = ", ".join(f'"{name}" (up to {most} rows share a value)' for name, most in found)
         what = f"people seem to have several rows, by {listed}. Classes are of rows, and may be fewer people"
-        warn(RepeatedPersonWarning(f'{what}: person="{found[0][0]}" counts people'))
+        warn(RepeatedPersonWarning(what, found[0][0]))
 
 
 @dataclass(frozen=True)

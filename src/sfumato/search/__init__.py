@@ -22,6 +22,7 @@ from sfumato.search.cuts.genetic import Genetic
 from sfumato.search.cuts.k_optimize import KOptimize
 from sfumato.search.cuts.tds import TDS
 from sfumato.search.fragments.anatomy import Anatomy
+from sfumato.search.fragments.slicing import Slicing
 from sfumato.search.iterated.iterated import Iterated
 from sfumato.search.lattice.datafly import Datafly
 from sfumato.search.lattice.incognito import Incognito
@@ -71,6 +72,7 @@ __all__ = [
     "RefinedMicroaggregation",
     "SafePub",
     "Samarati",
+    "Slicing",
     "TopDown",
     "TupleSuppression",
     "refuse_trace",
@@ -117,6 +119,7 @@ _OURS: dict[str, Variant[Search]] = {
         RefinedMicroaggregation, example=RefinedMicroaggregation(), cite="Kirkpatrick et al. 1983"
     ),
     "anatomy": Variant(Anatomy, example=Anatomy(), cite="Xiao and Tao 2006"),
+    "slicing": Variant(Slicing, example=Slicing(), cite="Li et al. 2012"),
 }
 SEARCHES = Registry("searches", "search", (Search,), _OURS)
 

@@ -15,7 +15,7 @@ from sfumato.core.keys import first_of
 from sfumato.core.labels import Labels, at_level
 from sfumato.core.microdata import Attribute, Microdata, microdata
 from sfumato.core.policy import ClassStatistics, Policy, Verdict, check, class_statistics, label_losses
-from sfumato.core.progress import Progress, SearchMessage, quiet
+from sfumato.core.progress import Progress, SearchMessage, heard, quiet
 from sfumato.core.wording import Described, count, number
 from sfumato.errors import Infeasible, PolicyError
 from sfumato.search.events import LabelsGiven, Record, Trace
@@ -40,7 +40,9 @@ class Problem:
 
     def report(self, message: str, share: float | None, loss: float | None, suppressed: int | None = None) -> None:
         """Tell how far a search is, and of its best solution so far, if any, the loss and the suppressed rows."""
-        self.progress(message if loss is None else SearchMessage(message, loss, suppressed), share)
+        if loss is not None and heard(self.progress):
+            message = SearchMessage(message, loss, suppressed)
+        self.progress(message, share)
 
     @property
     def sets(self) -> tuple[tuple[int, ...], ...]:
@@ -85,6 +87,13 @@ class Partition:
 @dataclass(frozen=True, eq=False)
 class Fragments(Partition):
     """Classes whose values stay as they are, without labels: they are published apart, joined by the class only."""
+
+
+@dataclass(frozen=True, eq=False)
+class Slices(Fragments):
+    """Classes of which groups of columns are published apart, each as it is; the last group has the sensitive one."""
+
+    columns: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)

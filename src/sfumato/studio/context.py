@@ -27,10 +27,12 @@ PREFERENCES = "preferences.json"
 
 @dataclass(eq=False)
 class Drawn:
-    """What a page shows: the step that it was drawn from, and how many later ones of its own it shows already."""
+    """What a page shows: the step that it was drawn from, how many later ones of its own it shows already, and whether
+    the list of a field is open, which would vanish if the page were drawn again beneath it."""
 
     step: int = 0
     own: int = 0
+    choosing: bool = False
     closed: bool = False
 
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
+from typing import Any
 
 from nicegui import ui
 
@@ -14,6 +15,15 @@ from sfumato.studio.project import Project
 from sfumato.studio.texts import LANGUAGES
 
 STYLE = files("sfumato.studio").joinpath("studio.css").read_text(encoding="utf-8")
+# NiceGUI marks the page while the list of a select is open.
+CHOOSING = """<script>{
+  const page = document.documentElement;
+  let last = false;
+  new MutationObserver(() => {
+    const open = page.classList.contains('nicegui-select-popup-open');
+    if (open !== last) emitEvent('choosing', last = open);
+  }).observe(page, {attributeFilter: ['class']});
+}</script>"""
 COLOURS = {"primary": "#35685f", "secondary": "#6a635b", "accent": "#35685f", "positive": "#35685f",
            "negative": "#9c3324", "warning": "#8a5a00", "info": "#2f5d8a", "dark": "#23201d",
            "dark_page": "#1b1917"}  # fmt: skip
@@ -96,6 +106,12 @@ def on_change(project: Project, action: Callable[[], object]) -> None:
 
     project.listeners.add(changed)
     client.on_delete(lambda: project.listeners.discard(changed))
+
+
+def on_choosing(action: Callable[[Any], object]) -> None:
+    """Do something whenever the list of a select opens or closes on this page."""
+    ui.add_head_html(CHOOSING)
+    ui.on("choosing", action)
 
 
 def _step(context: PageContext, name: str, icon: str, number: int, current: bool) -> None:

@@ -169,7 +169,7 @@ def anonymize(
     Returns
     -------
     A `Release`, a `Recoded` one: its `data` is a frame of the kind that came in, or what was made elsewhere. With
-    search="anatomy" a `ReleaseSet`, whose `tables` are two of them.
+    search="anatomy" or "slicing" a `ReleaseSet`, whose `tables` are two of them or more.
 
     Raises
     ------

@@ -339,12 +339,13 @@ class _Task:
         }
 
     def taken_apart(self, release: ReleaseSet) -> Row:
-        """The figures of a release in two tables, as readers put them together: to a row any value of its group."""
+        """The figures of a release in several tables, as readers put them together: to a row any value of its group."""
         rows = release.rows
         table = rejoined(release, self.seed or 0).select(
             n for n in self.frame.columns if n not in self.roles.identifying
         )
-        held = tuple(self.roles.sensitive)
+        shown = release.parts[0].frame.columns
+        held = tuple(name for name in table.columns if name not in shown)  # which were put beside the first table
         case = replace(self.case(table, rows), perturbed=held, sampled=table.height < self.frame.height)
         verdict = release.solution.verdict
         return {

@@ -11,20 +11,26 @@ from typing import Any
 from sfumato.core.forms import make_variant
 from sfumato.core.protocols import SetPromise
 from sfumato.core.registry import Registry, Variant
+from sfumato.criteria.sets.fragmentation import Fragmentation
 from sfumato.criteria.sets.frequency_l_diversity import FrequencyLDiversity
 from sfumato.criteria.sets.hkp_coherence import HKPCoherence
 from sfumato.criteria.sets.kkm_anonymity import KKMAnonymity
 from sfumato.criteria.sets.km_anonymity import KMAnonymity
+from sfumato.criteria.sets.l_diverse_slicing import LDiverseSlicing
+from sfumato.criteria.sets.loose_association import LooseAssociation
 from sfumato.criteria.sets.m_invariance import MInvariance
 from sfumato.criteria.sets.m_uniqueness import MUniqueness
 from sfumato.criteria.sets.view_k_anonymity import ViewKAnonymity
 
 __all__ = [
     "SET_PROMISES",
+    "Fragmentation",
     "FrequencyLDiversity",
     "HKPCoherence",
     "KKMAnonymity",
     "KMAnonymity",
+    "LDiverseSlicing",
+    "LooseAssociation",
     "MInvariance",
     "MUniqueness",
     "ViewKAnonymity",
@@ -40,6 +46,35 @@ _OURS: tuple[Variant[SetPromise], ...] = (
         stops="Learning the sensitive value of a person whose row is found, from the group that it is in.",
         leaves="Rows stand as they are: that a person is in the table, and all else of the row, is known. Where values "
         "go with quasi-identifiers, a model learnt of both tables guesses better than 1/l (deFinetti attack).",
+    ),
+    Variant(
+        LDiverseSlicing,
+        example=LDiverseSlicing("disease", 3),
+        cite="Li et al. 2012",
+        words="l-diverse slicing",
+        stops="Learning the sensitive value of a person from all that else is known of them, or from the bucket that "
+        "they are in.",
+        leaves="Values stand as they are: which of them a bucket has is known, and often that a person is in the "
+        "table. Where values go with quasi-identifiers, a model learnt of the tables guesses better than 1/l.",
+    ),
+    Variant(
+        Fragmentation,
+        example=Fragmentation([["name", "disease"], ["ssn"]]),
+        cite="Ciriani et al. 2010",
+        words="Confidentiality constraints",
+        stops="Reading who has what, where several columns tell it together: no table shows all of them, and nothing "
+        "joins the tables.",
+        leaves="Each fragment stands as it is, and tells who is in the table where its columns do. What nearly "
+        "everybody has is known of each without joining, and columns that depend on each other join their fragments.",
+    ),
+    Variant(
+        LooseAssociation,
+        example=LooseAssociation([["name", "disease"]], 4),
+        cite="De Capitani di Vimercati et al. 2010",
+        words="k-loose association",
+        stops="Learning from the groups which row of one fragment belongs to which of the other.",
+        leaves="Who knows what some people of a group have learns more of the rest. Where values of two fragments go "
+        "together, a model learnt of the groups guesses better than 1/k.",
     ),
     Variant(
         KMAnonymity,

@@ -10,7 +10,15 @@ import polars as pl
 from sfumato.criteria.audit import Groups
 from sfumato.errors import PolicyError
 
-ROLES = ("quasi", "sensitive", "insensitive", "group", "count", "item")  # of the columns of a published table
+ROLES = (
+    "quasi",
+    "sensitive",
+    "insensitive",
+    "group",
+    "count",
+    "item",
+    "encrypted",
+)  # of the columns of a published table
 LINKS = ("join", "same people", "earlier release")
 
 

@@ -21,7 +21,7 @@ from sfumato.search.problem import CellSplit, Fragments, Problem, Solution
 
 @dataclass(frozen=True)
 class Anatomy(Search):
-    """Put rows of different sensitive values into groups, which are published in two tables (_TS, approximation).
+    """Put rows with different sensitive values into groups, and publish these values apart (_TS, approximation).
 
     Rows lie in a bucket for each value. While l buckets have rows, a group takes a row of each of the l that have the
     most; each row that is left goes to a group that lacks its value. Which rows, and which group, is drawn at random.
@@ -54,7 +54,7 @@ class Anatomy(Search):
         suppressed = problem.rows - int(np.minimum(number, most).sum())
         if suppressed > min(problem.limit, problem.rows - 1):
             raise _infeasible(problem, attribute, l, int(number.max()), suppressed)
-        rng = stream_of(self.seed, _mark(problem, value), "anatomy").generator()
+        rng = stream_of(self.seed, mark_of(problem, value), "anatomy").generator()
         cell = np.repeat(np.arange(len(cells)), cells.count)  # a piece for each row
         order = rng.permutation(len(cell))
         small = value.astype(np.min_scalar_type(len(number)))  # few digits are sorted faster
@@ -119,7 +119,7 @@ def _infeasible(problem: Problem, attribute: str, l: int, largest: int, suppress
     )
 
 
-def _mark(problem: Problem, value: np.ndarray) -> str:
+def mark_of(problem: Problem, value: np.ndarray) -> str:
     """What the draw depends on beside the seed: the table, in whatever order its rows stand, so that no other is dealt
     alike."""
     cells, digest = problem.cells, hashlib.sha256()

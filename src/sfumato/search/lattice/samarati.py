@@ -151,7 +151,7 @@ class Samarati(Search):
 
 class _Tables:
     """Decides vectors by counting the classes of the generalised table; `first` has the loss and the suppressed rows of
-    the first that satisfied last."""
+    the first that satisfied last, where somebody is told."""
 
     def __init__(self, walk: LatticeState) -> None:
         self.walk = walk
@@ -163,7 +163,7 @@ class _Tables:
         if open_.any():
             found = self.walk.examine(steps[open_] + self.walk.least)
             good[open_] = found.good
-            if found.good.any():
+            if self.walk.heard and found.good.any():
                 at = int(np.argmax(found.good))
                 self.first = float(found.loss[at]), int(found.suppressed[at])
         return good

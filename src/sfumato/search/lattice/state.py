@@ -15,6 +15,7 @@ from sfumato.core.cells import Cells, Classes, roll_up
 from sfumato.core.labels import at_level
 from sfumato.core.lattice import Lattice
 from sfumato.core.policy import TOLERANCE, ClassStatistics, holds, kept_in_table, table_criteria
+from sfumato.core.progress import heard
 from sfumato.errors import Infeasible
 from sfumato.search.lattice.checker import (
     Ladders,
@@ -133,6 +134,7 @@ class LatticeState:
         self.limits = stack_limits(require, problem.cells, self.rows, least) if prunes else None
         self.best: tuple[float, int, tuple[int, ...], int] | None = None  # loss, height, node, suppressed rows
         self.closest: tuple[int, tuple[int, ...]] | None = None
+        self.heard = heard(problem.progress)
         self.checks, self.open_bound = 0, 0.0
         self.timed_out, self.deadline, self.most = False, float("inf"), float("inf")
         listed = lattice.size if lattice.size <= LISTED else 0
@@ -153,8 +155,10 @@ class LatticeState:
 
     def report(self, message: str, share: float | None) -> None:
         """Tell how far the search is, and the best node so far."""
-        best = self.best
-        self.problem.report(message, share, *((None, None) if best is None else (best[0], best[3])))
+        if self.best is None or not self.heard:
+            self.problem.progress(message, share)
+        else:
+            self.problem.report(message, share, self.best[0], self.best[3])
 
     def over(self) -> bool:
         """Whether a limit is reached."""

@@ -204,6 +204,18 @@ class Mondrian(Search):
         return Partition(of_piece[order], labels, CellSplit(idx[order].astype(np.int64), n[order]))
 
 
+def cut_buckets(problem: Problem) -> tuple[np.ndarray, int, int]:
+    """The part of each cell, by cuts of the widest column at its balanced median, how many parts there are, and how
+    many cuts were checked: Mondrian where nothing is generalised, so that no hierarchy and no label counts."""
+    columns = columns_of(problem, "hierarchy", "ranges", "balanced")
+    rules = CutRules(problem.policy.least_size, BALANCED, False, WIDEST)
+    parts = Parts(problem, columns, shape_of(columns, problem.policy.loss), rules)
+    starts, ends, checks = _cut_all(problem, parts)
+    found = np.empty(len(problem.cells), np.int64)
+    found[parts.idx] = np.repeat(np.arange(len(starts)), ends - starts)
+    return found, len(starts), checks
+
+
 def _cut_all(problem: Problem, parts: Parts) -> tuple[np.ndarray, np.ndarray, int]:
     """Where the final parts start and end, and how many cuts were checked."""
     by_size = problem.policy.by_size

@@ -36,7 +36,7 @@ def described(asked: Mapping[str, Any], progress: Any) -> dict[str, Any]:
     except PolicyError as error:
         faults += error.faults or [str(error)]
     frame, roles, stored = rows_of(draft).frame, draft.tables.get("roles", {}), bool(table_of(draft).stored)
-    apart = [*roles.get("identifying", []), *([roles["weight"]] if roles.get("weight") else [])]
+    apart = [*roles.get("identifying", []), *(roles[key] for key in ("weight", "person", "household") if key in roles)]
     written = draft.tables.get("synthesis", {}).get("generator")
     found = {
         "steps": [_step(one, draft, frame, apart, stored, faults) for one in draft.tables.get("mask", [])],

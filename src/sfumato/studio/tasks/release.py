@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import PolicyError
-from sfumato.policyfile.file import PolicyFile
+from sfumato.policyfile.file import PEOPLE, PolicyFile
 from sfumato.policyfile.protection import made_by
 from sfumato.studio.tasks.protection import described
 from sfumato.studio.tasks.table import checked, draft_of
@@ -48,7 +48,7 @@ def _becoming(by: str, columns: list[str], policy: PolicyFile, steps: Any) -> di
     roles, changed = policy.roles, {name for step in steps for name in step["columns"]}
     found = {}
     for name in columns:
-        role = roles.role(name) or ""
+        role = next((unit for unit in PEOPLE if getattr(policy, unit) == name), roles.role(name) or "")
         if by == "synthesis":
             role = role if role == "identifying" else "drawn"
         elif name in changed:

@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 LANGUAGES = {"en": "English", "it": "Italiano"}
+FORMS = re.compile(r"\((\w+): ([^|()]*)\|([^|()]*)\)")  # of a word: of one, and of several
 
 
 @cache
@@ -42,8 +43,13 @@ class Texts:
         self.language = language if language in LANGUAGES else "en"
 
     def __call__(self, name: str, /, **values: Any) -> str:
-        """A text by its name, with values in its holes."""
-        return catalogue(self.language)[name].format(**values)
+        """A text by its name, with values in its holes, and words in the form that goes with a number of them.
+
+        >>> Texts("en")("roles.left", count=1)[:25], Texts("it")("roles.left", count=2)[:25]
+        ('1 column has no role yet.', '2 colonne non hanno ancor')
+        """
+        text = FORMS.sub(lambda form: form[2 if str(values[form[1]]) == "1" else 3], catalogue(self.language)[name])
+        return text.format(**values)
 
     def parameter(self, variant: str, name: str) -> str:
         """The label of a parameter of a variant: its name in words, where it was not translated.

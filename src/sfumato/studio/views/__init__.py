@@ -92,6 +92,7 @@ async def show(context: PageContext, view: str, steps: dict[str, str] | None) ->
         if drawing is not None:
             drawing.cancel()  # what it draws on is gone
         drawing = asyncio.current_task()
+        context.drawn.choosing = False
         if project is not None:
             context.drawn.step = project.step.number
         found = draw(context)
@@ -104,10 +105,10 @@ async def show(context: PageContext, view: str, steps: dict[str, str] | None) ->
         nonlocal missed
         if context.drawn.own:
             context.drawn.own -= 1
-        elif client.has_socket_connection:
+        elif client.has_socket_connection and not context.drawn.choosing:
             content.refresh()
         else:
-            missed = True  # closed, or asleep: it is drawn again if it comes back
+            missed = True  # closed, or asleep, or a list is open: it is drawn again once it is not
 
     def back() -> None:
         nonlocal missed
@@ -115,12 +116,18 @@ async def show(context: PageContext, view: str, steps: dict[str, str] | None) ->
             missed = False
             content.refresh()
 
+    def chooses(event: Any) -> None:
+        context.drawn.choosing = bool(event.args)
+        if not context.drawn.choosing:
+            back()
+
     client.on_exception(context.complain)  # of what no view expects
     client.on_connect(back)
     client.on_delete(context.leave)
     with layout.page(context, view, steps or {}, OTHERS):
         if project is not None:
             layout.on_change(project, changed)
+            layout.on_choosing(chooses)
         await client.connected(timeout=60)  # the frame is there at once, whatever the view waits for
         await content()
     if view in CHARTED:

@@ -20,7 +20,7 @@ from sfumato.studio.layout import heading
 from sfumato.studio.project import Project
 from sfumato.studio.views.steps import as_sentence
 
-ROLES = ("identifying", "quasi", "sensitive", "insensitive", "weight", "")  # in the order in which they are told
+ROLES = ("identifying", "person", "household", "quasi", "sensitive", "insensitive", "weight", "")  # as they are told
 BECOMING = ("drawn", "changed", *ROLES)  # what becomes of columns
 KNOWN = {"proven": "verified", "by construction": "foundation", "measured": "straighten",
          "against the original": "compare", "stated": "edit_note"}  # how, and its icon  # fmt: skip
