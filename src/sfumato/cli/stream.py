@@ -23,6 +23,9 @@ def stream(
     insensitive: Annotated[
         options.Texts, option("--insensitive", "Columns to release as they are.", ROLES, "A,B")
     ] = None,
+    unprotected: Annotated[
+        options.Texts, option("--unprotected", "Sensitive columns that nothing protects, on purpose.", ROLES, "A,B")
+    ] = None,
     person: Annotated[str | None, option("--person", "Column that says whose a row is; dropped.", ROLES, "A")] = None,
     promises: options.PromiseOptions,
     delay: Annotated[
@@ -60,6 +63,7 @@ def stream(
         ("roles", "quasi"): options.joined(columns.quasi),
         ("roles", "identifying"): options.joined(identifying),
         ("roles", "insensitive"): options.joined(insensitive),
+        ("roles", "unprotected"): options.joined(unprotected),
         ("roles", "person"): person,
         ("roles", "time"): time,
         ("output", "path"): None if target is None else str(target.absolute()),

@@ -32,6 +32,7 @@ class StreamRoles(PolicyTable):
     quasi: Names = Field(default_factory=list)
     sensitive: Names = Field(default_factory=list)
     insensitive: Names = Field(default_factory=list)
+    unprotected: Names = Field(default_factory=list)
     person: str | None = None
     time: str | None = None
 

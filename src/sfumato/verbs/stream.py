@@ -27,6 +27,7 @@ def stream(
     sensitive: Names = (),
     insensitive: Names = (),
     identifying: Names = (),
+    unprotected: Names = (),
     delay: int = 10_000,
     search: Any = "castle",
     hierarchies: Mapping[str, Any] | None = None,
@@ -53,6 +54,8 @@ def stream(
     ----------
     quasi, sensitive, insensitive, identifying
         The role of each column: blurred, kept, kept, dropped. All columns have one; `person` is dropped.
+    unprotected
+        Sensitive columns that no criterion is about, on purpose: nothing warns of them then.
     search
         The algorithm: a name or a value of `sf.STREAMS`, such as "castle", "castle beta=100" or `sf.CASTLE(beta=100)`.
     hierarchies
@@ -83,6 +86,7 @@ def stream(
     asked = asked_of(
         algorithm, person=person, quasi=quasi, sensitive=sensitive, insensitive=insensitive, identifying=identifying,
         require=require, delay=delay, hierarchies=hierarchies, domains=domains, ends=ends, seed=seed, time=time,
+        unprotected=unprotected,
     )  # fmt: skip
     if is_spark(source):
         from sfumato.series.streams.spark import SparkStream

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.errors import BrokenPromise, ColumnError, PolicyError
+from sfumato.errors import BrokenPromise, ColumnError, PolicyError, SfumatoError
 from sfumato.series.streams import run as run_module
 from sfumato.series.streams.check import check_classes, matching
 from sfumato.series.streams.request import asked_of
@@ -364,3 +364,14 @@ def test_code_of_people_never_counts_more(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(run_module, "hashed", lambda column: np.zeros(len(column), np.int64))
     _, stream = released([DAY], quasi="age", insensitive="row", person="who", require="k-anonymity 2", delay=8)
     assert stream.suppressed == 8
+
+
+def test_what_nothing_protects_is_said_unless_it_is_meant() -> None:
+    frame = DAY.with_columns(disease=pl.lit("flu"))
+    asked = {"quasi": "age", "insensitive": "row", "sensitive": "disease", "require": "k-anonymity 2", "person": "who"}
+    with pytest.warns(sf.UnprotectedWarning, match='"disease"'):
+        sf.stream([frame], **asked)  # type: ignore[arg-type]
+    out, _ = released([frame], unprotected="disease", **asked)
+    assert "disease" in out[0].columns
+    with pytest.raises(SfumatoError, match="age"):
+        released([frame], unprotected="age", **asked)

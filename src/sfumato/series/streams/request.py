@@ -95,6 +95,7 @@ class StreamSpec:
             quasi=self.roles.quasi,
             sensitive=self.roles.sensitive,
             insensitive=self.roles.insensitive,
+            unprotected=self.roles.unprotected,
         )
         if faults := check_roles(frame.columns, roles):
             raise (
@@ -137,6 +138,7 @@ def asked_of(
     ends: Any,
     seed: Any,
     time: Any,
+    unprotected: Any = (),
 ) -> StreamSpec:
     """The parameters of the verb, checked."""
     names = column_names(quasi, "quasi")
@@ -162,7 +164,11 @@ def asked_of(
         quasi=(names,),
         sensitive=tuple(dict.fromkeys((*column_names(sensitive, "sensitive"), *l))),
         insensitive=column_names(insensitive, "insensitive"),
+        unprotected=column_names(unprotected, "unprotected"),
     )
+    if wrong := [name for name in roles.unprotected if name not in roles.sensitive or name in l]:
+        what = f"{quoted(wrong)} cannot be unprotected: sensitive columns are that no criterion is about"
+        raise PolicyError(what, hint="leave it out of unprotected")
     if person in names or person in roles.sensitive or person in roles.insensitive:
         raise PolicyError("the person column says whose each row is, and is not released", got=f'"{person}"')
     algorithm.check(roles, person)
