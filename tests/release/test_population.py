@@ -316,3 +316,13 @@ def test_classes_that_print_over_others_are_refused() -> None:
             taken, quasi=["age", "town", "pay"], require=[sf.DeltaPresence(people, 0, 0.5), sf.KAnonymity(3)],
             search="mpalm",
         )  # fmt: skip
+
+
+def test_missing_values_are_released_by_levels_unless_told_otherwise() -> None:
+    some = ILL.with_columns(age=pl.when(pl.int_range(6) == 0).then(None).otherwise("age"))
+    people = pl.concat([some.drop("disease"), PEOPLE[[2, 4, 8]].drop("name")])
+    asked = {"quasi": ["age", "zip"], "insensitive": ["disease"], "require": sf.DeltaPresence(people, 0, 0.8)}
+    release = sf.anonymize(some, **asked)
+    assert release.solution.optimal
+    assert shown(release.verification).holds
+    assert not sf.anonymize(ILL, **asked | {"require": sf.DeltaPresence(PEOPLE, 0, 0.8)}).solution.optimal

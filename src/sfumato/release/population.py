@@ -93,6 +93,13 @@ def engine_of_population(known: KnownPopulation) -> Engine:
     return engine_of(known.data)
 
 
+def with_missing(table: Engine, columns: Iterable[str], rows: int) -> bool:
+    """Whether some of the first rows of a table miss a value of some columns: a class that mixes them with others has a
+    label that covers everybody."""
+    there = [name for name in columns if name in table.schema()]
+    return any(table.sample(rows).select(there).null_count().row(0)) if there else False
+
+
 def combinations(shares: Mapping[str, Mapping[Any, float]]) -> pl.DataFrame:
     """Every combination of values of independent columns, and in `COUNT` how often it is of `ALL` people.
 

@@ -51,6 +51,7 @@ from sfumato.release.population import (
     engine_of_population,
     refuse_beside,
     verify_people_of,
+    with_missing,
 )
 from sfumato.release.recoded import Recoded
 from sfumato.release.request import (
@@ -72,7 +73,7 @@ from sfumato.release.request import (
 from sfumato.release.sampled import check_private
 from sfumato.release.signature import signed
 from sfumato.release.verify import CountedTable, RowTable, Verification, verify_store, verify_table
-from sfumato.search import MPALM, SEARCHES, SPALM, Automatic, SafePub, search_name
+from sfumato.search import MPALM, SEARCHES, Automatic, Optimal, SafePub, search_name
 from sfumato.search import search as parse_search
 from sfumato.search.events import Trace
 from sfumato.search.lattice.safepub import asked_privacy
@@ -229,7 +230,9 @@ def anonymize(
         if counting:
             counting = sets_required(sets, counting)[1]
             if isinstance(chosen, Automatic):
-                chosen, keep = (SPALM() if keep is not None or levels else MPALM()), None
+                tables = engine, engine_of_population(counting[0].of_population)
+                mixed = any(with_missing(one, sum(sets, ()), LOOKED_AT) for one in tables)
+                chosen, keep = (Optimal() if keep is not None or levels or mixed else MPALM()), None
         released = tuple(name for name in schema if name not in roles.identifying)
         if drop_missing:
             table, engine = dropped_missing(table, engine, roles, drop_missing)
