@@ -94,6 +94,10 @@ class ReleaseSet(Described):
         rows = [(part.name, count(part.frame.height, "row")) for part in self.parts]
         return f"Release of {count(len(self.parts), 'table')}", [*rows, *self.verification.described()[1]]
 
+    def beside(self) -> Mapping[str, str]:
+        """What is written beside the tables, by file name: the same once more, in another form."""
+        return {}
+
     @cancellable
     def save(
         self,
@@ -124,6 +128,8 @@ class ReleaseSet(Described):
             frames = {part.name: part.frame for part in self.parts}
             page = set_report(manifest, frames)
             (folder / "report.html").write_text(page, encoding="utf-8")
+            for file, text in self.beside().items():
+                (folder / file).write_text(text, encoding="utf-8")
             if pdf:
                 (folder / "report.pdf").write_bytes(pdf_of(page))
             found = verify_set(folder)
