@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sfumato.report.sections.standards import HeldTo
 
 
+LONG = 60  # letters of a parameter, beyond which its sentence says it
 MUCH = 0.2  # of the loss, that ranges would save: worth a line
 
 
@@ -380,4 +381,6 @@ def say_promises(promises: Iterable[Mapping[str, Any]], holds: str = "holds") ->
 
 
 def _parameter(value: object) -> str:
-    return f"{len(value)} values" if isinstance(value, list | tuple | dict) else number(value)
+    if isinstance(value, list | tuple | dict):
+        return f"{len(value)} values"
+    return "as follows" if isinstance(value, str) and len(value) > LONG else number(value)
