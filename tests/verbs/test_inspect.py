@@ -67,3 +67,10 @@ def test_people_of_several_rows_are_told_by_what_names_them() -> None:
     with pytest.warns(RepeatedPersonWarning, match="patient_id") as told:
         sf.anonymize(visits, identifying=["patient_id", "amount"], quasi=["age"], k=5)
     assert "amount" not in str(told[0].message)
+
+
+def test_a_warning_of_repeats_names_a_few_columns():
+    numbers = {f"id{i}": [f"P{row // (i + 2)}" for row in range(300)] for i in range(9)}
+    with pytest.warns(RepeatedPersonWarning, match='"id2" .* and 6 more') as told:
+        sf.anonymize(numbers | {"age": [9] * 300}, identifying=list(numbers), quasi=["age"], k=5)
+    assert '"id3"' not in str(told[0].message)
