@@ -145,7 +145,7 @@ def _grouped(
     ours, theirs = (values[order] for values in both)
     found = loose_groups(ours, theirs, request.sizes, rng)
     if found.unplaced > request.limit and request.even and 1 not in request.sizes:  # groups of one row ask for less
-        found = loose_groups(ours, theirs, (1, k), rng)
+        found = min(found, loose_groups(ours, theirs, (1, k), rng), key=lambda one: one.unplaced)
     first, second = np.empty(rows, np.int64), np.empty(rows, np.int64)
     first[order], second[order] = found.first, found.second
     if found.unplaced > min(request.limit, rows - 1):
