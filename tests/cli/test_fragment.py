@@ -82,3 +82,11 @@ def test_policies_with_faults(run: Run, people: Path, tmp_path: Path) -> None:
     assert done.code == 2
     for said in ('unknown table "fragment"', "constraints is missing", "path is missing"):
         assert said in done.err, done.err
+
+
+def test_what_suppressed_rows_tell_is_noted(run: Run, people: Path) -> None:
+    people.write_text(ROWS.replace("gout", "flu"), "utf-8")
+    done = run("fragment", people, *SETS, "--k", "3", "--suppression", "10", "-o", "out")
+    assert done.code == 0, done.err
+    assert "are suppressed for too frequent values of" in " ".join(done.err.split())
+    assert "whoever misses a known person knows the value" in " ".join(run("explain", "out").out.split())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -349,3 +350,15 @@ def test_rows_that_make_no_blocks_are_drawn_without_looking_at_them() -> None:
         assert found.unplaced == 1
         gone.update(np.flatnonzero(found.first < 0).tolist())
     assert min(gone[i] for i in range(7)) > 30
+
+
+def test_what_suppressed_rows_tell_is_said() -> None:
+    table = {"a": [f"{i}" for i in range(9)], "b": ["x"] * 5 + ["y", "z", "u", "v"]}
+    asked: Any = {"constraints": [["a", "b"]], "suppression": 1, "seed": 1}
+    with pytest.warns(sf.SuppressionWarning, match='1 row of 9 is suppressed for too frequent values of "a" and "b"'):
+        sf.fragment(table, **asked, k=2)
+    with warnings.catch_warnings():  # drawn without looking at it
+        warnings.simplefilter("error")
+        found = sf.fragment({name: values[:5] for name, values in PEOPLE.items()}, **{**ASKED, "k": [2, 2]},
+                            suppression=1)  # fmt: skip
+    assert found.manifest["method"]["suppressed"] == 1

@@ -51,7 +51,8 @@ _OURS: tuple[Variant[SetPromise], ...] = (
         words="Frequency l-diversity of groups",
         stops="Learning the sensitive value of a person whose row is found, from the group that it is in.",
         leaves="Rows stand as they are: that a person is in the table, and all else of the row, is known. Where values "
-        "go with quasi-identifiers, a model learnt of both tables guesses better than 1/l (deFinetti attack).",
+        "go with quasi-identifiers, a model learnt of both tables guesses better than 1/l (deFinetti attack). "
+        "Rows that are suppressed have too frequent values: whoever misses a known person knows the value.",
     ),
     Variant(
         LDiverseSlicing,
@@ -61,7 +62,8 @@ _OURS: tuple[Variant[SetPromise], ...] = (
         stops="Learning the sensitive value of a person from all that else is known of them, or from the bucket that "
         "they are in.",
         leaves="Values stand as they are: which of them a bucket has is known, and often that a person is in the "
-        "table. Where values go with quasi-identifiers, a model learnt of the tables guesses better than 1/l.",
+        "table. Where values go with quasi-identifiers, a model learnt of the tables guesses better than 1/l. "
+        "Rows that are suppressed have too frequent values: whoever misses a known person knows the value.",
     ),
     Variant(
         Fragmentation,
@@ -80,7 +82,8 @@ _OURS: tuple[Variant[SetPromise], ...] = (
         words="k-loose association",
         stops="Learning from the groups which row of one fragment belongs to which of the other.",
         leaves="Who knows what some people of a group have learns more of the rest. Where values of two fragments go "
-        "together, a model learnt of the groups guesses better than 1/k.",
+        "together, a model learnt of the groups guesses better than 1/k. "
+        "Rows that are suppressed have too frequent values: whoever misses a known person knows the value.",
     ),
     Variant(
         KMAnonymity,

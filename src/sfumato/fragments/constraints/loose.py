@@ -20,10 +20,12 @@ Shape = tuple[int, int]  # rows of a group in the first fragment and in the seco
 
 @dataclass(frozen=True, eq=False)
 class LooseGroups:
-    """The group of each row in the first fragment and in the second, -1 for rows that found no place."""
+    """The group of each row in the first fragment and in the second, -1 for rows that found no place; `drawn` of these
+    were left out by chance, whatever their values."""
 
     first: np.ndarray
     second: np.ndarray
+    drawn: int = 0
 
     @property
     def unplaced(self) -> int:
@@ -43,18 +45,19 @@ def loose_groups(ours: np.ndarray, theirs: np.ndarray, sizes: Shape, rng: np.ran
     Rows are put into blocks of k1 k2 or more, no two of which are alike on either side: there are k2 groups of k1 rows
     of the first fragment, and k1 groups of k2 rows of the second, and each pair of these has one row. Where the rows
     are no multiple of k1 k2, some blocks have larger groups. So every row of a block has any place in it with the same
-    chance. (Rows that join a block afterwards are the rarest ones, which the groups that are larger for them would tell.)
+    chance. (Rows that join a block afterwards are the rarest ones, whom larger groups would tell.)
     Where no such blocks add up to the rows, rows to suppress are drawn before anything looks at their values; those
     that no block takes are suppressed next, and the others grouped anew. `ours` and `theirs` have a number for each row
     and constraint: what stands in the columns of it that lie in the fragment.
     """
     first, second = np.full(len(ours), -1, np.int64), np.full(len(ours), -1, np.int64)
     values = np.ascontiguousarray(np.hstack([ours, theirs]).astype(np.int64))
-    order = rng.permutation(len(ours))
+    order, by_chance = rng.permutation(len(ours)), 0
     for _ in range(ROUNDS):
         many = len(order)
         while not (shapes := block_shapes(many, sizes)) and many:
             many -= 1
+        by_chance += len(order) - many
         if not many:
             break
         drawn = [shapes[i] for i in rng.permutation(len(shapes))]
@@ -65,7 +68,7 @@ def loose_groups(ours: np.ndarray, theirs: np.ndarray, sizes: Shape, rng: np.ran
             _number(first, second, blocks, drawn, rng)
             break
         order = rng.permutation(placed)
-    return LooseGroups(_renumbered(first, rng), _renumbered(second, rng))
+    return LooseGroups(_renumbered(first, rng), _renumbered(second, rng), by_chance)
 
 
 def block_shapes(rows: int, sizes: Shape) -> list[Shape]:

@@ -22,7 +22,7 @@ from sfumato.errors import EmptyTable, Infeasible, PolicyError
 from sfumato.fragments.constraints.fewest import Fragment, fewest_fragments
 from sfumato.fragments.constraints.loose import LooseGroups, loose_groups
 from sfumato.fragments.constraints.values import Constraint
-from sfumato.release.fragmented import group_numbers, native_table, unused_name
+from sfumato.release.fragmented import group_numbers, native_table, unused_name, warn_of_suppressed
 from sfumato.release.release_set import ReleaseSet, in_order, make_set
 
 MADE_BY = "constraints"
@@ -64,6 +64,9 @@ def release_fragments(engine: MemoryTable, request: FragmentRequest, report_prog
         pair = _pair(fragments, request.between)
         groups = _grouped(frame, [fragments[i] for i in pair], several, request)
         rows = rows.filter(pl.Series(groups.first >= 0))
+        held = {*fragments[pair[0]], *fragments[pair[1]]}
+        crossing = dict.fromkeys(name for one in several if {*one} <= held for name in one)
+        warn_of_suppressed(groups.unplaced - groups.drawn, frame.height, crossing)
     report_progress("verifying", None)
     parts, links, names = [], [], list(frame.columns)
     numbers: list[pl.Series] = []
@@ -158,7 +161,7 @@ def _grouped(
             hint=f"{hint}, or allow suppression",
             closest={"suppressed": found.unplaced, "k": possible},
         )
-    return LooseGroups(first, second)
+    return LooseGroups(first, second, found.drawn)
 
 
 def _mark(frame: pl.DataFrame, values: Sequence[np.ndarray]) -> str:
