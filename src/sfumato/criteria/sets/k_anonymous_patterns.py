@@ -12,12 +12,16 @@ from sfumato.core.protocols import Side
 from sfumato.core.wording import count
 from sfumato.criteria.audit import Finding
 from sfumato.criteria.sets.model import SetModel
-from sfumato.criteria.sets.published import PublishedSet
-from sfumato.criteria.sets.supports import RULES, Itemset, patterns, published_supports, with_impossible
+from sfumato.criteria.sets.published import PublishedSet, only
+from sfumato.criteria.sets.supports import ITEMSETS, RULES, Itemset, patterns, published_supports, with_impossible
 from sfumato.errors import PolicyError
 
 DIGITS = 4  # of a confidence or lift
 NEAR = 10**-DIGITS
+SHAPES = {
+    ITEMSETS: {r"item \d+": "item", "support": "count"},
+    RULES: {r"if \d+|then": "item", "support": "count", "confidence|lift": "insensitive"},
+}
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,7 @@ class KAnonymousPatterns(SetModel):
 
     def audit(self, published: PublishedSet) -> Finding:
         """What the published supports say: the fewest people of a pattern that has any."""
+        only(published, SHAPES)
         supports = published_supports(published)
         _check_rules(published, supports)
         least, rare, impossible = supports.get((), 0), 0, 0

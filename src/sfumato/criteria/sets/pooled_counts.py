@@ -12,7 +12,7 @@ from sfumato.core.protocols import Side
 from sfumato.core.wording import count
 from sfumato.criteria.audit import Finding
 from sfumato.criteria.sets.model import SetModel
-from sfumato.criteria.sets.published import PublishedSet
+from sfumato.criteria.sets.published import PublishedSet, only
 from sfumato.errors import PolicyError
 
 
@@ -41,6 +41,8 @@ class PooledCounts(SetModel):
 
     def audit(self, published: PublishedSet) -> Finding:
         """What the published tables say: the smallest count."""
+        counted = {"then": "sensitive", "people": "count"}
+        only(published, {"classes": counted, "counts": {"column|value": "quasi", **counted}})
         found = {}
         for name in ("classes", "counts"):
             table = published.table(name)
