@@ -61,6 +61,8 @@ def _promise(promise: Mapping[str, Any]) -> Markup:
     if promise["measured"] is not None and promise["how"] == PROVEN:
         measured = f"Measured {number(promise['measured'])}, asked {number(promise['bound'])}."
         said.append(tag("p", measured, "" if promise["holds"] else " It does not hold."))
+    if promise["note"]:
+        said.append(tag("p", "Note: ", promise["note"], class_="quiet"))
     if known is not None and known.stops:
         said.append(tag("p", tag("strong", "It stops: "), known.stops))
     return tag("section", tag("h2", title), *said)

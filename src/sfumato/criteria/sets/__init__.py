@@ -146,8 +146,9 @@ _OURS: tuple[Variant[SetPromise], ...] = (
         cite="Atzori et al. 2008",
         words="k-anonymous patterns",
         stops="Finding a few people by what they have and what they lack, from differences of published supports.",
-        leaves="Supports of itemsets that are not published are open, and may be bounded so closely that few people "
-        "remain. Whoever knows some of the people, or how many there are, can subtract them.",
+        leaves="Supports of itemsets that are not published follow from others within bounds, which may leave a few "
+        "people: the note says of how many patterns. Whoever knows some of the people, or how many there are, can "
+        "subtract them.",
     ),
     Variant(
         KAnonymousLeaves,
