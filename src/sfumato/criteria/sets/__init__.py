@@ -164,9 +164,10 @@ _OURS: tuple[Variant[SetPromise], ...] = (
         example=PooledCounts(5),
         cite="Domingos and Pazzani 1997",
         words="Pooled counts",
-        stops="Finding a few people by a rare value, or by differences of counts.",
+        stops="Finding a few people by a rare value, or by what is left of a class without other values of its column.",
         leaves="How probable each class is for somebody with known values can be computed: that is what it is for. "
-        "Whoever knows some of the people can subtract them.",
+        "Whoever knows some of the people can subtract them. Where one column follows from another, their counts can "
+        "be subtracted, too, and may differ by a few people.",
     ),
 )
 SET_PROMISES = Registry("set_promises", "promise about several tables", (SetPromise,), {v.name: v for v in _OURS})

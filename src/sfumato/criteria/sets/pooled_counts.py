@@ -18,15 +18,15 @@ from sfumato.errors import PolicyError
 
 @dataclass(frozen=True)
 class PooledCounts(SetModel):
-    """Every published count is of k people, and so is every difference of them.
+    """Every published count is of k people, and so is what is left of a class without some values of one column.
 
     In each column all people of a class are counted, each once: what is left of a class without some values are the
-    others, which are published.
+    others, which are published. Counts of different columns may differ by fewer.
 
     Parameters: `k`, how many people a count is of at least.
 
     >>> PooledCounts(5).sentence()
-    'Every published count, and every difference of them, is of 5 people at least, or of none.'
+    'Every count, and what is left of a class without some values of one column, is of 5 people at least, or of none.'
     """
 
     k: Annotated[int, Whole(1)]
@@ -37,7 +37,8 @@ class PooledCounts(SetModel):
     def sentence(self) -> str:
         """The promise in words."""
         least = count(self.k, "person", "people")
-        return f"Every published count, and every difference of them, is of {least} at least, or of none."
+        what = "Every count, and what is left of a class without some values of one column,"
+        return f"{what} is of {least} at least, or of none."
 
     def audit(self, published: PublishedSet) -> Finding:
         """What the published tables say: the smallest count."""
