@@ -322,3 +322,34 @@ def test_pickled_and_back() -> None:
     found = anatomy(FLU)
     again = pickle.loads(pickle.dumps(found))
     assert again.tables["quasi"].equals(found.tables["quasi"])
+
+
+@settings(max_examples=examples(60))
+@given(st.lists(st.sampled_from("abcde"), min_size=3, max_size=14), st.integers(2, 6), st.integers(0, 3))
+@pytest.mark.parametrize("search", ["anatomy", "slicing"])
+def test_the_greatest_l_that_is_named_is_possible_and_no_greater(
+    search: str, values: list[str], l: int, limit: int
+) -> None:
+    table = {"age": list(range(len(values))), "disease": values}
+
+    def sliced(l: int) -> None:
+        sf.anonymize(table, quasi=["age"], sensitive=["disease"], require=sf.DistinctLDiversity("disease", l),
+                     search=search, suppression=limit)  # fmt: skip
+
+    try:
+        sliced(l)
+    except sf.errors.Infeasible as no:
+        possible = no.closest["l"]
+        assert (f"l = {possible}, the greatest" if possible > 1 else "no l above 1 is possible") in str(no)
+        if possible > 1:
+            sliced(possible)
+        for more in range(possible + 1, l):
+            with pytest.raises(sf.errors.Infeasible):
+                sliced(more)
+
+
+def test_less_of_another_criterion_is_said_in_its_words() -> None:
+    require = sf.EntropyLDiversity("s", 4.5)
+    with pytest.raises(sf.errors.Infeasible, match="ask for less: at most one row in 4 with the same value"):
+        sf.anonymize({"age": range(8), "s": list("aabbccdd")}, quasi=["age"], sensitive=["s"], require=require,
+                     search="anatomy")  # fmt: skip
