@@ -128,7 +128,7 @@ def _infeasible(problem: Problem, attribute: str, l: int, number: np.ndarray, su
     def needed(fewer: int) -> int:
         return problem.rows - int(np.minimum(number, most_of_each(number, fewer)).sum())
 
-    possible = greatest(needed, min(l, np.count_nonzero(number) + 1), limit)
+    possible = greatest(needed, min(l, int(np.count_nonzero(number)) + 1), limit)
     return Infeasible(
         f'a value of "{attribute}" has more than one row in {l}, so that a group would have two of it',
         got=f"{suppressed} of {problem.rows} rows would have to be suppressed",
