@@ -63,7 +63,9 @@ def test_encrypted_with_a_key_file(run: Run, people: Path, tmp_path: Path) -> No
         (("--constraint", "name,disease,zip"), "the larger one is redundant"),
         (("--constraint", "nme,disease"), 'did you mean "name"'),
         (("--k", "5"), "no k above 4 is possible here"),
-        (("--k", "some"), "--k"),
+        (("--k", "some"), "error: the command line has 1 fault:\n  - --k: must be a whole number from 2, or two"),
+        (("--k", "2,"), "--k: must be a whole number from 2, or two"),
+        (("--constraint", ","), "the name of a column is empty"),
     ],
 )
 def test_what_makes_no_sense_writes_nothing(

@@ -77,7 +77,7 @@ def test_columns_that_must_not_be_seen_together_are_not() -> None:
     found = sf.fragment(pl.DataFrame(PEOPLE), **ASKED)
     assert [part.frame.columns for part in found.parts] == [["name", "birth"], ["zip", "disease"]]
     assert found.verification.outcome == "holds"
-    assert not found.links
+    assert [(link.kind, link.columns) for link in found.links] == [("same people", ())]  # nothing joins them
     for frame in found.tables.values():
         assert frame.equals(in_order(frame))
 
@@ -237,6 +237,7 @@ def test_encrypted_columns_are_turned_back_with_the_key(tmp_path: Path) -> None:
         ([["name", "nme"]], 'has no "nme"; did you mean "name"'),
         ([["name", "zip", "name"]], "stands in it twice"),
         ([[]], "no list of columns"),
+        ([["", ""]], "1 fault:\n  - constraints.0: the name of a column is empty$"),
         ([], "must list sets"),
         ("name", "must list sets"),
         ([[name] for name in PEOPLE], "none can be seen"),

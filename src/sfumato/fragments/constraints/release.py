@@ -85,6 +85,8 @@ def release_fragments(engine: MemoryTable, request: FragmentRequest, report_prog
         links = [
             TableLink("join", (parts[i].name, ASSOCIATION), (one.name,)) for i, one in zip(pair, numbers, strict=True)
         ]
+    if len(parts) > 1:
+        links.append(TableLink("same people", tuple(part.name for part in parts if part.name != ASSOCIATION)))
     promises: list[Any] = [Fragmentation([[*one] for one in request.constraints], bool(numbers))]
     if request.sizes is not None:
         promises.append(LooseAssociation([[*one] for one in several], request.sizes[0] * request.sizes[1]))
