@@ -353,3 +353,29 @@ def test_less_of_another_criterion_is_said_in_its_words() -> None:
     with pytest.raises(sf.errors.Infeasible, match="ask for less: at most one row in 4 with the same value"):
         sf.anonymize({"age": range(8), "s": list("aabbccdd")}, quasi=["age"], sensitive=["s"], require=require,
                      search="anatomy")  # fmt: skip
+
+
+@pytest.mark.parametrize("search", ["anatomy", "slicing"])
+def test_who_is_missing_has_a_frequent_value_and_who_is_there_keeps_l(search: str) -> None:
+    """The exception that is warned about, by tables dealt at random: of who is there nobody is guessed above 1/l."""
+    right = there = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        dealt = rng.permutation(["flu"] * 5 + ["gout", "cold", "ulcer"]).tolist()
+        table = {"age": list(range(8)), "disease": dealt}
+        chosen = sf.Anatomy(seed=seed) if search == "anatomy" else sf.Slicing(c=2, alpha=1, seed=seed)
+        with pytest.warns(sf.SuppressionWarning):
+            found = sf.anonymize(table, quasi=["age"], sensitive=["disease"], suppression=2, search=chosen,
+                                 require=sf.DistinctLDiversity("disease", 2))  # fmt: skip
+        first, second = (part.frame for part in found.parts)
+        number = first.columns[0]
+        assert all(dealt[age] == "flu" for age in range(8) if age not in first["age"])
+        for group, age in first.select(number, "age").iter_rows():
+            mine = second.filter(pl.col(number) == group)
+            often = mine["count"] if "count" in mine.columns else pl.Series([1] * mine.height)
+            listed = mine["disease"].to_list()
+            counted = {value: sum(n for v, n in zip(listed, often, strict=True) if v == value) for value in {*listed}}
+            guess = max(sorted(counted), key=lambda value: counted[value] + (value == "flu") / 2)
+            there += 1
+            right += dealt[age] == guess
+    assert right / there <= 0.5 + 3 * (0.25 / there) ** 0.5
