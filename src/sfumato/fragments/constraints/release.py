@@ -155,7 +155,9 @@ def _grouped(
     first[order], second[order] = found.first, found.second
     if found.unplaced > min(request.limit, rows - 1):
         possible = rows // most
-        hint = f"no k above {possible} is possible here" if possible < k else "take a smaller k, or groups of other sizes"
+        hint = (
+            f"no k above {possible} is possible here" if possible < k else "take a smaller k, or groups of other sizes"
+        )
         raise Infeasible(
             f"no loose association of {k} was found: values of the constraints are too frequent, or the rows too few",
             got=f"{found.unplaced} of {rows} rows without a group",
