@@ -258,7 +258,7 @@ def test_what_it_cannot_keep_is_refused(tmp_path: Path) -> None:
     table = pl.DataFrame({"age": range(6), "disease": FLU, "ward": ["x", "y"] * 3})
     asked: dict[str, Any] = {"quasi": ["age"], "sensitive": ["disease"], "search": "anatomy"}
     two = "distinct-l-diversity disease 2"
-    for require in ("k-anonymity 2", "t-closeness disease 0.5", "alpha-k 0.5 2 disease"):
+    for require in ("k-anonymity 2", "t-closeness disease 0.5", "alpha-k 0.5 3 disease"):
         with pytest.raises(sf.errors.PolicyError, match="cannot keep"):
             sf.anonymize(table, **asked, require=[two, require], insensitive=["ward"])
     with pytest.raises(sf.errors.PolicyError, match="one sensitive column"):
@@ -331,6 +331,7 @@ def test_the_greatest_l_that_is_named_is_possible_and_no_greater(
     search: str, values: list[str], l: int, limit: int
 ) -> None:
     table = {"age": list(range(len(values))), "disease": values}
+    l = min(l, len(values))  # fewer rows are refused by any search
 
     def sliced(l: int) -> None:
         sf.anonymize(table, quasi=["age"], sensitive=["disease"], require=sf.DistinctLDiversity("disease", l),
@@ -379,3 +380,16 @@ def test_who_is_missing_has_a_frequent_value_and_who_is_there_keeps_l(search: st
             there += 1
             right += dealt[age] == guess
     assert right / there <= 0.5 + 3 * (0.25 / there) ** 0.5
+
+
+@pytest.mark.parametrize("search", ["anatomy", "slicing"])
+def test_alpha_k_is_taken_where_k_says_nothing_more(search: str) -> None:
+    asked: Any = {"quasi": ["age"], "sensitive": ["s"], "search": search}
+    table = {"age": range(12), "s": list("abcdef") * 2}
+    for alpha, k, l in ((1 / 3, 1, 3), (1 / 3, 3, 3), (0.4, 2, 3), (1 / 6, 6, 6)):
+        found = sf.anonymize(table, **asked, require=sf.AlphaK(alpha, k, "s"))
+        assert found.verification.promises[0].parameters == {"attribute": "s", "l": l}
+        assert found.verification.holds
+    for refused in (sf.AlphaK(1 / 3, 4, "s"), sf.AlphaK(1 / 3, 1, "s", ["a"])):
+        with pytest.raises(sf.errors.PolicyError, match="cannot keep alpha-k"):
+            sf.anonymize(table, **asked, require=refused)

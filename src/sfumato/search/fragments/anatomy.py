@@ -81,7 +81,8 @@ def asked_of(require: Iterable[Any]) -> tuple[str, int]:
     if wrong := [model for attribute, enough, model in found if attribute is None or enough is None]:
         raise PolicyError(
             f"groups of rows whose quasi-identifiers are published as they are cannot keep {wrong[0]}",
-            allowed="distinct-l-diversity, entropy-l-diversity, recursive-cl-diversity, without values of their own",
+            allowed="distinct-l-diversity, entropy-l-diversity, recursive-cl-diversity, alpha-k with k up to 1/alpha, "
+            "without values of their own",
             hint="ask for one of these, or generalise with another search",
         )
     attributes = list(dict.fromkeys(str(attribute) for attribute, _, _ in found))
