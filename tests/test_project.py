@@ -171,6 +171,7 @@ EXPORTED = [
     "Slicing",
     "SpellingWarning",
     "Substitution",
+    "SuppressionWarning",
     "Swapping",
     "SynthesizedRelease",
     "TCloseness",
