@@ -23,11 +23,11 @@ from sfumato.core.random_stream import RandomStream, stream_of
 from sfumato.core.registry import variant_name
 from sfumato.core.roles import Roles
 from sfumato.core.wording import count
+from sfumato.engines.batches import OutOfCoreRows
 from sfumato.engines.memory.table import MemoryTable, leave
 from sfumato.engines.order import RANDOM, RowOrder
 from sfumato.engines.protocol import COUNT, Engine, Plan, refuse_types
 from sfumato.errors import BrokenPromise, PolicyError
-from sfumato.masking.streamed import StoredRows
 from sfumato.measures.risk.copied_uniques import repeats
 from sfumato.measures.table import DEFAULT_MAX_CELLS, TupleCounts
 from sfumato.release.changed import ChangedRelease, promised_columns, verified, verified_counts
@@ -62,7 +62,7 @@ class SynthesisRequest:
     about: Mapping[str, Any]
     hierarchies: Mapping[str, Any]  # column to recipe
     row_key: tuple[str, ...] = ()
-    stored: StoredRows | None = None  # the rows of an out-of-core table, of which `frame` is a sample
+    stored: OutOfCoreRows | None = None  # the rows of an out-of-core table, of which `frame` is a sample
     by_counts: bool = False  # whether the model is fitted to counts of all rows, and not to the sample
     max_cells: int = DEFAULT_MAX_CELLS
     account: Any = None  # that a private release is charged to

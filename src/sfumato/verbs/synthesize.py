@@ -18,12 +18,12 @@ from sfumato.core.random_stream import stream_of
 from sfumato.core.registry import variant_name
 from sfumato.criteria.model import protected_by
 from sfumato.dp.account import Account
+from sfumato.engines.batches import OutOfCoreRows
 from sfumato.engines.order import CANONICAL, order_of
 from sfumato.engines.protocol import Engine
 from sfumato.engines.tables import engine_of, private_engine
 from sfumato.errors import ColumnError, PolicyError
 from sfumato.losses import loss as parse_loss
-from sfumato.masking.streamed import StoredRows
 from sfumato.measures.table import DEFAULT_MAX_CELLS, SAMPLE
 from sfumato.release.about import about_of
 from sfumato.release.destination import Table, destination
@@ -148,7 +148,7 @@ def synthesize(
         frame = given if private else typed(given, identifying)
         if not engine.in_memory:
             report_progress("reading all rows", None)
-            stored = StoredRows.of(engine, given, identifying, ())
+            stored = OutOfCoreRows.of(engine, given, identifying, ())
             frame = given if private else stored.as_typed(given)
         by_counts = many is None and stored is not None
         if stored is not None and many is not None:
