@@ -149,12 +149,12 @@ def checked(draft: Draft, command: str | None = None, made_by: str = "recoding")
 
 def _is_private(policy: PolicyFile, made_by: str) -> bool:
     """Whether what is made so is differentially private: a model, a step or a criterion of it is."""
-    from sfumato.core.protocols import BY_CONSTRUCTION, PROVEN
+    from sfumato.core.protocols import BY_CONSTRUCTION
     from sfumato.release.manifest import SYNTHESIS
 
     if made_by == SYNTHESIS:
         return bool(getattr(policy.drawing.get("generator"), "private", False))
-    by_construction = any(getattr(one, "how", PROVEN) == BY_CONSTRUCTION for one in policy.require)
+    by_construction = any(one.how == BY_CONSTRUCTION for one in policy.require)
     return by_construction or any(step.private for _, step in policy.mask)
 
 

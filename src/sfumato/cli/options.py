@@ -416,7 +416,7 @@ def models(
     for text in require:
         try:
             criterion = parse(text if population is None else counting(text, population))
-            own = getattr(criterion, "of_population", None)
+            own = criterion.of_population
             beside = {} if own is None else {"population": str(Path(own.data).absolute())}
             found.append({"model": criterion.model, **criterion.parameters(), **beside})
         except PolicyError as error:

@@ -7,7 +7,7 @@ contract and get the defaults, or have the same members by itself.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sfumato.core.microdata import Attribute
     from sfumato.core.policy import ClassStatistics
     from sfumato.criteria.audit import Finding, Groups
+    from sfumato.criteria.known_population import KnownPopulation
     from sfumato.criteria.sets.published import PublishedSet
     from sfumato.search.events import Event
     from sfumato.search.problem import Problem, Solution
@@ -177,6 +178,19 @@ class Criterion(Protocol):
         """How it is known to hold: "proven" from the released rows, or "by construction", which these can only refute;
         it then takes a search that is `private`."""
         return PROVEN
+
+    @property
+    def by_people(self) -> str | None:
+        """What it looks at where people count and not records: the "sizes" of classes, the "shares" of people who have
+        each value, or these where each person counts with one value alone, as "concentrated" as can be. None: it has no
+        such reading."""
+        return None
+
+    @property
+    def of_population(self) -> KnownPopulation | None:
+        """The table of a population that it counts beside the released one: its classes are then those of the people of
+        the population, and what it `needs` says which of them are in the table. None: it counts the table alone."""
+        return None
 
     @abstractmethod
     def holds(self, classes: ClassesView) -> Flags:
@@ -388,6 +402,12 @@ class Search(Protocol):
         return False
 
     @property
+    def counts_population(self) -> bool:
+        """Whether it takes criteria that count a population: people with equal values then have one label, no two
+        labels of classes cover the same values, and the loss that it compares is that of `Problem.released`, if any."""
+        return False
+
+    @property
     def needs(self) -> tuple[str, ...]:
         """The columns whose histograms it looks at, beside those of the criteria."""
         return ()
@@ -501,6 +521,8 @@ class Masker(Protocol):
 class SyntheticModel(Protocol):
     """What a generator learnt of a table: a value, and private data. `synthetic.model.FittedModel` has the defaults."""
 
+    spent: tuple[Any, ...] = ()  # what was drawn with noise, and for what: of a private model
+
     @abstractmethod
     def draw(self, rows: int, rng: np.random.Generator) -> pl.DataFrame:
         """New rows, with the columns and types of the table."""
@@ -587,9 +609,21 @@ class Generator(Protocol):
         """What it does not protect from, in a sentence."""
         return ""
 
+    @property
+    def fits_counts(self) -> bool:
+        """Whether counts are all that it learns from: of an out-of-core table it then learns by `fit_counts`."""
+        return False
+
     @abstractmethod
     def fit(self, table: pl.DataFrame, context: FitContext) -> SyntheticModel:
         """Learn from the rows of a table."""
+
+    def fit_counts(
+        self, count: Callable[[Sequence[str]], pl.DataFrame], columns: Mapping[str, pl.DataType], context: FitContext
+    ) -> SyntheticModel:
+        """Learn from counts: `count` gives the distinct tuples of some columns, and how many rows have each; `columns`
+        are their types. Asked of a generator that `fits_counts`."""
+        raise PolicyError(f"{type(self).__name__} learns from rows, not from counts")
 
     @abstractmethod
     def parameters(self) -> dict[str, Any]:

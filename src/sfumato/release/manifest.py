@@ -506,7 +506,7 @@ def of_population(manifest: Manifest) -> list[tuple[Model, tuple[str, ...], Clai
             made: Any = criterion(claim.model, **claim.parameters)
         except PolicyError as error:
             raise ReadError(f"{where} makes no sense: {error.what[:300]}") from None
-        if getattr(made, "of_population", None) is None:
+        if made.of_population is None:
             raise ReadError(f"{where} is of a model that does not count a population")
         found.append((made, tuple(dict.fromkeys(claim.quasi)), claim))
     return found
@@ -526,7 +526,7 @@ def wanted(manifest: Manifest) -> dict[tuple[Model, tuple[str, ...]], Claim | No
             made = criterion(str(model), **parameters)
         except PolicyError as error:
             raise ReadError(f"manifest.json: {where} makes no sense: {error.what[:300]}") from None
-        if getattr(made, "of_population", None) is not None:
+        if made.of_population is not None:
             raise ReadError(f"manifest.json: {where} counts a population, and does not stand among those")
         return made
 

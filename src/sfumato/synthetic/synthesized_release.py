@@ -292,9 +292,8 @@ def _fitted(request: SynthesisRequest, copy: int = 0) -> tuple[SyntheticModel, n
             return generator.fit(frame[learnt_from], context), held_out, learnt_from
     assert request.stored is not None
     counting = count_of(request.stored, request.max_cells, report_progress, as_typed=not generator.private)
-    learning: Any = generator
     with _charged(request):
-        return learning.fit_counts(counting, dict(frame.schema), context), held_out, learnt_from
+        return generator.fit_counts(counting, dict(frame.schema), context), held_out, learnt_from
 
 
 @contextmanager
@@ -325,7 +324,7 @@ def _drawn(request: SynthesisRequest) -> Synthesis:
             drawn = drawn.select(pl.lit(number + 1, pl.Int64).alias(COPY), pl.all())
         firsts.append(first)
         found.append(drawn)
-    return Synthesis(pl.concat(found), firsts[0], held_out, learnt_from, repeated, getattr(model, "spent", ()))
+    return Synthesis(pl.concat(found), firsts[0], held_out, learnt_from, repeated, model.spent)
 
 
 def _rows(request: SynthesisRequest, model: Any) -> int:
@@ -380,8 +379,7 @@ def synthesize_stored(table: Engine, engine: Engine, request: SynthesisRequest, 
         verification = verified_counts(counts, (), request.policy, request.roles.quasi)
         if verification.rows != rows.drawn or tuple(staged.written.schema()) != tuple(schema):
             raise BrokenPromise("the release does not have the rows and columns that it should have")
-        spent = getattr(model, "spent", ())
-        verification = _with_privacy(verification, request, spent)
+        verification = _with_privacy(verification, request, model.spent)
         stated = [as_dict(fact, number) for number, fact in _stated(request)]
         facts = tuple(replace(unchecked(fact, ALL_ROWS), holds=True) for fact in stated)
         release = SynthesizedRelease(
@@ -389,7 +387,7 @@ def synthesize_stored(table: Engine, engine: Engine, request: SynthesisRequest, 
             entries=pl.DataFrame(schema=schema), row_counts=pl.Series(COUNT, [], pl.Int64), path=folder_of(to),
             place=staged.describe(), fingerprint=None if private else engine.fingerprint(key()),
             counts=counts,
-            synthesis=Synthesis(frame.clear(), frame.clear(), held_out, learnt_from, rows.repeated, spent),
+            synthesis=Synthesis(frame.clear(), frame.clear(), held_out, learnt_from, rows.repeated, model.spent),
         )  # fmt: skip
         report_progress("counting what is not covered", None)
         page = report(release.manifest, reach=release.reach, counts=counts)

@@ -15,7 +15,7 @@ from sfumato.core.masked import typed
 from sfumato.core.microdata import encode
 from sfumato.core.policy import Policy, sets_required
 from sfumato.core.progress import Progress, cancellable, quiet
-from sfumato.core.protocols import BY_CONSTRUCTION, PROVEN
+from sfumato.core.protocols import BY_CONSTRUCTION
 from sfumato.core.roles import Roles
 from sfumato.core.spelling import normalised
 from sfumato.criteria import KAnonymity
@@ -77,7 +77,7 @@ from sfumato.search import MPALM, SEARCHES, Automatic, Optimal, SafePub, search_
 from sfumato.search import search as parse_search
 from sfumato.search.events import Trace
 from sfumato.search.lattice.safepub import asked_privacy
-from sfumato.search.population import counts_population, refuse_for_population
+from sfumato.search.population import refuse_for_population
 from sfumato.series.streams.verify import holds_stream, verify_stream
 
 __all__ = ["anonymize", "read", "verify"]
@@ -87,7 +87,7 @@ Names = Sequence[str]
 
 def counts_people(asked: Any) -> bool:
     """Whether a criterion counts the people of a population beside the table."""
-    return getattr(asked, "of_population", None) is not None
+    return asked.of_population is not None
 
 
 @cancellable
@@ -197,7 +197,7 @@ def anonymize(
     parameters.check_trace(trace)
     asked = criteria(require, k, unprovable=True)
     chosen = parse_search(search)
-    if private := any(getattr(c, "how", PROVEN) == BY_CONSTRUCTION for c in asked):
+    if private := any(c.how == BY_CONSTRUCTION for c in asked):
         chosen = SafePub() if isinstance(chosen, Automatic) else chosen
         asked = (*asked, KAnonymity(asked_privacy(asked).k))
     _refuse_other_search(chosen, private, account)
@@ -247,7 +247,7 @@ def anonymize(
         ending = "exact" if counting else ends_named(ends)  # ends are values of the population, which is public
         policy = Policy(roles.quasi, promised, suppression, parse_loss(loss), ending, neat, standard)
         if counting:
-            able = [name for name, one in SEARCHES.items() if counts_population(one.example)]
+            able = [name for name, one in SEARCHES.items() if one.example.counts_population]
             refuse_for_population(method, search_name(method), policy, able)
         policy.limit(engine.rows())
         recipes = recipes_of(nothing, hierarchies, policy.columns)

@@ -235,7 +235,7 @@ def _sample(sample: Any, table: Engine, generator: Generator, place: Any) -> int
         what = f"{variant_name(type(generator).__name__)} makes some columns anew in the rows of a table"
         raise PolicyError(f"{what}, and those of {table.called} are not in memory", hint="make all columns anew")
     if sample is None:
-        return None if hasattr(generator, "fit_counts") else FITTED
+        return None if generator.fits_counts else FITTED
     return parameters.whole_number(sample, "sample", LEAST_ROWS, MOST_SAMPLE)
 
 

@@ -103,7 +103,7 @@ def noted() -> Iterator[list[str]]:
 
 def _refuse_tables(policy: PolicyFile) -> None:
     """A release of several tables has no figures that these pages could show."""
-    if getattr(policy.search, "fragments", False):
+    if policy.search.fragments:
         what = "this search gives several tables, of which the studio shows no figures"
         raise PolicyError(what, hint="the page of the release makes and verifies them")
 
