@@ -291,6 +291,12 @@ def test_a_misspelt_keyword_is_an_error_to_mypy(tmp_path: Path) -> None:
         "reveal_type(sf.anonymize)\n"
         "sf.anonymize({}, quasi=['age'], k=5)\n"
         "sf.anonymize({}, qasi=['age'])\n"
+        "reveal_type(sf.anonymize({}, quasi=['age'], k=5))\n"
+        "sf.anonymize({}, quasi=['age'], k=5).data\n"
+        "sf.anonymize({}, quasi=['age'], k=5).dta\n"
+        "release = sf.anonymize({}, quasi=['age'], search='anatomy')\n"
+        "assert isinstance(release, sf.ReleaseSet)\n"
+        "release.tables\n"
     )
     command = [sys.executable, "-m", "mypy", str(tmp_path / "user.py")]  # with what the lint has cached
     found = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
@@ -298,6 +304,8 @@ def test_a_misspelt_keyword_is_an_error_to_mypy(tmp_path: Path) -> None:
     assert any(':2: note: Revealed type is "def (data: Any, *, quasi:' in line for line in lines), found.stdout
     assert [line for line in lines if "user.py:3" in line] == []
     assert any("user.py:4: error" in line and "qasi" in line for line in lines)
+    assert any("user.py:5" in line and "Recoded | Any" in line for line in lines), found.stdout
+    assert [line.partition(": error: ")[0][-9:] for line in lines if ": error: " in line] == ["user.py:4", "user.py:7"]
 
 
 def test_import_is_light() -> None:
