@@ -15,17 +15,8 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.core.protocols import (
-    ClassesView,
-    Criterion,
-    Flags,
-    Generator,
-    Loss,
-    LossOfClasses,
-    LossOfLabels,
-    Search,
-    SyntheticModel,
-)
+from sfumato.core.generators import Generator, SyntheticModel
+from sfumato.core.protocols import ClassesView, Criterion, Flags, Loss, LossOfClasses, LossOfLabels, Search
 from sfumato.core.registry import Registry, members
 from sfumato.criteria import Model, parse
 from sfumato.criteria.audit import Finding, Groups

@@ -21,8 +21,9 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 import polars as pl
 
+from sfumato.core.generators import Generator
 from sfumato.core.progress import TICK, check_cancelled, end_run
-from sfumato.core.protocols import Generator, Masker, Search
+from sfumato.core.protocols import Masker, Search
 from sfumato.core.registry import field_values, variant_name
 from sfumato.core.wording import scalar
 from sfumato.criteria import KAnonymity

@@ -7,6 +7,9 @@ Manifests outlive versions. `FORMAT` is the number of the form that is written, 
 once written is read for good. A field may be added within a format, where a reader that ignores it still verifies all
 that is promised. What changes the meaning of a field, or takes one away, gets a new number. A manifest whose number is
 not known is refused, not half understood.
+
+A released stream has a manifest of another form (`series/streams`), which grows with each batch. Its number is
+`STREAM`, under "stream" and not "format", and follows the same rules; each reader refuses the manifest of the other.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from sfumato.core.hierarchy import Recipe, kind_of
 from sfumato.core.protocols import BY_CONSTRUCTION, PROVEN
 from sfumato.criteria import CRITERIA, Model, criterion
 from sfumato.criteria.audit import Wide
-from sfumato.engines.documents import canonical, read_document
+from sfumato.engines.documents import MANIFEST, canonical, read_document
 from sfumato.engines.numbers import NumberForms, forms_written
 from sfumato.errors import PolicyError, ReadError
 from sfumato.release.privacy import DIFFERENTIAL_PRIVACY
@@ -36,8 +39,9 @@ if TYPE_CHECKING:
     from sfumato.losses.released import Losses, ReleasedColumn
     from sfumato.release.verify import Audit
 
-NAME = "manifest.json"
+NAME = MANIFEST
 FORMAT = 2  # that is written
+STREAM = 1  # of a stream, under "stream": its own number
 READ = (1, 2)  # that are read; in format 1, `data` names its one file, and every release is a recoding
 RECODING, SYNTHESIS = "recoding", "synthesis"  # of the words for what made a release, those that matter here
 MARGINALS = "marginals"  # tables of counts, which `release/marginals.py` reads

@@ -29,7 +29,7 @@ from sfumato.engines.tables import store_of
 from sfumato.errors import BrokenPromise, MissingExtra, OutputError, PolicyError, ReadError
 from sfumato.release.data_files import data_files
 from sfumato.release.folder import verify_folder, verify_manifest
-from sfumato.release.manifest import load_manifest
+from sfumato.release.manifest import NAME, load_manifest
 from sfumato.release.verify import Verification
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def new_key(path: str | Path, *, passphrase: str | bytes | None) -> Path:
     public = target.with_suffix(".pub")
     if target == public:
         raise PolicyError("the name of a key must not end in .pub", hint="call it steward.pem")
-    if (target.parent / "manifest.json").exists():
+    if (target.parent / NAME).exists():
         raise OutputError(f"{target.parent} is a release, and a key must not be published", hint="keep it elsewhere")
     secret = passphrase.encode("utf-8", "surrogateescape") if isinstance(passphrase, str) else passphrase
     if secret is not None and not secret:

@@ -12,13 +12,13 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.fingerprint import key, secret_seed
+from sfumato.core.generators import Generator, SyntheticModel
 from sfumato.core.masked import NOT_ANONYMOUS, Fact
 from sfumato.core.mechanisms import opendp
 from sfumato.core.parameters import known_columns
 from sfumato.core.policy import Policy
 from sfumato.core.printed import alike_as_one, printed
 from sfumato.core.progress import Progress
-from sfumato.core.protocols import Generator, SyntheticModel
 from sfumato.core.random_stream import RandomStream, stream_of
 from sfumato.core.registry import variant_name
 from sfumato.core.roles import Roles

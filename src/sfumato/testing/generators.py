@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.core.protocols import SyntheticModel
+from sfumato.core.generators import SyntheticModel
 from sfumato.core.registry import members
 from sfumato.synthetic import GENERATORS, load_model
 from sfumato.synthetic.columns import columns_of

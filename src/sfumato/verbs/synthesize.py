@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 from sfumato.core import parameters
 from sfumato.core.forms import make_variant
+from sfumato.core.generators import Generator
 from sfumato.core.masked import typed
 from sfumato.core.parameters import OneOf, Real, Whole
 from sfumato.core.policy import Policy, sets_required
 from sfumato.core.progress import Progress, cancellable, quiet
-from sfumato.core.protocols import Generator
 from sfumato.core.random_stream import stream_of
 from sfumato.core.registry import variant_name
 from sfumato.criteria.model import protected_by
