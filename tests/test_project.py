@@ -263,6 +263,17 @@ def test_version_is_one() -> None:
     assert sfumato.__version__ == PROJECT["project"]["version"]
 
 
+def test_readme_names_the_wheel_that_is_built() -> None:
+    assert f"dist/sfumato-{sfumato.__version__}-py3-none-any.whl" in (ROOT / "README.md").read_text("utf-8")
+
+
+def test_every_python_that_ci_runs_is_classified() -> None:
+    stated = {line.rsplit(" ", 1)[1] for line in PROJECT["project"]["classifiers"] if "Python :: 3." in line}
+    forms = (ROOT / ".github" / "workflows").glob("*.yml")
+    run = {one for form in forms for one in re.findall(r'"(3\.\d+)"', form.read_text("utf-8"))}
+    assert stated == run
+
+
 def test_changelog_has_the_version() -> None:
     assert f"## [{sfumato.__version__}]" in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
