@@ -87,7 +87,7 @@ def named(
 
 @dataclass(frozen=True)
 class Opened:
-    """A table, its columns, or why there is none; whether it is not in memory, and in what format it comes."""
+    """A table, its columns, or why there is none; whether it is out-of-core, and in what format it comes."""
 
     data: Any
     columns: list[str] | None

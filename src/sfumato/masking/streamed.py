@@ -194,7 +194,7 @@ def refuse_unstored(step: Masker, rows: OutOfCoreRows) -> None:
     """Raise a PolicyError for a step that cannot be done to an out-of-core table."""
     name, engine = variant_name(type(step).__name__), rows.engine
     if step.stored is None or step.own_strata:
-        what = f"{name} needs all rows at once, and those of {engine.called} are not in memory"
+        what = f"{name} needs all rows at once, and those of {engine.called} are out-of-core"
         hint = "take another step, or read the table into memory, or a part of it that fits"
         raise PolicyError(what, hint=hint)
     if step.draws and not rows.row_key and INPUT not in engine.orders:

@@ -93,7 +93,7 @@ class Recoded(Release):
 
     @property
     def original(self) -> pl.DataFrame:
-        """The table that it was made from, before any step, as Polars; a PolicyError where that is not in memory."""
+        """The table that it was made from, before any step, as Polars; a PolicyError where that is out-of-core."""
         return super().original if self.masking is None else self.masking.original
 
     @property

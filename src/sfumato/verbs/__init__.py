@@ -407,8 +407,8 @@ def verify(
     broken. `person` is a column that says whose each row is: people are then counted and not rows, as `household`
     counts households; with both, a promise has to hold for either. `population` is the table of the population that a
     release counts, in memory or not: without it, what is promised of it is stated, and not proven; labels of it are
-    read by the `hierarchies`, where they do not say themselves what they stand for. Of a table that is
-    not in memory, at most `max_cells` different combinations of values are held. `progress` is as for `anonymize`.
+    read by the `hierarchies`, where they do not say themselves what they stand for. Of an out-of-core
+    table, at most `max_cells` different combinations of values are held. `progress` is as for `anonymize`.
 
     >>> import sfumato as sf
     >>> sf.verify({"age": ["3*", "3*", "58"]}, quasi=["age"], require=sf.KAnonymity(2)).holds

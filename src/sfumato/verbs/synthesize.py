@@ -233,7 +233,7 @@ def _sample(sample: Any, table: Engine, generator: Generator, place: Any) -> int
         raise PolicyError(f"a synthetic table of {table.called} is drawn into a folder of files", allowed='to="out/"')
     if generator.changes is not None:
         what = f"{variant_name(type(generator).__name__)} makes some columns anew in the rows of a table"
-        raise PolicyError(f"{what}, and those of {table.called} are not in memory", hint="make all columns anew")
+        raise PolicyError(f"{what}, and those of {table.called} are out-of-core", hint="make all columns anew")
     if sample is None:
         return None if generator.fits_counts else FITTED
     return parameters.whole_number(sample, "sample", LEAST_ROWS, MOST_SAMPLE)
