@@ -178,7 +178,7 @@ def test_questions_together_have_equal_shares_and_their_answers_in_order():
     )
     assert grouped.value.columns == ["sex", "count", "mean_age", "count_age", "mean_pay", "count_pay"]
     assert grouped.value["mean_pay"].to_list() == pytest.approx([1, 3], abs=0.01)
-    with pytest.raises(PolicyError, match="told of one question"):
+    with pytest.raises(PolicyError, match="a single question only"):
         session.several([Count()], epsilon=1, clipped=True)
 
 

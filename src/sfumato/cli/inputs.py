@@ -404,7 +404,7 @@ def verify(
 
     if is_flat(folder):
         hint = "give --quasi and --k, or --require, to verify the files in it as one table"
-        raise ReadError(f"{folder} is no release: there is no manifest.json in it", hint=hint)
+        raise ReadError(f"{folder} is not a release: it has no manifest.json", hint=hint)
     if holds_stream(folder):
         return signed(verify_stream(folder), folder, signer), reach_from({}, None)
     rows, most = rows_of(folder, reading), EVERY if max_cells is None else max_cells

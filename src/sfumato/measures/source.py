@@ -1,4 +1,4 @@
-"""Source: a table to measure, and what is known about it: a frame, a file, an out-of-core table, or a release folder."""
+"""Source: a table to measure, and what is known of it: a frame, a file, an out-of-core table, or a release folder."""
 
 from __future__ import annotations
 

@@ -364,7 +364,7 @@ def load_manifest(folder: Path) -> dict[str, Any]:
     """What the manifest of a folder says, as it stands; a ReadError where there is none, or no JSON."""
     if not (folder / NAME).exists():
         hint = "name the folder that holds the data and its manifest"
-        raise ReadError(f'"{folder}" is no release: there is no {NAME} to read in it', hint=hint)
+        raise ReadError(f'"{folder}" is not a release: it has no {NAME}', hint=hint)
     found: dict[str, Any] = read_document(folder / NAME)
     return found
 

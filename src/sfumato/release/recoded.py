@@ -257,7 +257,7 @@ class Recoded(Release):
             row_counts=again.get_column(COUNT), whole=self.whole or {}, hierarchies=hierarchies,
         )  # fmt: skip
         if not found.holds or found.rows != self.verification.rows:
-            raise BrokenPromise("the release no longer is the table that was verified, so it cannot be saved")
+            raise BrokenPromise("the release is no longer the table that was verified, so it cannot be saved")
         return TupleCounts(table, known=again)
 
     def _refuse_hidden(self, found: Verification) -> None:

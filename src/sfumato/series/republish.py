@@ -252,7 +252,7 @@ def _before(previous: Any, place: Path, secret: Secret) -> tuple[State | None, s
     folder = path_of(previous).expanduser()
     digest = states.manifest_hash(folder)
     if digest is None:
-        raise ReadError(f'"{folder}" is no release: there is no manifest.json to read in it')
+        raise ReadError(f'"{folder}" is not a release: it has no manifest.json')
     if kept is None:
         raise ReadError(f'there is no state "{place}"', hint="name the file that the release before was made with")
     if digest not in kept.manifests:

@@ -258,7 +258,9 @@ def anonymize(
             refuse_types(schema, released)
             refuse_out_of_core(method, normalise)
             if trace is not None:
-                raise PolicyError("the steps of a search are told of tables in memory only", hint="leave trace out")
+                raise PolicyError(
+                    "the steps of a search can be shown for tables in memory only", hint="leave trace out"
+                )
         request = Request(
             policy=policy,
             roles=roles,

@@ -113,7 +113,7 @@ class WrittenStream(Stream):
                 raise OutputError(f"{self._to} is not empty, and no state tells how to go on", hint=hint)
             return
         if state.asked != self._asked:
-            raise PolicyError("the state is of a stream of which something else was asked", hint="ask for the same")
+            raise PolicyError("the state belongs to a stream with other settings", hint="give the same settings")
         self._taken, self._batches = list(state.taken), [dict(one) for one in state.batches]
         for aside in self._to.glob(".batch-*"):
             name = aside.name.removeprefix(".")
