@@ -111,7 +111,7 @@ class PolicyFile:
     household: str | None = None
     account: Any = None  # that a private release of rows is charged to
 
-    def asked_of(self, made_by: str) -> dict[str, Any]:
+    def verb_keywords(self, made_by: str) -> dict[str, Any]:
         """The keyword arguments of the verb that makes a "recoding", a "masking" or a "synthesis"."""
         return {RECODING: self.keywords, "masking": self.masking, SYNTHESIS: self.synthesis}[made_by]()
 

@@ -72,7 +72,7 @@ from sfumato.release.request import (
 )
 from sfumato.release.sampled import check_private
 from sfumato.release.signature import signed
-from sfumato.release.verify import CountedTable, RowTable, Verification, verify_store, verify_table
+from sfumato.release.verify import CountedTable, RowTable, Verification, verify_engine, verify_table
 from sfumato.search import MPALM, SEARCHES, Automatic, Optimal, SafePub, search_name
 from sfumato.search import search as parse_search
 from sfumato.search.events import Trace
@@ -479,7 +479,7 @@ def verify(
         rows: Any = RowTable(frame, {}, {})
         warn_of_unmeasured(frame, sets, sensitive, others_asked)
     else:
-        found = verify_store(table, sets, promised, recipes=recipes, wildcard=wildcard, max_cells=max_cells)
+        found = verify_engine(table, sets, promised, recipes=recipes, wildcard=wildcard, max_cells=max_cells)
         rows = CountedTable(TupleCounts(table, max_cells), {}, {})
         warn_of_unmeasured(table, sets, sensitive, others_asked)
     if counting:

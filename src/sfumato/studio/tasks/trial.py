@@ -87,7 +87,7 @@ def run(by: str, policy: PolicyFile, data: Any, **more: Any) -> Any:
 
     verb: Any = {"recoding": sf.anonymize, "masking": sf.mask, "synthesis": sf.synthesize}[by]
     try:
-        return verb(data, **policy.asked_of(by), **more)
+        return verb(data, **policy.verb_keywords(by), **more)
     except UndecidedColumns as error:
         raise error.told_in("file") from None
 
