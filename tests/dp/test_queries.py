@@ -492,6 +492,7 @@ def test_a_whole_number_of_any_size_is_a_key_of_its_own(number):
         (pl.UInt8, [[1]]), (pl.UInt8, [b"x"]), (pl.UInt8, [object()]), (pl.UInt8, [1, 300]), (pl.UInt8, [1, "x"]),
         (pl.UInt8, [1.5, 2]), (pl.UInt8, ["1.5"]), (pl.UInt8, [True]), (pl.UInt8, b"12"), (pl.UInt8, [float("inf")]),
         (pl.Float64, ["x"]), (pl.Float32, [1e300]), (pl.Float64, ["nan"]), (pl.Decimal(9, 1), [1.25]),
+        (pl.UInt8, ["٣"]), (pl.Float64, ["٣.5"]),
         (pl.String, [[1]]), (pl.String, [b"x"]), (pl.String, [object()]), (pl.String, {"a"}),
     ],
 )  # fmt: skip
