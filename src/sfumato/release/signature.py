@@ -45,7 +45,7 @@ DIRECTIONS = frozenset(
 )  # they reorder a line
 PUBLIC = bytes.fromhex("302a300506032b6570032100")  # of an Ed25519 key as DER, before its 32 bytes
 PEM = re.compile(rb"\s*-----BEGIN PUBLIC KEY-----([A-Za-z0-9+/=\s]+)-----END PUBLIC KEY-----\s*")
-LARGEST_KEY = 1 << 16
+LARGEST_KEY_FILE = 1 << 16  # bytes
 
 Passphrase = str | bytes | Callable[[], str | bytes] | None
 
@@ -408,7 +408,7 @@ def _day(value: Any) -> str:
 def _content(path: Path) -> bytes:
     """The bytes of a key file."""
     try:
-        if not path.is_file() or path.stat().st_size > LARGEST_KEY:
+        if not path.is_file() or path.stat().st_size > LARGEST_KEY_FILE:
             raise ReadError(f'"{path}" is no key file')
         return path.read_bytes()
     except OSError as error:

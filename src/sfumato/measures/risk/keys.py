@@ -14,11 +14,11 @@ import polars as pl
 
 from sfumato.core.cells import Cells, count_cells
 from sfumato.core.hierarchy import Categories
-from sfumato.core.keys import LARGEST_KEY, rank_tuples, tally
+from sfumato.core.keys import rank_tuples, tally
 from sfumato.core.label_grammar import STAR
 from sfumato.core.microdata import encode
 from sfumato.core.parameters import column_names, known_columns, share_of, shown
-from sfumato.core.printed import printed
+from sfumato.core.printed import LARGEST_KEY, printed
 from sfumato.core.progress import check_cancelled
 from sfumato.errors import PolicyError
 from sfumato.measures.labels_cover import read_labels
