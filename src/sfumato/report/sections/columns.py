@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sfumato.core.roles import why_of_name
-from sfumato.core.wording import count, number, percent
+from sfumato.core.wording import count, is_real, number, percent
 from sfumato.losses import LOSSES
 from sfumato.report.charts.axis import GroupName
 from sfumato.report.charts.svg import bar
@@ -156,7 +156,7 @@ def losses(manifest: Manifest, exact: Verdict | None = None) -> Markup:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+    return is_real(value) and value == value
 
 
 LONG = 90  # characters of a label
