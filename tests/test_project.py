@@ -420,6 +420,16 @@ def test_ci_runs_make_test_and_nothing_else() -> None:
     assert commands[-1] == "make test"
 
 
+def test_a_long_subject_of_a_commit_is_refused() -> None:
+    text = (ROOT / ".pre-commit-config.yaml").read_text("utf-8")
+    [hook] = [part for part in text.split("- id: ") if part.startswith("commit-subject")]
+    assert "stages: [commit-msg]" in hook
+    [pattern] = re.findall(r"entry: (.+)", hook)
+    refused = re.compile(pattern, re.MULTILINE | re.DOTALL)  # as pygrep does, of the bytes of the file
+    assert refused.search("x" * 73 + "\n\nWhy.\n")
+    assert not refused.search("x" * 72 + "\n\n" + "y" * 100 + "\n")
+
+
 def test_make_lists_its_targets() -> None:
     listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert set(re.findall(r"make (\w+)", listed)) >= {"setup", "demo", "test", "lint", "bench", "docs", "clean", "help"}
