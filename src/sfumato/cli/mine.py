@@ -49,7 +49,7 @@ def mine(
         bool, option("--compare", "Also anonymise first and mine then, and print how right both ways are.", SEARCH)
     ] = False,
     output: Annotated[Path | None, options.output("The folder of the release, which is made.", "FOLDER")] = None,
-    format: Annotated[str | None, option("--format", "csv (default), tsv, parquet or xlsx.", WRITING, "NAME")] = None,
+    format: Annotated[str | None, options.FORMAT] = None,
     overwrite: Annotated[bool, option("--overwrite", "Replace an earlier release.", WRITING)] = False,
     reading: options.ReadingOptions,
     as_json: options.Json = False,

@@ -24,7 +24,7 @@ from sfumato.release.destination import Folder, Table
 from sfumato.release.release_set import ReleaseSet, SetTable, in_order, make_set
 from sfumato.release.request import Request, check_size, refuse_empty
 from sfumato.search import search_name
-from sfumato.search.fragments.anatomy import asked_of
+from sfumato.search.fragments.anatomy import required_diversity
 from sfumato.search.fragments.slicing import Slicing
 from sfumato.search.problem import Fragments, Problem, Slices, Solution, counted, deal
 
@@ -40,7 +40,7 @@ class SuppressionWarning(UserWarning):
 def make_fragments(engine: Engine, request: Request, to: Folder | Table | None) -> ReleaseSet:
     """Count, search, and take the table apart, verify what would be published, and write it where a folder is named."""
     report_progress, policy = request.report_progress, request.policy
-    attribute, l = asked_of(policy.require)
+    attribute, l = required_diversity(policy.require)
     _refuse(engine, request)
     rows = engine.sample(engine.rows())
     if not rows.height:

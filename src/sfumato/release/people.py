@@ -117,7 +117,7 @@ def refuse_uncounted(require: Iterable[Any], units: Sequence[PeopleColumn], wild
     count the people of a class more than once."""
     if not units:
         return
-    wrong = list(dict.fromkeys(c.model for c in require if getattr(c, "by_people", None) is None))
+    wrong = list(dict.fromkeys(c.model for c in require if c.by_people is None))
     if wrong:
         raise PolicyError(
             f"{', '.join(wrong)} cannot count {units[0].noun}",
@@ -142,7 +142,7 @@ def for_records(require: Sequence[Any]) -> tuple[Any, ...]:
 def refuse_people(policy: Any, command: str) -> None:
     """Raise a PolicyError where a policy counts people, of the table or of a population, and what is to be done with it
     counts rows."""
-    if any(getattr(one, "of_population", None) is not None for one in policy.require):
+    if any(one.of_population is not None for one in policy.require):
         what = f"{command} counts rows, and this policy counts the people of a population"
         raise PolicyError(what, hint="run anonymize with it, or leave delta-presence and counted k-map out")
     if policy.person is not None or policy.household is not None:

@@ -45,7 +45,7 @@ class Anatomy(Search):
     def __call__(self, problem: Problem) -> Solution:
         """Group the rows of the problem."""
         began = time.perf_counter()
-        attribute, l = asked_of(problem.policy.require)
+        attribute, l = required_diversity(problem.policy.require)
         cells = problem.cells
         histogram = cells.histograms[attribute]
         value = histogram.value[histogram.start[:-1]]  # rows of a cell have one: see `counted(..., jointly=True)`
@@ -75,7 +75,7 @@ class Anatomy(Search):
         return Solution(recoding, verdict, kept, False, groups, seconds, reproducible=self.seed is not None)
 
 
-def asked_of(require: Iterable[Any]) -> tuple[str, int]:
+def required_diversity(require: Iterable[Any]) -> tuple[str, int]:
     """The sensitive attribute, and how many different values every group needs, two at least."""
     found = [(c.needs[0] if len(c.needs) == 1 else None, c.enough_values, c.model) for c in require]
     if wrong := [model for attribute, enough, model in found if attribute is None or enough is None]:

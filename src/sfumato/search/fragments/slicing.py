@@ -16,7 +16,7 @@ from sfumato.core.policy import Policy, Verdict
 from sfumato.core.protocols import Search
 from sfumato.core.random_stream import stream_of
 from sfumato.errors import Infeasible, PolicyError
-from sfumato.search.fragments.anatomy import asked_of, greatest, hint_of, mark_of
+from sfumato.search.fragments.anatomy import greatest, hint_of, mark_of, required_diversity
 from sfumato.search.fragments.association import clustered, in_bins, mean_square_contingency, released_to
 from sfumato.search.mondrian.mondrian import cut_buckets
 from sfumato.search.problem import CellSplit, Problem, Slices, Solution
@@ -55,7 +55,7 @@ class Slicing(Search):
     def __call__(self, problem: Problem) -> Solution:
         """Cluster the columns of the problem and cut its rows."""
         began = time.perf_counter()
-        attribute, l = asked_of(problem.policy.require)
+        attribute, l = required_diversity(problem.policy.require)
         cells, histogram = problem.cells, problem.cells.histograms[attribute]
         value = histogram.value[histogram.start[:-1]]  # rows of a cell have one: see `counted(..., jointly=True)`
         codes, sizes = [*cells.codes, value], [*cells.sizes, len(histogram.overall)]
